@@ -1,0 +1,190 @@
+//! The beginning of a run, of a coordinator, and of a pause: what is taken over from before.
+
+use super::{About, Reply, Turn, attempt};
+use crate::cause::Cause;
+use crate::event::{Body, PauseReason};
+use crate::ids::{AttemptId, RunId};
+use crate::input::Found;
+use crate::plan::Plan;
+use crate::state::RunPhase;
+
+pub(super) fn run_requested(
+    turn: &mut Turn<'_>,
+    id: RunId,
+    plan: Box<Plan>,
+    plan_path: String,
+    branch: Option<String>,
+) -> Reply {
+    if let Some(run) = &turn.state.run {
+        if !matches!(run.phase, RunPhase::Finished(_)) {
+            return Reply::Refused {
+                reason: format!("run {} of plan `{}` is not finished", run.id, run.plan.name),
+            };
+        }
+    }
+    turn.emit_for(
+        id,
+        About::default(),
+        Body::RunStarted {
+            plan,
+            plan_path,
+            branch,
+        },
+    );
+    Reply::Accepted
+}
+
+pub(super) fn coordinator_started(
+    turn: &mut Turn<'_>,
+    started: Body,
+    found: Vec<(AttemptId, Found)>,
+) -> Reply {
+    let Some(phase) = turn.state.run.as_ref().map(|run| run.phase) else {
+        return Reply::Refused {
+            reason: "there is no run to coordinate".to_owned(),
+        };
+    };
+    turn.emit_run(started);
+    match phase {
+        RunPhase::Created => {}
+        RunPhase::Finished(_) => {}
+        RunPhase::Paused(_) => resume(turn),
+        RunPhase::Running | RunPhase::Pausing(_) => recover(turn, found),
+    }
+    Reply::Accepted
+}
+
+fn resume(turn: &mut Turn<'_>) {
+    let resumes = turn.state.run.as_ref().map_or(0, |run| run.resumes);
+    turn.emit_run(Body::SessionResume {
+        resume_count: resumes + 1,
+        tasks_to_revalidate: 0,
+    });
+}
+
+/// The last coordinator did not leave cleanly. Everything it held is settled by what was found, then the run goes on.
+fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>) {
+    let (mut orphaned, mut reconciled, mut adopted, mut finished) = (0, 0, 0, 0);
+    for (id, what) in found {
+        if !turn
+            .state
+            .attempts
+            .get(&id)
+            .is_some_and(crate::state::Attempt::is_live)
+        {
+            continue;
+        }
+        match what {
+            Found::Alive { pid, shim_pid } => {
+                adopted += 1;
+                turn.emit_attempt(
+                    id,
+                    Body::AgentAdopted {
+                        attempt: id,
+                        pid,
+                        shim_pid,
+                    },
+                );
+            }
+            Found::Unresponsive => {}
+            Found::Finished(exit) => {
+                finished += 1;
+                reconciled += 1;
+                reconcile(
+                    turn,
+                    id,
+                    "attempt_exited",
+                    "it had ended while no coordinator was there",
+                );
+                let epoch = turn.state.attempts[&id].epoch;
+                attempt::exited(turn, id, epoch, exit);
+            }
+            Found::Lost => {
+                orphaned += 1;
+                orphan(turn, id);
+                attempt::end(turn, id, &Cause::ShimLost, true);
+            }
+            Found::HostLost => {
+                orphaned += 1;
+                reconcile(turn, id, "host_lost", "the machine was restarted under it");
+                attempt::end(turn, id, &Cause::HostLost, true);
+            }
+            Found::NeverStarted => {
+                orphaned += 1;
+                reconcile(turn, id, "never_started", "its process was never started");
+                attempt::end(turn, id, &Cause::ShimLost, false);
+            }
+            Found::Unreadable { reason } => {
+                orphaned += 1;
+                orphan(turn, id);
+                reconcile(turn, id, "bundle_unreadable", &reason);
+                attempt::end(turn, id, &Cause::ShimLost, true);
+            }
+        }
+    }
+    turn.emit_run(Body::CoordinatorRecovered {
+        orphaned_agents: orphaned,
+        events_reconciled: reconciled + orphaned,
+        adopted,
+        finished,
+    });
+}
+
+fn orphan(turn: &mut Turn<'_>, id: AttemptId) {
+    let role = turn.state.attempts[&id].role;
+    turn.emit_attempt(id, Body::OrphanAgentDetected { attempt: id, role });
+}
+
+fn reconcile(turn: &mut Turn<'_>, id: AttemptId, event_type: &str, detail: &str) {
+    turn.emit_attempt(
+        id,
+        Body::StateReconciled {
+            event_type: event_type.to_owned(),
+            detail: detail.to_owned(),
+        },
+    );
+}
+
+/// Stops assignments and every agent. A second, sharper order while agents are leaving takes their grace away.
+pub(super) fn pause(turn: &mut Turn<'_>, reason: PauseReason) -> Reply {
+    let at_once = reason == PauseReason::Stop;
+    let Some(phase) = turn.state.run.as_ref().map(|run| run.phase) else {
+        return Reply::Refused {
+            reason: "there is no run to pause".to_owned(),
+        };
+    };
+    match phase {
+        RunPhase::Running | RunPhase::Created => {
+            turn.emit_run(Body::SessionPause {
+                reason,
+                remaining_percent: None,
+                resets_at: None,
+            });
+        }
+        RunPhase::Pausing(_) if at_once => {}
+        RunPhase::Pausing(_) | RunPhase::Paused(_) => return Reply::Already,
+        RunPhase::Finished(_) => {
+            return Reply::Refused {
+                reason: "the run is finished".to_owned(),
+            };
+        }
+    }
+    let live: Vec<AttemptId> = turn.state.live_attempts().map(|(id, _)| id).collect();
+    for id in live {
+        attempt::order_stop(turn, id, Cause::StoppedByOperator, at_once);
+    }
+    Reply::Accepted
+}
+
+pub(super) fn plan_file_changed(turn: &mut Turn<'_>, hash: String) -> Reply {
+    let known = turn
+        .state
+        .run
+        .as_ref()
+        .is_some_and(|run| run.changed_plan.as_ref() == Some(&hash));
+    if known {
+        return Reply::Already;
+    }
+    turn.emit_run(Body::PlanChanged { hash });
+    Reply::Accepted
+}
