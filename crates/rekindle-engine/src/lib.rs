@@ -1,1 +1,3 @@
-//! placeholder
+//! The part of rekindle that carries out: store, supervision, adapters, the driver loop. It has no terminal.
+
+pub mod door;
