@@ -3,15 +3,25 @@
 use super::{Reply, Turn};
 use crate::event::Body;
 use crate::ids::{Epoch, TaskId};
-use crate::state::{RunPhase, TaskState};
+use crate::state::{Inspection, RunPhase, TaskState};
 
 /// Complete tasks whose artifacts are gone are open again.
-pub(super) fn artifacts_missing(turn: &mut Turn<'_>, missing: Vec<(TaskId, Vec<String>)>) -> Reply {
+pub(super) fn disk_inspected(turn: &mut Turn<'_>, missing: Vec<(TaskId, Vec<String>)>) -> Reply {
     let over = turn
         .state
         .run
         .as_ref()
         .is_none_or(|run| matches!(run.phase, RunPhase::Finished(_)));
+    let asked = turn
+        .state
+        .run
+        .as_ref()
+        .is_some_and(|run| run.inspection == Inspection::Asked);
+    if asked {
+        turn.emit_run(Body::DiskInspected {
+            missing: u32::try_from(missing.len()).unwrap_or(u32::MAX),
+        });
+    }
     for (id, paths) in missing {
         let Some(task) = turn.state.tasks.get(&id) else {
             continue;

@@ -15,12 +15,12 @@ pub(super) fn run_requested(
     plan_path: String,
     branch: Option<String>,
 ) -> Reply {
-    if let Some(run) = &turn.state.run {
-        if !matches!(run.phase, RunPhase::Finished(_)) {
-            return Reply::Refused {
-                reason: format!("run {} of plan `{}` is not finished", run.id, run.plan.name),
-            };
-        }
+    if let Some(run) = &turn.state.run
+        && !matches!(run.phase, RunPhase::Finished(_))
+    {
+        return Reply::Refused {
+            reason: format!("run {} of plan `{}` is not finished", run.id, run.plan.name),
+        };
     }
     turn.emit_for(
         id,
@@ -64,7 +64,7 @@ fn resume(turn: &mut Turn<'_>) {
 
 /// The last coordinator did not leave cleanly. Everything it held is settled by what was found, then the run goes on.
 fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>) {
-    let (mut orphaned, mut reconciled, mut adopted, mut finished) = (0, 0, 0, 0);
+    let (mut orphaned, mut adopted, mut finished) = (0, 0, 0);
     for (id, what) in found {
         if !turn
             .state
@@ -87,27 +87,22 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>) {
                 );
             }
             Found::Unresponsive => {}
-            Found::Finished(exit) => {
+            Found::Finished(_) => {
                 finished += 1;
-                reconciled += 1;
                 reconcile(
                     turn,
                     id,
                     "attempt_exited",
                     "it had ended while no coordinator was there",
                 );
-                let epoch = turn.state.attempts[&id].epoch;
-                attempt::exited(turn, id, epoch, exit);
             }
             Found::Lost => {
                 orphaned += 1;
                 orphan(turn, id);
-                attempt::end(turn, id, &Cause::ShimLost, true);
             }
             Found::HostLost => {
                 orphaned += 1;
                 reconcile(turn, id, "host_lost", "the machine was restarted under it");
-                attempt::end(turn, id, &Cause::HostLost, true);
             }
             Found::NeverStarted => {
                 orphaned += 1;
@@ -118,13 +113,13 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>) {
                 orphaned += 1;
                 orphan(turn, id);
                 reconcile(turn, id, "bundle_unreadable", &reason);
-                attempt::end(turn, id, &Cause::ShimLost, true);
             }
         }
     }
+    let events_reconciled = finished + orphaned;
     turn.emit_run(Body::CoordinatorRecovered {
         orphaned_agents: orphaned,
-        events_reconciled: reconciled + orphaned,
+        events_reconciled,
         adopted,
         finished,
     });
