@@ -92,16 +92,16 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
             boot_id,
             boottime_ms,
             found,
-        } => session::coordinator_started(
-            turn,
-            Body::CoordinatorStarted {
+            missing,
+        } => {
+            let started = Body::CoordinatorStarted {
                 pid,
                 limits: *limits,
                 boot_id,
                 boottime_ms,
-            },
-            found,
-        ),
+            };
+            session::coordinator_started(turn, started, found, missing)
+        }
         Input::AttemptStarted {
             attempt,
             pid,

@@ -32,6 +32,8 @@ pub enum Input {
         boottime_ms: u64,
         /// What was found of every attempt that the state holds open.
         found: Vec<(AttemptId, Found)>,
+        /// Complete tasks with artifacts that are no longer on disk.
+        missing: Vec<(TaskId, Vec<String>)>,
     },
     /// An agent's process runs.
     AttemptStarted {

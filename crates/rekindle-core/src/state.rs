@@ -384,7 +384,11 @@ impl State {
     #[must_use]
     pub fn agent_for(&self, id: &TaskId, role: Role) -> Option<AgentName> {
         let plan_task = self.plan_task(id)?;
-        let made = || AgentName::new(format!("{role}-{id}")).or_else(|_| AgentName::new(id.as_str())).ok();
+        let made = || {
+            AgentName::new(format!("{role}-{id}"))
+                .or_else(|_| AgentName::new(id.as_str()))
+                .ok()
+        };
         plan_task.agent.clone().or_else(made)
     }
 }

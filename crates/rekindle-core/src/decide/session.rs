@@ -1,9 +1,9 @@
 //! The beginning of a run, of a coordinator, and of a pause: what is taken over from before.
 
-use super::{About, Reply, Turn, attempt};
+use super::{About, Reply, Turn, attempt, reconcile};
 use crate::cause::Cause;
 use crate::event::{Body, PauseReason};
-use crate::ids::{AttemptId, RunId};
+use crate::ids::{AttemptId, RunId, TaskId};
 use crate::input::Found;
 use crate::plan::Plan;
 use crate::state::RunPhase;
@@ -38,6 +38,7 @@ pub(super) fn coordinator_started(
     turn: &mut Turn<'_>,
     started: Body,
     found: Vec<(AttemptId, Found)>,
+    missing: Vec<(TaskId, Vec<String>)>,
 ) -> Reply {
     let Some(phase) = turn.state.run.as_ref().map(|run| run.phase) else {
         return Reply::Refused {
@@ -51,6 +52,7 @@ pub(super) fn coordinator_started(
         RunPhase::Paused(_) => resume(turn),
         RunPhase::Running | RunPhase::Pausing(_) => recover(turn, found),
     }
+    reconcile::reopen_missing(turn, missing);
     Reply::Accepted
 }
 
@@ -89,7 +91,7 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>) {
             Found::Unresponsive => {}
             Found::Finished(_) => {
                 finished += 1;
-                reconcile(
+                note_found(
                     turn,
                     id,
                     "attempt_exited",
@@ -102,17 +104,17 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>) {
             }
             Found::HostLost => {
                 orphaned += 1;
-                reconcile(turn, id, "host_lost", "the machine was restarted under it");
+                note_found(turn, id, "host_lost", "the machine was restarted under it");
             }
             Found::NeverStarted => {
                 orphaned += 1;
-                reconcile(turn, id, "never_started", "its process was never started");
+                note_found(turn, id, "never_started", "its process was never started");
                 attempt::end(turn, id, &Cause::ShimLost, false);
             }
             Found::Unreadable { reason } => {
                 orphaned += 1;
                 orphan(turn, id);
-                reconcile(turn, id, "bundle_unreadable", &reason);
+                note_found(turn, id, "bundle_unreadable", &reason);
             }
         }
     }
@@ -130,7 +132,7 @@ fn orphan(turn: &mut Turn<'_>, id: AttemptId) {
     turn.emit_attempt(id, Body::OrphanAgentDetected { attempt: id, role });
 }
 
-fn reconcile(turn: &mut Turn<'_>, id: AttemptId, event_type: &str, detail: &str) {
+fn note_found(turn: &mut Turn<'_>, id: AttemptId, event_type: &str, detail: &str) {
     turn.emit_attempt(
         id,
         Body::StateReconciled {
