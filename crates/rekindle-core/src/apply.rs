@@ -104,7 +104,7 @@ fn run_started(
     plan_path: &str,
     branch: Option<&String>,
 ) {
-    let unblocks = plan.dependants();
+    let unblocks = plan.graph().unblocks();
     state.tasks = plan
         .tasks
         .iter()
