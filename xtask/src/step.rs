@@ -77,10 +77,11 @@ pub(crate) fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
     command
 }
 
-/// The repository's root.
+/// The repository's root. Asked at run time: a copied `target/` would remember the place it was built in.
 pub(crate) fn root() -> PathBuf {
-    let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    manifest.parent().map_or(manifest.clone(), PathBuf::from)
+    let manifest =
+        std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    PathBuf::from(manifest).join("..")
 }
 
 /// Runs a command to its end; the error says how it ended.
