@@ -153,10 +153,11 @@ fn deny(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
 
 fn test(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
     tools::strace()?;
-    // Tests start the real program, and find it beside themselves.
+    // Tests start the real program and the fakes, and find them beside themselves. The whole workspace is asked for, as
+    // below: with another choice of packages cargo picks other features and builds dependencies twice.
     steps.run(
-        "build the program under test",
-        &mut cargo(["build", "-p", "rekindle"]),
+        "build the programs under test",
+        &mut cargo(["build", "--workspace", "--bins"]),
     )?;
     match tools::cargo_tool("nextest", "cargo-nextest") {
         Ok(()) => steps.run("test", cargo(["nextest", "run", "--workspace"]).args(rest))?,
