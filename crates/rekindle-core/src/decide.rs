@@ -78,6 +78,14 @@ pub fn decide(state: &mut State, now: Time, input: Input) -> Step {
     }
 }
 
+/// Decides on an input while no coordinator runs: it is put down, but nothing is begun and nothing is brought to an end.
+pub fn record(state: &mut State, now: Time, input: Input) -> Step {
+    let mut turn = Turn { now: now.max(state.last_time), state, events: Vec::new() };
+    let reply = route(&mut turn, input);
+    let events = turn.events;
+    Step { events, effects: Vec::new(), reply }
+}
+
 fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
     match input {
         Input::RunRequested {

@@ -251,7 +251,7 @@ pub(super) fn checks_finished(
 }
 
 /// The next task of a named agent is in progress as soon as the one before it has ended.
-fn go_on(turn: &mut Turn<'_>, id: AttemptId) {
+pub(super) fn go_on(turn: &mut Turn<'_>, id: AttemptId) {
     let Some(found) = turn.state.attempts.get(&id) else {
         return;
     };

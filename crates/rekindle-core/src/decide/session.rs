@@ -1,12 +1,12 @@
 //! The beginning of a run, of a coordinator, and of a pause: what is taken over from before.
 
-use super::{About, Reply, Turn, attempt, reconcile};
+use super::{About, Reply, Turn, attempt, reconcile, report};
 use crate::cause::Cause;
 use crate::event::{Body, PauseReason};
 use crate::ids::{AttemptId, RunId, TaskId};
 use crate::input::Found;
 use crate::plan::Plan;
-use crate::state::RunPhase;
+use crate::state::{AttemptPhase, RunPhase, TaskState};
 
 pub(super) fn run_requested(
     turn: &mut Turn<'_>,
@@ -118,6 +118,7 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>) {
             }
         }
     }
+    mend(turn);
     let events_reconciled = finished + orphaned;
     turn.emit_run(Body::CoordinatorRecovered {
         orphaned_agents: orphaned,
@@ -125,6 +126,27 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>) {
         adopted,
         finished,
     });
+}
+
+/// Takes up whatever a log that ends anywhere left half said: ended attempts whose work was not settled, and living ones that
+/// were never told what to begin with. A whole step is durable at once, so this is a second net.
+fn mend(turn: &mut Turn<'_>) {
+    let exited: Vec<AttemptId> = turn.state.attempts.keys().copied().collect();
+    for id in exited {
+        attempt::end_if_settled(turn, id);
+        report::go_on(turn, id);
+    }
+    let ended = |id: AttemptId| turn.state.attempts.get(&id).is_none_or(|found| found.phase == AttemptPhase::Ended);
+    let stranded: Vec<TaskId> = turn
+        .state
+        .tasks
+        .iter()
+        .filter(|(_, task)| task.state == TaskState::InProgress && task.claim.is_none() && task.holder.is_none_or(ended))
+        .map(|(id, _)| id.clone())
+        .collect();
+    for task in stranded {
+        attempt::settle(turn, &task, &Cause::ShimLost, false);
+    }
 }
 
 fn orphan(turn: &mut Turn<'_>, id: AttemptId) {

@@ -14,7 +14,8 @@ pub(super) const LINES_PER_COMMIT: usize = 2_000;
 
 /// An event in the store's words. It is stored as decided, or replay would not give the same state: what must not be stored
 /// is redacted before it reaches a decision.
-pub(super) fn encode(event: &Event) -> NewEvent {
+#[must_use]
+pub fn encode(event: &Event) -> NewEvent {
     NewEvent {
         time_ms: event.time.0,
         run: event.run.to_string(),
