@@ -129,6 +129,7 @@ struct Pending {
     effects: Vec<rekindle_core::effect::Effect>,
     answers: Vec<(Answerer, Answer)>,
     touched: rekindle_core::view::Touched,
+    kept: Vec<AttemptId>,
 }
 
 /// A caller that waits for more than durability.

@@ -34,7 +34,10 @@ impl<W: World> Driver<W> {
     /// When the store refuses: nothing was acted on and nothing was answered; calling again tries again.
     pub fn commit(&mut self) -> Result<(), Error> {
         self.append_pending()?;
-        let Pending { effects, answers, .. } = std::mem::take(&mut self.pending);
+        let Pending { effects, answers, kept, .. } = std::mem::take(&mut self.pending);
+        for attempt in kept {
+            self.world.drop_kept_reports(attempt);
+        }
         for effect in effects {
             self.act(effect);
         }
