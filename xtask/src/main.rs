@@ -29,6 +29,9 @@ const SHIPPED: &[&str] = &[
     "rekindle-shim",
 ];
 
+/// Without its self-update, whose TLS library takes longer to build than all the rest.
+const NEXTEST_OPTIONS: &[&str] = &["--no-default-features", "--features", "default-no-update"];
+
 const HELP: &str = "\
 usage: cargo xtask <command> [arguments]
 
@@ -137,7 +140,7 @@ fn tidy(steps: &mut Steps) -> Result<(), Failure> {
 
 /// Advisories are left out by default: their database is fetched from the network, and a run must not depend on it.
 fn deny(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
-    tools::cargo_tool("deny", "cargo-deny")?;
+    tools::cargo_tool("deny", "cargo-deny", &[])?;
     let checks = if rest.is_empty() {
         vec!["licenses", "bans", "sources"]
     } else {
@@ -159,14 +162,22 @@ fn test(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
         "build the programs under test",
         &mut cargo(["build", "--workspace", "--bins"]),
     )?;
-    match tools::cargo_tool("nextest", "cargo-nextest") {
+    match tools::cargo_tool("nextest", "cargo-nextest", NEXTEST_OPTIONS) {
         Ok(()) => steps.run("test", cargo(["nextest", "run", "--workspace"]).args(rest))?,
         Err(failure) => {
             println!("{failure}");
             println!("falling back to cargo test, which runs the same tests");
             steps.run(
                 "test",
-                cargo(["test", "--workspace", "--lib", "--bins", "--tests"]).args(rest),
+                cargo([
+                    "test",
+                    "--workspace",
+                    "--lib",
+                    "--bins",
+                    "--tests",
+                    "--no-fail-fast",
+                ])
+                .args(rest),
             )?;
         }
     }

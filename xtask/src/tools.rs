@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 use crate::step::{Failure, cargo, run};
 
 /// A cargo subcommand, built from the registry when missing.
-pub(crate) fn cargo_tool(subcommand: &str, package: &str) -> Result<(), Failure> {
+pub(crate) fn cargo_tool(subcommand: &str, package: &str, options: &[&str]) -> Result<(), Failure> {
     if answers(cargo([subcommand, "--version"])) {
         return Ok(());
     }
     println!("==> {package} is missing: building it from the registry, once, for some minutes");
-    run(&mut cargo(["install", package, "--locked"])).map_err(|why| {
+    run(cargo(["install", package, "--locked"]).args(options)).map_err(|why| {
         Failure::new(format!(
             "{package} is missing and cannot be installed: {why}"
         ))
