@@ -29,7 +29,7 @@ pub(crate) struct Waiting {
 impl Waiting {
     /// Starts the stub with the given output descriptors.
     pub(crate) fn spawn(bundle: &Path, out: OwnedFd, err: OwnedFd) -> io::Result<Self> {
-        let (read, barrier) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let (read, barrier) = os::pipe()?;
         let child = Command::new(os::self_exe())
             .arg0("rekindle")
             .arg(crate::STUB_COMMAND)
@@ -39,7 +39,10 @@ impl Waiting {
             .stderr(Stdio::from(err))
             .spawn()?;
         // The handle is dropped without waiting: reaping is the loop's own business.
-        Ok(Self { process: Process::of_child(child.id())?, barrier })
+        Ok(Self {
+            process: Process::of_child(child.id())?,
+            barrier,
+        })
     }
 
     /// Lets the agent run. The pipe's writing end is given back: it is the agent's input in mode `lines`.
@@ -60,11 +63,19 @@ pub fn stub_main(bundle: &Path) -> ExitCode {
     if !barrier_opened() {
         return ExitCode::SUCCESS;
     }
-    let Ok(Some(bundle)) = Bundle::open(bundle) else { return ExitCode::from(NOT_STARTED) };
+    let Ok(Some(bundle)) = Bundle::open(bundle) else {
+        return ExitCode::from(NOT_STARTED);
+    };
     let error = match bundle.spec() {
         Ok(Some(spec)) => become_agent(&bundle, &spec),
-        Ok(None) => StartError { errno: 0, text: "the spec is gone".to_owned() },
-        Err(error) => StartError { errno: 0, text: error.to_string() },
+        Ok(None) => StartError {
+            errno: 0,
+            text: "the spec is gone".to_owned(),
+        },
+        Err(error) => StartError {
+            errno: 0,
+            text: error.to_string(),
+        },
     };
     let _ = bundle.save(START_ERROR, &error);
     ExitCode::from(NOT_STARTED)
@@ -84,16 +95,28 @@ fn barrier_opened() -> bool {
 /// Returns only when it failed.
 fn become_agent(bundle: &Bundle, spec: &Spec) -> StartError {
     if let Err(error) = take_input(bundle, spec.stdin) {
-        return StartError { errno: 0, text: format!("cannot open its input: {error}") };
+        return StartError {
+            errno: 0,
+            text: format!("cannot open its input: {error}"),
+        };
     }
     if !spec.cwd.is_absolute() {
-        return StartError { errno: libc::EINVAL, text: format!("{} is not absolute", spec.cwd.display()) };
+        return StartError {
+            errno: libc::EINVAL,
+            text: format!("{} is not absolute", spec.cwd.display()),
+        };
     }
-    if let Err(error) = std::env::set_current_dir(&spec.cwd) {
-        return start_error(&format!("cannot enter {}", spec.cwd.display()), &error);
+    if let Err(error) = rustix::process::chdir(&spec.cwd) {
+        return start_error(
+            &format!("cannot enter {}", spec.cwd.display()),
+            &error.into(),
+        );
     }
     let Some((program, arguments)) = spec.argv.split_first() else {
-        return StartError { errno: libc::EINVAL, text: "there is no program to start".to_owned() };
+        return StartError {
+            errno: libc::EINVAL,
+            text: "there is no program to start".to_owned(),
+        };
     };
     // Where this is not possible the agent simply keeps its place in the queue.
     let _ = os::prefer_as_oom_victim();
@@ -111,15 +134,25 @@ fn take_input(bundle: &Bundle, mode: bundle::Stdin) -> Result<(), bundle::Error>
     let file = match mode {
         bundle::Stdin::Lines => return Ok(()),
         bundle::Stdin::File => bundle.open_file(bundle::PROMPT, OFlags::RDONLY)?,
-        bundle::Stdin::Null => {
-            rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, rustix::fs::Mode::empty())
-                .map_err(|error| bundle::Error::Io { name: "/dev/null".to_owned(), source: error.into() })?
-        }
+        bundle::Stdin::Null => rustix::fs::open(
+            "/dev/null",
+            OFlags::RDONLY | OFlags::CLOEXEC,
+            rustix::fs::Mode::empty(),
+        )
+        .map_err(|error| bundle::Error::Io {
+            name: "/dev/null".to_owned(),
+            source: error.into(),
+        })?,
     };
-    rustix::stdio::dup2_stdin(file.as_fd())
-        .map_err(|error| bundle::Error::Io { name: "standard input".to_owned(), source: error.into() })
+    rustix::stdio::dup2_stdin(file.as_fd()).map_err(|error| bundle::Error::Io {
+        name: "standard input".to_owned(),
+        source: error.into(),
+    })
 }
 
 fn start_error(what: &str, error: &io::Error) -> StartError {
-    StartError { errno: error.raw_os_error().unwrap_or(libc::EINVAL), text: format!("{what}: {error}") }
+    StartError {
+        errno: error.raw_os_error().unwrap_or(libc::EINVAL),
+        text: format!("{what}: {error}"),
+    }
 }

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::bundle::{Bundle, SOCK, Spec, VERSION};
 use crate::clock;
@@ -70,7 +69,12 @@ impl Client {
         if os::peer_uid(&socket)? != rustix::process::geteuid().as_raw() {
             return Err(Error::Stranger("it belongs to another user"));
         }
-        let mut client = Self { socket, incoming: Vec::new(), epoch: spec.epoch, budget_ms };
+        let mut client = Self {
+            socket,
+            incoming: Vec::new(),
+            epoch: spec.epoch,
+            budget_ms,
+        };
         let hello = Hello {
             version: VERSION,
             attempt: spec.attempt.clone(),
@@ -105,7 +109,10 @@ impl Client {
     /// # Errors
     /// As [`Client::status`].
     pub fn stop(&mut self, ladder: Option<Vec<Rung>>) -> Result<(), Error> {
-        self.accepted(&Request::Stop { epoch: self.epoch, ladder })
+        self.accepted(&Request::Stop {
+            epoch: self.epoch,
+            ladder,
+        })
     }
 
     /// Has the shim end the whole tree now.
@@ -122,7 +129,11 @@ impl Client {
     /// # Errors
     /// As [`Client::status`].
     pub fn stdin(&mut self, id: &str, line: &str) -> Result<Delivered, Error> {
-        let request = Request::Stdin { epoch: self.epoch, id: id.to_owned(), line: line.to_owned() };
+        let request = Request::Stdin {
+            epoch: self.epoch,
+            id: id.to_owned(),
+            line: line.to_owned(),
+        };
         match self.request(&request)? {
             Reply::Written { id: written } if written == id => Ok(Delivered::Written),
             Reply::Duplicate { id: written } if written == id => Ok(Delivered::Duplicate),
@@ -146,7 +157,10 @@ impl Client {
     }
 
     fn request(&mut self, request: &Request) -> Result<Reply, Error> {
-        self.exchange(request, clock::monotonic_ms().saturating_add(self.budget_ms))
+        self.exchange(
+            request,
+            clock::monotonic_ms().saturating_add(self.budget_ms),
+        )
     }
 
     fn exchange(&mut self, request: &Request, deadline_ms: u64) -> Result<Reply, Error> {
@@ -154,12 +168,13 @@ impl Client {
         line.push(b'\n');
         self.send(&line, deadline_ms)?;
         let line = self.line(deadline_ms)?;
-        serde_json::from_slice(&line).map_err(|_| Error::Stranger("it does not speak this language"))
+        serde_json::from_slice(&line)
+            .map_err(|_| Error::Stranger("it does not speak this language"))
     }
 
     fn send(&self, mut bytes: &[u8], deadline_ms: u64) -> Result<(), Error> {
         while !bytes.is_empty() {
-            match rustix::net::send(&self.socket, bytes, rustix::net::SendFlags::NOSIGNAL) {
+            match rustix::net::send(&self.socket, bytes, os::SEND_FLAGS) {
                 Ok(n) => bytes = &bytes[n..],
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => await_ready(&self.socket, PollFlags::OUT, deadline_ms)?,
@@ -199,13 +214,11 @@ impl Client {
 fn connect(bundle: &Bundle, deadline_ms: u64) -> Result<OwnedFd, Error> {
     let address = os::socket_address(bundle.as_fd(), SOCK)?;
     loop {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
-            .map_err(io::Error::from)?;
+        let socket = os::stream_socket()?;
         match rustix::net::connect(&socket, &address) {
             Ok(()) => return Ok(socket),
             Err(Errno::AGAIN | Errno::INTR) if clock::monotonic_ms() < deadline_ms => {
-                std::thread::sleep(Duration::from_millis(BACKLOG_PAUSE_MS));
+                clock::pause(BACKLOG_PAUSE_MS);
             }
             Err(Errno::AGAIN) => return Err(Error::TimedOut),
             Err(error) => return Err(Error::Io(error.into())),

@@ -65,11 +65,16 @@ impl ProcId {
         let handle = match os::Handle::open(self.pid) {
             Ok(handle) => handle,
             // The second is a number that is now a thread of another process.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::EINVAL)) => return Ok(Opened::Gone),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::EINVAL)) => {
+                return Ok(Opened::Gone);
+            }
             Err(error) => return Err(error),
         };
         let inode = handle.inode();
-        let process = Process { id: self.clone(), handle };
+        let process = Process {
+            id: self.clone(),
+            handle,
+        };
         if let (Some(recorded), Some(found)) = (self.pidfd_inode, inode) {
             if recorded != found || process.exited() {
                 return Ok(Opened::Gone);
@@ -77,7 +82,9 @@ impl ProcId {
             return Ok(Opened::Ours(process));
         }
         match os::stat(self.pid) {
-            Ok(stat) if stat.start_ticks == self.start_ticks && !process.exited() => Ok(Opened::Likely(process)),
+            Ok(stat) if stat.start_ticks == self.start_ticks && !process.exited() => {
+                Ok(Opened::Likely(process))
+            }
             _ => Ok(Opened::Gone),
         }
     }
@@ -175,7 +182,11 @@ mod tests {
     use super::*;
 
     fn sleeper() -> std::process::Child {
-        Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().expect("spawn sleep")
+        Command::new("sleep")
+            .arg("1000")
+            .stdin(Stdio::null())
+            .spawn()
+            .expect("spawn sleep")
     }
 
     #[test]
@@ -183,7 +194,10 @@ mod tests {
         let mut child = sleeper();
         let process = Process::of_child(child.id()).expect("pin");
         let id = process.id().clone();
-        assert!(matches!(id.open().expect("open"), Opened::Ours(_) | Opened::Likely(_)));
+        assert!(matches!(
+            id.open().expect("open"),
+            Opened::Ours(_) | Opened::Likely(_)
+        ));
         process.signal(Signal::KILL).expect("kill");
         child.wait().expect("wait");
         assert!(process.exited());

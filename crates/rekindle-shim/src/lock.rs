@@ -37,16 +37,24 @@ impl Lock {
     /// afterwards.
     pub(crate) fn inherit(bundle: &Bundle) -> Result<Option<Self>, bundle::Error> {
         let file = bundle.open_file(LOCK, OFlags::RDWR | OFlags::CREATE)?;
-        let same = match (rustix::fs::fstat(rustix::stdio::stdin()), rustix::fs::fstat(&file)) {
+        let same = match (
+            rustix::fs::fstat(rustix::stdio::stdin()),
+            rustix::fs::fstat(&file),
+        ) {
             (Ok(given), Ok(named)) => given.st_dev == named.st_dev && given.st_ino == named.st_ino,
             _ => false,
         };
         if !same {
             return Self::hold(file);
         }
-        let copy = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map_err(lock_error)?;
-        let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, rustix::fs::Mode::empty())
-            .map_err(lock_error)?;
+        let copy =
+            rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map_err(lock_error)?;
+        let null = rustix::fs::open(
+            "/dev/null",
+            OFlags::RDONLY | OFlags::CLOEXEC,
+            rustix::fs::Mode::empty(),
+        )
+        .map_err(lock_error)?;
         rustix::stdio::dup2_stdin(&null).map_err(lock_error)?;
         Self::hold(copy)
     }
@@ -57,7 +65,7 @@ impl Lock {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Some(Self(file))),
                 Err(Errno::WOULDBLOCK) if clock::monotonic_ms() < give_up_at_ms => {
-                    std::thread::sleep(std::time::Duration::from_millis(CONTENTION_PAUSE_MS));
+                    clock::pause(CONTENTION_PAUSE_MS);
                 }
                 Err(Errno::WOULDBLOCK) => return Ok(None),
                 Err(Errno::INTR) => {}
@@ -86,7 +94,9 @@ impl AsFd for Lock {
 pub fn is_held(bundle: &Bundle) -> Result<bool, bundle::Error> {
     let file = match bundle.open_file(LOCK, OFlags::RDWR) {
         Ok(file) => file,
-        Err(bundle::Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(bundle::Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            return Ok(false);
+        }
         Err(error) => return Err(error),
     };
     // Shared, so that two probes never take each other for a shim.
@@ -98,5 +108,8 @@ pub fn is_held(bundle: &Bundle) -> Result<bool, bundle::Error> {
 }
 
 fn lock_error(source: Errno) -> bundle::Error {
-    bundle::Error::Io { name: LOCK.to_owned(), source: source.into() }
+    bundle::Error::Io {
+        name: LOCK.to_owned(),
+        source: source.into(),
+    }
 }

@@ -9,7 +9,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::bundle::{Bundle, SOCK, Spec, VERSION};
 use crate::feeder::Caller;
@@ -30,6 +29,9 @@ const TURN_BYTES: usize = 64 << 10;
 
 /// Waiting connections; more than callers, so that a burst does not meet a closed door.
 const BACKLOG: i32 = 64;
+
+/// What an introduced caller asked, or why it is not a question; answered in the order of asking.
+pub(crate) type Asked = (Caller, Result<Request, Refusal>);
 
 struct Connection {
     caller: Caller,
@@ -60,8 +62,7 @@ impl Server {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let listener = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        let listener = os::stream_socket()?;
         rustix::net::bind(&listener, &os::socket_address(bundle.as_fd(), SOCK)?)?;
         rustix::fs::chmodat(bundle, SOCK, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
         rustix::net::listen(&listener, BACKLOG)?;
@@ -71,14 +72,23 @@ impl Server {
             epoch: spec.epoch,
             nonce: spec.nonce.clone(),
         };
-        Ok(Self { listener, connections: Vec::new(), next_caller: 0, identity })
+        Ok(Self {
+            listener,
+            connections: Vec::new(),
+            next_caller: 0,
+            identity,
+        })
     }
 
     /// What to poll for.
     pub(crate) fn poll_fds(&self) -> Vec<PollFd<'_>> {
         let mut fds = vec![PollFd::new(&self.listener, PollFlags::IN)];
         for connection in &self.connections {
-            let mut flags = if connection.leaving { PollFlags::empty() } else { PollFlags::IN };
+            let mut flags = if connection.leaving {
+                PollFlags::empty()
+            } else {
+                PollFlags::IN
+            };
             if !connection.outgoing.is_empty() {
                 flags |= PollFlags::OUT;
             }
@@ -89,34 +99,44 @@ impl Server {
 
     /// When the time of a caller ends that is not yet introduced, or no longer wanted.
     pub(crate) fn next_at_ms(&self) -> Option<u64> {
-        self.connections.iter().filter_map(Connection::expires_at_ms).min()
+        self.connections
+            .iter()
+            .filter_map(Connection::expires_at_ms)
+            .min()
     }
 
     /// Takes a turn with everyone and returns the requests of introduced callers.
-    pub(crate) fn turn(&mut self, now_ms: u64) -> Vec<(Caller, Request)> {
+    pub(crate) fn turn(&mut self, now_ms: u64) -> Vec<Asked> {
         let mut requests = Vec::new();
         for connection in &mut self.connections {
             connection.send();
             connection.receive(&self.identity, now_ms, &mut requests);
         }
-        let expired = |connection: &Connection| connection.expires_at_ms().is_some_and(|at_ms| now_ms >= at_ms);
-        self.connections.retain(|connection| !connection.gone && !expired(connection));
+        let expired = |connection: &Connection| {
+            connection
+                .expires_at_ms()
+                .is_some_and(|at_ms| now_ms >= at_ms)
+        };
+        self.connections
+            .retain(|connection| !connection.gone && !expired(connection));
         self.accept(now_ms);
         requests
     }
 
     /// Answers a caller, if it is still there.
     pub(crate) fn answer(&mut self, caller: Caller, reply: &Reply) {
-        if let Some(connection) = self.connections.iter_mut().find(|connection| connection.caller == caller) {
+        if let Some(connection) = self
+            .connections
+            .iter_mut()
+            .find(|connection| connection.caller == caller)
+        {
             connection.answer(reply);
             connection.send();
         }
     }
 
     fn accept(&mut self, now_ms: u64) {
-        while let Ok(socket) =
-            rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
-        {
+        while let Ok(socket) = os::accept(&self.listener) {
             // Another user's process is not even answered.
             if os::peer_uid(&socket).ok() != Some(rustix::process::geteuid().as_raw()) {
                 continue;
@@ -125,14 +145,17 @@ impl Server {
                 self.make_room();
             }
             self.next_caller += 1;
-            self.connections.push(Connection::new(self.next_caller, socket, now_ms));
+            self.connections
+                .push(Connection::new(self.next_caller, socket, now_ms));
         }
     }
 
     /// Gives up the caller that has been silent longest, strangers first.
     fn make_room(&mut self) {
         let rank = |connection: &Connection| (connection.introduced, connection.active_at_ms);
-        if let Some(index) = (0..self.connections.len()).min_by_key(|index| rank(&self.connections[*index])) {
+        if let Some(index) =
+            (0..self.connections.len()).min_by_key(|index| rank(&self.connections[*index]))
+        {
             self.connections.swap_remove(index);
         }
     }
@@ -158,7 +181,9 @@ impl Connection {
     }
 
     fn answer(&mut self, reply: &Reply) {
-        let Ok(mut bytes) = serde_json::to_vec(reply) else { return };
+        let Ok(mut bytes) = serde_json::to_vec(reply) else {
+            return;
+        };
         bytes.push(b'\n');
         if self.outgoing.len() + bytes.len() > UNREAD_MAX_BYTES {
             self.gone = true;
@@ -173,7 +198,7 @@ impl Connection {
 
     fn send(&mut self) {
         while !self.outgoing.is_empty() {
-            match rustix::net::send(&self.socket, &self.outgoing, rustix::net::SendFlags::NOSIGNAL) {
+            match rustix::net::send(&self.socket, &self.outgoing, os::SEND_FLAGS) {
                 Ok(n) => drop(self.outgoing.drain(..n)),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
@@ -186,7 +211,7 @@ impl Connection {
         self.gone |= self.leaving;
     }
 
-    fn receive(&mut self, identity: &Hello, now_ms: u64, requests: &mut Vec<(Caller, Request)>) {
+    fn receive(&mut self, identity: &Hello, now_ms: u64, requests: &mut Vec<Asked>) {
         let mut buffer = [0; 16 << 10];
         let mut taken = 0;
         while taken < TURN_BYTES && !self.gone && !self.leaving {
@@ -209,8 +234,11 @@ impl Connection {
         self.send();
     }
 
-    fn lines(&mut self, identity: &Hello, now_ms: u64, requests: &mut Vec<(Caller, Request)>) {
-        while let Some(end) = self.incoming[self.searched..].iter().position(|byte| *byte == b'\n') {
+    fn lines(&mut self, identity: &Hello, now_ms: u64, requests: &mut Vec<Asked>) {
+        while let Some(end) = self.incoming[self.searched..]
+            .iter()
+            .position(|byte| *byte == b'\n')
+        {
             let rest = self.incoming.split_off(self.searched + end + 1);
             let line = std::mem::replace(&mut self.incoming, rest);
             self.searched = 0;
@@ -224,7 +252,11 @@ impl Connection {
             }
         }
         self.searched = self.incoming.len();
-        let max = if self.introduced { wire::LINE_MAX_BYTES } else { wire::HELLO_MAX_BYTES };
+        let max = if self.introduced {
+            wire::LINE_MAX_BYTES
+        } else {
+            wire::HELLO_MAX_BYTES
+        };
         if self.incoming.len() > max {
             self.refuse(Refusal::Malformed);
             self.leaving = true;
@@ -248,7 +280,10 @@ impl Connection {
                     self.active_at_ms = now_ms;
                     // The older of the two versions is spoken; this side knows all up to its own.
                     let version = hello.version.min(VERSION);
-                    self.answer(&Reply::Hello(Hello { version, ..identity.clone() }));
+                    self.answer(&Reply::Hello(Hello {
+                        version,
+                        ..identity.clone()
+                    }));
                     return;
                 }
             }
@@ -259,12 +294,13 @@ impl Connection {
         self.leaving = true;
     }
 
-    fn request(&mut self, line: &[u8], identity: &Hello, requests: &mut Vec<(Caller, Request)>) {
-        match serde_json::from_slice::<Request>(line) {
-            Ok(Request::Hello(_)) => self.refuse(Refusal::HandshakeExpected),
-            Ok(request) if request.epoch() < identity.epoch => self.refuse(Refusal::StaleEpoch),
-            Ok(request) => requests.push((self.caller, request)),
-            Err(_) => self.refuse(Refusal::Malformed),
-        }
+    fn request(&self, line: &[u8], identity: &Hello, requests: &mut Vec<Asked>) {
+        let asked = match serde_json::from_slice::<Request>(line) {
+            Ok(Request::Hello(_)) => Err(Refusal::HandshakeExpected),
+            Ok(request) if request.epoch() < identity.epoch => Err(Refusal::StaleEpoch),
+            Ok(request) => Ok(request),
+            Err(_) => Err(Refusal::Malformed),
+        };
+        requests.push((self.caller, asked));
     }
 }

@@ -42,8 +42,10 @@ impl Table {
     /// # Errors
     /// When the table as a whole cannot be listed.
     pub fn scan() -> io::Result<Self> {
-        let rows: BTreeMap<u32, ProcStat> =
-            os::pids()?.into_iter().filter_map(|pid| Some((pid, os::stat(pid).ok()?))).collect();
+        let rows: BTreeMap<u32, ProcStat> = os::pids()?
+            .into_iter()
+            .filter_map(|pid| Some((pid, os::stat(pid).ok()?)))
+            .collect();
         let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for row in rows.values() {
             children.entry(row.ppid).or_default().push(row.pid);
@@ -118,10 +120,15 @@ impl Table {
     #[must_use]
     pub fn pin_session(&self, leader: &Process) -> Vec<Process> {
         let session = leader.id().pid;
-        let candidates = self.rows.values().filter(|row| row.session == session && row.pid != session);
+        let candidates = self
+            .rows
+            .values()
+            .filter(|row| row.session == session && row.pid != session);
         let pinned = candidates.filter_map(|row| Process::pin(row.pid));
-        let members: Vec<Process> =
-            pinned.filter(|(_, row)| row.session == session).map(|(process, _)| process).collect();
+        let members: Vec<Process> = pinned
+            .filter(|(_, row)| row.session == session)
+            .map(|(process, _)| process)
+            .collect();
         if leader.exited() { Vec::new() } else { members }
     }
 
@@ -138,12 +145,20 @@ impl Table {
         Some(activity)
     }
 
-    fn pin_children(&self, pid: u32, parent: Option<&Process>, seen: &mut BTreeSet<u32>, into: &mut Vec<Process>) {
+    fn pin_children(
+        &self,
+        pid: u32,
+        parent: Option<&Process>,
+        seen: &mut BTreeSet<u32>,
+        into: &mut Vec<Process>,
+    ) {
         for child in self.children.get(&pid).into_iter().flatten() {
             if !seen.insert(*child) {
                 continue;
             }
-            let Some((process, row)) = Process::pin(*child) else { continue };
+            let Some((process, row)) = Process::pin(*child) else {
+                continue;
+            };
             // Orphaned in between: it will be seen under its new parent in the next pass.
             if row.ppid == pid && !parent.is_some_and(Process::exited) {
                 into.push(process);
@@ -169,13 +184,20 @@ pub fn kill_all(processes: &[Process]) -> Vec<u32> {
     for process in processes {
         let _ = process.signal(Signal::STOP);
     }
-    processes.iter().filter(|process| process.signal(Signal::KILL).is_ok()).map(|process| process.id().pid).collect()
+    processes
+        .iter()
+        .filter(|process| process.signal(Signal::KILL).is_ok())
+        .map(|process| process.id().pid)
+        .collect()
 }
 
 /// Waits until one of them ends or the time is over.
 pub fn await_any(processes: &[Process], timeout_ms: u64) {
-    let mut fds: Vec<PollFd<'_>> =
-        processes.iter().take(POLL_MAX).map(|process| PollFd::from_borrowed_fd(process.as_fd(), PollFlags::IN)).collect();
+    let mut fds: Vec<PollFd<'_>> = processes
+        .iter()
+        .take(POLL_MAX)
+        .map(|process| PollFd::from_borrowed_fd(process.as_fd(), PollFlags::IN))
+        .collect();
     // Interrupted or refused: the caller's loop looks again anyway.
     let _ = poll(&mut fds, Some(&clock::timeout(timeout_ms)));
 }
@@ -206,7 +228,10 @@ pub fn name_survivors(processes: &[Process]) -> Vec<Survivor> {
     processes
         .iter()
         .take(SURVIVORS_MAX)
-        .map(|process| Survivor { pid: process.id().pid, name: name(process.id().pid) })
+        .map(|process| Survivor {
+            pid: process.id().pid,
+            name: name(process.id().pid),
+        })
         .collect()
 }
 
@@ -264,7 +289,9 @@ pub(crate) fn sweep(awaited: u32) -> Sweep {
         if reaped.childless {
             break;
         }
-        let members = Table::scan().map(|table| table.pin_descendants(None)).unwrap_or_default();
+        let members = Table::scan()
+            .map(|table| table.pin_descendants(None))
+            .unwrap_or_default();
         if clock::monotonic_ms() >= give_up_at_ms {
             sweep.survivors = name_survivors(&members);
             break;
