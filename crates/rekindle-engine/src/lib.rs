@@ -1,1 +1,3 @@
-//! placeholder
+//! Carries out what was decided: supervision of agents so far.
+
+pub mod supervise;

@@ -346,6 +346,14 @@ impl Bundle {
             .map_err(|error| Error::malformed(START_ERROR, error))
     }
 
+    /// Opens the file for the shim's own words, to be its standard error.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or is not a regular file.
+    pub fn shim_log(&self) -> Result<OwnedFd, Error> {
+        self.open_file(SHIM_LOG, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)
+    }
+
     /// Saves a record atomically.
     pub(crate) fn save<T: Serialize>(&self, name: &str, record: &T) -> Result<(), Error> {
         let bytes = serde_json::to_vec(record).map_err(|error| Error::malformed(name, error))?;

@@ -37,7 +37,7 @@ pub(crate) fn timeout(ms: u64) -> Timespec {
 }
 
 /// Gives way for a moment, between two looks at something that announces nothing.
-pub(crate) fn pause(ms: u64) {
+pub fn pause(ms: u64) {
     // Interrupted means only that the next look comes earlier.
     let _ = poll(&mut [], Some(&timeout(ms)));
 }
