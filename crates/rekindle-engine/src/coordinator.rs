@@ -120,13 +120,14 @@ impl Coordinator {
     /// When another coordinator holds the state, or it cannot be used.
     pub fn open(setup: Setup) -> Result<Self, Error> {
         let wall = clock::wall();
-        let lock = setup.dir.lock_coordinator(wall.0, &setup.plan_path.to_string_lossy())?;
-        let (store, report) = SqliteStore::open(&setup.dir, store::Options::at(wall.0))?;
+        let owner = state_dir::Owner::this_process(wall.0, &setup.plan_path.to_string_lossy());
+        let lock = setup.dir.lock_coordinator(&owner)?;
+        let (store, report) = SqliteStore::open(&setup.dir, store::Options { now_ms: wall.0, ..Default::default() })?;
         let store = Arc::new(store);
         let (state, last_seq) = driver::load(&*store)?;
         let clock = Clock::starting_after(state.last_time, state.coordinator.as_ref());
         let (sender, messages) = sync_channel(QUEUE);
-        let tokens = Tokens::new(setup.dir.secret()?);
+        let tokens = Tokens::new(*setup.dir.secret()?.bytes());
         let slug = plan_name(&state, setup.new_run.as_ref());
         let world = RealWorld::new(
             clock.clone(),
@@ -155,6 +156,7 @@ impl Coordinator {
         door::server::open(setup.dir.path(), sender.clone())
             .map_err(|source| Error::Os { what: "cannot open the socket", source })?;
         let now = clock.now();
+        driver.reindex(&report.gaps)?;
         driver.start(std::process::id(), setup.limits.clone(), clock::boot_id(), clock::boottime_ms())?;
         Ok(Self {
             driver,

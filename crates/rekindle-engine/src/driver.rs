@@ -28,8 +28,8 @@ use crate::store::{self, Store};
 use crate::token::Tokens;
 use crate::world::World;
 
-pub use load::{LoadError, decode, load, stored_head};
 pub use commit::encode;
+pub use load::{LoadError, decode, load, stored_head};
 pub use rows::{all_rows, touched_rows};
 
 /// What reaches the driver.

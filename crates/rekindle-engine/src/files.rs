@@ -27,7 +27,7 @@ impl Files {
     /// Where the build status of a plan lies.
     #[must_use]
     pub fn build_status_path(dir: &Path, slug: &str) -> PathBuf {
-        dir.join(format!("build-status--{slug}.md"))
+        dir.join(render::build_status::file_name(slug))
     }
 
     /// When the files should be written next, if something has changed.
@@ -55,8 +55,16 @@ impl Files {
         let Some(run) = &state.run else { return Ok(()) };
         self.written_seq = seq;
         self.written_at = Some(now);
-        let status = format!("build-status--{}.md", run.plan.name);
-        rekindle_shim::atomic::save(&self.dir, &status, render::build_status(state).as_bytes())?;
-        rekindle_shim::atomic::save(&self.dir, "session-state.md", render::session_state(state).as_bytes())
+        if let Some(status) = render::build_status::render(state) {
+            rekindle_shim::atomic::save(
+                &self.dir,
+                &render::build_status::file_name(&run.plan.name),
+                status.as_bytes(),
+            )?;
+        }
+        if let Some(session) = render::session_state::render(state, &[]) {
+            rekindle_shim::atomic::save(&self.dir, "session-state.md", session.as_bytes())?;
+        }
+        Ok(())
     }
 }

@@ -28,8 +28,9 @@ pub enum Error {
 /// # Errors
 /// When a coordinator runs after all, or the store refuses.
 pub fn order(dir: &StateDir, order: Order) -> Result<Reply, Error> {
-    let _lock = dir.lock_coordinator(crate::clock::wall().0, "operator's order")?;
-    let (store, _report) = SqliteStore::open(dir, store::Options::at(crate::clock::wall().0))?;
+    let now_ms = crate::clock::wall().0;
+    let _lock = dir.lock_coordinator(&state_dir::Owner::this_process(now_ms, "an operator's order"))?;
+    let (store, _report) = SqliteStore::open(dir, store::Options { now_ms, ..Default::default() })?;
     let (mut state, last_seq) = driver::load(&store)?;
     let now = Clock::starting_after(state.last_time, state.coordinator.as_ref()).now();
     let step = decide::record(&mut state, now, Input::Ordered(order));

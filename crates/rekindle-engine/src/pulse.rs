@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use rekindle_core::ids::AttemptId;
 use rekindle_core::state::{AttemptPhase, State};
 use rekindle_core::time::Time;
+use rekindle_shim::tree::Activity;
 
 use crate::driver::{Driver, Message};
-use crate::supervise::Activity;
 use crate::world::real::RealWorld;
 
 /// Looks during one silence limit: a hang is noticed at most this fraction of the limit late.

@@ -55,12 +55,7 @@ pub fn save_in<Fd: AsFd>(dir: Fd, name: &str, bytes: &[u8]) -> io::Result<()> {
 /// Creates a file that did not exist, private to its owner.
 pub(crate) fn create_new<Fd: AsFd>(dir: Fd, name: &str) -> io::Result<OwnedFd> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(rustix::fs::openat(
-        dir,
-        name,
-        flags,
-        Mode::RUSR | Mode::WUSR,
-    )?)
+    Ok(rustix::fs::openat(dir, name, flags, Mode::RUSR | Mode::WUSR)?)
 }
 
 /// Gives a synced temporary file its name, durably.
@@ -92,10 +87,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("tempdir");
         save(dir.path(), "a", b"one").expect("first save");
         save(dir.path(), "a", &[b'x'; 100_000]).expect("second save");
-        assert_eq!(
-            std::fs::read(dir.path().join("a")).expect("read"),
-            vec![b'x'; 100_000]
-        );
+        assert_eq!(std::fs::read(dir.path().join("a")).expect("read"), vec![b'x'; 100_000]);
         assert_eq!(std::fs::read_dir(dir.path()).expect("list").count(), 1);
     }
 

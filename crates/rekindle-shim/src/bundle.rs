@@ -235,17 +235,11 @@ pub enum Error {
 
 impl Error {
     fn io(name: &str, source: impl Into<io::Error>) -> Self {
-        Self::Io {
-            name: name.to_owned(),
-            source: source.into(),
-        }
+        Self::Io { name: name.to_owned(), source: source.into() }
     }
 
     fn malformed(name: &str, reason: impl ToString) -> Self {
-        Self::Malformed {
-            name: name.to_owned(),
-            reason: reason.to_string(),
-        }
+        Self::Malformed { name: name.to_owned(), reason: reason.to_string() }
     }
 }
 
@@ -264,10 +258,7 @@ impl Bundle {
     /// When it is there but is a symlink, no directory, or not ours to open.
     pub fn open(path: &Path) -> Result<Option<Self>, Error> {
         match atomic::open_dir(path) {
-            Ok(dir) => Ok(Some(Self {
-                path: path.to_owned(),
-                dir,
-            })),
+            Ok(dir) => Ok(Some(Self { path: path.to_owned(), dir })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io(&path.display().to_string(), error)),
         }
@@ -290,18 +281,10 @@ impl Bundle {
         if let Some(prompt) = prompt {
             atomic::save_in(&dir, PROMPT, prompt).map_err(|error| Error::io(PROMPT, error))?;
         }
-        let bundle = Self {
-            path: path.to_owned(),
-            dir,
-        };
+        let bundle = Self { path: path.to_owned(), dir };
         bundle.save(SPEC, spec)?;
-        if let Some(parent) = path
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty())
-        {
-            File::open(parent)
-                .and_then(|parent| parent.sync_all())
-                .map_err(|error| Error::io(&name, error))?;
+        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            File::open(parent).and_then(|parent| parent.sync_all()).map_err(|error| Error::io(&name, error))?;
         }
         Ok(bundle)
     }
@@ -341,9 +324,7 @@ impl Bundle {
         let Some(bytes) = self.read(START_ERROR, RECORD_MAX_BYTES)? else {
             return Ok(None);
         };
-        serde_json::from_slice(&bytes)
-            .map(Some)
-            .map_err(|error| Error::malformed(START_ERROR, error))
+        serde_json::from_slice(&bytes).map(Some).map_err(|error| Error::malformed(START_ERROR, error))
     }
 
     /// Opens the file for the shim's own words, to be its standard error.
@@ -376,8 +357,7 @@ impl Bundle {
         }
         // Only the opening had to be non-blocking; the agent gets a description as it expects it.
         let status = rustix::fs::fcntl_getfl(&file).map_err(|error| Error::io(name, error))?;
-        rustix::fs::fcntl_setfl(&file, status - OFlags::NONBLOCK)
-            .map_err(|error| Error::io(name, error))?;
+        rustix::fs::fcntl_setfl(&file, status - OFlags::NONBLOCK).map_err(|error| Error::io(name, error))?;
         Ok(file)
     }
 
@@ -389,17 +369,11 @@ impl Bundle {
         let Some(bytes) = self.read(name, max)? else {
             return Ok(None);
         };
-        let versioned: Versioned =
-            serde_json::from_slice(&bytes).map_err(|error| Error::malformed(name, error))?;
+        let versioned: Versioned = serde_json::from_slice(&bytes).map_err(|error| Error::malformed(name, error))?;
         if versioned.version == 0 || versioned.version > VERSION {
-            return Err(Error::Version {
-                name: name.to_owned(),
-                found: versioned.version,
-            });
+            return Err(Error::Version { name: name.to_owned(), found: versioned.version });
         }
-        serde_json::from_slice(&bytes)
-            .map(Some)
-            .map_err(|error| Error::malformed(name, error))
+        serde_json::from_slice(&bytes).map(Some).map_err(|error| Error::malformed(name, error))
     }
 
     fn read(&self, name: &str, max: u64) -> Result<Option<Vec<u8>>, Error> {
@@ -411,15 +385,9 @@ impl Bundle {
             Err(error) => return Err(error),
         };
         let mut bytes = Vec::new();
-        File::from(file)
-            .take(max + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|error| Error::io(name, error))?;
+        File::from(file).take(max + 1).read_to_end(&mut bytes).map_err(|error| Error::io(name, error))?;
         if bytes.len() as u64 > max {
-            return Err(Error::malformed(
-                name,
-                format_args!("it is longer than {max} bytes"),
-            ));
+            return Err(Error::malformed(name, format_args!("it is longer than {max} bytes")));
         }
         Ok(Some(bytes))
     }

@@ -29,15 +29,7 @@ impl Capped {
         let (read, write) = os::pipe()?;
         // Only our end: the agent expects a pipe that waits.
         rustix::io::ioctl_fionbio(&read, true)?;
-        Ok((
-            Self {
-                pipe: Some(read),
-                log,
-                room: cap,
-                discarded: 0,
-            },
-            write,
-        ))
+        Ok((Self { pipe: Some(read), log, room: cap, discarded: 0 }, write))
     }
 
     /// The pipe, until its last writer closed it.
@@ -82,9 +74,7 @@ impl Capped {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        let fits = bytes
-            .len()
-            .min(usize::try_from(self.room).unwrap_or(usize::MAX));
+        let fits = bytes.len().min(usize::try_from(self.room).unwrap_or(usize::MAX));
         let mut kept = 0;
         while kept < fits {
             match rustix::io::write(&self.log, &bytes[kept..fits]) {

@@ -39,10 +39,7 @@ impl Waiting {
             .stderr(Stdio::from(err))
             .spawn()?;
         // The handle is dropped without waiting: reaping is the loop's own business.
-        Ok(Self {
-            process: Process::of_child(child.id())?,
-            barrier,
-        })
+        Ok(Self { process: Process::of_child(child.id())?, barrier })
     }
 
     /// Lets the agent run. The pipe's writing end is given back: it is the agent's input in mode `lines`.
@@ -68,14 +65,8 @@ pub fn stub_main(bundle: &Path) -> ExitCode {
     };
     let error = match bundle.spec() {
         Ok(Some(spec)) => become_agent(&bundle, &spec),
-        Ok(None) => StartError {
-            errno: 0,
-            text: "the spec is gone".to_owned(),
-        },
-        Err(error) => StartError {
-            errno: 0,
-            text: error.to_string(),
-        },
+        Ok(None) => StartError { errno: 0, text: "the spec is gone".to_owned() },
+        Err(error) => StartError { errno: 0, text: error.to_string() },
     };
     let _ = bundle.save(START_ERROR, &error);
     ExitCode::from(NOT_STARTED)
@@ -95,28 +86,16 @@ fn barrier_opened() -> bool {
 /// Returns only when it failed.
 fn become_agent(bundle: &Bundle, spec: &Spec) -> StartError {
     if let Err(error) = take_input(bundle, spec.stdin) {
-        return StartError {
-            errno: 0,
-            text: format!("cannot open its input: {error}"),
-        };
+        return StartError { errno: 0, text: format!("cannot open its input: {error}") };
     }
     if !spec.cwd.is_absolute() {
-        return StartError {
-            errno: libc::EINVAL,
-            text: format!("{} is not absolute", spec.cwd.display()),
-        };
+        return StartError { errno: libc::EINVAL, text: format!("{} is not absolute", spec.cwd.display()) };
     }
     if let Err(error) = rustix::process::chdir(&spec.cwd) {
-        return start_error(
-            &format!("cannot enter {}", spec.cwd.display()),
-            &error.into(),
-        );
+        return start_error(&format!("cannot enter {}", spec.cwd.display()), &error.into());
     }
     let Some((program, arguments)) = spec.argv.split_first() else {
-        return StartError {
-            errno: libc::EINVAL,
-            text: "there is no program to start".to_owned(),
-        };
+        return StartError { errno: libc::EINVAL, text: "there is no program to start".to_owned() };
     };
     // Where this is not possible the agent simply keeps its place in the queue.
     let _ = os::prefer_as_oom_victim();
@@ -134,25 +113,15 @@ fn take_input(bundle: &Bundle, mode: bundle::Stdin) -> Result<(), bundle::Error>
     let file = match mode {
         bundle::Stdin::Lines => return Ok(()),
         bundle::Stdin::File => bundle.open_file(bundle::PROMPT, OFlags::RDONLY)?,
-        bundle::Stdin::Null => rustix::fs::open(
-            "/dev/null",
-            OFlags::RDONLY | OFlags::CLOEXEC,
-            rustix::fs::Mode::empty(),
-        )
-        .map_err(|error| bundle::Error::Io {
-            name: "/dev/null".to_owned(),
-            source: error.into(),
-        })?,
+        bundle::Stdin::Null => {
+            rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, rustix::fs::Mode::empty())
+                .map_err(|error| bundle::Error::Io { name: "/dev/null".to_owned(), source: error.into() })?
+        }
     };
-    rustix::stdio::dup2_stdin(file.as_fd()).map_err(|error| bundle::Error::Io {
-        name: "standard input".to_owned(),
-        source: error.into(),
-    })
+    rustix::stdio::dup2_stdin(file.as_fd())
+        .map_err(|error| bundle::Error::Io { name: "standard input".to_owned(), source: error.into() })
 }
 
 fn start_error(what: &str, error: &io::Error) -> StartError {
-    StartError {
-        errno: error.raw_os_error().unwrap_or(libc::EINVAL),
-        text: format!("{what}: {error}"),
-    }
+    StartError { errno: error.raw_os_error().unwrap_or(libc::EINVAL), text: format!("{what}: {error}") }
 }

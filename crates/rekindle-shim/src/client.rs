@@ -69,18 +69,9 @@ impl Client {
         if os::peer_uid(&socket)? != rustix::process::geteuid().as_raw() {
             return Err(Error::Stranger("it belongs to another user"));
         }
-        let mut client = Self {
-            socket,
-            incoming: Vec::new(),
-            epoch: spec.epoch,
-            budget_ms,
-        };
-        let hello = Hello {
-            version: VERSION,
-            attempt: spec.attempt.clone(),
-            epoch: spec.epoch,
-            nonce: spec.nonce.clone(),
-        };
+        let mut client = Self { socket, incoming: Vec::new(), epoch: spec.epoch, budget_ms };
+        let hello =
+            Hello { version: VERSION, attempt: spec.attempt.clone(), epoch: spec.epoch, nonce: spec.nonce.clone() };
         match client.exchange(&Request::Hello(hello), deadline_ms)? {
             Reply::Hello(hello) if !wire::same_secret(&hello.nonce, &spec.nonce) => {
                 Err(Error::Stranger("it does not know the nonce"))
@@ -109,10 +100,7 @@ impl Client {
     /// # Errors
     /// As [`Client::status`].
     pub fn stop(&mut self, ladder: Option<Vec<Rung>>) -> Result<(), Error> {
-        self.accepted(&Request::Stop {
-            epoch: self.epoch,
-            ladder,
-        })
+        self.accepted(&Request::Stop { epoch: self.epoch, ladder })
     }
 
     /// Has the shim end the whole tree now.
@@ -129,11 +117,7 @@ impl Client {
     /// # Errors
     /// As [`Client::status`].
     pub fn stdin(&mut self, id: &str, line: &str) -> Result<Delivered, Error> {
-        let request = Request::Stdin {
-            epoch: self.epoch,
-            id: id.to_owned(),
-            line: line.to_owned(),
-        };
+        let request = Request::Stdin { epoch: self.epoch, id: id.to_owned(), line: line.to_owned() };
         match self.request(&request)? {
             Reply::Written { id: written } if written == id => Ok(Delivered::Written),
             Reply::Duplicate { id: written } if written == id => Ok(Delivered::Duplicate),
@@ -157,10 +141,7 @@ impl Client {
     }
 
     fn request(&mut self, request: &Request) -> Result<Reply, Error> {
-        self.exchange(
-            request,
-            clock::monotonic_ms().saturating_add(self.budget_ms),
-        )
+        self.exchange(request, clock::monotonic_ms().saturating_add(self.budget_ms))
     }
 
     fn exchange(&mut self, request: &Request, deadline_ms: u64) -> Result<Reply, Error> {
@@ -168,8 +149,7 @@ impl Client {
         line.push(b'\n');
         self.send(&line, deadline_ms)?;
         let line = self.line(deadline_ms)?;
-        serde_json::from_slice(&line)
-            .map_err(|_| Error::Stranger("it does not speak this language"))
+        serde_json::from_slice(&line).map_err(|_| Error::Stranger("it does not speak this language"))
     }
 
     fn send(&self, mut bytes: &[u8], deadline_ms: u64) -> Result<(), Error> {

@@ -44,9 +44,7 @@ impl Reserved {
         if bytes.len() > SPACE_BYTES {
             return atomic::save_in(bundle, EXIT, &bytes);
         }
-        let filled = self
-            .write(&bytes)
-            .and_then(|()| atomic::commit(bundle, WAITING, EXIT));
+        let filled = self.write(&bytes).and_then(|()| atomic::commit(bundle, WAITING, EXIT));
         // Space that turned out unusable: a new file is another chance, the same one is not.
         filled.or_else(|_| atomic::save_in(bundle, EXIT, &bytes))
     }
@@ -71,14 +69,8 @@ impl LogId {
     /// Of an open file.
     pub(crate) fn of(file: &OwnedFd) -> io::Result<Self> {
         let stat = rustix::fs::fstat(file)?;
-        #[expect(
-            clippy::useless_conversion,
-            reason = "the types differ between systems"
-        )]
-        Ok(Self {
-            device: u64::try_from(stat.st_dev).unwrap_or(0),
-            inode: u64::from(stat.st_ino),
-        })
+        #[expect(clippy::useless_conversion, reason = "the types differ between systems")]
+        Ok(Self { device: u64::try_from(stat.st_dev).unwrap_or(0), inode: u64::from(stat.st_ino) })
     }
 }
 
@@ -88,17 +80,8 @@ pub(crate) fn open_log(bundle: &Bundle, name: &str) -> Result<OwnedFd, crate::bu
 }
 
 /// Syncs and measures a log; the second is why it could not be synced.
-pub(crate) fn end_log(
-    bundle: &Bundle,
-    name: &str,
-    opened: LogId,
-    discarded: u64,
-) -> (LogEnd, Option<String>) {
-    let mut end = LogEnd {
-        discarded,
-        truncated: discarded > 0,
-        ..LogEnd::default()
-    };
+pub(crate) fn end_log(bundle: &Bundle, name: &str, opened: LogId, discarded: u64) -> (LogEnd, Option<String>) {
+    let mut end = LogEnd { discarded, truncated: discarded > 0, ..LogEnd::default() };
     let file = match bundle.open_file(name, OFlags::RDONLY) {
         Ok(file) => file,
         Err(error) => {
@@ -107,9 +90,7 @@ pub(crate) fn end_log(
         }
     };
     end.replaced = LogId::of(&file).ok() != Some(opened);
-    let synced = rustix::fs::fsync(&file)
-        .err()
-        .map(|error| format!("{name}: {error}"));
+    let synced = rustix::fs::fsync(&file).err().map(|error| format!("{name}: {error}"));
     let mut file = File::from(file);
     end.bytes = file.metadata().map(|metadata| metadata.len()).unwrap_or(0);
     if end.bytes <= DIGEST_MAX_BYTES {

@@ -46,21 +46,13 @@ pub(crate) struct Feeder {
 impl Feeder {
     /// Over a non-blocking pipe, or over nothing in the other modes.
     pub(crate) fn new(pipe: Option<OwnedFd>) -> Self {
-        Self {
-            pipe,
-            queue: VecDeque::new(),
-            queued_bytes: 0,
-            names: BTreeSet::new(),
-            closing: false,
-        }
+        Self { pipe, queue: VecDeque::new(), queued_bytes: 0, names: BTreeSet::new(), closing: false }
     }
 
     /// Accepts a line, or answers at once.
     pub(crate) fn offer(&mut self, caller: Caller, id: &str, line: &str) -> Option<Reply> {
         if id.is_empty() || id.len() > NAME_MAX_BYTES || line.contains(['\n', '\r']) {
-            return Some(Reply::Refused {
-                why: Refusal::BadLine,
-            });
+            return Some(Reply::Refused { why: Refusal::BadLine });
         }
         if self.names.contains(id) {
             if let Some(frame) = self.queue.iter_mut().find(|frame| frame.id == id) {
@@ -70,9 +62,7 @@ impl Feeder {
             return Some(Reply::Duplicate { id: id.to_owned() });
         }
         if self.pipe.is_none() || self.closing {
-            return Some(Reply::Refused {
-                why: Refusal::StdinClosed,
-            });
+            return Some(Reply::Refused { why: Refusal::StdinClosed });
         }
         let full = self.queue.len() >= QUEUE_MAX_LINES || self.names.len() >= NAMES_MAX;
         if full || self.queued_bytes + line.len() > QUEUE_MAX_BYTES {
@@ -83,12 +73,7 @@ impl Feeder {
         bytes.push(b'\n');
         self.queued_bytes += bytes.len();
         self.names.insert(id.to_owned());
-        self.queue.push_back(Frame {
-            id: id.to_owned(),
-            bytes,
-            written: 0,
-            waiting: vec![(caller, false)],
-        });
+        self.queue.push_back(Frame { id: id.to_owned(), bytes, written: 0, waiting: vec![(caller, false)] });
         None
     }
 
@@ -106,11 +91,7 @@ impl Feeder {
 
     /// The pipe, while there is something to write.
     pub(crate) fn wants(&self) -> Option<BorrowedFd<'_>> {
-        if self.queue.is_empty() {
-            None
-        } else {
-            self.pipe.as_ref().map(AsFd::as_fd)
-        }
+        if self.queue.is_empty() { None } else { self.pipe.as_ref().map(AsFd::as_fd) }
     }
 
     /// Writes what the pipe takes and answers for what is through.
@@ -124,11 +105,7 @@ impl Feeder {
                 // The agent closed its end: nothing more can ever arrive.
                 Err(_) => self.pipe = None,
             }
-            if self
-                .queue
-                .front()
-                .is_some_and(|frame| frame.written == frame.bytes.len())
-            {
+            if self.queue.front().is_some_and(|frame| frame.written == frame.bytes.len()) {
                 self.finish_front(&mut answers);
             }
         }
@@ -148,14 +125,7 @@ impl Feeder {
         self.queued_bytes -= frame.bytes.len();
         for (caller, repeated) in frame.waiting {
             let id = frame.id.clone();
-            answers.push((
-                caller,
-                if repeated {
-                    Reply::Duplicate { id }
-                } else {
-                    Reply::Written { id }
-                },
-            ));
+            answers.push((caller, if repeated { Reply::Duplicate { id } } else { Reply::Written { id } }));
         }
     }
 
@@ -163,14 +133,7 @@ impl Feeder {
         for frame in self.queue.drain(..) {
             // It never got through, so its name must not later pass for a duplicate.
             self.names.remove(&frame.id);
-            let refused = |(caller, _)| {
-                (
-                    caller,
-                    Reply::Refused {
-                        why: Refusal::StdinClosed,
-                    },
-                )
-            };
+            let refused = |(caller, _)| (caller, Reply::Refused { why: Refusal::StdinClosed });
             answers.extend(frame.waiting.into_iter().map(refused));
         }
         self.queued_bytes = 0;

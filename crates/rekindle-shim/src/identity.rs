@@ -71,10 +71,7 @@ impl ProcId {
             Err(error) => return Err(error),
         };
         let inode = handle.inode();
-        let process = Process {
-            id: self.clone(),
-            handle,
-        };
+        let process = Process { id: self.clone(), handle };
         if let (Some(recorded), Some(found)) = (self.pidfd_inode, inode) {
             if recorded != found || process.exited() {
                 return Ok(Opened::Gone);
@@ -82,9 +79,7 @@ impl ProcId {
             return Ok(Opened::Ours(process));
         }
         match os::stat(self.pid) {
-            Ok(stat) if stat.start_ticks == self.start_ticks && !process.exited() => {
-                Ok(Opened::Likely(process))
-            }
+            Ok(stat) if stat.start_ticks == self.start_ticks && !process.exited() => Ok(Opened::Likely(process)),
             _ => Ok(Opened::Gone),
         }
     }
@@ -193,11 +188,7 @@ mod tests {
     use super::*;
 
     fn sleeper() -> std::process::Child {
-        Command::new("sleep")
-            .arg("1000")
-            .stdin(Stdio::null())
-            .spawn()
-            .expect("spawn sleep")
+        Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().expect("spawn sleep")
     }
 
     #[test]
@@ -205,10 +196,7 @@ mod tests {
         let mut child = sleeper();
         let process = Process::of_child(child.id()).expect("pin");
         let id = process.id().clone();
-        assert!(matches!(
-            id.open().expect("open"),
-            Opened::Ours(_) | Opened::Likely(_)
-        ));
+        assert!(matches!(id.open().expect("open"), Opened::Ours(_) | Opened::Likely(_)));
         process.signal(Signal::KILL).expect("kill");
         child.wait().expect("wait");
         assert!(process.exited());

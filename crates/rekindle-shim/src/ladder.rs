@@ -63,16 +63,7 @@ pub struct Rung {
 /// The ladder used where none is given: interrupt and terminate, five seconds each, as a person would.
 #[must_use]
 pub fn default_rungs() -> Vec<Rung> {
-    vec![
-        Rung {
-            signal: StopSignal::Int,
-            grace_ms: 5_000,
-        },
-        Rung {
-            signal: StopSignal::Term,
-            grace_ms: 5_000,
-        },
-    ]
+    vec![Rung { signal: StopSignal::Int, grace_ms: 5_000 }, Rung { signal: StopSignal::Term, grace_ms: 5_000 }]
 }
 
 /// What is due now.
@@ -95,10 +86,7 @@ impl Climb {
     /// Begins at the first rung, which is due at once.
     #[must_use]
     pub fn start(rungs: &[Rung], now_ms: u64) -> Self {
-        Self {
-            rungs: rungs.iter().take(RUNGS_MAX).copied().collect(),
-            next_at_ms: now_ms,
-        }
+        Self { rungs: rungs.iter().take(RUNGS_MAX).copied().collect(), next_at_ms: now_ms }
     }
 
     /// What is due at `now_ms`, if anything. Each rung is answered once; the tree for ever after.
@@ -142,26 +130,14 @@ mod tests {
 
     #[test]
     fn a_grace_without_end_is_capped() {
-        let mut climb = Climb::start(
-            &[Rung {
-                signal: StopSignal::Term,
-                grace_ms: u64::MAX,
-            }],
-            1,
-        );
+        let mut climb = Climb::start(&[Rung { signal: StopSignal::Term, grace_ms: u64::MAX }], 1);
         climb.due(1);
         assert_eq!(climb.next_at_ms(), 1 + GRACE_MAX_MS);
     }
 
     #[test]
     fn signals_are_written_by_name() {
-        let rung = Rung {
-            signal: StopSignal::Term,
-            grace_ms: 5,
-        };
-        assert_eq!(
-            serde_json::to_string(&rung).expect("json"),
-            r#"{"signal":"SIGTERM","grace_ms":5}"#
-        );
+        let rung = Rung { signal: StopSignal::Term, grace_ms: 5 };
+        assert_eq!(serde_json::to_string(&rung).expect("json"), r#"{"signal":"SIGTERM","grace_ms":5}"#);
     }
 }

@@ -37,24 +37,16 @@ impl Lock {
     /// afterwards.
     pub(crate) fn inherit(bundle: &Bundle) -> Result<Option<Self>, bundle::Error> {
         let file = bundle.open_file(LOCK, OFlags::RDWR | OFlags::CREATE)?;
-        let same = match (
-            rustix::fs::fstat(rustix::stdio::stdin()),
-            rustix::fs::fstat(&file),
-        ) {
+        let same = match (rustix::fs::fstat(rustix::stdio::stdin()), rustix::fs::fstat(&file)) {
             (Ok(given), Ok(named)) => given.st_dev == named.st_dev && given.st_ino == named.st_ino,
             _ => false,
         };
         if !same {
             return Self::hold(file);
         }
-        let copy =
-            rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map_err(lock_error)?;
-        let null = rustix::fs::open(
-            "/dev/null",
-            OFlags::RDONLY | OFlags::CLOEXEC,
-            rustix::fs::Mode::empty(),
-        )
-        .map_err(lock_error)?;
+        let copy = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map_err(lock_error)?;
+        let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, rustix::fs::Mode::empty())
+            .map_err(lock_error)?;
         rustix::stdio::dup2_stdin(&null).map_err(lock_error)?;
         Self::hold(copy)
     }
@@ -108,8 +100,5 @@ pub fn is_held(bundle: &Bundle) -> Result<bool, bundle::Error> {
 }
 
 fn lock_error(source: Errno) -> bundle::Error {
-    bundle::Error::Io {
-        name: LOCK.to_owned(),
-        source: source.into(),
-    }
+    bundle::Error::Io { name: LOCK.to_owned(), source: source.into() }
 }

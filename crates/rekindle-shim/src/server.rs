@@ -66,29 +66,16 @@ impl Server {
         rustix::net::bind(&listener, &os::socket_address(bundle.as_fd(), SOCK)?)?;
         rustix::fs::chmodat(bundle, SOCK, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
         rustix::net::listen(&listener, BACKLOG)?;
-        let identity = Hello {
-            version: VERSION,
-            attempt: spec.attempt.clone(),
-            epoch: spec.epoch,
-            nonce: spec.nonce.clone(),
-        };
-        Ok(Self {
-            listener,
-            connections: Vec::new(),
-            next_caller: 0,
-            identity,
-        })
+        let identity =
+            Hello { version: VERSION, attempt: spec.attempt.clone(), epoch: spec.epoch, nonce: spec.nonce.clone() };
+        Ok(Self { listener, connections: Vec::new(), next_caller: 0, identity })
     }
 
     /// What to poll for.
     pub(crate) fn poll_fds(&self) -> Vec<PollFd<'_>> {
         let mut fds = vec![PollFd::new(&self.listener, PollFlags::IN)];
         for connection in &self.connections {
-            let mut flags = if connection.leaving {
-                PollFlags::empty()
-            } else {
-                PollFlags::IN
-            };
+            let mut flags = if connection.leaving { PollFlags::empty() } else { PollFlags::IN };
             if !connection.outgoing.is_empty() {
                 flags |= PollFlags::OUT;
             }
@@ -99,10 +86,7 @@ impl Server {
 
     /// When the time of a caller ends that is not yet introduced, or no longer wanted.
     pub(crate) fn next_at_ms(&self) -> Option<u64> {
-        self.connections
-            .iter()
-            .filter_map(Connection::expires_at_ms)
-            .min()
+        self.connections.iter().filter_map(Connection::expires_at_ms).min()
     }
 
     /// Takes a turn with everyone and returns the requests of introduced callers.
@@ -112,24 +96,15 @@ impl Server {
             connection.send();
             connection.receive(&self.identity, now_ms, &mut requests);
         }
-        let expired = |connection: &Connection| {
-            connection
-                .expires_at_ms()
-                .is_some_and(|at_ms| now_ms >= at_ms)
-        };
-        self.connections
-            .retain(|connection| !connection.gone && !expired(connection));
+        let expired = |connection: &Connection| connection.expires_at_ms().is_some_and(|at_ms| now_ms >= at_ms);
+        self.connections.retain(|connection| !connection.gone && !expired(connection));
         self.accept(now_ms);
         requests
     }
 
     /// Answers a caller, if it is still there.
     pub(crate) fn answer(&mut self, caller: Caller, reply: &Reply) {
-        if let Some(connection) = self
-            .connections
-            .iter_mut()
-            .find(|connection| connection.caller == caller)
-        {
+        if let Some(connection) = self.connections.iter_mut().find(|connection| connection.caller == caller) {
             connection.answer(reply);
             connection.send();
         }
@@ -145,17 +120,14 @@ impl Server {
                 self.make_room();
             }
             self.next_caller += 1;
-            self.connections
-                .push(Connection::new(self.next_caller, socket, now_ms));
+            self.connections.push(Connection::new(self.next_caller, socket, now_ms));
         }
     }
 
     /// Gives up the caller that has been silent longest, strangers first.
     fn make_room(&mut self) {
         let rank = |connection: &Connection| (connection.introduced, connection.active_at_ms);
-        if let Some(index) =
-            (0..self.connections.len()).min_by_key(|index| rank(&self.connections[*index]))
-        {
+        if let Some(index) = (0..self.connections.len()).min_by_key(|index| rank(&self.connections[*index])) {
             self.connections.swap_remove(index);
         }
     }
@@ -235,10 +207,7 @@ impl Connection {
     }
 
     fn lines(&mut self, identity: &Hello, now_ms: u64, requests: &mut Vec<Asked>) {
-        while let Some(end) = self.incoming[self.searched..]
-            .iter()
-            .position(|byte| *byte == b'\n')
-        {
+        while let Some(end) = self.incoming[self.searched..].iter().position(|byte| *byte == b'\n') {
             let rest = self.incoming.split_off(self.searched + end + 1);
             let line = std::mem::replace(&mut self.incoming, rest);
             self.searched = 0;
@@ -252,11 +221,7 @@ impl Connection {
             }
         }
         self.searched = self.incoming.len();
-        let max = if self.introduced {
-            wire::LINE_MAX_BYTES
-        } else {
-            wire::HELLO_MAX_BYTES
-        };
+        let max = if self.introduced { wire::LINE_MAX_BYTES } else { wire::HELLO_MAX_BYTES };
         if self.incoming.len() > max {
             self.refuse(Refusal::Malformed);
             self.leaving = true;
@@ -280,10 +245,7 @@ impl Connection {
                     self.active_at_ms = now_ms;
                     // The older of the two versions is spoken; this side knows all up to its own.
                     let version = hello.version.min(VERSION);
-                    self.answer(&Reply::Hello(Hello {
-                        version,
-                        ..identity.clone()
-                    }));
+                    self.answer(&Reply::Hello(Hello { version, ..identity.clone() }));
                     return;
                 }
             }

@@ -13,9 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, WaitStatus};
 
-use crate::bundle::{
-    self, Bundle, ERR, ExitRecord, OUT, Output, ShimRecord, Spec, StartError, VERSION,
-};
+use crate::bundle::{self, Bundle, ERR, ExitRecord, OUT, Output, ShimRecord, Spec, StartError, VERSION};
 use crate::capped::Capped;
 use crate::child::Waiting;
 use crate::clock;
@@ -53,10 +51,7 @@ enum Stop {
 
 impl Stop {
     fn io(what: &'static str) -> impl Fn(io::Error) -> Self {
-        move |error| Self::Io {
-            what,
-            why: error.to_string(),
-        }
+        move |error| Self::Io { what, why: error.to_string() }
     }
 
     fn code(&self) -> u8 {
@@ -90,10 +85,7 @@ fn run(path: &Path) -> Result<(), Stop> {
     let bundle = bundle.ok_or_else(|| Stop::Spec("the bundle is gone".to_owned()))?;
     // A working directory of ours would keep a filesystem busy.
     rustix::process::chdir("/").map_err(|error| Stop::io("working directory")(error.into()))?;
-    let lock = Lock::inherit(&bundle).map_err(|error| Stop::Io {
-        what: "lock",
-        why: error.to_string(),
-    })?;
+    let lock = Lock::inherit(&bundle).map_err(|error| Stop::Io { what: "lock", why: error.to_string() })?;
     let _lock = lock.ok_or(Stop::Locked)?;
     if bundle.has(bundle::EXIT) {
         return Ok(());
@@ -101,9 +93,7 @@ fn run(path: &Path) -> Result<(), Stop> {
     if bundle.has(bundle::SHIM) {
         return Err(Stop::Used);
     }
-    let spec = bundle
-        .spec()
-        .map_err(|error| Stop::Spec(error.to_string()))?;
+    let spec = bundle.spec().map_err(|error| Stop::Spec(error.to_string()))?;
     let spec = spec.ok_or_else(|| Stop::Spec("it is not there".to_owned()))?;
     let signals = Signals::catch().map_err(Stop::io("signals"))?;
     os::become_subreaper().map_err(Stop::io("subreaper"))?;
@@ -118,9 +108,7 @@ fn run(path: &Path) -> Result<(), Stop> {
         }
         Err(error) => never_started(&spec, started_ms, error),
     };
-    reserved
-        .fill(&bundle, &record)
-        .map_err(Stop::io("exit record"))
+    reserved.fill(&bundle, &record).map_err(Stop::io("exit record"))
 }
 
 /// Leaves the starter's session and terminal. A process that leads its group may not; it joins its parent's for
@@ -129,8 +117,7 @@ fn detach() {
     if rustix::process::setsid().is_ok() {
         return;
     }
-    let parents_group =
-        rustix::process::getppid().and_then(|parent| rustix::process::getpgid(Some(parent)).ok());
+    let parents_group = rustix::process::getppid().and_then(|parent| rustix::process::getpgid(Some(parent)).ok());
     if rustix::process::setpgid(None, parents_group).is_ok() {
         let _ = rustix::process::setsid();
     }
@@ -179,10 +166,7 @@ fn start(bundle: &Bundle, spec: &Spec) -> Result<Started, StartError> {
     let open = |name: &str| {
         exit::open_log(bundle, name).map_err(|error| match error {
             bundle::Error::Io { name, source } => failed(&name, &source),
-            other => StartError {
-                errno: 0,
-                text: exit::cut(&other.to_string()),
-            },
+            other => StartError { errno: 0, text: exit::cut(&other.to_string()) },
         })
     };
     let (mut out, mut err) = (open(OUT)?, open(ERR)?);
@@ -197,8 +181,7 @@ fn start(bundle: &Bundle, spec: &Spec) -> Result<Started, StartError> {
             capped.push(copy);
         }
     }
-    let waiting = Waiting::spawn(bundle.path(), out, err)
-        .map_err(|error| failed("cannot start a process", &error))?;
+    let waiting = Waiting::spawn(bundle.path(), out, err).map_err(|error| failed("cannot start a process", &error))?;
     // From here on a failure drops the barrier unopened, and the stub leaves without becoming anything.
     let own = Process::own().map_err(|error| failed("own identity", &error))?;
     let record = ShimRecord {
@@ -212,28 +195,15 @@ fn start(bundle: &Bundle, spec: &Spec) -> Result<Started, StartError> {
     };
     bundle
         .save(bundle::SHIM, &record)
-        .map_err(|error| StartError {
-            errno: 0,
-            text: exit::cut(&format!("cannot record it: {error}")),
-        })?;
-    let (agent, input) = waiting
-        .release()
-        .map_err(|error| failed("barrier", &error))?;
-    Ok(Started {
-        agent,
-        input,
-        capped,
-        logs,
-    })
+        .map_err(|error| StartError { errno: 0, text: exit::cut(&format!("cannot record it: {error}")) })?;
+    let (agent, input) = waiting.release().map_err(|error| failed("barrier", &error))?;
+    Ok(Started { agent, input, capped, logs })
 }
 
 fn never_started(spec: &Spec, started_ms: u64, error: StartError) -> ExitRecord {
     // A stub may be waiting at a barrier that is gone now.
     tree::sweep(0);
-    ExitRecord {
-        start_error: Some(error),
-        ..blank(spec, started_ms)
-    }
+    ExitRecord { start_error: Some(error), ..blank(spec, started_ms) }
 }
 
 fn blank(spec: &Spec, started_ms: u64) -> ExitRecord {
@@ -282,9 +252,7 @@ impl Holding {
     fn new(spec: Spec, server: Server, signals: Signals, started: Started) -> Self {
         let lines = spec.stdin == bundle::Stdin::Lines;
         // Ours alone: the agent's end is another description, and blocks as it expects.
-        let input = lines
-            .then_some(started.input)
-            .filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok());
+        let input = lines.then_some(started.input).filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok());
         Self {
             spec,
             server,
@@ -327,27 +295,21 @@ impl Holding {
     }
 
     fn heed_deadline(&mut self, now_ms: u64) {
-        let over = self
-            .deadline_at_ms()
-            .is_some_and(|deadline_ms| now_ms >= deadline_ms);
+        let over = self.deadline_at_ms().is_some_and(|deadline_ms| now_ms >= deadline_ms);
         if over && !self.timed_out {
             self.timed_out = true;
-            self.climb
-                .get_or_insert_with(|| Climb::start(&self.spec.stop, now_ms));
+            self.climb.get_or_insert_with(|| Climb::start(&self.spec.stop, now_ms));
         }
     }
 
     fn deadline_at_ms(&self) -> Option<u64> {
-        self.spec
-            .deadline_ms
-            .map(|deadline_ms| self.started_ms.saturating_add(deadline_ms))
+        self.spec.deadline_ms.map(|deadline_ms| self.started_ms.saturating_add(deadline_ms))
     }
 
     fn stop(&mut self, ladder: Option<&[Rung]>, now_ms: u64) {
         self.stop_requested = true;
         let rungs = ladder.unwrap_or(&self.spec.stop);
-        self.climb
-            .get_or_insert_with(|| Climb::start(rungs, now_ms));
+        self.climb.get_or_insert_with(|| Climb::start(rungs, now_ms));
     }
 
     fn climb(&mut self, now_ms: u64) {
@@ -365,19 +327,12 @@ impl Holding {
     fn wait(&self, now_ms: u64) {
         let climbing = self.climb.as_ref().map(Climb::next_at_ms);
         let deadline = self.deadline_at_ms().filter(|_| !self.timed_out);
-        let next = [climbing, deadline, self.server.next_at_ms()]
-            .into_iter()
-            .flatten()
-            .min();
+        let next = [climbing, deadline, self.server.next_at_ms()].into_iter().flatten().min();
         let timeout = next.map(|at_ms| clock::timeout(at_ms.saturating_sub(now_ms)));
         let mut fds = self.server.poll_fds();
         fds.push(PollFd::new(&self.signals.wake, PollFlags::IN));
         fds.push(PollFd::from_borrowed_fd(self.agent.as_fd(), PollFlags::IN));
-        fds.extend(
-            self.feeder
-                .wants()
-                .map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::OUT)),
-        );
+        fds.extend(self.feeder.wants().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::OUT)));
         let pipes = self.capped.iter().filter_map(Capped::wants);
         fds.extend(pipes.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
         // Interrupted by a signal: the loop looks at everything anyway.
@@ -402,9 +357,7 @@ impl Holding {
     fn handle(&mut self, caller: Caller, request: Request, now_ms: u64) -> Option<Reply> {
         match request {
             // The server lets no second handshake through.
-            Request::Hello(_) => Some(Reply::Refused {
-                why: Refusal::HandshakeExpected,
-            }),
+            Request::Hello(_) => Some(Reply::Refused { why: Refusal::HandshakeExpected }),
             Request::Status { .. } => Some(Reply::Status(Status {
                 agent: self.agent.id().clone(),
                 ran_ms: now_ms.saturating_sub(self.started_ms),
@@ -422,9 +375,7 @@ impl Holding {
             }
             Request::Stdin { id, line, .. } => self.feeder.offer(caller, &id, &line),
             Request::CloseStdin { .. } if self.feeder.close() => Some(Reply::Accepted),
-            Request::CloseStdin { .. } => Some(Reply::Refused {
-                why: Refusal::StdinClosed,
-            }),
+            Request::CloseStdin { .. } => Some(Reply::Refused { why: Refusal::StdinClosed }),
         }
     }
 

@@ -29,6 +29,12 @@ pub const SURVIVORS_MAX: usize = 32;
 /// Descriptors polled at once while waiting for a tree to die; any of them ends the wait.
 const POLL_MAX: usize = 256;
 
+/// The process that a process descends from, as far as the system tells.
+#[must_use]
+pub fn parent_of(pid: u32) -> Option<u32> {
+    os::stat(pid).ok().map(|row| row.ppid)
+}
+
 /// A snapshot of the process table.
 #[derive(Debug)]
 pub struct Table {
@@ -42,10 +48,8 @@ impl Table {
     /// # Errors
     /// When the table as a whole cannot be listed.
     pub fn scan() -> io::Result<Self> {
-        let rows: BTreeMap<u32, ProcStat> = os::pids()?
-            .into_iter()
-            .filter_map(|pid| Some((pid, os::stat(pid).ok()?)))
-            .collect();
+        let rows: BTreeMap<u32, ProcStat> =
+            os::pids()?.into_iter().filter_map(|pid| Some((pid, os::stat(pid).ok()?))).collect();
         let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for row in rows.values() {
             children.entry(row.ppid).or_default().push(row.pid);
@@ -120,15 +124,10 @@ impl Table {
     #[must_use]
     pub fn pin_session(&self, leader: &Process) -> Vec<Process> {
         let session = leader.id().pid;
-        let candidates = self
-            .rows
-            .values()
-            .filter(|row| row.session == session && row.pid != session);
+        let candidates = self.rows.values().filter(|row| row.session == session && row.pid != session);
         let pinned = candidates.filter_map(|row| Process::pin(row.pid));
-        let members: Vec<Process> = pinned
-            .filter(|(_, row)| row.session == session)
-            .map(|(process, _)| process)
-            .collect();
+        let members: Vec<Process> =
+            pinned.filter(|(_, row)| row.session == session).map(|(process, _)| process).collect();
         if leader.exited() { Vec::new() } else { members }
     }
 
@@ -145,13 +144,7 @@ impl Table {
         Some(activity)
     }
 
-    fn pin_children(
-        &self,
-        pid: u32,
-        parent: Option<&Process>,
-        seen: &mut BTreeSet<u32>,
-        into: &mut Vec<Process>,
-    ) {
+    fn pin_children(&self, pid: u32, parent: Option<&Process>, seen: &mut BTreeSet<u32>, into: &mut Vec<Process>) {
         for child in self.children.get(&pid).into_iter().flatten() {
             if !seen.insert(*child) {
                 continue;
@@ -184,11 +177,7 @@ pub fn kill_all(processes: &[Process]) -> Vec<u32> {
     for process in processes {
         let _ = process.signal(Signal::STOP);
     }
-    processes
-        .iter()
-        .filter(|process| process.signal(Signal::KILL).is_ok())
-        .map(|process| process.id().pid)
-        .collect()
+    processes.iter().filter(|process| process.signal(Signal::KILL).is_ok()).map(|process| process.id().pid).collect()
 }
 
 /// Waits until one of them ends or the time is over.
@@ -228,10 +217,7 @@ pub fn name_survivors(processes: &[Process]) -> Vec<Survivor> {
     processes
         .iter()
         .take(SURVIVORS_MAX)
-        .map(|process| Survivor {
-            pid: process.id().pid,
-            name: name(process.id().pid),
-        })
+        .map(|process| Survivor { pid: process.id().pid, name: name(process.id().pid) })
         .collect()
 }
 
@@ -289,9 +275,7 @@ pub(crate) fn sweep(awaited: u32) -> Sweep {
         if reaped.childless {
             break;
         }
-        let members = Table::scan()
-            .map(|table| table.pin_descendants(None))
-            .unwrap_or_default();
+        let members = Table::scan().map(|table| table.pin_descendants(None)).unwrap_or_default();
         if clock::monotonic_ms() >= give_up_at_ms {
             sweep.survivors = name_survivors(&members);
             break;

@@ -146,11 +146,7 @@ pub struct Status {
 /// Compares secrets in a time that depends only on their length.
 #[must_use]
 pub fn same_secret(a: &str, b: &str) -> bool {
-    a.len() == b.len()
-        && a.bytes()
-            .zip(b.bytes())
-            .fold(0, |difference, (a, b)| difference | (a ^ b))
-            == 0
+    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }
 
 #[cfg(test)]
@@ -159,30 +155,12 @@ mod tests {
 
     #[test]
     fn the_written_form_is_fixed() {
-        let request = Request::Stop {
-            epoch: 2,
-            ladder: None,
-        };
-        assert_eq!(
-            serde_json::to_string(&request).expect("json"),
-            r#"{"type":"stop","epoch":2,"ladder":null}"#
-        );
-        let request: Request =
-            serde_json::from_str(r#"{"type":"stop","epoch":2,"later_field":1}"#).expect("parse");
-        assert_eq!(
-            request,
-            Request::Stop {
-                epoch: 2,
-                ladder: None
-            }
-        );
-        let reply = Reply::Refused {
-            why: Refusal::StaleEpoch,
-        };
-        assert_eq!(
-            serde_json::to_string(&reply).expect("json"),
-            r#"{"type":"refused","why":"stale_epoch"}"#
-        );
+        let request = Request::Stop { epoch: 2, ladder: None };
+        assert_eq!(serde_json::to_string(&request).expect("json"), r#"{"type":"stop","epoch":2,"ladder":null}"#);
+        let request: Request = serde_json::from_str(r#"{"type":"stop","epoch":2,"later_field":1}"#).expect("parse");
+        assert_eq!(request, Request::Stop { epoch: 2, ladder: None });
+        let reply = Reply::Refused { why: Refusal::StaleEpoch };
+        assert_eq!(serde_json::to_string(&reply).expect("json"), r#"{"type":"refused","why":"stale_epoch"}"#);
     }
 
     #[test]

@@ -95,12 +95,13 @@ fn check_step(before: &State, after: &State, events: &[Event]) {
     for (id, task) in &after.tasks {
         let old = &before.tasks[id];
         assert!(task.epoch >= old.epoch, "{id}: an epoch went back");
-        let reopened = events.iter().any(|event| {
-            event.task.as_ref() == Some(id) && matches!(event.body, Body::TaskReopened { .. })
-        });
+        let reopened = events
+            .iter()
+            .any(|event| event.task.as_ref() == Some(id) && matches!(event.body, Body::TaskReopened { .. }));
         if old.state.is_terminal() && old.state != task.state {
             let by_operator = events.iter().any(|event| {
-                event.task.as_ref() == Some(id) && matches!(event.body, Body::TaskCompleted { .. } | Body::TaskSkipped { .. })
+                event.task.as_ref() == Some(id)
+                    && matches!(event.body, Body::TaskCompleted { .. } | Body::TaskSkipped { .. })
             });
             assert!(reopened || (old.state != TaskState::Complete && by_operator), "{id}: left {:?}", old.state);
         }
@@ -134,7 +135,8 @@ fn play(moves: &[Move]) -> Story {
         let step = story.input(input);
         check_step(&before, &story.state, &step.events);
         for effect in &step.effects {
-            let known = matches!(effect, Effect::AlertPerson { .. }) || decide::outstanding(&story.state).contains(effect);
+            let known =
+                matches!(effect, Effect::AlertPerson { .. }) || decide::outstanding(&story.state).contains(effect);
             let settled = matches!(effect, Effect::LaunchAttempt { attempt } | Effect::StopAttempt { attempt, .. }
                 if !story.state.attempts[attempt].is_live());
             assert!(known || settled, "an effect that a restart would forget: {effect:?}");
@@ -175,7 +177,9 @@ fn finish(mut state: State, mut now: rekindle_core::time::Time) -> State {
         }
         for effect in decide::outstanding(&state) {
             match effect {
-                Effect::LaunchAttempt { attempt } => inputs.push(Input::AttemptStarted { attempt, pid: 1, shim_pid: 2 }),
+                Effect::LaunchAttempt { attempt } => {
+                    inputs.push(Input::AttemptStarted { attempt, pid: 1, shim_pid: 2 })
+                }
                 Effect::StopAttempt { attempt, .. } => {
                     let epoch = state.attempts[&attempt].epoch;
                     inputs.push(Input::AttemptExited { attempt, epoch, exit: Exit::default() });
@@ -200,7 +204,11 @@ fn finish(mut state: State, mut now: rekindle_core::time::Time) -> State {
             };
             match open.first() {
                 Some(task) => inputs.push(report(task.clone())),
-                None => inputs.push(Input::AttemptExited { attempt, epoch, exit: Exit { code: Some(0), ..Exit::default() } }),
+                None => inputs.push(Input::AttemptExited {
+                    attempt,
+                    epoch,
+                    exit: Exit { code: Some(0), ..Exit::default() },
+                }),
             }
         }
         inputs.push(Input::TimePassed);

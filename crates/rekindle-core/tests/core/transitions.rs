@@ -121,7 +121,8 @@ fn terminal_states_are_absorbing_for_agents() {
 fn a_question_parks_the_task_and_its_answer_opens_it() {
     let mut story = Story::of(ONE);
     story.started(1);
-    let ask = Report::Ask { task: task("T1"), text: "Which?".into(), options: vec!["a".into()], context: String::new() };
+    let ask =
+        Report::Ask { task: task("T1"), text: "Which?".into(), options: vec!["a".into()], context: String::new() };
     assert_snapshot!(lines(&story.report(1, ask)), @"");
     assert_snapshot!(lines(&story.exited(1, exit_code(0))), @"");
     let answer = Order::Answer { id: QuestionId(1), text: "a".into() };
@@ -210,7 +211,9 @@ fn waves_wait_for_each_other_and_the_disk_is_looked_at_between() {
 
 #[test]
 fn two_tasks_on_one_artifact_never_run_side_by_side() {
-    let story = Story::of("# Demo\n\n### T1: a\n- artifacts: x.txt\n\n### T2: b\n- artifacts: x.txt\n\n### T3: c\n- artifacts: y.txt\n");
+    let story = Story::of(
+        "# Demo\n\n### T1: a\n- artifacts: x.txt\n\n### T2: b\n- artifacts: x.txt\n\n### T3: c\n- artifacts: y.txt\n",
+    );
     let running: Vec<String> =
         story.state.live_attempts().flat_map(|(_, attempt)| attempt.tasks.iter().map(ToString::to_string)).collect();
     assert_eq!(running, ["T1", "T3"]);

@@ -4,8 +4,7 @@
 //! elsewhere.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::AsFd;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,13 +31,11 @@ const ANCESTORS: usize = 64;
 /// # Errors
 /// When the socket cannot be made.
 pub fn open(state_dir: &Path, messages: SyncSender<Message>) -> io::Result<()> {
-    let dir = rekindle_shim::atomic::open_dir(state_dir)?;
-    match rustix::fs::unlinkat(dir.as_fd(), SOCKET, rustix::fs::AtFlags::empty()) {
-        Ok(()) | Err(rustix::io::Errno::NOENT) => {}
-        Err(error) => return Err(error.into()),
+    match std::fs::remove_file(state_dir.join(SOCKET)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
     }
-    // A socket's address holds 107 bytes and a project's path is often longer: the directory is named by its descriptor.
-    let listener = UnixListener::bind(rekindle_shim::bundle::socket_address(dir.as_fd(), SOCKET))?;
+    let listener = rekindle_shim::socket::listen(state_dir, SOCKET)?;
     let callers = Arc::new(AtomicUsize::new(0));
     std::thread::Builder::new().name("door".to_owned()).spawn(move || {
         for stream in listener.incoming() {
@@ -56,7 +53,6 @@ pub fn open(state_dir: &Path, messages: SyncSender<Message>) -> io::Result<()> {
                 callers.fetch_sub(1, Ordering::Relaxed);
             }
         }
-        drop(dir);
     })?;
     Ok(())
 }
@@ -92,7 +88,8 @@ fn read_request(line: &[u8]) -> Result<Request, String> {
     if !line.ends_with(b"\n") {
         return Err(format!("the request was cut off, or is longer than {LINE_LIMIT} bytes"));
     }
-    let request: Request = serde_json::from_slice(line).map_err(|error| format!("the request cannot be read: {error}"))?;
+    let request: Request =
+        serde_json::from_slice(line).map_err(|error| format!("the request cannot be read: {error}"))?;
     if request.version > VERSION {
         return Err(format!("the request speaks version {}, this coordinator knows {VERSION}", request.version));
     }

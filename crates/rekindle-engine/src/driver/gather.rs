@@ -10,7 +10,7 @@ use rekindle_core::text;
 use super::commit::LINES_PER_COMMIT;
 use super::{Driver, Error};
 use crate::ingest::{Cursor, RECORD_HEAD_BYTES, Record};
-use crate::store::{LogLine, SpoolOffset, Stream};
+use crate::store::{LogLine, SpoolGap, SpoolOffset, Stream};
 use crate::world::World;
 
 /// Bytes read from a spool at once.
@@ -240,6 +240,32 @@ impl<W: World> Driver<W> {
                 self.take(Input::Reported { attempt: named, epoch, door: Door::Kept, report });
             }
         }
+    }
+
+    /// Reads parts of spools again whose lines a repaired store has lost. What they said is in the log; only lines are added.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub fn reindex(&mut self, gaps: &[SpoolGap]) -> Result<(), Error> {
+        for gap in gaps {
+            let attempt = AttemptId(gap.attempt);
+            let mut cursor = Cursor::at(gap.from);
+            let mut bytes = Vec::new();
+            while cursor.scanned() < gap.to {
+                let left = usize::try_from(gap.to - cursor.scanned()).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
+                bytes.clear();
+                let read = self.world.read_spool(attempt, gap.stream, cursor.scanned(), left, &mut bytes);
+                if read.is_err() || bytes.is_empty() {
+                    break;
+                }
+                for record in cursor.feed(&bytes) {
+                    let (line, _) = self.line_of(attempt, gap.stream, &record);
+                    self.pending.batch.lines.push(line);
+                }
+                self.commit()?;
+            }
+        }
+        Ok(())
     }
 
     /// Complete tasks whose artifacts are not on disk.

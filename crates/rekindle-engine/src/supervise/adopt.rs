@@ -70,10 +70,7 @@ pub fn probe_all(dirs: &[PathBuf], budget: Duration) -> Vec<Probe> {
             scope.spawn(|| {
                 while let Some((index, dir)) = take_next(dirs, &next) {
                     let answer = probe(dir, budget);
-                    answers
-                        .lock()
-                        .expect("no probe panics")
-                        .push((index, answer));
+                    answers.lock().expect("no probe panics").push((index, answer));
                 }
             });
         }
@@ -95,8 +92,7 @@ fn look(dir: &Path, budget: Duration) -> Result<Probe, Error> {
     let Some(spec) = bundle.spec()? else {
         return without_spec(&bundle);
     };
-    let deadline_ms =
-        clock::monotonic_ms() + u64::try_from(budget.as_millis()).unwrap_or(u64::MAX / 2);
+    let deadline_ms = clock::monotonic_ms() + u64::try_from(budget.as_millis()).unwrap_or(u64::MAX / 2);
     loop {
         if let Some(finished) = finished(&bundle, &spec)? {
             return Ok(finished);
@@ -121,9 +117,7 @@ fn look(dir: &Path, budget: Duration) -> Result<Probe, Error> {
 
 fn without_spec(bundle: &Bundle) -> Result<Probe, Error> {
     if bundle.exit()?.is_some() || bundle.shim()?.is_some() {
-        return Ok(Probe::Unreadable(
-            "it holds records of a process and no spec".to_owned(),
-        ));
+        return Ok(Probe::Unreadable("it holds records of a process and no spec".to_owned()));
     }
     Ok(Probe::Absent)
 }
@@ -133,9 +127,7 @@ fn finished(bundle: &Bundle, spec: &Spec) -> Result<Option<Probe>, Error> {
         return Ok(None);
     };
     if exit.attempt != spec.attempt || exit.epoch != spec.epoch || exit.nonce != spec.nonce {
-        return Ok(Some(Probe::Unreadable(
-            "its exit record is of another attempt".to_owned(),
-        )));
+        return Ok(Some(Probe::Unreadable("its exit record is of another attempt".to_owned())));
     }
     Ok(Some(Probe::Finished(Box::new(exit))))
 }
@@ -152,9 +144,7 @@ fn abandoned(bundle: &Bundle, spec: Spec) -> Result<Probe, Error> {
     match this_boot {
         Ok(true) => Ok(Probe::ShimDied(Box::new(record))),
         Ok(false) => Ok(Probe::HostLost(Box::new(record))),
-        Err(error) => Ok(Probe::Unreadable(format!(
-            "the boot of this machine is unknown: {error}"
-        ))),
+        Err(error) => Ok(Probe::Unreadable(format!("the boot of this machine is unknown: {error}"))),
     }
 }
 
@@ -166,8 +156,5 @@ fn unresponsive(bundle: &Bundle, spec: Spec, reason: String) -> Result<Probe, Er
     if !lock::is_held(bundle)? {
         return abandoned(bundle, spec);
     }
-    Ok(Probe::Unresponsive {
-        record: bundle.shim()?.map(Box::new),
-        reason,
-    })
+    Ok(Probe::Unresponsive { record: bundle.shim()?.map(Box::new), reason })
 }

@@ -41,12 +41,7 @@ pub fn kill(dir: &Path, budget: Duration) -> Result<(), ControlError> {
 ///
 /// # Errors
 /// As [`stop`].
-pub fn send_line(
-    dir: &Path,
-    id: &str,
-    line: &str,
-    budget: Duration,
-) -> Result<Delivered, ControlError> {
+pub fn send_line(dir: &Path, id: &str, line: &str, budget: Duration) -> Result<Delivered, ControlError> {
     Ok(connect(dir, budget)?.stdin(id, line)?)
 }
 

@@ -69,12 +69,7 @@ impl Launcher {
     ///
     /// # Errors
     /// [`LaunchError::Exists`] when the bundle is there, in whatever state: the caller probes and decides.
-    pub fn launch(
-        &self,
-        dir: &Path,
-        spec: &Spec,
-        prompt: Option<&[u8]>,
-    ) -> Result<Launched, LaunchError> {
+    pub fn launch(&self, dir: &Path, spec: &Spec, prompt: Option<&[u8]>) -> Result<Launched, LaunchError> {
         let bundle = Bundle::create(dir, spec, prompt).map_err(|error| match error {
             bundle::Error::Exists(dir) => LaunchError::Exists(dir),
             other => LaunchError::Bundle(other),
@@ -92,8 +87,7 @@ impl Launcher {
     }
 
     fn start_in(&self, bundle: &Bundle) -> Result<Launched, LaunchError> {
-        let lock =
-            Lock::take(bundle)?.ok_or_else(|| LaunchError::Held(bundle.path().to_owned()))?;
+        let lock = Lock::take(bundle)?.ok_or_else(|| LaunchError::Held(bundle.path().to_owned()))?;
         let log = bundle.shim_log()?;
         let child = Command::new(&self.program)
             .arg0("rekindle")

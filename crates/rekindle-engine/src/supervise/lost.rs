@@ -45,10 +45,7 @@ pub enum LostError {
 pub fn end_lost_tree(record: &ShimRecord, nonce: &str) -> Result<Ended, LostError> {
     match record.shim.open()? {
         Opened::OtherBoot | Opened::OtherNamespace => {
-            return Ok(Ended {
-                elsewhere: true,
-                ..Ended::default()
-            });
+            return Ok(Ended { elsewhere: true, ..Ended::default() });
         }
         // Only a shim proven alive forbids: an old kernel's likeness of numbers does not.
         Opened::Ours(_) => return Err(LostError::ShimAlive),
@@ -61,11 +58,7 @@ pub fn end_lost_tree(record: &ShimRecord, nonce: &str) -> Result<Ended, LostErro
         let members = freeze(record, nonce)?;
         if members.is_empty() || clock::monotonic_ms() >= give_up_at_ms {
             let count = u32::try_from(killed.len()).unwrap_or(u32::MAX);
-            return Ok(Ended {
-                killed: count,
-                survivors: name_survivors(&members),
-                elsewhere: false,
-            });
+            return Ok(Ended { killed: count, survivors: name_survivors(&members), elsewhere: false });
         }
         killed.extend(kill_all(&members));
         await_any(&members, pause.next_ms());
@@ -105,10 +98,7 @@ fn find(record: &ShimRecord, nonce: &str) -> io::Result<Vec<Process>> {
         roots.extend(table.pin_session(&agent));
         roots.push(agent);
     }
-    let below: Vec<Process> = roots
-        .iter()
-        .flat_map(|root| table.pin_descendants(Some(root)))
-        .collect();
+    let below: Vec<Process> = roots.iter().flat_map(|root| table.pin_descendants(Some(root))).collect();
     roots.extend(below);
     roots.retain(|process| process.id().pid != std::process::id());
     Ok(roots)

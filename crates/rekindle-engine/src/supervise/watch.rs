@@ -91,31 +91,19 @@ impl Watch {
     /// # Errors
     /// When the system refuses a queue or a thread.
     pub fn start(observations: SyncSender<Observation>) -> io::Result<Self> {
-        let shared = Arc::new(Shared {
-            source: Source::new()?,
-            state: Mutex::default(),
-            stopping: AtomicBool::new(false),
-        });
+        let shared =
+            Arc::new(Shared { source: Source::new()?, state: Mutex::default(), stopping: AtomicBool::new(false) });
         let for_thread = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
-            .name("watch".to_owned())
-            .spawn(move || run(&for_thread, &observations))?;
-        Ok(Self {
-            shared,
-            thread: Some(thread),
-        })
+        let thread =
+            std::thread::Builder::new().name("watch".to_owned()).spawn(move || run(&for_thread, &observations))?;
+        Ok(Self { shared, thread: Some(thread) })
     }
 
     /// Watches a bundle whose shim was started by this process, and reaps it in the end.
     ///
     /// # Errors
     /// When the key is in use or the system refuses.
-    pub fn add_launched(
-        &self,
-        key: BundleKey,
-        dir: &Path,
-        launched: Launched,
-    ) -> Result<(), WatchError> {
+    pub fn add_launched(&self, key: BundleKey, dir: &Path, launched: Launched) -> Result<(), WatchError> {
         self.add(key, Entry::launched(dir, launched.shim))
     }
 
@@ -124,12 +112,7 @@ impl Watch {
     ///
     /// # Errors
     /// As [`Watch::add_launched`].
-    pub fn add_adopted(
-        &self,
-        key: BundleKey,
-        dir: &Path,
-        record: Option<&ShimRecord>,
-    ) -> Result<(), WatchError> {
+    pub fn add_adopted(&self, key: BundleKey, dir: &Path, record: Option<&ShimRecord>) -> Result<(), WatchError> {
         let entry = Entry::adopted(dir, record)?;
         self.add(key, entry)
     }

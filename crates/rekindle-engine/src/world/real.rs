@@ -19,15 +19,14 @@ use rekindle_core::report::Exit;
 use rekindle_core::time::Time;
 use rekindle_shim::bundle::{self, Bundle, ExitRecord, ShimRecord};
 use rekindle_shim::ladder::{Rung, StopSignal};
+use rekindle_shim::tree::Activity;
 
 use super::{CheckOrder, KeptReport, LaunchOrder, World};
 use crate::clock::Clock;
 use crate::driver::Message;
 use crate::state_dir::StateDir;
 use crate::store::Stream;
-use crate::supervise::{
-    self, Activity, BundleKey, Launcher, Observation, PROBE_BUDGET, Probe, Watch,
-};
+use crate::supervise::{self, BundleKey, Launcher, Observation, PROBE_BUDGET, Probe, Watch};
 use crate::token::Tokens;
 
 /// Observations that may wait to be passed on.

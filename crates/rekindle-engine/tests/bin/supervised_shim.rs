@@ -23,18 +23,12 @@ fn coordinate(dir: &Path) -> ExitCode {
     let mut names: Vec<_> = std::fs::read_dir(dir)
         .expect("list")
         .map(|entry| entry.expect("entry").path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "spec")
-        })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "spec"))
         .collect();
     names.sort();
     for name in names {
-        let spec: Spec =
-            serde_json::from_slice(&std::fs::read(&name).expect("read")).expect("spec");
-        launcher
-            .launch(&name.with_extension(""), &spec, None)
-            .expect("launch");
+        let spec: Spec = serde_json::from_slice(&std::fs::read(&name).expect("read")).expect("spec");
+        launcher.launch(&name.with_extension(""), &spec, None).expect("launch");
     }
     std::fs::write(dir.join("launched"), "\n").expect("write");
     loop {

@@ -29,9 +29,7 @@ fn an_exit_record_is_the_end_whatever_the_lock_says() {
     until("the shim's end", || launched.shim.exited().then_some(()));
     assert_eq!(finished(&dir).out.bytes, 5);
     assert!(launched.shim.reap_child().expect("ours"));
-    let _lock = rekindle_shim::lock::Lock::take(&bundle(&dir))
-        .expect("lock")
-        .expect("free");
+    let _lock = rekindle_shim::lock::Lock::take(&bundle(&dir)).expect("lock").expect("free");
     assert!(matches!(probe(&dir, BUDGET), Probe::Finished(_)));
 }
 
@@ -43,24 +41,16 @@ fn a_living_shim_is_alive_from_the_instant_of_its_launch() {
     assert_eq!(&record.shim, launched.shim.id());
     assert!(matches!(launcher().start(&dir), Err(LaunchError::Held(_))));
     let spec = rig.spec("true");
-    assert!(matches!(
-        launcher().launch(&dir, &spec, None),
-        Err(LaunchError::Exists(_))
-    ));
+    assert!(matches!(launcher().launch(&dir, &spec, None), Err(LaunchError::Exists(_))));
     kill(&dir, BUDGET).expect("kill");
     assert_eq!(finished(&dir).signal, Some(9));
-    assert!(
-        std::fs::read(dir.join("shim.log"))
-            .expect("shim.log")
-            .is_empty()
-    );
+    assert!(std::fs::read(dir.join("shim.log")).expect("shim.log").is_empty());
 }
 
 #[test]
 fn a_stopped_shim_is_unresponsive_within_the_budget_and_its_agent_goes_on() {
     let rig = Rig::new();
-    let (dir, spec, launched) =
-        rig.launch("b", "echo up >up; while :; do echo x; sleep 0.01; done");
+    let (dir, spec, launched) = rig.launch("b", "echo up >up; while :; do echo x; sleep 0.01; done");
     rig.await_file("up");
     let record = alive(&dir);
     launched.shim.signal(Signal::STOP).expect("stop the shim");
@@ -71,9 +61,7 @@ fn a_stopped_shim_is_unresponsive_within_the_budget_and_its_agent_goes_on() {
     assert!(started.elapsed() < Duration::from_secs(5));
     assert_eq!(found.as_deref(), Some(&record));
     let before = std::fs::metadata(dir.join("out.log")).expect("log").len();
-    until("more output", || {
-        (std::fs::metadata(dir.join("out.log")).expect("log").len() > before).then_some(())
-    });
+    until("more output", || (std::fs::metadata(dir.join("out.log")).expect("log").len() > before).then_some(()));
     launched.shim.signal(Signal::CONT).expect("continue");
     assert_eq!(alive(&dir), record);
     kill(&dir, BUDGET).expect("kill");
@@ -87,19 +75,11 @@ fn a_removed_socket_leaves_the_shim_unresponsive_and_unharmed() {
     let (dir, _, launched) = rig.launch("b", SLEEPER);
     alive(&dir);
     std::fs::remove_file(dir.join("sock")).expect("remove");
-    assert!(matches!(
-        probe(&dir, Duration::from_millis(200)),
-        Probe::Unresponsive {
-            record: Some(_),
-            ..
-        }
-    ));
+    assert!(matches!(probe(&dir, Duration::from_millis(200)), Probe::Unresponsive { record: Some(_), .. }));
     assert!(!launched.shim.exited());
     // Its own signal still reaches it, through its verified identity.
     launched.shim.signal(Signal::TERM).expect("terminate");
-    until("the end", || {
-        matches!(probe(&dir, BUDGET), Probe::Finished(_)).then_some(())
-    });
+    until("the end", || matches!(probe(&dir, BUDGET), Probe::Finished(_)).then_some(()));
 }
 
 #[test]
@@ -140,37 +120,24 @@ fn nothing_is_absent_and_half_a_creation_is_too() {
     assert!(matches!(probe(&rig.path("none"), BUDGET), Probe::Absent));
     std::fs::create_dir(rig.path("empty")).expect("mkdir");
     assert!(matches!(probe(&rig.path("empty"), BUDGET), Probe::Absent));
-    assert!(matches!(
-        launcher().start(&rig.path("none")),
-        Err(LaunchError::Absent(_))
-    ));
+    assert!(matches!(launcher().start(&rig.path("none")), Err(LaunchError::Absent(_))));
 }
 
 #[test]
 fn whatever_cannot_be_read_is_unreadable_and_stays() {
     let rig = Rig::new();
     let spec = rig.spec("true");
-    let cases: [(&str, &[u8]); 4] = [
-        ("exit.json", b"{\"version\":1"),
-        ("exit.json", b""),
-        ("shim.json", b"\xff"),
-        ("spec.json", b"[]"),
-    ];
+    let cases: [(&str, &[u8]); 4] =
+        [("exit.json", b"{\"version\":1"), ("exit.json", b""), ("shim.json", b"\xff"), ("spec.json", b"[]")];
     for (index, (name, content)) in cases.into_iter().enumerate() {
         let dir = rig.path(&index.to_string());
         Bundle::create(&dir, &spec, None).expect("create");
         std::fs::write(dir.join(name), content).expect("write");
-        assert!(
-            matches!(probe(&dir, BUDGET), Probe::Unreadable(_)),
-            "{name}"
-        );
+        assert!(matches!(probe(&dir, BUDGET), Probe::Unreadable(_)), "{name}");
         assert_eq!(std::fs::read(dir.join(name)).expect("still there"), content);
     }
     std::fs::write(rig.path("file"), "x").expect("write");
-    assert!(matches!(
-        probe(&rig.path("file"), BUDGET),
-        Probe::Unreadable(_)
-    ));
+    assert!(matches!(probe(&rig.path("file"), BUDGET), Probe::Unreadable(_)));
 }
 
 #[test]
@@ -221,35 +188,20 @@ fn many_are_probed_at_once_and_a_stopped_one_does_not_hold_up_the_rest() {
 #[test]
 fn orders_reach_the_shim_and_lines_the_agent() {
     let rig = Rig::new();
-    let mut spec = rig.spec("trap 'exit 9' TERM; echo up >up; while read line; do echo \"got $line\"; done; while :; do sleep 0.01; done");
+    let mut spec = rig.spec(
+        "trap 'exit 9' TERM; echo up >up; while read line; do echo \"got $line\"; done; while :; do sleep 0.01; done",
+    );
     spec.stdin = Stdin::Lines;
     let dir = rig.path("b");
     launcher().launch(&dir, &spec, None).expect("launch");
     rig.await_file("up");
-    assert_eq!(
-        send_line(&dir, "1", "one", BUDGET).expect("sent"),
-        Delivered::Written
-    );
-    assert_eq!(
-        send_line(&dir, "1", "one", BUDGET).expect("sent"),
-        Delivered::Duplicate
-    );
+    assert_eq!(send_line(&dir, "1", "one", BUDGET).expect("sent"), Delivered::Written);
+    assert_eq!(send_line(&dir, "1", "one", BUDGET).expect("sent"), Delivered::Duplicate);
     rekindle_engine::supervise::close_stdin(&dir, BUDGET).expect("close");
-    stop(
-        &dir,
-        Some(vec![Rung {
-            signal: StopSignal::Term,
-            grace_ms: 30_000,
-        }]),
-        BUDGET,
-    )
-    .expect("stop");
+    stop(&dir, Some(vec![Rung { signal: StopSignal::Term, grace_ms: 30_000 }]), BUDGET).expect("stop");
     let exit = finished(&dir);
     assert_eq!((exit.code, exit.stop_requested), (Some(9), true));
-    assert_eq!(
-        std::fs::read(dir.join("out.log")).expect("out"),
-        b"got one\n"
-    );
+    assert_eq!(std::fs::read(dir.join("out.log")).expect("out"), b"got one\n");
     assert!(stop(&dir, None, BUDGET).is_err());
     assert!(stop(&rig.path("none"), None, BUDGET).is_err());
 }

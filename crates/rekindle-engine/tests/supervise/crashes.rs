@@ -11,9 +11,7 @@ use rekindle_shim::tree::Table;
 use crate::rig::{BOUND, BUDGET, PROGRAM, Rig, until};
 
 fn specs(rig: &Rig, count: usize, script: &str) -> Vec<PathBuf> {
-    let dirs: Vec<PathBuf> = (0..count)
-        .map(|index| rig.path(&format!("b{index:03}")))
-        .collect();
+    let dirs: Vec<PathBuf> = (0..count).map(|index| rig.path(&format!("b{index:03}"))).collect();
     for dir in &dirs {
         let spec = serde_json::to_vec(&rig.spec(script)).expect("json");
         std::fs::write(dir.with_extension("spec"), spec).expect("write");
@@ -26,11 +24,7 @@ fn sixty_four_agents_of_a_killed_coordinator_are_adopted_and_lose_no_byte() {
     let rig = Rig::new();
     let script = "i=0; while [ ! -e go ]; do i=$((i+1)); echo line $i; sleep 0.05; done; echo last";
     let dirs = specs(&rig, 64, script);
-    let mut coordinator = Command::new(PROGRAM)
-        .arg("coordinate")
-        .arg(rig.root())
-        .spawn()
-        .expect("spawn");
+    let mut coordinator = Command::new(PROGRAM).arg("coordinate").arg(rig.root()).spawn().expect("spawn");
     rig.await_file("launched");
     coordinator.kill().expect("kill -9");
     coordinator.wait().expect("wait");
@@ -40,35 +34,23 @@ fn sixty_four_agents_of_a_killed_coordinator_are_adopted_and_lose_no_byte() {
     let (sender, receiver) = sync_channel(16);
     let watch = Watch::start(sender).expect("watch");
     for (index, (answer, dir)) in answers.iter().zip(&dirs).enumerate() {
-        let Probe::Alive(record) = answer else {
-            panic!("{index} was not adopted: {answer:?}")
-        };
-        watch
-            .add_adopted(BundleKey(index as u64), dir, Some(record))
-            .expect("watch");
+        let Probe::Alive(record) = answer else { panic!("{index} was not adopted: {answer:?}") };
+        watch.add_adopted(BundleKey(index as u64), dir, Some(record)).expect("watch");
     }
     std::fs::write(rig.path("go"), "").expect("go");
     let mut ended = vec![false; dirs.len()];
     while ended.contains(&false) {
         if let Observation::Ended(key) = receiver.recv_timeout(BOUND).expect("an observation") {
             let index = usize::try_from(key.0).expect("small");
-            assert!(
-                !std::mem::replace(&mut ended[index], true),
-                "an end was told twice"
-            );
+            assert!(!std::mem::replace(&mut ended[index], true), "an end was told twice");
         }
     }
     for dir in &dirs {
-        let Probe::Finished(exit) = probe(dir, BUDGET) else {
-            panic!("not finished")
-        };
+        let Probe::Finished(exit) = probe(dir, BUDGET) else { panic!("not finished") };
         assert_eq!(exit.code, Some(0));
         let text = std::fs::read_to_string(dir.join("out.log")).expect("out");
         let count = text.lines().count();
-        let expected: String = (1..count)
-            .map(|n| format!("line {n}\n"))
-            .chain(["last\n".to_owned()])
-            .collect();
+        let expected: String = (1..count).map(|n| format!("line {n}\n")).chain(["last\n".to_owned()]).collect();
         assert_eq!(text, expected);
     }
 }
@@ -87,14 +69,7 @@ fn anyone_on(dir: &Path) -> bool {
 /// Launches one agent from a coordinator that is killed at the `n`th call of `call`; whether it got that far.
 fn kill_while_launching(rig: &Rig, call: &str, n: u32) -> bool {
     let mut strace = Command::new("strace")
-        .args([
-            "-qq",
-            "-o",
-            "/dev/null",
-            "-e",
-            &format!("trace={call}"),
-            "-e",
-        ])
+        .args(["-qq", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e"])
         .arg(format!("inject={call}:signal=SIGKILL:when={n}"))
         .args([PROGRAM, "coordinate"])
         .arg(rig.root())
@@ -119,15 +94,7 @@ fn kill_while_launching(rig: &Rig, call: &str, n: u32) -> bool {
 #[test]
 fn a_launch_cut_off_anywhere_is_either_never_started_for_good_or_found() {
     let (mut never, mut found) = (0, 0);
-    for call in [
-        "mkdir",
-        "openat",
-        "fsync",
-        "rename,renameat,renameat2",
-        "flock",
-        "clone,clone3,vfork",
-        "pidfd_open",
-    ] {
+    for call in ["mkdir", "openat", "fsync", "rename,renameat,renameat2", "flock", "clone,clone3,vfork", "pidfd_open"] {
         for n in 1..60 {
             let rig = Rig::new();
             let dir = specs(&rig, 1, "echo ran >ran; sleep 1000").remove(0);
@@ -141,9 +108,7 @@ fn a_launch_cut_off_anywhere_is_either_never_started_for_good_or_found() {
                 Probe::Alive(_) => {
                     found += 1;
                     rekindle_engine::supervise::kill(&dir, BUDGET).expect("kill");
-                    until("the end", || {
-                        matches!(probe(&dir, BUDGET), Probe::Finished(_)).then_some(())
-                    });
+                    until("the end", || matches!(probe(&dir, BUDGET), Probe::Finished(_)).then_some(()));
                 }
                 other => panic!("{call} {n}: {other:?}"),
             }
@@ -152,8 +117,5 @@ fn a_launch_cut_off_anywhere_is_either_never_started_for_good_or_found() {
             }
         }
     }
-    assert!(
-        never > 10 && found > 7,
-        "the launch was not cut on both sides: {never} {found}"
-    );
+    assert!(never > 10 && found > 7, "the launch was not cut on both sides: {never} {found}");
 }

@@ -29,10 +29,7 @@ pub struct Rig {
 
 impl Rig {
     pub fn new() -> Self {
-        Self {
-            tmp: tempfile::tempdir().expect("tempdir"),
-            nonces: Mutex::default(),
-        }
+        Self { tmp: tempfile::tempdir().expect("tempdir"), nonces: Mutex::default() }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -72,11 +69,7 @@ impl Rig {
 
     pub fn await_file(&self, name: &str) -> String {
         let path = self.path(name);
-        until(name, || {
-            std::fs::read_to_string(&path)
-                .ok()
-                .filter(|text| text.ends_with('\n'))
-        })
+        until(name, || std::fs::read_to_string(&path).ok().filter(|text| text.ends_with('\n')))
     }
 }
 
@@ -95,9 +88,7 @@ pub fn launcher() -> Launcher {
 }
 
 pub fn bundle(dir: &Path) -> Bundle {
-    Bundle::open(dir)
-        .expect("open")
-        .expect("the bundle is there")
+    Bundle::open(dir).expect("open").expect("the bundle is there")
 }
 
 pub fn alive(dir: &Path) -> ShimRecord {
@@ -108,10 +99,7 @@ pub fn alive(dir: &Path) -> ShimRecord {
 }
 
 pub fn living(nonce: &str) -> usize {
-    Table::scan()
-        .expect("process table")
-        .pin_marked(nonce)
-        .len()
+    Table::scan().expect("process table").pin_marked(nonce).len()
 }
 
 /// Awaits a condition.

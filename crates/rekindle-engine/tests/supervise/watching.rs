@@ -5,9 +5,7 @@ use std::io::Write;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
-use rekindle_engine::supervise::{
-    BundleKey, Observation, Probe, Stream, Watch, WatchError, kill, probe,
-};
+use rekindle_engine::supervise::{BundleKey, Observation, Probe, Stream, Watch, WatchError, kill, probe};
 use rekindle_shim::bundle::Bundle;
 use rekindle_shim::tree::Table;
 use rustix::process::Signal;
@@ -21,9 +19,7 @@ fn next(receiver: &Receiver<Observation>) -> Observation {
 }
 
 fn await_ended(receiver: &Receiver<Observation>) {
-    until("the end", || {
-        (next(receiver) == Observation::Ended(KEY)).then_some(())
-    });
+    until("the end", || (next(receiver) == Observation::Ended(KEY)).then_some(()));
 }
 
 #[test]
@@ -39,18 +35,9 @@ fn a_launched_shim_is_recorded_watched_and_reaped() {
         seen.push(next(&receiver));
     }
     assert!(seen.contains(&Observation::Recorded(KEY)), "{seen:?}");
-    assert!(
-        seen.contains(&Observation::Grew(KEY, Stream::Out)),
-        "{seen:?}"
-    );
+    assert!(seen.contains(&Observation::Grew(KEY, Stream::Out)), "{seen:?}");
     assert!(matches!(probe(&dir, BUDGET), Probe::Finished(_)));
-    until("the shim to be reaped", || {
-        Table::scan()
-            .expect("table")
-            .row(pid)
-            .is_none()
-            .then_some(())
-    });
+    until("the shim to be reaped", || Table::scan().expect("table").row(pid).is_none().then_some(()));
     watch.remove(KEY);
 }
 
@@ -93,38 +80,24 @@ fn growth_is_told_once_until_asked_for_again_and_never_missed() {
     let rig = Rig::new();
     let (sender, receiver) = sync_channel(8);
     let watch = Watch::start(sender).expect("watch");
-    let (dir, _, launched) = rig.launch(
-        "b",
-        "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); echo line $i; done; touch wrote; sleep 1000",
-    );
+    let (dir, _, launched) =
+        rig.launch("b", "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); echo line $i; done; touch wrote; sleep 1000");
     watch.add_launched(KEY, &dir, launched).expect("add");
     until("all output", || rig.path("wrote").exists().then_some(()));
     let told: Vec<Observation> = receiver.try_iter().collect();
-    let grew = |seen: &[Observation]| {
-        seen.iter()
-            .filter(|one| **one == Observation::Grew(KEY, Stream::Out))
-            .count()
-    };
+    let grew = |seen: &[Observation]| seen.iter().filter(|one| **one == Observation::Grew(KEY, Stream::Out)).count();
     assert!(grew(&told) <= 1, "{told:?}");
     // Read as a receiver does: ask again first, then read to the end.
     let log = dir.join("out.log");
     watch.rearm(KEY, Stream::Out);
-    assert_eq!(
-        std::fs::read_to_string(&log).expect("out").lines().count(),
-        3000
-    );
+    assert_eq!(std::fs::read_to_string(&log).expect("out").lines().count(), 3000);
     until("silence", || {
         watch.rearm(KEY, Stream::Out);
         (grew(&receiver.try_iter().collect::<Vec<_>>()) == 0).then_some(())
     });
-    let mut file = std::fs::OpenOptions::new()
-        .append(true)
-        .open(&log)
-        .expect("open");
+    let mut file = std::fs::OpenOptions::new().append(true).open(&log).expect("open");
     file.write_all(b"one more\n").expect("append");
-    until("the growth", || {
-        (grew(&[next(&receiver)]) == 1).then_some(())
-    });
+    until("the growth", || (grew(&[next(&receiver)]) == 1).then_some(()));
     kill(&dir, BUDGET).expect("kill");
     await_ended(&receiver);
 }
@@ -137,16 +110,10 @@ fn a_receiver_that_does_not_receive_blocks_nothing_and_misses_no_end() {
     let mut dirs = Vec::new();
     for index in 0..20 {
         let (dir, _, launched) = rig.launch(&format!("b{index}"), "echo out; echo err >&2");
-        watch
-            .add_launched(BundleKey(index), &dir, launched)
-            .expect("add");
+        watch.add_launched(BundleKey(index), &dir, launched).expect("add");
         dirs.push(dir);
     }
-    until("all to end", || {
-        dirs.iter()
-            .all(|dir| dir.join("exit.json").exists())
-            .then_some(())
-    });
+    until("all to end", || dirs.iter().all(|dir| dir.join("exit.json").exists()).then_some(()));
     let mut ended = BTreeSet::new();
     while ended.len() < 20 {
         if let Observation::Ended(BundleKey(key)) = next(&receiver) {
@@ -163,18 +130,10 @@ fn a_key_is_used_once_at_a_time() {
     let (sender, _receiver) = sync_channel(8);
     let watch = Watch::start(sender).expect("watch");
     watch.add_adopted(KEY, rig.root(), None).expect("add");
-    assert!(matches!(
-        watch.add_adopted(KEY, rig.root(), None),
-        Err(WatchError::Twice(KEY))
-    ));
+    assert!(matches!(watch.add_adopted(KEY, rig.root(), None), Err(WatchError::Twice(KEY))));
     watch.remove(KEY);
-    watch
-        .add_adopted(KEY, rig.root(), None)
-        .expect("free again");
-    assert!(matches!(
-        watch.add_adopted(BundleKey(8), &rig.path("none"), None),
-        Err(WatchError::Io(_))
-    ));
+    watch.add_adopted(KEY, rig.root(), None).expect("free again");
+    assert!(matches!(watch.add_adopted(BundleKey(8), &rig.path("none"), None), Err(WatchError::Io(_))));
 }
 
 #[test]
@@ -185,25 +144,18 @@ fn four_thousand_bundles_are_watched_by_one_thread_with_few_descriptors() {
     let watch = Watch::start(sender).expect("watch");
     let descriptors = || std::fs::read_dir("/proc/self/fd").expect("list").count();
     let before = descriptors();
-    let dirs: Vec<_> = (0..count)
-        .map(|index| rig.path(&index.to_string()))
-        .collect();
+    let dirs: Vec<_> = (0..count).map(|index| rig.path(&index.to_string())).collect();
     for (index, dir) in dirs.iter().enumerate() {
         std::fs::create_dir(dir).expect("mkdir");
         std::fs::write(dir.join("out.log"), "").expect("write");
-        watch
-            .add_adopted(BundleKey(index as u64), dir, None)
-            .expect("add");
+        watch.add_adopted(BundleKey(index as u64), dir, None).expect("add");
     }
     // Other tests of this process open some meanwhile.
     assert!(descriptors() < before + 500, "a descriptor per directory");
     let writer = std::thread::spawn(move || {
         for _ in 0..5 {
             for dir in &dirs {
-                let mut log = std::fs::OpenOptions::new()
-                    .append(true)
-                    .open(dir.join("out.log"))
-                    .expect("open");
+                let mut log = std::fs::OpenOptions::new().append(true).open(dir.join("out.log")).expect("open");
                 log.write_all(b"x").expect("append");
             }
         }
@@ -211,9 +163,7 @@ fn four_thousand_bundles_are_watched_by_one_thread_with_few_descriptors() {
     });
     let mut grew = BTreeSet::new();
     while grew.len() < 4_000 {
-        let Observation::Grew(BundleKey(key), Stream::Out) = next(&receiver) else {
-            panic!("only growth here")
-        };
+        let Observation::Grew(BundleKey(key), Stream::Out) = next(&receiver) else { panic!("only growth here") };
         assert!(grew.insert(key), "told twice without being asked");
     }
     let dirs = writer.join().expect("writer");

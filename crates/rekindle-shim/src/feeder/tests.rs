@@ -34,11 +34,7 @@ fn a_line_is_acknowledged_only_when_its_last_byte_is_in_the_pipe() {
     assert_eq!(feeder.offer(1, "a", &long), None);
     assert_eq!(feeder.offer(2, "b", "second"), None);
     assert_eq!(feeder.pump(), vec![]);
-    assert_eq!(
-        feeder.offer(3, "a", &long),
-        None,
-        "a repetition of a waiting line waits too"
-    );
+    assert_eq!(feeder.offer(3, "a", &long), None, "a repetition of a waiting line waits too");
     let mut got = Vec::new();
     let mut answers = Vec::new();
     while answers.len() < 3 {
@@ -46,10 +42,7 @@ fn a_line_is_acknowledged_only_when_its_last_byte_is_in_the_pipe() {
         answers.extend(feeder.pump());
     }
     got.extend(drain(&read));
-    assert_eq!(
-        answers,
-        vec![(1, written("a")), (3, duplicate("a")), (2, written("b"))]
-    );
+    assert_eq!(answers, vec![(1, written("a")), (3, duplicate("a")), (2, written("b"))]);
     assert_eq!(got, format!("{long}\nsecond\n").into_bytes());
     assert_eq!(feeder.offer(4, "a", "other"), Some(duplicate("a")));
     assert_eq!(drain(&read), b"");
@@ -59,19 +52,9 @@ fn a_line_is_acknowledged_only_when_its_last_byte_is_in_the_pipe() {
 fn a_line_break_inside_a_line_is_refused() {
     let (_read, mut feeder) = feeder();
     for bad in ["a\nb", "a\r", "\n"] {
-        assert_eq!(
-            feeder.offer(1, "i", bad),
-            Some(Reply::Refused {
-                why: Refusal::BadLine
-            })
-        );
+        assert_eq!(feeder.offer(1, "i", bad), Some(Reply::Refused { why: Refusal::BadLine }));
     }
-    assert_eq!(
-        feeder.offer(1, "", "x"),
-        Some(Reply::Refused {
-            why: Refusal::BadLine
-        })
-    );
+    assert_eq!(feeder.offer(1, "", "x"), Some(Reply::Refused { why: Refusal::BadLine }));
 }
 
 #[test]
@@ -79,12 +62,7 @@ fn closing_lets_accepted_lines_through_first() {
     let (read, mut feeder) = feeder();
     feeder.offer(1, "a", "last");
     assert!(feeder.close());
-    assert_eq!(
-        feeder.offer(1, "b", "late"),
-        Some(Reply::Refused {
-            why: Refusal::StdinClosed
-        })
-    );
+    assert_eq!(feeder.offer(1, "b", "late"), Some(Reply::Refused { why: Refusal::StdinClosed }));
     assert_eq!(feeder.pump(), vec![(1, written("a"))]);
     assert_eq!(drain(&read), b"last\n");
     let end = rustix::io::read(&read, &mut [0; 1]).expect("end of file, not would-block");
@@ -97,21 +75,8 @@ fn a_reader_that_left_turns_waiting_lines_into_refusals() {
     let (read, mut feeder) = feeder();
     drop(read);
     feeder.offer(1, "a", "x");
-    assert_eq!(
-        feeder.pump(),
-        vec![(
-            1,
-            Reply::Refused {
-                why: Refusal::StdinClosed
-            }
-        )]
-    );
-    assert_eq!(
-        feeder.offer(1, "a", "x"),
-        Some(Reply::Refused {
-            why: Refusal::StdinClosed
-        })
-    );
+    assert_eq!(feeder.pump(), vec![(1, Reply::Refused { why: Refusal::StdinClosed })]);
+    assert_eq!(feeder.offer(1, "a", "x"), Some(Reply::Refused { why: Refusal::StdinClosed }));
 }
 
 #[test]

@@ -22,9 +22,7 @@ const ENVIRON_MAX_BYTES: u64 = 8 << 20;
 
 /// Names this boot of this machine.
 pub fn boot_id() -> io::Result<String> {
-    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?
-        .trim()
-        .to_owned())
+    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
 /// Names the namespace in which our pids have meaning.
@@ -34,9 +32,7 @@ pub fn pid_namespace() -> io::Result<u64> {
 
 /// Makes orphaned descendants ours instead of init's.
 pub fn become_subreaper() -> io::Result<()> {
-    Ok(rustix::process::set_child_subreaper(Some(
-        rustix::process::getpid(),
-    ))?)
+    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }
 
 /// The running program, even when its file was replaced or deleted.
@@ -46,9 +42,7 @@ pub fn self_exe() -> PathBuf {
 
 /// Offers the agent to the out-of-memory killer before its shim. Raising is always allowed.
 pub fn prefer_as_oom_victim() -> io::Result<()> {
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .open("/proc/self/oom_score_adj")?;
+    let mut file = fs::OpenOptions::new().write(true).open("/proc/self/oom_score_adj")?;
     file.write_all(OOM_SCORE.as_bytes())
 }
 
@@ -59,10 +53,7 @@ const OOM_SCORE: &str = "300";
 /// through the directory's descriptor.
 pub fn socket_address(dir: BorrowedFd<'_>, name: &str) -> io::Result<SocketAddrUnix> {
     use std::os::fd::AsRawFd;
-    Ok(SocketAddrUnix::new(format!(
-        "/proc/self/fd/{}/{name}",
-        dir.as_raw_fd()
-    ))?)
+    Ok(SocketAddrUnix::new(format!("/proc/self/fd/{}/{name}", dir.as_raw_fd()))?)
 }
 
 /// How bytes go into a socket: a peer that left is an error, never a signal.
@@ -71,12 +62,7 @@ pub const SEND_FLAGS: SendFlags = SendFlags::NOSIGNAL;
 /// A non-blocking stream socket that no child inherits.
 pub fn stream_socket() -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    Ok(rustix::net::socket_with(
-        AddressFamily::UNIX,
-        SocketType::STREAM,
-        flags,
-        None,
-    )?)
+    Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
 }
 
 /// Takes the next waiting connection, non-blocking and not inherited.
@@ -97,10 +83,7 @@ pub fn peer_uid<Fd: AsFd>(socket: Fd) -> io::Result<u32> {
 
 /// Closes every descriptor above 2 that this process was started with. What the process opened itself carries
 /// close-on-exec, what it inherited cannot.
-#[expect(
-    unsafe_code,
-    reason = "descriptors named by number have no owner to borrow from"
-)]
+#[expect(unsafe_code, reason = "descriptors named by number have no owner to borrow from")]
 pub fn close_inherited() -> io::Result<()> {
     for entry in fs::read_dir("/proc/self/fd")? {
         let Ok(fd) = entry?.file_name().to_string_lossy().parse::<RawFd>() else {
@@ -132,8 +115,7 @@ pub fn children_usage() -> Usage {
         usage
     };
     let millis = |time: libc::timeval| {
-        u64::try_from(time.tv_sec).unwrap_or(0) * 1000
-            + u64::try_from(time.tv_usec).unwrap_or(0) / 1000
+        u64::try_from(time.tv_sec).unwrap_or(0) * 1000 + u64::try_from(time.tv_usec).unwrap_or(0) / 1000
     };
     Usage {
         user_ms: millis(usage.ru_utime),
@@ -149,20 +131,14 @@ pub struct Handle(OwnedFd);
 impl Handle {
     /// Pins whatever process has this number now.
     pub fn open(pid: u32) -> io::Result<Self> {
-        let pid = i32::try_from(pid)
-            .ok()
-            .and_then(Pid::from_raw)
-            .ok_or(io::ErrorKind::InvalidInput)?;
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
         Ok(Self(rustix::process::pidfd_open(pid, PidfdFlags::empty())?))
     }
 
     /// The inode that names this process for the whole boot, where the kernel gives one.
     pub fn inode(&self) -> Option<u64> {
         let filesystem = rustix::fs::fstatfs(&self.0).ok()?;
-        #[expect(
-            clippy::useless_conversion,
-            reason = "the type of f_type differs between architectures"
-        )]
+        #[expect(clippy::useless_conversion, reason = "the type of f_type differs between architectures")]
         if i64::from(filesystem.f_type) != PIDFS_MAGIC {
             return None;
         }
@@ -203,12 +179,8 @@ pub fn pids() -> io::Result<Vec<u32>> {
 /// Reads one row of the process table.
 pub fn stat(pid: u32) -> io::Result<ProcStat> {
     let bytes = fs::read(format!("/proc/{pid}/stat"))?;
-    parse_stat(pid, &String::from_utf8_lossy(&bytes)).ok_or_else(|| {
-        io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("/proc/{pid}/stat is not understood"),
-        )
-    })
+    parse_stat(pid, &String::from_utf8_lossy(&bytes))
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/stat is not understood")))
 }
 
 fn parse_stat(pid: u32, text: &str) -> Option<ProcStat> {
@@ -238,16 +210,10 @@ pub fn environ_has(pid: u32, entry: &[u8]) -> bool {
     let Ok(file) = fs::File::open(format!("/proc/{pid}/environ")) else {
         return false;
     };
-    if file
-        .take(ENVIRON_MAX_BYTES)
-        .read_to_end(&mut bytes)
-        .is_err()
-    {
+    if file.take(ENVIRON_MAX_BYTES).read_to_end(&mut bytes).is_err() {
         return false;
     }
-    bytes
-        .split(|byte| *byte == 0)
-        .any(|variable| variable == entry)
+    bytes.split(|byte| *byte == 0).any(|variable| variable == entry)
 }
 
 /// The user a process runs as.
@@ -261,10 +227,7 @@ pub fn io_bytes(pid: u32) -> u64 {
         return 0;
     };
     text.lines()
-        .filter_map(|line| {
-            line.strip_prefix("rchar: ")
-                .or_else(|| line.strip_prefix("wchar: "))
-        })
+        .filter_map(|line| line.strip_prefix("rchar: ").or_else(|| line.strip_prefix("wchar: ")))
         .filter_map(|number| number.parse::<u64>().ok())
         .sum()
 }
@@ -277,10 +240,7 @@ mod tests {
     fn a_name_with_parentheses_does_not_shift_the_fields() {
         let row = "7 (a) b (c) S 3 7 5 0 -1 0 0 0 0 0 10 20 30 40 20 0 1 0 999 0 0";
         let stat = parse_stat(7, row).expect("parses");
-        assert_eq!(
-            (stat.ppid, stat.session, stat.start_ticks, stat.cpu_ticks),
-            (3, 5, 999, 100)
-        );
+        assert_eq!((stat.ppid, stat.session, stat.start_ticks, stat.cpu_ticks), (3, 5, 999, 100));
         assert_eq!(stat.name, "a) b (c");
         assert!(!stat.zombie);
     }

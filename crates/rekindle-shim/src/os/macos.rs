@@ -52,18 +52,12 @@ pub fn prefer_as_oom_victim() -> io::Result<()> {
 /// The address of `name` in an open directory; a path longer than an address is an error here.
 pub fn socket_address(dir: BorrowedFd<'_>, name: &str) -> io::Result<SocketAddrUnix> {
     let path = rustix::fs::getpath(dir)?;
-    Ok(SocketAddrUnix::new(
-        PathBuf::from(OsStr::from_bytes(path.to_bytes())).join(name),
-    )?)
+    Ok(SocketAddrUnix::new(PathBuf::from(OsStr::from_bytes(path.to_bytes())).join(name))?)
 }
 
 /// A non-blocking stream socket that no child inherits.
 pub fn stream_socket() -> io::Result<OwnedFd> {
-    own(rustix::net::socket(
-        AddressFamily::UNIX,
-        SocketType::STREAM,
-        None,
-    )?)
+    own(rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?)
 }
 
 /// Takes the next waiting connection, non-blocking and not inherited.
@@ -98,10 +92,7 @@ pub fn peer_uid<Fd: AsFd>(socket: Fd) -> io::Result<u32> {
 }
 
 /// Closes every descriptor above 2 that this process was started with.
-#[expect(
-    unsafe_code,
-    reason = "descriptors named by number have no owner to borrow from"
-)]
+#[expect(unsafe_code, reason = "descriptors named by number have no owner to borrow from")]
 pub fn close_inherited() -> io::Result<()> {
     for entry in std::fs::read_dir("/dev/fd")? {
         let Ok(fd) = entry?.file_name().to_string_lossy().parse::<RawFd>() else {
@@ -132,8 +123,7 @@ pub fn children_usage() -> Usage {
         usage
     };
     let millis = |time: libc::timeval| {
-        u64::try_from(time.tv_sec).unwrap_or(0) * 1000
-            + u64::try_from(time.tv_usec).unwrap_or(0) / 1000
+        u64::try_from(time.tv_sec).unwrap_or(0) * 1000 + u64::try_from(time.tv_usec).unwrap_or(0) / 1000
     };
     Usage {
         user_ms: millis(usage.ru_utime),
@@ -152,21 +142,12 @@ pub struct Handle {
 
 impl Handle {
     /// Watches whatever process has this number now.
-    #[expect(
-        unsafe_code,
-        reason = "registering an event is unsafe where it names a descriptor; this names a process"
-    )]
+    #[expect(unsafe_code, reason = "registering an event is unsafe where it names a descriptor; this names a process")]
     pub fn open(pid: u32) -> io::Result<Self> {
-        let pid = i32::try_from(pid)
-            .ok()
-            .and_then(Pid::from_raw)
-            .ok_or(io::ErrorKind::InvalidInput)?;
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
         let queue = kqueue()?;
         rustix::io::fcntl_setfd(&queue, FdFlags::CLOEXEC)?;
-        let filter = EventFilter::Proc {
-            pid,
-            flags: ProcessEvents::EXIT,
-        };
+        let filter = EventFilter::Proc { pid, flags: ProcessEvents::EXIT };
         let event = Event::new(filter, EventFlags::ADD, std::ptr::null_mut());
         let mut none: [Event; 0] = [];
         // SAFETY: no file descriptor is registered.
@@ -203,38 +184,14 @@ impl AsFd for Handle {
 /// The numbers of all processes.
 pub fn pids() -> io::Result<Vec<u32>> {
     let text = ask("/bin/ps", &["-axo", "pid="])?;
-    Ok(text
-        .split_whitespace()
-        .filter_map(|pid| pid.parse().ok())
-        .collect())
+    Ok(text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect())
 }
 
 /// Reads one row of the process table.
 pub fn stat(pid: u32) -> io::Result<ProcStat> {
-    let text = ask(
-        "/bin/ps",
-        &[
-            "-o",
-            "ppid=,sess=,stat=,time=,lstart=,ucomm=",
-            "-p",
-            &pid.to_string(),
-        ],
-    )?;
+    let text = ask("/bin/ps", &["-o", "ppid=,sess=,stat=,time=,lstart=,ucomm=", "-p", &pid.to_string()])?;
     let fields: Vec<&str> = text.split_whitespace().collect();
-    let [
-        ppid,
-        session,
-        state,
-        time,
-        _day,
-        month,
-        date,
-        clock,
-        year,
-        name,
-        ..,
-    ] = fields[..]
-    else {
+    let [ppid, session, state, time, _day, month, date, clock, year, name, ..] = fields[..] else {
         return Err(io::ErrorKind::NotFound.into());
     };
     Ok(ProcStat {
@@ -263,19 +220,14 @@ fn fingerprint(texts: &[&str]) -> u64 {
 /// Whether the process was started with `entry` in its environment.
 pub fn environ_has(pid: u32, entry: &[u8]) -> bool {
     let entry = String::from_utf8_lossy(entry);
-    ask(
-        "/bin/ps",
-        &["-E", "-ww", "-o", "command=", "-p", &pid.to_string()],
-    )
-    .is_ok_and(|text| text.split_whitespace().any(|word| word == entry))
+    ask("/bin/ps", &["-E", "-ww", "-o", "command=", "-p", &pid.to_string()])
+        .is_ok_and(|text| text.split_whitespace().any(|word| word == entry))
 }
 
 /// The user a process runs as.
 pub fn owner(pid: u32) -> io::Result<u32> {
     let text = ask("/bin/ps", &["-o", "uid=", "-p", &pid.to_string()])?;
-    text.trim()
-        .parse()
-        .map_err(|_| io::ErrorKind::NotFound.into())
+    text.trim().parse().map_err(|_| io::ErrorKind::NotFound.into())
 }
 
 /// Not told to ordinary users.
@@ -284,9 +236,6 @@ pub fn io_bytes(_pid: u32) -> u64 {
 }
 
 fn ask(program: &str, arguments: &[&str]) -> io::Result<String> {
-    let output = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()?;
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output()?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

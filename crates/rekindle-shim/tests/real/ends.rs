@@ -12,20 +12,9 @@ fn an_exit_code_is_recorded_with_who_and_when() {
     let rig = Rig::sh("exit 7");
     let exit = rig.run();
     assert_eq!((exit.code, exit.signal), (Some(7), None));
-    assert_eq!(
-        (exit.attempt.as_str(), exit.epoch, &exit.nonce),
-        (rig.spec.attempt.as_str(), 4, &rig.spec.nonce)
-    );
+    assert_eq!((exit.attempt.as_str(), exit.epoch, &exit.nonce), (rig.spec.attempt.as_str(), 4, &rig.spec.nonce));
     assert!(exit.ended_at_ms > 1_600_000_000_000 && exit.ended_boottime_ms > 0);
-    assert_eq!(
-        (
-            exit.swept,
-            exit.survivors.len(),
-            exit.timed_out,
-            exit.stop_requested
-        ),
-        (0, 0, false, false)
-    );
+    assert_eq!((exit.swept, exit.survivors.len(), exit.timed_out, exit.stop_requested), (0, 0, false, false));
     assert_eq!((exit.start_error, exit.sync_error), (None, None));
 }
 
@@ -71,8 +60,7 @@ fn a_missing_interpreter_and_a_huge_environment_are_start_errors() {
     use std::os::unix::fs::PermissionsExt;
     let rig = Rig::new(&["./script"]);
     std::fs::write(rig.path("script"), "#!/no/interpreter\n").expect("write");
-    std::fs::set_permissions(rig.path("script"), std::fs::Permissions::from_mode(0o755))
-        .expect("chmod");
+    std::fs::set_permissions(rig.path("script"), std::fs::Permissions::from_mode(0o755)).expect("chmod");
     assert_eq!(rig.run().start_error.expect("start error").errno, 2);
     let mut rig = Rig::sh("true");
     rig.spec.env.insert("HUGE".to_owned(), "x".repeat(3 << 20));
@@ -91,30 +79,13 @@ fn the_environment_is_inherited_changed_and_marked() {
     rig.spec.env.insert("ADDED".to_owned(), "a b".to_owned());
     rig.spec.env_remove.insert("SECRET_OF_TEST".to_owned());
     rig.create();
-    let mut shim = rig
-        .command()
-        .env("SECRET_OF_TEST", "s")
-        .env("KEPT", "k")
-        .spawn()
-        .expect("spawn");
+    let mut shim = rig.command().env("SECRET_OF_TEST", "s").env("KEPT", "k").spawn().expect("spawn");
     rig.finish(&mut shim);
     let out = String::from_utf8(rig.out()).expect("text");
     let has = |line: &str| out.lines().any(|found| found == line);
-    assert!(
-        has("ADDED=a b") && has("KEPT=k") && has(&format!("REKINDLE_NONCE={}", rig.spec.nonce)),
-        "{out}"
-    );
+    assert!(has("ADDED=a b") && has("KEPT=k") && has(&format!("REKINDLE_NONCE={}", rig.spec.nonce)), "{out}");
     assert!(!out.contains("SECRET_OF_TEST"), "{out}");
-    assert!(
-        has(&rig
-            .spec
-            .cwd
-            .canonicalize()
-            .expect("cwd")
-            .display()
-            .to_string()),
-        "{out}"
-    );
+    assert!(has(&rig.spec.cwd.canonicalize().expect("cwd").display().to_string()), "{out}");
 }
 
 #[test]
@@ -132,9 +103,7 @@ fn the_prompt_is_standard_input_and_null_is_empty() {
 
 #[test]
 fn the_agent_has_its_own_session_default_signals_and_no_foreign_descriptor() {
-    let rig = Rig::sh(
-        "ls /proc/self/fd; cut -d' ' -f1,6 /proc/$$/stat; grep -E 'Sig(Ign|Blk)' /proc/$$/status",
-    );
+    let rig = Rig::sh("ls /proc/self/fd; cut -d' ' -f1,6 /proc/$$/stat; grep -E 'Sig(Ign|Blk)' /proc/$$/status");
     rig.run();
     let out = String::from_utf8(rig.out()).expect("text");
     let lines: Vec<&str> = out.lines().collect();
@@ -145,11 +114,7 @@ fn the_agent_has_its_own_session_default_signals_and_no_foreign_descriptor() {
     // The C library ignores two signals of its own, 32 and 33, in what it spawns; the ordinary ones are default.
     for line in &lines[5..] {
         let mask = line.split_once('\t').expect("a mask").1;
-        assert_eq!(
-            u64::from_str_radix(mask, 16).expect("hex") & 0x7fff_ffff,
-            0,
-            "{out}"
-        );
+        assert_eq!(u64::from_str_radix(mask, 16).expect("hex") & 0x7fff_ffff, 0, "{out}");
     }
 }
 
@@ -157,16 +122,8 @@ fn the_agent_has_its_own_session_default_signals_and_no_foreign_descriptor() {
 fn the_deadline_is_kept_by_the_shim_itself() {
     let mut rig = Rig::sh("trap '' INT; sleep 1000 & sleep 1000");
     rig.spec.deadline_ms = Some(100);
-    rig.spec.stop = vec![
-        Rung {
-            signal: StopSignal::Int,
-            grace_ms: 50,
-        },
-        Rung {
-            signal: StopSignal::Term,
-            grace_ms: 10_000,
-        },
-    ];
+    rig.spec.stop =
+        vec![Rung { signal: StopSignal::Int, grace_ms: 50 }, Rung { signal: StopSignal::Term, grace_ms: 10_000 }];
     let exit = rig.run();
     assert!(exit.timed_out && !exit.stop_requested, "{exit:?}");
     assert_eq!(exit.signal, Some(15));
@@ -176,29 +133,23 @@ fn the_deadline_is_kept_by_the_shim_itself() {
 
 #[test]
 fn the_ladder_is_climbed_rung_by_rung_after_its_sender_is_gone() {
-    let script = "trap 'echo int >>steps' INT; trap 'echo term >>steps' TERM; echo up >>steps; while :; do sleep 0.05; done";
+    let script =
+        "trap 'echo int >>steps' INT; trap 'echo term >>steps' TERM; echo up >>steps; while :; do sleep 0.05; done";
     let rig = Rig::sh(script);
     let mut shim = rig.start();
     rig.await_file("steps");
     let grace_ms = 400;
-    let ladder = [StopSignal::Int, StopSignal::Term]
-        .map(|signal| Rung { signal, grace_ms })
-        .to_vec();
+    let ladder = [StopSignal::Int, StopSignal::Term].map(|signal| Rung { signal, grace_ms }).to_vec();
     let mut client = rig.client();
     client.stop(Some(ladder)).expect("stop");
     assert!(client.status().expect("status").stopping);
-    client
-        .stop(None)
-        .expect("a second stop does not begin a second ladder");
+    client.stop(None).expect("a second stop does not begin a second ladder");
     drop(client);
     let exit = rig.finish(&mut shim);
     assert_eq!(exit.signal, Some(9));
     assert!(exit.stop_requested && !exit.timed_out);
     assert!(exit.ran_ms >= 2 * grace_ms, "{exit:?}");
-    assert_eq!(
-        std::fs::read_to_string(rig.path("steps")).expect("steps"),
-        "up\nint\nterm\n"
-    );
+    assert_eq!(std::fs::read_to_string(rig.path("steps")).expect("steps"), "up\nint\nterm\n");
     rig.assert_none_left();
 }
 
@@ -216,19 +167,12 @@ fn an_agent_that_obeys_is_not_kept_waiting() {
 #[test]
 fn a_terminated_shim_stops_its_agent_and_records_the_end() {
     let mut rig = Rig::sh("echo up >up; sleep 1000");
-    rig.spec.stop = vec![Rung {
-        signal: StopSignal::Term,
-        grace_ms: 20_000,
-    }];
+    rig.spec.stop = vec![Rung { signal: StopSignal::Term, grace_ms: 20_000 }];
     let mut shim = rig.start();
     rig.await_file("up");
     let shim_process = rekindle_shim::identity::Process::of_child(shim.id()).expect("pin");
-    shim_process
-        .signal(rustix::process::Signal::HUP)
-        .expect("hang up, which changes nothing");
-    shim_process
-        .signal(rustix::process::Signal::TERM)
-        .expect("terminate");
+    shim_process.signal(rustix::process::Signal::HUP).expect("hang up, which changes nothing");
+    shim_process.signal(rustix::process::Signal::TERM).expect("terminate");
     let exit = rig.finish(&mut shim);
     assert_eq!((exit.signal, exit.stop_requested), (Some(15), true));
 }
@@ -236,10 +180,7 @@ fn a_terminated_shim_stops_its_agent_and_records_the_end() {
 #[test]
 fn a_stopped_agent_can_be_stopped_for_good() {
     let mut rig = Rig::sh("echo up >up; kill -STOP $$; sleep 1000");
-    rig.spec.stop = vec![Rung {
-        signal: StopSignal::Term,
-        grace_ms: 20_000,
-    }];
+    rig.spec.stop = vec![Rung { signal: StopSignal::Term, grace_ms: 20_000 }];
     let mut shim = rig.start();
     rig.await_file("up");
     rig.client().stop(None).expect("stop");
@@ -275,9 +216,7 @@ fn a_full_disk_still_has_room_for_the_record() {
         kept = rig.path("kept").display(),
     );
     let mut spec = rig.spec.clone();
-    spec.argv = ["sh", "-c", "head -c 5000000 /dev/zero; exit 9"]
-        .map(str::to_owned)
-        .to_vec();
+    spec.argv = ["sh", "-c", "head -c 5000000 /dev/zero; exit 9"].map(str::to_owned).to_vec();
     rekindle_shim::bundle::Bundle::create(&rig.dir, &spec, None).expect("create");
     // A mount namespace of its own: the small filesystem is nobody else's.
     let mut child = std::process::Command::new("unshare")
@@ -289,10 +228,7 @@ fn a_full_disk_still_has_room_for_the_record() {
     let kept = std::fs::read(rig.path("kept")).expect("the record");
     let exit: rekindle_shim::bundle::ExitRecord = serde_json::from_slice(&kept).expect("whole");
     assert_eq!(exit.code, Some(9));
-    assert!(
-        exit.out.bytes > 500_000 && exit.out.bytes < 1 << 20,
-        "{exit:?}"
-    );
+    assert!(exit.out.bytes > 500_000 && exit.out.bytes < 1 << 20, "{exit:?}");
 }
 
 #[test]

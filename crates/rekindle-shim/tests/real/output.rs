@@ -25,14 +25,8 @@ fn any_bytes_are_kept_in_both_streams() {
     std::fs::write(rig.path("bytes"), &bytes).expect("write");
     let exit = rig.run();
     assert_eq!(rig.out(), bytes);
-    assert_eq!(
-        std::fs::read(rig.dir.join("err.log")).expect("err.log"),
-        [bytes.clone(), bytes.clone()].concat()
-    );
-    assert_eq!(
-        (exit.out.bytes, exit.out.digest),
-        (bytes.len() as u64, digest(&bytes))
-    );
+    assert_eq!(std::fs::read(rig.dir.join("err.log")).expect("err.log"), [bytes.clone(), bytes.clone()].concat());
+    assert_eq!((exit.out.bytes, exit.out.digest), (bytes.len() as u64, digest(&bytes)));
     assert!(!exit.out.truncated && !exit.out.replaced);
 }
 
@@ -42,28 +36,17 @@ fn the_agents_streams_are_the_files_themselves() {
     rig.run();
     let out = String::from_utf8(rig.out()).expect("text");
     let dir = rig.dir.canonicalize().expect("dir");
-    assert!(
-        out.contains(&dir.join("out.log").display().to_string()),
-        "{out}"
-    );
-    assert!(
-        out.contains(&dir.join("err.log").display().to_string()),
-        "{out}"
-    );
+    assert!(out.contains(&dir.join("out.log").display().to_string()), "{out}");
+    assert!(out.contains(&dir.join("err.log").display().to_string()), "{out}");
     // O_APPEND and nothing that would surprise the agent (no O_NONBLOCK).
-    let flags = out
-        .lines()
-        .find_map(|line| line.strip_prefix("flags:"))
-        .expect("flags")
-        .trim();
+    let flags = out.lines().find_map(|line| line.strip_prefix("flags:")).expect("flags").trim();
     let flags = u32::from_str_radix(flags, 8).expect("octal");
     assert_eq!((flags & 0o2000, flags & 0o4000), (0o2000, 0), "{out}");
 }
 
 #[test]
 fn an_agent_that_makes_its_streams_non_blocking_does_not_disturb_the_shim() {
-    let script =
-        "import os\nfor fd in (0, 1, 2): os.set_blocking(fd, False)\nos.write(1, b'said')\n";
+    let script = "import os\nfor fd in (0, 1, 2): os.set_blocking(fd, False)\nos.write(1, b'said')\n";
     let rig = Rig::new(&["python3", "-c", script]);
     assert_eq!(rig.run().code, Some(0));
     assert_eq!(rig.out(), b"said");
@@ -75,14 +58,8 @@ fn a_flood_is_capped_counted_and_does_not_block_its_writer() {
     rig.spec.output = Output::Capped { bytes: 1_000_000 };
     let exit = rig.run();
     assert_eq!(exit.code, Some(0));
-    assert_eq!(
-        (exit.out.bytes, exit.out.discarded, exit.out.truncated),
-        (1_000_000, 199_000_000, true)
-    );
-    assert_eq!(
-        (exit.err.bytes, exit.err.discarded, exit.err.truncated),
-        (4, 0, false)
-    );
+    assert_eq!((exit.out.bytes, exit.out.discarded, exit.out.truncated), (1_000_000, 199_000_000, true));
+    assert_eq!((exit.err.bytes, exit.err.discarded, exit.err.truncated), (4, 0, false));
     assert_eq!(rig.out().len(), 1_000_000);
 }
 
@@ -99,14 +76,10 @@ fn capped_output_below_the_cap_is_whole_to_the_last_byte() {
 
 #[test]
 fn a_log_that_was_replaced_is_reported_and_not_followed() {
-    let rig =
-        Rig::sh("echo before; rm bundle/out.log; ln -s /etc/passwd bundle/out.log; echo after");
+    let rig = Rig::sh("echo before; rm bundle/out.log; ln -s /etc/passwd bundle/out.log; echo after");
     let exit = rig.run();
     assert_eq!(exit.code, Some(0));
-    assert!(
-        exit.out.replaced && exit.out.bytes == 0 && exit.out.digest.is_none(),
-        "{exit:?}"
-    );
+    assert!(exit.out.replaced && exit.out.bytes == 0 && exit.out.digest.is_none(), "{exit:?}");
     assert!(!exit.err.replaced);
 }
 
@@ -115,10 +88,7 @@ fn a_log_that_is_a_fifo_or_a_symlink_stops_the_start_without_blocking() {
     for trap in ["mkfifo \"$0\"", "ln -s /tmp/nowhere \"$0\""] {
         let rig = Rig::sh("touch ran");
         rig.create();
-        let made = std::process::Command::new("sh")
-            .args(["-c", trap])
-            .arg(rig.dir.join("out.log"))
-            .status();
+        let made = std::process::Command::new("sh").args(["-c", trap]).arg(rig.dir.join("out.log")).status();
         assert!(made.expect("sh").success());
         let mut shim = rig.command().spawn().expect("spawn");
         let exit = rig.finish(&mut shim);

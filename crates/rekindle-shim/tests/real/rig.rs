@@ -45,12 +45,7 @@ impl Rig {
             deadline_ms: None,
             stop: default_rungs(),
         };
-        Self {
-            tmp,
-            dir,
-            spec,
-            prompt: None,
-        }
+        Self { tmp, dir, spec, prompt: None }
     }
 
     pub fn sh(script: &str) -> Self {
@@ -67,18 +62,13 @@ impl Rig {
     }
 
     pub fn bundle(&self) -> Bundle {
-        Bundle::open(&self.dir)
-            .expect("open")
-            .expect("the bundle is there")
+        Bundle::open(&self.dir).expect("open").expect("the bundle is there")
     }
 
     pub fn command(&self) -> Command {
         let mut command = Command::new(PROGRAM);
         command.arg("__shim").arg(&self.dir);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
 
@@ -99,10 +89,7 @@ impl Rig {
     }
 
     pub fn exit(&self) -> ExitRecord {
-        self.bundle()
-            .exit()
-            .expect("readable")
-            .expect("an exit record")
+        self.bundle().exit().expect("readable").expect("an exit record")
     }
 
     pub fn record(&self) -> ShimRecord {
@@ -120,18 +107,11 @@ impl Rig {
 
     pub fn await_file(&self, name: &str) -> String {
         let path = self.path(name);
-        until(name, || {
-            std::fs::read_to_string(&path)
-                .ok()
-                .filter(|text| text.ends_with('\n'))
-        })
+        until(name, || std::fs::read_to_string(&path).ok().filter(|text| text.ends_with('\n')))
     }
 
     pub fn living(&self) -> usize {
-        Table::scan()
-            .expect("process table")
-            .pin_marked(&self.spec.nonce)
-            .len()
+        Table::scan().expect("process table").pin_marked(&self.spec.nonce).len()
     }
 
     pub fn assert_none_left(&self) {

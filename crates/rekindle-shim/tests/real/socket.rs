@@ -19,10 +19,7 @@ fn raw(rig: &Rig) -> UnixStream {
 }
 
 fn end(rig: &Rig, mut shim: std::process::Child) {
-    assert!(
-        !rig.client().status().expect("status").stopping,
-        "something was changed"
-    );
+    assert!(!rig.client().status().expect("status").stopping, "something was changed");
     rig.client().kill().expect("kill");
     rig.finish(&mut shim);
 }
@@ -40,15 +37,9 @@ fn a_wrong_nonce_attempt_or_epoch_is_refused_and_changes_nothing() {
             other => panic!("not refused: {other:?}"),
         }
     };
-    assert_eq!(
-        refusal(|spec| spec.nonce = "0".repeat(32)),
-        Refusal::NotYours
-    );
+    assert_eq!(refusal(|spec| spec.nonce = "0".repeat(32)), Refusal::NotYours);
     assert_eq!(refusal(|spec| spec.nonce.clear()), Refusal::NotYours);
-    assert_eq!(
-        refusal(|spec| spec.attempt = "other".to_owned()),
-        Refusal::NotYours
-    );
+    assert_eq!(refusal(|spec| spec.attempt = "other".to_owned()), Refusal::NotYours);
     assert_eq!(refusal(|spec| spec.epoch -= 1), Refusal::StaleEpoch);
     end(&rig, shim);
 }
@@ -64,16 +55,12 @@ fn a_request_with_an_older_epoch_is_refused_even_after_the_handshake() {
     );
     // Two requests in one write, the second torn in two.
     stream.write_all(hello.as_bytes()).expect("write");
-    stream
-        .write_all(b"{\"type\":\"kill\",\"epoch\":3}\n{\"type\":\"st")
-        .expect("write");
+    stream.write_all(b"{\"type\":\"kill\",\"epoch\":3}\n{\"type\":\"st").expect("write");
     let mut lines = BufReader::new(stream.try_clone().expect("clone")).lines();
     let mut next = || lines.next().expect("a line").expect("readable");
     assert!(next().contains("\"type\":\"hello\""));
     assert_eq!(next(), r#"{"type":"refused","why":"stale_epoch"}"#);
-    stream
-        .write_all(b"atus\",\"epoch\":4}\nnonsense\n")
-        .expect("write");
+    stream.write_all(b"atus\",\"epoch\":4}\nnonsense\n").expect("write");
     assert!(next().contains("\"type\":\"status\""));
     assert_eq!(next(), r#"{"type":"refused","why":"malformed"}"#);
     end(&rig, shim);
@@ -83,22 +70,15 @@ fn a_request_with_an_older_epoch_is_refused_even_after_the_handshake() {
 fn garbage_is_refused_and_the_door_closed() {
     let rig = Rig::sh(SLEEPER);
     let shim = rig.start();
-    for garbage in [
-        &b"\n"[..],
-        b"GET / HTTP/1.1\n",
-        b"{\"type\":\"kill\",\"epoch\":4}\n",
-        b"\xff\0\xfe\n",
-        &[b'x'; 10_000],
-    ] {
+    for garbage in
+        [&b"\n"[..], b"GET / HTTP/1.1\n", b"{\"type\":\"kill\",\"epoch\":4}\n", b"\xff\0\xfe\n", &[b'x'; 10_000]]
+    {
         let mut stream = raw(&rig);
         // The shim may close the door before all of it is through.
         let _ = stream.write_all(garbage);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
-        assert!(
-            String::from_utf8_lossy(&answer).contains("refused"),
-            "{garbage:?}"
-        );
+        assert!(String::from_utf8_lossy(&answer).contains("refused"), "{garbage:?}");
     }
     end(&rig, shim);
 }
@@ -113,13 +93,9 @@ fn silent_and_dripping_callers_are_dropped_and_others_served_meanwhile() {
         let _ = stranger.write_all(b"{");
     }
     let started = std::time::Instant::now();
-    let mut client =
-        Client::connect(&rig.bundle(), &rig.spec, Duration::from_secs(20)).expect("served");
+    let mut client = Client::connect(&rig.bundle(), &rig.spec, Duration::from_secs(20)).expect("served");
     client.status().expect("served");
-    assert!(
-        started.elapsed() < Duration::from_secs(2),
-        "the strangers were waited for"
-    );
+    assert!(started.elapsed() < Duration::from_secs(2), "the strangers were waited for");
     for stranger in &mut strangers {
         until("the door to close", || {
             let _ = stranger.write_all(b" ");
@@ -156,14 +132,10 @@ fn a_fake_shim_is_found_out_within_the_budget() {
     let budget = Duration::from_millis(300);
     // Listens and never accepts.
     let started = std::time::Instant::now();
-    assert!(matches!(
-        Client::connect(&bundle, &rig.spec, budget),
-        Err(Error::TimedOut)
-    ));
+    assert!(matches!(Client::connect(&bundle, &rig.spec, budget), Err(Error::TimedOut)));
     assert!(started.elapsed() < Duration::from_secs(5));
     let answers = [
-        "{\"type\":\"hello\",\"version\":1,\"attempt\":\"a\",\"epoch\":4,\"nonce\":\"n\"}\n"
-            .to_owned(),
+        "{\"type\":\"hello\",\"version\":1,\"attempt\":\"a\",\"epoch\":4,\"nonce\":\"n\"}\n".to_owned(),
         "garbage\n".to_owned(),
         "{\"type\":\"accepted\"}\n".to_owned(),
         "x".repeat(100_000),
@@ -175,10 +147,7 @@ fn a_fake_shim_is_found_out_within_the_budget() {
                     let (mut stream, _) = listener.accept().expect("accept");
                     let mut line = String::new();
                     // The connection of the first attempt is still waiting in the queue; it ends at once.
-                    if BufReader::new(stream.try_clone().expect("clone"))
-                        .read_line(&mut line)
-                        .unwrap_or(0)
-                        > 0
+                    if BufReader::new(stream.try_clone().expect("clone")).read_line(&mut line).unwrap_or(0) > 0
                         && stream.write_all(answer.as_bytes()).is_ok()
                     {
                         return;
@@ -189,14 +158,8 @@ fn a_fake_shim_is_found_out_within_the_budget() {
             fake.join().expect("fake");
             result
         });
-        assert!(
-            matches!(connecting, Err(Error::Stranger(_))),
-            "{answer:.40}: {connecting:?}"
-        );
+        assert!(matches!(connecting, Err(Error::Stranger(_))), "{answer:.40}: {connecting:?}");
     }
     drop(listener);
-    assert!(matches!(
-        Client::connect(&bundle, &rig.spec, budget),
-        Err(Error::Io(_))
-    ));
+    assert!(matches!(Client::connect(&bundle, &rig.spec, budget), Err(Error::Io(_))));
 }

@@ -39,22 +39,13 @@ echo up >up; while :; do sleep 1; done"
     rig.await_file("up");
     assert!(rig.living() >= 6);
     let sweepable = rig.record().shim.pid;
-    let unmarked: Vec<u32> = Table::scan()
-        .expect("table")
-        .descendants(sweepable)
-        .iter()
-        .map(|row| row.pid)
-        .collect();
+    let unmarked: Vec<u32> = Table::scan().expect("table").descendants(sweepable).iter().map(|row| row.pid).collect();
     rig.client().kill().expect("kill");
     let exit = rig.finish(&mut shim);
     assert_eq!((exit.signal, exit.stop_requested), (Some(9), true));
     rig.assert_none_left();
     let table = Table::scan().expect("table");
-    let names: Vec<_> = unmarked
-        .iter()
-        .filter_map(|pid| table.row(*pid))
-        .filter(|row| row.name == "sleep")
-        .collect();
+    let names: Vec<_> = unmarked.iter().filter_map(|pid| table.row(*pid)).filter(|row| row.name == "sleep").collect();
     assert!(names.is_empty(), "{names:?}");
 }
 
@@ -74,19 +65,14 @@ fn a_tree_that_keeps_forking_is_ended_too() {
 
 #[test]
 fn two_thousand_short_grandchildren_leave_no_zombie() {
-    let script =
-        "i=0; while [ $i -lt 2000 ]; do (true & ) ; i=$((i+1)); done; echo up >up; sleep 1000";
+    let script = "i=0; while [ $i -lt 2000 ]; do (true & ) ; i=$((i+1)); done; echo up >up; sleep 1000";
     let rig = Rig::sh(script);
     let mut shim = rig.start();
     rig.await_file("up");
     let holder = rig.record().shim.pid;
     until("all zombies reaped", || {
         let table = Table::scan().expect("table");
-        table
-            .descendants(holder)
-            .iter()
-            .all(|row| !row.zombie)
-            .then_some(())
+        table.descendants(holder).iter().all(|row| !row.zombie).then_some(())
     });
     rig.client().kill().expect("kill");
     rig.finish(&mut shim);
@@ -96,13 +82,7 @@ fn two_thousand_short_grandchildren_leave_no_zombie() {
 fn the_agent_outlives_whoever_started_its_shim() {
     let rig = Rig::sh("echo up >up; read line <go; echo went on");
     let go = rig.path("go");
-    assert!(
-        std::process::Command::new("mkfifo")
-            .arg(&go)
-            .status()
-            .expect("mkfifo")
-            .success()
-    );
+    assert!(std::process::Command::new("mkfifo").arg(&go).status().expect("mkfifo").success());
     rig.create();
     let mut starter = std::process::Command::new("sh")
         .args(["-c", "\"$0\" __shim \"$1\" & wait", crate::rig::PROGRAM])
@@ -112,10 +92,7 @@ fn the_agent_outlives_whoever_started_its_shim() {
     rig.await_file("up");
     starter.kill().expect("kill -9");
     wait(&mut starter);
-    assert_eq!(
-        rig.client().status().expect("status").agent,
-        rig.record().agent
-    );
+    assert_eq!(rig.client().status().expect("status").agent, rig.record().agent);
     std::fs::write(&go, "\n").expect("let it go on");
     let exit = until("the exit record", || rig.bundle().exit().expect("readable"));
     assert_eq!(exit.code, Some(0));

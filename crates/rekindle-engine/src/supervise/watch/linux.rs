@@ -57,17 +57,11 @@ struct Dirs {
 impl Source {
     pub(super) fn new() -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let inotify =
-            inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
+        let inotify = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &inotify, EventData::new_u64(FILES), EventFlags::IN)?;
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-        Ok(Self {
-            epoll,
-            inotify,
-            wake,
-            dirs: Mutex::default(),
-        })
+        Ok(Self { epoll, inotify, wake, dirs: Mutex::default() })
     }
 
     pub(super) fn wake(&self) {
@@ -95,12 +89,7 @@ impl Source {
     }
 
     pub(super) fn add_process(&self, token: Token, process: &Process) -> io::Result<()> {
-        Ok(epoll::add(
-            &self.epoll,
-            process,
-            EventData::new_u64(token.0),
-            EventFlags::IN,
-        )?)
+        Ok(epoll::add(&self.epoll, process, EventData::new_u64(token.0), EventFlags::IN)?)
     }
 
     pub(super) fn remove_process(&self, process: &Process) {
@@ -137,9 +126,7 @@ impl Source {
                 signs.push(Sign::Anything);
             }
             let name = event.file_name().and_then(|name| name.to_str().ok());
-            let known = [OUT, ERR, SHIM, EXIT]
-                .into_iter()
-                .find(|known| Some(*known) == name);
+            let known = [OUT, ERR, SHIM, EXIT].into_iter().find(|known| Some(*known) == name);
             if let (Some(name), Some(token)) = (known, dirs.tokens.get(&event.wd())) {
                 signs.push(Sign::Touched(*token, name));
             }

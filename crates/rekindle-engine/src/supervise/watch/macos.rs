@@ -52,11 +52,7 @@ impl Source {
     #[expect(clippy::unused_self, reason = "other systems keep a list")]
     pub(super) fn remove_dir(&self, _token: Token) {}
 
-    #[expect(
-        clippy::unused_self,
-        clippy::unnecessary_wraps,
-        reason = "other systems keep a list"
-    )]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "other systems keep a list")]
     pub(super) fn add_process(&self, _token: Token, _process: &Process) -> io::Result<()> {
         Ok(())
     }
@@ -67,9 +63,7 @@ impl Source {
     /// Waits until it is woken or it is time to look.
     pub(super) fn wait(&self, timeout_ms: Option<u64>, signs: &mut Vec<Sign>) {
         let wait_ms = timeout_ms.map_or(LOOK_MS, |ms| ms.min(LOOK_MS));
-        let _ = self
-            .woken
-            .set_read_timeout(Some(Duration::from_millis(wait_ms)));
+        let _ = self.woken.set_read_timeout(Some(Duration::from_millis(wait_ms)));
         let _ = (&self.woken).read(&mut [0; 64]);
         signs.push(Sign::Anything);
     }

@@ -43,11 +43,7 @@ struct Growth {
 
 impl Entry {
     pub(super) fn launched(dir: &Path, shim: Process) -> Self {
-        Self {
-            child: true,
-            shim: Some(shim),
-            ..Self::bare(dir)
-        }
+        Self { child: true, shim: Some(shim), ..Self::bare(dir) }
     }
 
     pub(super) fn adopted(dir: &Path, record: Option<&ShimRecord>) -> io::Result<Self> {
@@ -112,12 +108,7 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn add(
-        &mut self,
-        key: BundleKey,
-        mut entry: Entry,
-        source: &Source,
-    ) -> Result<(), WatchError> {
+    pub(super) fn add(&mut self, key: BundleKey, mut entry: Entry, source: &Source) -> Result<(), WatchError> {
         if self.entries.contains_key(&key) {
             return Err(WatchError::Twice(key));
         }
@@ -143,8 +134,7 @@ impl State {
         };
         source.remove_dir(entry.token);
         self.tokens.remove(&entry.token);
-        self.waiting
-            .retain(|observation| observation_key(*observation) != key);
+        self.waiting.retain(|observation| observation_key(*observation) != key);
         let Some(shim) = entry.shim else { return };
         let unreaped = entry.child && !matches!(shim.reap_child(), Ok(true) | Err(_));
         if unreaped {
@@ -235,8 +225,7 @@ impl State {
             let Some(entry) = self.entries.get_mut(&key) else {
                 return;
             };
-            let bytes = std::fs::symlink_metadata(entry.dir.join(name))
-                .map_or(0, |metadata| metadata.len());
+            let bytes = std::fs::symlink_metadata(entry.dir.join(name)).map_or(0, |metadata| metadata.len());
             let growth = entry.growth(stream);
             let changed = bytes != growth.bytes;
             growth.bytes = bytes;
@@ -298,10 +287,7 @@ fn meet(entry: &mut Entry, source: &Source) {
     if entry.shim.is_some() || entry.gone {
         return;
     }
-    let record = Bundle::open(&entry.dir)
-        .ok()
-        .flatten()
-        .and_then(|bundle| bundle.shim().ok().flatten());
+    let record = Bundle::open(&entry.dir).ok().flatten().and_then(|bundle| bundle.shim().ok().flatten());
     // An unreadable record leaves the exit record as the only bell; the probe will say what is wrong.
     let Some(record) = record else { return };
     if entry.find(&record).is_ok()

@@ -7,7 +7,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use rekindle_core::report::{CheckResult, Evidence};
-use rekindle_shim::bundle::{self, Bundle, ExitRecord, Output, Spec, Stdin, VERSION};
+use rekindle_shim::bundle::{self, ExitRecord, Output, Spec, Stdin, VERSION};
 
 use super::{Shared, disk, open_plain};
 use crate::driver::Message;
@@ -159,4 +159,3 @@ fn tail(path: &Path) -> String {
     };
     String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
 }
-

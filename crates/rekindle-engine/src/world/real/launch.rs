@@ -38,7 +38,8 @@ pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) {
 }
 
 fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
-    let program = shared.programs.agents.get(&order.cli).ok_or_else(|| format!("there is no [agents.{}]", order.cli))?;
+    let program =
+        shared.programs.agents.get(&order.cli).ok_or_else(|| format!("there is no [agents.{}]", order.cli))?;
     order.facts.disk = disk::facts(&shared.workspace, &order.facts);
     let prompt = brief::render(&order.facts);
     let dir = shared.bundle(order.attempt);
