@@ -60,6 +60,7 @@ pub(super) fn draft(
     }
 }
 
+/// Notes that only an agent's word will show that a task is complete.
 pub(super) fn warn_if_unproven(draft: &Draft, problems: &mut Problems) {
     if draft.task.is_unproven() && !draft.proof_broken {
         let message = format!(

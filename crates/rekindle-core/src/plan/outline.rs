@@ -21,6 +21,7 @@ pub(super) struct Block {
     pub(super) kind: BlockKind,
 }
 
+/// What a block is, as far as plans care.
 #[derive(Debug, Clone)]
 pub(super) enum BlockKind {
     /// With the range of its text, marks of the heading excluded.
@@ -31,6 +32,7 @@ pub(super) enum BlockKind {
     Other,
 }
 
+/// A list with its members.
 #[derive(Debug)]
 pub(super) struct List {
     pub(super) ordered: bool,
@@ -38,6 +40,7 @@ pub(super) struct List {
     pub(super) items: Vec<usize>,
 }
 
+/// A member of a list.
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) span: Range<usize>,
@@ -61,12 +64,19 @@ pub(super) struct Item {
 /// Where in the document the walk is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Frame {
+    /// In a top-level heading, by its block.
     Heading(usize),
+    /// In a list.
     List(usize),
+    /// In an item of a list.
     Item(usize),
+    /// In a code block, with the item whose own it is.
     Code(Option<usize>),
+    /// In a paragraph.
     Paragraph,
+    /// In emphasis, a link or the like.
     Inline,
+    /// In anything else.
     Other,
 }
 

@@ -173,8 +173,10 @@ impl<'a> Reader<'a> {
         match section.level {
             0 => self.goal.push(section.content.into()),
             1 if self.title.is_none() => {
-                let title = self.text[section.heading.clone()].trim();
-                self.title = (!title.is_empty()).then(|| title.to_owned());
+                // An underlined heading may have several lines.
+                let words = self.text[section.heading.clone()].split_whitespace();
+                let title = words.collect::<Vec<_>>().join(" ");
+                self.title = (!title.is_empty()).then_some(title);
                 self.title_span = Some(section.heading.clone());
                 self.enter(Part::Top, section.heading.start);
                 self.goal.push(section.content.into());

@@ -58,6 +58,7 @@ fn circles() {
 
 #[test]
 fn ten_thousand_tasks_in_a_moment() {
+    /// As many as a plan must be able to have.
     const TASKS: usize = 10_000;
     let chain = (0..TASKS).map(|i| if i == 0 { vec![] } else { vec![i - 1] });
     let layers = (0..TASKS).map(|i| (1..=5).filter_map(|d| i.checked_sub(d * 37)).collect());

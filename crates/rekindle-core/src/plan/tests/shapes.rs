@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{plan, problems};
 use crate::plan::{FrontMatter, Isolation, Plan, PlanTask, Setting, parse, show};
 
+/// The example of the manual, with a little more text.
 const AUTH: &str = "\
 ---
 plan: auth-rewrite
@@ -251,6 +252,14 @@ fn a_name_is_made_from_any_file_name() {
     ] {
         assert_eq!(parse(file, text).plan.expect("usable").name, name);
     }
+}
+
+#[test]
+fn a_title_may_be_underlined_and_long() {
+    assert_eq!(
+        plan("A long\r\ntitle\r\n===\r\n### T1: a\r\n- accept: x\r\n").title,
+        "A long title"
+    );
 }
 
 #[test]
