@@ -5,14 +5,13 @@ use std::{collections::BTreeSet, ops::Range};
 
 use super::{
     Plan, bullets, check, checklist,
-    draft::{Draft, draft, number_lines, prose, warn_if_unproven},
+    draft::{Draft, Passage, draft, number_lines, prose, warn_if_unproven},
     front_matter, heading,
     keys::{self, Keys},
     outline::{self, BlockKind, Outline},
     plan_name,
     problem::{Problems, Span, quote},
     settings,
-    values::trimmed,
 };
 use crate::ids::TaskId;
 
@@ -43,7 +42,11 @@ enum Part {
 
 /// Reads a whole text. `None` when no task can be made of it; the reason is then among the problems.
 pub(super) fn plan(name: &str, text: &str, problems: &mut Problems) -> Option<Plan> {
-    let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let start = if text.starts_with('\u{feff}') {
+        '\u{feff}'.len_utf8()
+    } else {
+        0
+    };
     let (entries, from) = front_matter::read(text, start, problems);
     let settings = settings::settings(entries, problems);
     let outline = outline::outline(text, from);
@@ -64,7 +67,13 @@ pub(super) fn plan(name: &str, text: &str, problems: &mut Problems) -> Option<Pl
             .error("no-tasks", place, "the plan has no tasks")
             .hint("write each task as `### T1: title` with its text below, or as a checklist `- [ ] text`");
     }
-    let Reader { title, goal, rules, misnamed, .. } = reader;
+    let Reader {
+        title,
+        goal,
+        rules,
+        misnamed,
+        ..
+    } = reader;
     number_lines(text, &mut drafts);
     let (tasks, explicit_waves) = check::check(drafts, &misnamed, problems);
     let name = plan_name(&settings, name);
@@ -83,9 +92,18 @@ pub(super) fn plan(name: &str, text: &str, problems: &mut Problems) -> Option<Pl
 
 /// The sections in order; deeper headings are part of what they stand in.
 fn sections(text: &str, outline: &Outline, from: usize) -> Vec<Section> {
-    let mut sections = vec![Section { level: 0, heading: from..from, list: None, content: from..text.len() }];
+    let mut sections = vec![Section {
+        level: 0,
+        heading: from..from,
+        list: None,
+        content: from..text.len(),
+    }];
     for (index, block) in outline.blocks.iter().enumerate() {
-        let BlockKind::Heading { level, text: heading } = &block.kind else {
+        let BlockKind::Heading {
+            level,
+            text: heading,
+        } = &block.kind
+        else {
             continue;
         };
         if *level > 3 {
@@ -94,11 +112,19 @@ fn sections(text: &str, outline: &Outline, from: usize) -> Vec<Section> {
         if let Some(before) = sections.last_mut() {
             before.content.end = block.span.start;
         }
-        let list = outline.blocks.get(index + 1).and_then(|next| match next.kind {
-            BlockKind::List(list) => Some((list, next.span.clone())),
-            _ => None,
+        let list = outline
+            .blocks
+            .get(index + 1)
+            .and_then(|next| match next.kind {
+                BlockKind::List(list) => Some((list, next.span.clone())),
+                _ => None,
+            });
+        sections.push(Section {
+            level: *level,
+            heading: heading.clone(),
+            list,
+            content: block.span.end..text.len(),
         });
-        sections.push(Section { level: *level, heading: heading.clone(), list, content: block.span.end..text.len() });
     }
     sections
 }
@@ -116,8 +142,8 @@ struct Reader<'a> {
     waves: Vec<(usize, Option<u32>)>,
     title: Option<String>,
     title_span: Option<Range<usize>>,
-    goal: Vec<Range<usize>>,
-    rules: Vec<Range<usize>>,
+    goal: Vec<Passage>,
+    rules: Vec<Passage>,
     drafts: Vec<Draft>,
     misnamed: Misnamed,
     malformed: bool,
@@ -145,13 +171,15 @@ impl<'a> Reader<'a> {
 
     fn section(&mut self, section: Section) {
         match section.level {
-            0 => self.goal.push(section.content),
+            0 => self.goal.push(section.content.into()),
             1 if self.title.is_none() => {
-                let title = self.text[section.heading.clone()].trim();
-                self.title = (!title.is_empty()).then(|| title.to_owned());
+                // An underlined heading may have several lines.
+                let words = self.text[section.heading.clone()].split_whitespace();
+                let title = words.collect::<Vec<_>>().join(" ");
+                self.title = (!title.is_empty()).then_some(title);
                 self.title_span = Some(section.heading.clone());
                 self.enter(Part::Top, section.heading.start);
-                self.goal.push(section.content);
+                self.goal.push(section.content.into());
             }
             1 => {
                 self.enter(Part::Top, section.heading.start);
@@ -178,10 +206,7 @@ impl<'a> Reader<'a> {
         match heading::section(&self.text[section.heading.clone()]) {
             heading::Section::Wave(wave) => {
                 self.enter(Part::Wave(Some(wave)), at);
-                // What introduces a wave is said to everybody, under its heading; an empty heading is not.
-                if !trimmed(self.text, section.content.clone()).is_empty() {
-                    self.keep_with_heading(&section);
-                }
+                self.keep_with_heading(&section);
             }
             heading::Section::BadWave => {
                 self.enter(Part::Wave(None), at);
@@ -190,7 +215,7 @@ impl<'a> Reader<'a> {
             }
             heading::Section::DispatchRules => {
                 self.enter(Part::Rules, at);
-                self.rules.push(section.content);
+                self.rules.push(section.content.into());
             }
             heading::Section::Prose => {
                 self.enter(Part::Prose, at);
@@ -201,11 +226,17 @@ impl<'a> Reader<'a> {
 
     /// Keeps a section as text, its heading with it.
     fn keep_with_heading(&mut self, section: &Section) {
-        let line = self.text[..section.heading.start].rfind('\n').map_or(0, |found| found + 1);
-        let range = line.min(section.heading.start)..section.content.end;
+        let line = self.text[..section.heading.start]
+            .rfind('\n')
+            .map_or(0, |found| found + 1);
+        let passage = Passage {
+            range: line..section.content.end,
+            // What introduces a wave is said to everybody, but the bare heading says nothing.
+            heading_end: matches!(self.part, Part::Wave(_)).then_some(section.content.start),
+        };
         match self.part {
-            Part::Rules => self.rules.push(range),
-            _ => self.goal.push(range),
+            Part::Rules => self.rules.push(passage),
+            _ => self.goal.push(passage),
         }
     }
 
@@ -213,10 +244,15 @@ impl<'a> Reader<'a> {
         let text = self.text;
         let written = &text[section.heading.clone()];
         let in_wave = matches!(self.part, Part::Wave(_));
-        let has_keys = section.list.as_ref().is_some_and(|(list, _)| keys::has_known_key(text, self.outline, *list));
+        let has_keys = section
+            .list
+            .as_ref()
+            .is_some_and(|(list, _)| keys::has_known_key(text, self.outline, *list));
         let meant = in_wave || has_keys || self.task_in_part || heading::resembles_task(written);
         match heading::split(written) {
-            heading::Split::Task { id, title } if !title.is_empty() => self.task(section, id, title),
+            heading::Split::Task { id, title } if !title.is_empty() => {
+                self.task(section, id, title)
+            }
             heading::Split::Task { id, .. } if meant => {
                 let message = format!("the task {} has no title", quote(id.as_str()));
                 self.misnamed.insert(id.as_str().to_owned());
@@ -228,7 +264,10 @@ impl<'a> Reader<'a> {
                 self.malformed_task(section, "bad-id", message);
             }
             heading::Split::NoColon if meant => {
-                let message = format!("{} is no task: its heading has no `ID: title`", quote(written));
+                let message = format!(
+                    "{} is no task: its heading has no `ID: title`",
+                    quote(written)
+                );
                 let first = written.split_whitespace().next().unwrap_or("");
                 self.misnamed.insert(first.to_owned());
                 self.malformed_task(section, "bad-heading", message);
@@ -263,13 +302,13 @@ impl<'a> Reader<'a> {
         let found = self.keys(&section);
         let has_keys = found.is_some();
         let (keys, body_from) = found.unwrap_or_else(|| (Keys::default(), section.content.start));
-        let below = body_from..section.content.end;
-        let body = prose(self.text, std::slice::from_ref(&below), &[]);
+        let below = Passage::from(body_from..section.content.end);
+        let body = prose(self.text, &[below], &[]);
         if body.is_empty() && !has_keys {
             let message = format!("task {} is empty", quote(id.as_str()));
-            self.problems
-                .error("empty-task", place, message)
-                .hint("say below its heading what to do, or how to tell that it is done (`- accept: …`)");
+            self.problems.error("empty-task", place, message).hint(
+                "say below its heading what to do, or how to tell that it is done (`- accept: …`)",
+            );
         }
         let above = match self.part {
             Part::Wave(wave) => wave,
@@ -284,14 +323,24 @@ impl<'a> Reader<'a> {
         self.drafts.push(draft);
     }
 
-    fn wave_of(&mut self, above: Option<u32>, key: Option<(u32, Span)>, id: &TaskId) -> Option<u32> {
+    fn wave_of(
+        &mut self,
+        above: Option<u32>,
+        key: Option<(u32, Span)>,
+        id: &TaskId,
+    ) -> Option<u32> {
         if let (Some(above), Some((wave, span))) = (above, key)
             && above != wave
         {
-            let message = format!("{} says wave {wave} but stands under wave {above}", quote(id.as_str()));
+            let message = format!(
+                "{} says wave {wave} but stands under wave {above}",
+                quote(id.as_str())
+            );
             self.problems
                 .error("wave-conflict", span, message)
-                .hint(format!("move it under `## Wave {wave}`, or take the bullet away"));
+                .hint(format!(
+                    "move it under `## Wave {wave}`, or take the bullet away"
+                ));
         }
         above.or(key.map(|(wave, _)| wave))
     }
@@ -323,7 +372,10 @@ impl<'a> Reader<'a> {
                 continue;
             }
             if let heading::Split::Task { .. } = heading::split(written) {
-                let message = format!("{} looks like a task but is a level-{level} heading", quote(written));
+                let message = format!(
+                    "{} looks like a task but is a level-{level} heading",
+                    quote(written)
+                );
                 self.problems
                     .warning("heading-level", text.clone(), message)
                     .hint("tasks are level-3 headings: `### ID: title`");

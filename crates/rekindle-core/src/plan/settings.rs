@@ -152,6 +152,13 @@ impl Reader<'_> {
     }
 
     fn other(&mut self, key: &str, key_span: Span, value: Value) {
+        if let Some(hint) = near_own_section(key) {
+            let message = format!("unknown key {} in the front matter", quote(key));
+            self.problems
+                .error("unknown-setting", key_span, message)
+                .hint(hint);
+            return;
+        }
         if !key.contains('.') {
             let near = nearest(key, KNOWN).map(|near| format!("did you mean `{near}`?"));
             let hint =
@@ -280,6 +287,21 @@ fn timeout_of(key: &str) -> Option<&'static str> {
     }
     let role = key.strip_suffix("_timeout").or_else(|| key.strip_prefix("timeouts."))?;
     ROLES.into_iter().find(|known| *known == role)
+}
+
+/// For a key of a section that is known here in full and that has no such key: what it has.
+fn near_own_section(key: &str) -> Option<String> {
+    let (section, name) = key.split_once('.')?;
+    let known: &[&str] = match section {
+        "hang" => &HANG,
+        "timeouts" => &ROLES,
+        _ => return None,
+    };
+    let near = nearest(name, known.iter().copied());
+    Some(match near {
+        Some(near) => format!("did you mean `{section}.{near}`?"),
+        None => format!("`{section}` has {}", known.join(", ")),
+    })
 }
 
 /// A list of names, also when it is written without brackets.
