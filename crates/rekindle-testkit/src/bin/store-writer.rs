@@ -6,26 +6,40 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use rekindle_engine::state_dir::{Owner, StateDir};
-use rekindle_engine::store::{Batch, LogLine, NewEvent, Options, Read, Row, SpoolOffset, SqliteStore, Store, Stream, Table};
+use rekindle_engine::store::{
+    Batch, LogLine, NewEvent, Options, Read, Row, SpoolOffset, SqliteStore, Store, Stream, Table,
+};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().collect();
     let (Some(dir), Some(count)) = (args.get(1), args.get(2).and_then(|n| n.parse().ok())) else {
-        return say("usage: store-writer DIR COUNT").map_or(ExitCode::FAILURE, |()| ExitCode::FAILURE);
+        return say("usage: store-writer DIR COUNT")
+            .map_or(ExitCode::FAILURE, |()| ExitCode::FAILURE);
     };
     match write(Path::new(dir), count) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => say(&format!("error {error}")).map_or(ExitCode::FAILURE, |()| ExitCode::FAILURE),
+        Err(error) => {
+            say(&format!("error {error}")).map_or(ExitCode::FAILURE, |()| ExitCode::FAILURE)
+        }
     }
 }
 
 fn write(dir: &Path, count: u64) -> Result<(), Box<dyn std::error::Error>> {
     let dir = StateDir::open_or_create(dir)?;
-    let owner = Owner { pid: std::process::id(), host: "test".into(), since_ms: 0, plan: "test".into() };
+    let owner = Owner {
+        pid: std::process::id(),
+        host: "test".into(),
+        since_ms: 0,
+        plan: "test".into(),
+    };
     let _lock = dir.lock_coordinator(&owner)?;
     let (store, report) = SqliteStore::open(&dir, Options::default())?;
     let mut n = store.head()?.last_seq;
-    say(&format!("open {n} repaired {} replayed {}", report.repaired.is_some(), report.replayed))?;
+    say(&format!(
+        "open {n} repaired {} replayed {}",
+        report.repaired.is_some(),
+        report.replayed
+    ))?;
     for _ in 0..count {
         match store.append(batch(n)) {
             Ok(told) => {
@@ -66,8 +80,18 @@ fn batch(n: u64) -> Batch {
         expect_last_seq: Some(n),
         events: vec![event],
         lines: vec![line],
-        offsets: vec![SpoolOffset { attempt: 1, stream: Stream::Out, next: n + 1 }],
-        rows: vec![Row { table: Table::Task, run: "run".into(), key: format!("T{}", n % 7), order: n, json: "{}".into() }],
+        offsets: vec![SpoolOffset {
+            attempt: 1,
+            stream: Stream::Out,
+            next: n + 1,
+        }],
+        rows: vec![Row {
+            table: Table::Task,
+            run: "run".into(),
+            key: format!("T{}", n % 7),
+            order: n,
+            json: "{}".into(),
+        }],
         snapshot: (n % 5 == 0).then(|| n.to_le_bytes().to_vec()),
     }
 }
