@@ -39,9 +39,15 @@ pub struct Syncer {
 impl Syncer {
     /// Starts the thread.
     pub fn start() -> Result<Syncer, Error> {
-        let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), thread: Mutex::new(None) });
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            thread: Mutex::new(None),
+        });
         let theirs = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name("shadow-sync".into()).spawn(move || run(&theirs));
+        let thread = std::thread::Builder::new()
+            .name("shadow-sync".into())
+            .spawn(move || run(&theirs));
         let thread = thread.map_err(|e| Error::Io(format!("cannot start a thread: {e}")))?;
         *lock(&shared.thread) = Some(thread);
         Ok(Syncer { shared })
@@ -67,7 +73,9 @@ impl Syncer {
         let state = lock(&self.shared.state);
         let waited = self.shared.changed.wait_while(state, |s| s.syncing);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner);
-        let Some((file, seq)) = state.dirty.take() else { return Ok(()) };
+        let Some((file, seq)) = state.dirty.take() else {
+            return Ok(());
+        };
         // Held during the sync: nobody may believe it done before it is.
         let result = file.sync_data();
         match result {
@@ -98,7 +106,10 @@ fn run(shared: &Shared) {
     let mut state = lock(&shared.state);
     while !state.stop {
         if state.dirty.is_none() {
-            state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = shared
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
             continue;
         }
         let waited = shared.changed.wait_timeout_while(state, DELAY, |s| !s.stop);
@@ -109,8 +120,13 @@ fn run(shared: &Shared) {
 }
 
 /// Syncs without holding the lock, so that the writer goes on meanwhile.
-fn sync_unlocked<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-    let Some((file, seq)) = state.dirty.take() else { return state };
+fn sync_unlocked<'a>(
+    shared: &'a Shared,
+    mut state: MutexGuard<'a, State>,
+) -> MutexGuard<'a, State> {
+    let Some((file, seq)) = state.dirty.take() else {
+        return state;
+    };
     state.syncing = true;
     drop(state);
     let result = file.sync_data();
