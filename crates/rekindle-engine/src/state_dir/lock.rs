@@ -36,6 +36,15 @@ pub struct Owner {
     pub plan: String,
 }
 
+impl Owner {
+    /// This process, as an owner.
+    #[must_use]
+    pub fn this_process(now_ms: i64, plan: &str) -> Self {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Self { pid: std::process::id(), host, since_ms: now_ms, plan: plan.to_owned() }
+    }
+}
+
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
