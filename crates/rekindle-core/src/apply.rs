@@ -8,8 +8,8 @@ use crate::ids::{AttemptId, Epoch, TaskId};
 use crate::plan::Plan;
 use crate::report::Exit;
 use crate::state::{
-    Attempt, AttemptPhase, Breaker, Claim, Coordinator, NOTES_KEPT, Note, Question, Run, RunPhase,
-    State, Stop, Task, TaskState,
+    Attempt, AttemptPhase, Breaker, Claim, Coordinator, Inspection, NOTES_KEPT, Note, Question,
+    Run, RunPhase, State, Stop, Task, TaskState,
 };
 
 /// Applies one event.
@@ -28,6 +28,8 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::SessionResume { .. }
         | Body::RunReopened {}
         | Body::PlanChanged { .. }
+        | Body::WaveEnded { .. }
+        | Body::DiskInspected { .. }
         | Body::WaveStarted { .. }
         | Body::RunFinished { .. } => run_changed(state, event),
         Body::Dispatched { .. } => dispatched(state, event),
@@ -102,7 +104,7 @@ fn run_started(
     plan_path: &str,
     branch: Option<&String>,
 ) {
-    let unblocks = plan.dependants();
+    let unblocks = plan.graph().unblocks();
     state.tasks = plan
         .tasks
         .iter()
@@ -130,6 +132,7 @@ fn run_started(
         resumes: 0,
         changed_plan: None,
         wave: 0,
+        inspection: Inspection::None,
     });
 }
 
@@ -202,7 +205,12 @@ fn run_changed(state: &mut State, event: &Event) {
             run.ended_at = None;
         }
         Body::PlanChanged { hash } => run.changed_plan = Some(hash.clone()),
-        Body::WaveStarted { wave } => run.wave = *wave,
+        Body::WaveEnded { .. } => run.inspection = Inspection::Asked,
+        Body::DiskInspected { .. } => run.inspection = Inspection::Done,
+        Body::WaveStarted { wave } => {
+            run.wave = *wave;
+            run.inspection = Inspection::None;
+        }
         Body::RunFinished { outcome, .. } => {
             run.phase = RunPhase::Finished(*outcome);
             run.ended_at = Some(event.time);
@@ -345,6 +353,9 @@ fn task_changed(state: &mut State, event: &Event) {
     let Some(id) = event.task.clone() else { return };
     let holder = state.tasks.get(&id).and_then(|task| task.holder);
     on_task(state, &id, |task| change_task(task, event));
+    if let (Body::TaskReopened { .. }, Some(run)) = (&event.body, state.run.as_mut()) {
+        run.inspection = Inspection::None;
+    }
     let holder_idle = holder.is_some_and(|holder| state.open_tasks(holder).is_empty());
     if let (true, Some(attempt)) = (
         holder_idle,

@@ -92,16 +92,16 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
             boot_id,
             boottime_ms,
             found,
-        } => session::coordinator_started(
-            turn,
-            Body::CoordinatorStarted {
+            missing,
+        } => {
+            let started = Body::CoordinatorStarted {
                 pid,
                 limits: *limits,
                 boot_id,
                 boottime_ms,
-            },
-            found,
-        ),
+            };
+            session::coordinator_started(turn, started, found, missing)
+        }
         Input::AttemptStarted {
             attempt,
             pid,
@@ -112,7 +112,7 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
             epoch,
             exit,
         } => attempt::exited(turn, attempt, epoch, exit),
-        Input::AttemptLost { attempt } => attempt::lost(turn, attempt),
+        Input::AttemptLost { attempt, with_host } => attempt::lost(turn, attempt, with_host),
         Input::AttemptNotStarted { attempt, reason } => attempt::not_started(turn, attempt, reason),
         Input::AttemptSilent {
             attempt,
@@ -130,7 +130,7 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
             epoch,
             evidence,
         } => report::checks_finished(turn, &task, epoch, evidence),
-        Input::ArtifactsMissing { missing } => reconcile::artifacts_missing(turn, missing),
+        Input::DiskInspected { missing } => reconcile::disk_inspected(turn, missing),
         Input::PlanFileChanged { hash } => session::plan_file_changed(turn, hash),
         Input::Ordered(order) => operator::ordered(turn, order),
         Input::TimePassed => timers::fire_due(turn),
@@ -140,7 +140,7 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
 /// What is still to be done, derived from the state alone. A new coordinator performs exactly this.
 #[must_use]
 pub fn outstanding(state: &State) -> Vec<Effect> {
-    use crate::state::AttemptPhase;
+    use crate::state::{AttemptPhase, Inspection};
     let mut effects = Vec::new();
     for (id, attempt) in state.live_attempts() {
         if attempt.phase == AttemptPhase::Starting {
@@ -152,6 +152,13 @@ pub fn outstanding(state: &State) -> Vec<Effect> {
                 at_once: stop.at_once,
             });
         }
+    }
+    if state
+        .run
+        .as_ref()
+        .is_some_and(|run| run.inspection == Inspection::Asked)
+    {
+        effects.push(Effect::InspectDisk);
     }
     for (id, task) in &state.tasks {
         if let Some(claim) = &task.claim {

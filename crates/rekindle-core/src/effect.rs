@@ -25,6 +25,8 @@ pub enum Effect {
         /// The epoch of the claim.
         epoch: Epoch,
     },
+    /// Look which artifacts of complete tasks are on disk.
+    InspectDisk,
     /// Tell a person.
     AlertPerson {
         /// What it is about.
@@ -52,6 +54,7 @@ pub fn following(event: &Event) -> Option<Effect> {
             }),
             _ => None,
         },
+        Body::WaveEnded { .. } => Some(Effect::InspectDisk),
         Body::PersonAlerted { text, choices } => Some(Effect::AlertPerson {
             text: text.clone(),
             choices: choices.clone(),

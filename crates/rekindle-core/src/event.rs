@@ -359,6 +359,16 @@ pub enum Body {
     },
     /// An operator opened work in a finished run; it can be continued.
     RunReopened {},
+    /// Every task of a wave that can be reached has ended; the disk is looked at before the next begins.
+    WaveEnded {
+        /// Which.
+        wave: u32,
+    },
+    /// The disk was looked at.
+    DiskInspected {
+        /// Complete tasks whose artifacts are gone.
+        missing: u32,
+    },
     /// The tasks of a wave may begin.
     WaveStarted {
         /// Which.
@@ -425,6 +435,8 @@ impl Body {
             Self::RunPaused { .. } => "run_paused",
             Self::SessionResume { .. } => "session_resume",
             Self::RunReopened { .. } => "run_reopened",
+            Self::WaveEnded { .. } => "wave_ended",
+            Self::DiskInspected { .. } => "disk_inspected",
             Self::WaveStarted { .. } => "wave_started",
             Self::PlanChanged { .. } => "plan_changed",
             Self::RunFinished { .. } => "run_finished",

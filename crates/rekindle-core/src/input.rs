@@ -32,6 +32,8 @@ pub enum Input {
         boottime_ms: u64,
         /// What was found of every attempt that the state holds open.
         found: Vec<(AttemptId, Found)>,
+        /// Complete tasks with artifacts that are no longer on disk.
+        missing: Vec<(TaskId, Vec<String>)>,
     },
     /// An agent's process runs.
     AttemptStarted {
@@ -51,10 +53,12 @@ pub enum Input {
         /// How it ended.
         exit: Exit,
     },
-    /// Nothing proves how an attempt ended: the shim is dead and its tree was ended.
+    /// Nothing proves how an attempt ended: its shim is dead and what was left of its tree has been ended.
     AttemptLost {
         /// Its attempt.
         attempt: AttemptId,
+        /// The whole machine went down.
+        with_host: bool,
     },
     /// An attempt could not be started at all.
     AttemptNotStarted {
@@ -93,7 +97,7 @@ pub enum Input {
         evidence: Evidence,
     },
     /// The disk was looked at: complete tasks whose artifacts are gone.
-    ArtifactsMissing {
+    DiskInspected {
         /// Tasks with what is missing of each.
         missing: Vec<(TaskId, Vec<String>)>,
     },
@@ -108,7 +112,7 @@ pub enum Input {
     TimePassed,
 }
 
-/// What was found of an attempt when a coordinator started.
+/// What was found of an attempt when a coordinator started. What ended is settled by inputs of its own, after its output.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
     /// It lives: its shim answered.

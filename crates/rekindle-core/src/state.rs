@@ -68,6 +68,20 @@ pub struct Run {
     pub changed_plan: Option<String>,
     /// The highest wave that was begun, to notice when one is over.
     pub wave: u32,
+    /// Whether the disk has been looked at since that wave ended.
+    pub inspection: Inspection,
+}
+
+/// The look at the disk between two waves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Inspection {
+    /// Not asked for.
+    None,
+    /// Asked for.
+    Asked,
+    /// Done, and nothing was opened again since.
+    Done,
 }
 
 /// How a run stands.
@@ -366,13 +380,15 @@ impl State {
             .unwrap_or(self.limits.attempts)
     }
 
-    /// The name of the agent that develops a task.
+    /// The name of the agent that has a role on a task; the task's own id where that name would be too long.
     #[must_use]
     pub fn agent_for(&self, id: &TaskId, role: Role) -> Option<AgentName> {
         let plan_task = self.plan_task(id)?;
-        plan_task
-            .agent
-            .clone()
-            .or_else(|| AgentName::new(&format!("{role}-{id}")).ok())
+        let made = || {
+            AgentName::new(format!("{role}-{id}"))
+                .or_else(|_| AgentName::new(id.as_str()))
+                .ok()
+        };
+        plan_task.agent.clone().or_else(made)
     }
 }

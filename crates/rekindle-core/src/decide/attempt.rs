@@ -90,7 +90,7 @@ fn cause_of_exit(exit: Option<&Exit>, stop: Option<&Cause>, work_open: bool) -> 
     }
 }
 
-pub(super) fn lost(turn: &mut Turn<'_>, id: AttemptId) -> Reply {
+pub(super) fn lost(turn: &mut Turn<'_>, id: AttemptId, with_host: bool) -> Reply {
     if !turn
         .state
         .attempts
@@ -103,7 +103,36 @@ pub(super) fn lost(turn: &mut Turn<'_>, id: AttemptId) -> Reply {
         .stop
         .as_ref()
         .map(|stop| stop.cause.clone());
-    end(turn, id, &stopped.unwrap_or(Cause::ShimLost), true);
+    let cause = if with_host {
+        Cause::HostLost
+    } else {
+        stopped.unwrap_or(Cause::ShimLost)
+    };
+    if turn
+        .state
+        .open_tasks(id)
+        .iter()
+        .any(|task| turn.state.tasks[task].claim.is_some())
+    {
+        // What it claimed before it was lost is proven first; its end is put down when the checks are through.
+        turn.emit_attempt(
+            id,
+            Body::StopOrdered {
+                attempt: id,
+                cause,
+                at_once: true,
+            },
+        );
+        turn.emit_attempt(
+            id,
+            Body::AttemptExited {
+                attempt: id,
+                exit: Exit::default(),
+            },
+        );
+        return Reply::Accepted;
+    }
+    end(turn, id, &cause, true);
     Reply::Accepted
 }
 

@@ -103,10 +103,10 @@ fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>) -> Reply {
 }
 
 fn stop_if_idle(turn: &mut Turn<'_>, holder: Option<AttemptId>) {
-    if let Some(id) = holder {
-        if turn.state.open_tasks(id).is_empty() {
-            attempt::order_stop(turn, id, Cause::StoppedByOperator, false);
-        }
+    if let Some(id) = holder
+        && turn.state.open_tasks(id).is_empty()
+    {
+        attempt::order_stop(turn, id, Cause::StoppedByOperator, false);
     }
 }
 

@@ -6,7 +6,7 @@ use super::{About, Turn, finish, report};
 use crate::event::Body;
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
 use crate::role::Role;
-use crate::state::{AttemptPhase, RunPhase, State, TaskState};
+use crate::state::{AttemptPhase, Inspection, RunPhase, State, TaskState};
 
 /// Starts attempts until slots or ready tasks run out.
 pub(super) fn fill_slots(turn: &mut Turn<'_>) {
@@ -95,9 +95,14 @@ fn open_wave(turn: &mut Turn<'_>) {
     if !run.plan.explicit_waves {
         return;
     }
-    let open = finish::open_wave(turn.state);
-    if open > run.wave {
-        turn.emit_run(Body::WaveStarted { wave: open });
+    let (open, wave, inspection) = (finish::open_wave(turn.state), run.wave, run.inspection);
+    if open <= wave {
+        return;
+    }
+    match inspection {
+        Inspection::None if wave > 0 => turn.emit_run(Body::WaveEnded { wave }),
+        Inspection::Asked => {}
+        Inspection::None | Inspection::Done => turn.emit_run(Body::WaveStarted { wave: open }),
     }
 }
 

@@ -1,9 +1,9 @@
 //! The beginning of a run, of a coordinator, and of a pause: what is taken over from before.
 
-use super::{About, Reply, Turn, attempt};
+use super::{About, Reply, Turn, attempt, reconcile};
 use crate::cause::Cause;
 use crate::event::{Body, PauseReason};
-use crate::ids::{AttemptId, RunId};
+use crate::ids::{AttemptId, RunId, TaskId};
 use crate::input::Found;
 use crate::plan::Plan;
 use crate::state::RunPhase;
@@ -15,12 +15,12 @@ pub(super) fn run_requested(
     plan_path: String,
     branch: Option<String>,
 ) -> Reply {
-    if let Some(run) = &turn.state.run {
-        if !matches!(run.phase, RunPhase::Finished(_)) {
-            return Reply::Refused {
-                reason: format!("run {} of plan `{}` is not finished", run.id, run.plan.name),
-            };
-        }
+    if let Some(run) = &turn.state.run
+        && !matches!(run.phase, RunPhase::Finished(_))
+    {
+        return Reply::Refused {
+            reason: format!("run {} of plan `{}` is not finished", run.id, run.plan.name),
+        };
     }
     turn.emit_for(
         id,
@@ -38,6 +38,7 @@ pub(super) fn coordinator_started(
     turn: &mut Turn<'_>,
     started: Body,
     found: Vec<(AttemptId, Found)>,
+    missing: Vec<(TaskId, Vec<String>)>,
 ) -> Reply {
     let Some(phase) = turn.state.run.as_ref().map(|run| run.phase) else {
         return Reply::Refused {
@@ -51,6 +52,7 @@ pub(super) fn coordinator_started(
         RunPhase::Paused(_) => resume(turn),
         RunPhase::Running | RunPhase::Pausing(_) => recover(turn, found),
     }
+    reconcile::reopen_missing(turn, missing);
     Reply::Accepted
 }
 
@@ -64,7 +66,7 @@ fn resume(turn: &mut Turn<'_>) {
 
 /// The last coordinator did not leave cleanly. Everything it held is settled by what was found, then the run goes on.
 fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>) {
-    let (mut orphaned, mut reconciled, mut adopted, mut finished) = (0, 0, 0, 0);
+    let (mut orphaned, mut adopted, mut finished) = (0, 0, 0);
     for (id, what) in found {
         if !turn
             .state
@@ -87,44 +89,39 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>) {
                 );
             }
             Found::Unresponsive => {}
-            Found::Finished(exit) => {
+            Found::Finished(_) => {
                 finished += 1;
-                reconciled += 1;
-                reconcile(
+                note_found(
                     turn,
                     id,
                     "attempt_exited",
                     "it had ended while no coordinator was there",
                 );
-                let epoch = turn.state.attempts[&id].epoch;
-                attempt::exited(turn, id, epoch, exit);
             }
             Found::Lost => {
                 orphaned += 1;
                 orphan(turn, id);
-                attempt::end(turn, id, &Cause::ShimLost, true);
             }
             Found::HostLost => {
                 orphaned += 1;
-                reconcile(turn, id, "host_lost", "the machine was restarted under it");
-                attempt::end(turn, id, &Cause::HostLost, true);
+                note_found(turn, id, "host_lost", "the machine was restarted under it");
             }
             Found::NeverStarted => {
                 orphaned += 1;
-                reconcile(turn, id, "never_started", "its process was never started");
+                note_found(turn, id, "never_started", "its process was never started");
                 attempt::end(turn, id, &Cause::ShimLost, false);
             }
             Found::Unreadable { reason } => {
                 orphaned += 1;
                 orphan(turn, id);
-                reconcile(turn, id, "bundle_unreadable", &reason);
-                attempt::end(turn, id, &Cause::ShimLost, true);
+                note_found(turn, id, "bundle_unreadable", &reason);
             }
         }
     }
+    let events_reconciled = finished + orphaned;
     turn.emit_run(Body::CoordinatorRecovered {
         orphaned_agents: orphaned,
-        events_reconciled: reconciled + orphaned,
+        events_reconciled,
         adopted,
         finished,
     });
@@ -135,7 +132,7 @@ fn orphan(turn: &mut Turn<'_>, id: AttemptId) {
     turn.emit_attempt(id, Body::OrphanAgentDetected { attempt: id, role });
 }
 
-fn reconcile(turn: &mut Turn<'_>, id: AttemptId, event_type: &str, detail: &str) {
+fn note_found(turn: &mut Turn<'_>, id: AttemptId, event_type: &str, detail: &str) {
     turn.emit_attempt(
         id,
         Body::StateReconciled {
