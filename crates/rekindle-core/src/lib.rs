@@ -4,6 +4,7 @@
 //! data. The engine carries it out; the log keeps it.
 
 pub mod apply;
+pub mod brief;
 pub mod cause;
 pub mod decide;
 pub mod duration;
@@ -14,8 +15,11 @@ pub mod input;
 pub mod limits;
 pub mod plan;
 pub mod policy;
+pub mod render;
 pub mod report;
 pub mod role;
+pub mod signal;
 pub mod state;
+pub mod text;
 pub mod time;
 pub mod view;
