@@ -7,7 +7,6 @@ mod environment;
 mod file;
 pub mod kinds;
 mod keys;
-mod nearest;
 mod plan_layer;
 mod program;
 #[cfg(test)]
@@ -25,7 +24,7 @@ use rekindle_core::role::Role;
 
 pub use agents::Agent;
 pub use keys::{KEYS, Key, Value};
-pub use nearest::nearest;
+pub use rekindle_core::plan::nearest::nearest;
 pub use program::{Missing, find as find_program};
 
 use crate::error::{CliError, Result};

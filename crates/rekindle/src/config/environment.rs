@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use super::keys::{KEYS, Key, Wrong, sections};
-use super::nearest::nearest;
+use rekindle_core::plan::nearest::nearest;
 use super::{Layer, Origin};
 use crate::ui::Diagnostic;
 

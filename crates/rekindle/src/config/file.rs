@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::agents::{self, Agent};
 use super::keys::{KEYS, Key, Shape, Value, Wrong, sections};
-use super::nearest::nearest;
+use rekindle_core::plan::nearest::nearest;
 use super::{Layer, Origin};
 use crate::ui::{Diagnostic, Place};
 

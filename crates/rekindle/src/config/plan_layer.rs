@@ -3,7 +3,7 @@
 use rekindle_core::plan::{FrontMatter, Isolation, Setting};
 
 use super::keys::{KEYS, Key, Value, Wrong};
-use super::nearest::nearest;
+use rekindle_core::plan::nearest::nearest;
 use super::{Layer, Origin};
 use crate::ui::Diagnostic;
 
