@@ -1,11 +1,7 @@
 //! `cargo xtask …`: every chore of this repository under one name. Owns which commands run and in which order; what a
 //! command needs on the machine is `tools`' business, how it is run and reported is `step`'s.
 
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a developer's tool talks to its terminal"
-)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool talks to its terminal")]
 
 mod step;
 mod tools;
@@ -22,12 +18,10 @@ const DEFAULT_SEEDS: &str = "2000";
 const SHIPPED_CLIPPY: &str = ".config/clippy-shipped";
 
 /// The crates that end up in the binary.
-const SHIPPED: &[&str] = &[
-    "rekindle",
-    "rekindle-core",
-    "rekindle-engine",
-    "rekindle-shim",
-];
+const SHIPPED: &[&str] = &["rekindle", "rekindle-core", "rekindle-engine", "rekindle-shim"];
+
+/// Without its self-update, whose TLS library takes longer to build than all the rest.
+const NEXTEST_OPTIONS: &[&str] = &["--no-default-features", "--features", "default-no-update"];
 
 const HELP: &str = "\
 usage: cargo xtask <command> [arguments]
@@ -59,21 +53,13 @@ fn main() -> ExitCode {
         "deny" => deny(&mut steps, rest),
         "test" => test(&mut steps, rest),
         "sim" => sim(&mut steps, rest),
-        "bench" => steps.run(
-            "bench",
-            cargo(["bench", "-p", "rekindle-testkit"]).args(rest),
-        ),
-        "demo" => steps.run(
-            "demo",
-            cargo(["run", "-p", "rekindle", "--", "demo"]).args(rest),
-        ),
+        "bench" => steps.run("bench", cargo(["bench", "-p", "rekindle-testkit"]).args(rest)),
+        "demo" => steps.run("demo", cargo(["run", "-p", "rekindle", "--", "demo"]).args(rest)),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             return ExitCode::SUCCESS;
         }
-        other => Err(Failure::new(format!(
-            "no command `{other}`\nhint: cargo xtask help"
-        ))),
+        other => Err(Failure::new(format!("no command `{other}`\nhint: cargo xtask help"))),
     };
     steps.close(command, outcome)
 }
@@ -96,10 +82,7 @@ fn fmt(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
 fn lint(steps: &mut Steps) -> Result<(), Failure> {
     tools::rustup_component("clippy", "clippy")?;
     let deny = ["--", "-D", "warnings"];
-    steps.run(
-        "clippy",
-        cargo(["clippy", "--workspace", "--all-targets"]).args(deny),
-    )?;
+    steps.run("clippy", cargo(["clippy", "--workspace", "--all-targets"]).args(deny))?;
     // Again without tests: what tests may do (write a file, pause a poll) shipped code may not.
     let packages = SHIPPED.iter().flat_map(|name| ["-p", name]);
     steps.run(
@@ -111,85 +94,45 @@ fn lint(steps: &mut Steps) -> Result<(), Failure> {
     )?;
     steps.run(
         "rustdoc",
-        cargo([
-            "doc",
-            "--workspace",
-            "--no-deps",
-            "--document-private-items",
-        ])
-        .env("RUSTDOCFLAGS", "-D warnings"),
+        cargo(["doc", "--workspace", "--no-deps", "--document-private-items"]).env("RUSTDOCFLAGS", "-D warnings"),
     )
 }
 
 fn tidy(steps: &mut Steps) -> Result<(), Failure> {
-    steps.run(
-        "tidy",
-        &mut cargo([
-            "test",
-            "--quiet",
-            "-p",
-            "rekindle-testkit",
-            "--test",
-            "tidy",
-        ]),
-    )
+    steps.run("tidy", &mut cargo(["test", "--quiet", "-p", "rekindle-testkit", "--test", "tidy"]))
 }
 
 /// Advisories are left out by default: their database is fetched from the network, and a run must not depend on it.
 fn deny(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
-    tools::cargo_tool("deny", "cargo-deny")?;
-    let checks = if rest.is_empty() {
-        vec!["licenses", "bans", "sources"]
-    } else {
-        Vec::new()
-    };
-    steps.run(
-        "deny",
-        cargo(["deny", "--workspace", "check"])
-            .args(checks)
-            .args(rest),
-    )
+    tools::cargo_tool("deny", "cargo-deny", &[])?;
+    let checks = if rest.is_empty() { vec!["licenses", "bans", "sources"] } else { Vec::new() };
+    steps.run("deny", cargo(["deny", "--workspace", "check"]).args(checks).args(rest))
 }
 
 fn test(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
     tools::strace()?;
     // Tests start the real program and the fakes, and find them beside themselves. The whole workspace is asked for, as
     // below: with another choice of packages cargo picks other features and builds dependencies twice.
-    steps.run(
-        "build the programs under test",
-        &mut cargo(["build", "--workspace", "--bins"]),
-    )?;
-    match tools::cargo_tool("nextest", "cargo-nextest") {
+    steps.run("build the programs under test", &mut cargo(["build", "--workspace", "--bins"]))?;
+    match tools::cargo_tool("nextest", "cargo-nextest", NEXTEST_OPTIONS) {
         Ok(()) => steps.run("test", cargo(["nextest", "run", "--workspace"]).args(rest))?,
         Err(failure) => {
             println!("{failure}");
             println!("falling back to cargo test, which runs the same tests");
             steps.run(
                 "test",
-                cargo(["test", "--workspace", "--lib", "--bins", "--tests"]).args(rest),
+                cargo(["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]).args(rest),
             )?;
         }
     }
     if rest.is_empty() {
-        steps.run(
-            "documentation tests",
-            &mut cargo(["test", "--workspace", "--doc"]),
-        )?;
+        steps.run("documentation tests", &mut cargo(["test", "--workspace", "--doc"]))?;
     }
     Ok(())
 }
 
 fn sim(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
     let chosen = rest.iter().any(|argument| argument.starts_with("--seed"));
-    let default = if chosen {
-        Vec::new()
-    } else {
-        vec!["--seeds", DEFAULT_SEEDS]
-    };
-    steps.run(
-        "sim",
-        cargo(["run", "-p", "rekindle-testkit", "--bin", "sim", "--"])
-            .args(default)
-            .args(rest),
-    )
+    let default = if chosen { Vec::new() } else { vec!["--seeds", DEFAULT_SEEDS] };
+    steps.run("sim", cargo(["run", "-p", "rekindle-testkit", "--bin", "sim", "--"]).args(default).args(rest))
 }

@@ -29,10 +29,7 @@ pub(crate) struct Steps {
 
 impl Steps {
     pub(crate) fn new() -> Self {
-        Self {
-            started: Instant::now(),
-            taken: Vec::new(),
-        }
+        Self { started: Instant::now(), taken: Vec::new() }
     }
 
     /// Runs a command in the repository's root; anything but success ends the chore.
@@ -55,10 +52,7 @@ impl Steps {
         let total = self.started.elapsed().as_secs_f64();
         match outcome {
             Ok(()) => {
-                println!(
-                    "cargo xtask {command}: ok, steps taken: {}, {total:.1} s",
-                    self.taken.len()
-                );
+                println!("cargo xtask {command}: ok, steps taken: {}, {total:.1} s", self.taken.len());
                 ExitCode::SUCCESS
             }
             Err(failure) => {
@@ -79,8 +73,7 @@ pub(crate) fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
 
 /// The repository's root. Asked at run time: a copied `target/` would remember the place it was built in.
 pub(crate) fn root() -> PathBuf {
-    let manifest =
-        std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     PathBuf::from(manifest).join("..")
 }
 
@@ -96,16 +89,9 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
 /// A command as one would type it.
 fn line(command: &Command) -> String {
     let program = PathBuf::from(command.get_program());
-    let name = program
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
+    let name = program.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     std::iter::once(name)
-        .chain(
-            command
-                .get_args()
-                .map(|argument| argument.to_string_lossy().into_owned()),
-        )
+        .chain(command.get_args().map(|argument| argument.to_string_lossy().into_owned()))
         .collect::<Vec<_>>()
         .join(" ")
 }

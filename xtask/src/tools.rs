@@ -6,16 +6,13 @@ use std::process::{Command, Stdio};
 use crate::step::{Failure, cargo, run};
 
 /// A cargo subcommand, built from the registry when missing.
-pub(crate) fn cargo_tool(subcommand: &str, package: &str) -> Result<(), Failure> {
+pub(crate) fn cargo_tool(subcommand: &str, package: &str, options: &[&str]) -> Result<(), Failure> {
     if answers(cargo([subcommand, "--version"])) {
         return Ok(());
     }
     println!("==> {package} is missing: building it from the registry, once, for some minutes");
-    run(&mut cargo(["install", package, "--locked"])).map_err(|why| {
-        Failure::new(format!(
-            "{package} is missing and cannot be installed: {why}"
-        ))
-    })
+    run(cargo(["install", package, "--locked"]).args(options))
+        .map_err(|why| Failure::new(format!("{package} is missing and cannot be installed: {why}")))
 }
 
 /// A component of the toolchain.
@@ -23,11 +20,8 @@ pub(crate) fn rustup_component(component: &str, subcommand: &str) -> Result<(), 
     if answers(cargo([subcommand, "--version"])) {
         return Ok(());
     }
-    run(Command::new("rustup").args(["component", "add", component])).map_err(|why| {
-        Failure::new(format!(
-            "{component} is missing: {why}\nhint: rustup component add {component}"
-        ))
-    })
+    run(Command::new("rustup").args(["component", "add", component]))
+        .map_err(|why| Failure::new(format!("{component} is missing: {why}\nhint: rustup component add {component}")))
 }
 
 /// strace, with which tests kill the program at a chosen system call. Only Linux has it, and only there it is asked for.
@@ -49,9 +43,6 @@ pub(crate) fn strace() -> Result<(), Failure> {
 }
 
 fn answers(mut command: Command) -> bool {
-    let quiet = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }

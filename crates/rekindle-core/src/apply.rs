@@ -8,19 +8,15 @@ use crate::ids::{AttemptId, Epoch, TaskId};
 use crate::plan::Plan;
 use crate::report::Exit;
 use crate::state::{
-    Attempt, AttemptPhase, Breaker, Claim, Coordinator, Inspection, NOTES_KEPT, Note, Question,
-    Run, RunPhase, State, Stop, Task, TaskState,
+    Attempt, AttemptPhase, Breaker, Claim, Coordinator, Inspection, NOTES_KEPT, Note, Question, Run, RunPhase, State,
+    Stop, Task, TaskState,
 };
 
 /// Applies one event.
 pub fn apply(state: &mut State, event: &Event) {
     state.last_time = state.last_time.max(event.time);
     match &event.body {
-        Body::RunStarted {
-            plan,
-            plan_path,
-            branch,
-        } => run_started(state, event, plan, plan_path, branch.as_ref()),
+        Body::RunStarted { plan, plan_path, branch } => run_started(state, event, plan, plan_path, branch.as_ref()),
         Body::CoordinatorStarted { .. }
         | Body::CoordinatorRecovered { .. }
         | Body::SessionPause { .. }
@@ -33,16 +29,7 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::WaveStarted { .. }
         | Body::RunFinished { .. } => run_changed(state, event),
         Body::Dispatched { .. } => dispatched(state, event),
-        Body::AgentStarted {
-            attempt,
-            pid,
-            shim_pid,
-        }
-        | Body::AgentAdopted {
-            attempt,
-            pid,
-            shim_pid,
-        } => {
+        Body::AgentStarted { attempt, pid, shim_pid } | Body::AgentAdopted { attempt, pid, shim_pid } => {
             started(state, *attempt, *pid, *shim_pid);
         }
         Body::OrphanAgentDetected { attempt, .. } => {
@@ -50,21 +37,10 @@ pub fn apply(state: &mut State, event: &Event) {
                 on_task(state, &task, |task| task.crashes += 1);
             }
         }
-        Body::StopOrdered {
-            attempt,
-            cause,
-            at_once,
-        } => {
+        Body::StopOrdered { attempt, cause, at_once } => {
             if let Some(attempt) = state.attempts.get_mut(attempt) {
-                let ordered_at = attempt
-                    .stop
-                    .as_ref()
-                    .map_or(event.time, |stop| stop.ordered_at);
-                attempt.stop = Some(Stop {
-                    cause: cause.clone(),
-                    at_once: *at_once,
-                    ordered_at,
-                });
+                let ordered_at = attempt.stop.as_ref().map_or(event.time, |stop| stop.ordered_at);
+                attempt.stop = Some(Stop { cause: cause.clone(), at_once: *at_once, ordered_at });
             }
         }
         Body::AttemptExited { attempt, exit } => exited(state, event, *attempt, exit),
@@ -75,20 +51,10 @@ pub fn apply(state: &mut State, event: &Event) {
             }
         }
         Body::BreakerOpened { cli, until } => {
-            state.breakers.insert(
-                cli.clone(),
-                Breaker {
-                    failed_starts: 0,
-                    until: Some(*until),
-                },
-            );
+            state.breakers.insert(cli.clone(), Breaker { failed_starts: 0, until: Some(*until) });
         }
         Body::NoteRecorded { text } => {
-            state.notes.push(Note {
-                time: event.time,
-                agent: event.agent.clone(),
-                text: text.clone(),
-            });
+            state.notes.push(Note { time: event.time, agent: event.agent.clone(), text: text.clone() });
             let excess = state.notes.len().saturating_sub(NOTES_KEPT);
             state.notes.drain(..excess);
         }
@@ -97,24 +63,13 @@ pub fn apply(state: &mut State, event: &Event) {
     }
 }
 
-fn run_started(
-    state: &mut State,
-    event: &Event,
-    plan: &Plan,
-    plan_path: &str,
-    branch: Option<&String>,
-) {
+fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, branch: Option<&String>) {
     let unblocks = plan.graph().unblocks();
     state.tasks = plan
         .tasks
         .iter()
         .enumerate()
-        .map(|(index, task)| {
-            (
-                task.id.clone(),
-                new_task(index, task.done, unblocks.get(index).copied().unwrap_or(0)),
-            )
-        })
+        .map(|(index, task)| (task.id.clone(), new_task(index, task.done, unblocks.get(index).copied().unwrap_or(0))))
         .collect();
     state.attempts = BTreeMap::new();
     state.agents = BTreeMap::new();
@@ -139,11 +94,7 @@ fn run_started(
 fn new_task(index: usize, done: bool, unblocks: u32) -> Task {
     Task {
         index,
-        state: if done {
-            TaskState::Complete
-        } else {
-            TaskState::Pending
-        },
+        state: if done { TaskState::Complete } else { TaskState::Pending },
         epoch: Epoch(0),
         attempts: 0,
         holder: None,
@@ -164,28 +115,16 @@ fn new_task(index: usize, done: bool, unblocks: u32) -> Task {
 }
 
 fn run_changed(state: &mut State, event: &Event) {
-    if let Body::CoordinatorStarted {
-        pid,
-        limits,
-        boot_id,
-        boottime_ms,
-    } = &event.body
-    {
+    if let Body::CoordinatorStarted { pid, limits, boot_id, boottime_ms } = &event.body {
         state.limits = limits.clone();
-        state.coordinator = Some(Coordinator {
-            pid: *pid,
-            since: event.time,
-            boot_id: boot_id.clone(),
-            boottime_ms: *boottime_ms,
-        });
+        state.coordinator =
+            Some(Coordinator { pid: *pid, since: event.time, boot_id: boot_id.clone(), boottime_ms: *boottime_ms });
     }
     let Some(run) = state.run.as_mut() else {
         return;
     };
     match &event.body {
-        Body::CoordinatorStarted { .. } if run.phase == RunPhase::Created => {
-            run.phase = RunPhase::Running
-        }
+        Body::CoordinatorStarted { .. } if run.phase == RunPhase::Created => run.phase = RunPhase::Running,
         Body::CoordinatorRecovered { .. } => run.phase = RunPhase::Running,
         Body::SessionPause { reason, .. } => run.phase = RunPhase::Pausing(*reason),
         Body::RunPaused {} => {
@@ -220,15 +159,7 @@ fn run_changed(state: &mut State, event: &Event) {
 }
 
 fn dispatched(state: &mut State, event: &Event) {
-    let Body::Dispatched {
-        attempt,
-        role,
-        cli,
-        tasks,
-        resumed,
-        ..
-    } = &event.body
-    else {
+    let Body::Dispatched { attempt, role, cli, tasks, resumed, .. } = &event.body else {
         return;
     };
     let (Some(agent), Some(epoch)) = (event.agent.clone(), event.epoch) else {
@@ -306,13 +237,7 @@ fn ended(state: &mut State, event: &Event, id: AttemptId, cause: &Cause) {
 
 fn question(state: &mut State, event: &Event) {
     match &event.body {
-        Body::QuestionAsked {
-            id,
-            attempt,
-            text,
-            options,
-            context,
-        } => {
+        Body::QuestionAsked { id, attempt, text, options, context } => {
             let (Some(task), Some(agent)) = (event.task.clone(), event.agent.clone()) else {
                 return;
             };
@@ -334,10 +259,7 @@ fn question(state: &mut State, event: &Event) {
                 return;
             };
             question.answer = Some(answer.clone());
-            let (task, waited) = (
-                question.task.clone(),
-                event.time.since_ms(question.asked_at),
-            );
+            let (task, waited) = (question.task.clone(), event.time.since_ms(question.asked_at));
             let more = state.open_question(&task).is_some();
             on_task(state, &task, |task| match task.state {
                 TaskState::Blocked if !more => task.state = TaskState::Pending,
@@ -357,10 +279,7 @@ fn task_changed(state: &mut State, event: &Event) {
         run.inspection = Inspection::None;
     }
     let holder_idle = holder.is_some_and(|holder| state.open_tasks(holder).is_empty());
-    if let (true, Some(attempt)) = (
-        holder_idle,
-        holder.and_then(|holder| state.attempts.get_mut(&holder)),
-    ) {
+    if let (true, Some(attempt)) = (holder_idle, holder.and_then(|holder| state.attempts.get_mut(&holder))) {
         attempt.idle_since = attempt.idle_since.or(Some(event.time));
     }
 }
@@ -373,18 +292,9 @@ fn change_task(task: &mut Task, event: &Event) {
             task.started_at = Some(event.time);
             task.waited_ms = 0;
         }
-        Body::TaskClaimed {
-            attempt,
-            door,
-            result,
-        } => {
+        Body::TaskClaimed { attempt, door, result } => {
             let epoch = event.epoch.unwrap_or(task.epoch);
-            task.claim = Some(Claim {
-                attempt: *attempt,
-                epoch,
-                door: *door,
-                result: result.clone(),
-            });
+            task.claim = Some(Claim { attempt: *attempt, epoch, door: *door, result: result.clone() });
         }
         Body::ChecksFinished { evidence, .. } => {
             task.evidence = Some(evidence.clone());
@@ -396,12 +306,7 @@ fn change_task(task: &mut Task, event: &Event) {
             task.unproven = *unproven;
         }
         Body::CheckpointSaved { checkpoint } => task.checkpoint = Some(checkpoint.clone()),
-        Body::TaskRequeued {
-            cause,
-            counted,
-            not_before,
-            reason,
-        } => {
+        Body::TaskRequeued { cause, counted, not_before, reason } => {
             release(task);
             task.state = TaskState::Pending;
             task.not_before = *not_before;
@@ -425,10 +330,7 @@ fn change_task(task: &mut Task, event: &Event) {
             end_task(task, event, TaskState::Skipped);
             task.reason = Some(reason.clone());
         }
-        Body::TaskReopened {
-            reason,
-            reset_attempts,
-        } => {
+        Body::TaskReopened { reason, reset_attempts } => {
             release(task);
             task.state = TaskState::Pending;
             task.epoch = event.epoch.unwrap_or(Epoch(task.epoch.0 + 1));
@@ -462,12 +364,7 @@ fn held_in_progress(state: &State, id: AttemptId) -> Vec<TaskId> {
     state
         .open_tasks(id)
         .into_iter()
-        .filter(|task| {
-            state
-                .tasks
-                .get(task)
-                .is_some_and(|task| task.state == TaskState::InProgress)
-        })
+        .filter(|task| state.tasks.get(task).is_some_and(|task| task.state == TaskState::InProgress))
         .collect()
 }
 

@@ -97,26 +97,16 @@ impl Cause {
         match self {
             Self::Completed => "it finished everything it was given".into(),
             Self::ExitedIncomplete => "it ended by itself before its work was complete".into(),
-            Self::Crashed {
-                signal: Some(signal),
-                ..
-            } => format!("it was ended by signal {signal}"),
+            Self::Crashed { signal: Some(signal), .. } => format!("it was ended by signal {signal}"),
             Self::Crashed { code, .. } => {
-                format!(
-                    "it crashed with exit code {}",
-                    code.map_or("unknown".into(), |code| code.to_string())
-                )
+                format!("it crashed with exit code {}", code.map_or("unknown".into(), |code| code.to_string()))
             }
             Self::HungBeforeFirstEvent => "it never gave a sign of life".into(),
-            Self::HungMidStream => {
-                "it stopped giving signs of life in the middle of its work".into()
-            }
+            Self::HungMidStream => "it stopped giving signs of life in the middle of its work".into(),
             Self::HungAfterResult => "it gave its result but did not leave".into(),
             Self::TimedOut => "it ran out of the time allowed for the task".into(),
             Self::Compacted => "its context was compacted and it lost its thread".into(),
-            Self::CompactionLoop => {
-                "it compacted its context again and again without getting on".into()
-            }
+            Self::CompactionLoop => "it compacted its context again and again without getting on".into(),
             Self::ContextExhausted => "its context window was full".into(),
             Self::UsageLimit { .. } => "the account's usage limit was reached".into(),
             Self::Overloaded => "the model's provider was overloaded".into(),

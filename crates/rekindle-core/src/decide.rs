@@ -61,75 +61,39 @@ pub enum Reply {
 
 /// Decides on one input at one moment.
 pub fn decide(state: &mut State, now: Time, input: Input) -> Step {
-    let mut turn = Turn {
-        now: now.max(state.last_time),
-        state,
-        events: Vec::new(),
-    };
+    let mut turn = Turn { now: now.max(state.last_time), state, events: Vec::new() };
     let reply = route(&mut turn, input);
     schedule::fill_slots(&mut turn);
     finish::finish_if_over(&mut turn);
     let events = turn.events;
     let effects = events.iter().filter_map(effect::following).collect();
-    Step {
-        events,
-        effects,
-        reply,
-    }
+    Step { events, effects, reply }
+}
+
+/// Decides on an input while no coordinator runs: it is put down, but nothing is begun and nothing is brought to an end.
+pub fn record(state: &mut State, now: Time, input: Input) -> Step {
+    let mut turn = Turn { now: now.max(state.last_time), state, events: Vec::new() };
+    let reply = route(&mut turn, input);
+    let events = turn.events;
+    Step { events, effects: Vec::new(), reply }
 }
 
 fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
     match input {
-        Input::RunRequested {
-            run,
-            plan,
-            plan_path,
-            branch,
-        } => session::run_requested(turn, run, plan, plan_path, branch),
-        Input::CoordinatorStarted {
-            pid,
-            limits,
-            boot_id,
-            boottime_ms,
-            found,
-            missing,
-        } => {
-            let started = Body::CoordinatorStarted {
-                pid,
-                limits: *limits,
-                boot_id,
-                boottime_ms,
-            };
+        Input::RunRequested { run, plan, plan_path, branch } => {
+            session::run_requested(turn, run, plan, plan_path, branch)
+        }
+        Input::CoordinatorStarted { pid, limits, boot_id, boottime_ms, found, missing } => {
+            let started = Body::CoordinatorStarted { pid, limits: *limits, boot_id, boottime_ms };
             session::coordinator_started(turn, started, found, missing)
         }
-        Input::AttemptStarted {
-            attempt,
-            pid,
-            shim_pid,
-        } => attempt::started(turn, attempt, pid, shim_pid),
-        Input::AttemptExited {
-            attempt,
-            epoch,
-            exit,
-        } => attempt::exited(turn, attempt, epoch, exit),
+        Input::AttemptStarted { attempt, pid, shim_pid } => attempt::started(turn, attempt, pid, shim_pid),
+        Input::AttemptExited { attempt, epoch, exit } => attempt::exited(turn, attempt, epoch, exit),
         Input::AttemptLost { attempt, with_host } => attempt::lost(turn, attempt, with_host),
         Input::AttemptNotStarted { attempt, reason } => attempt::not_started(turn, attempt, reason),
-        Input::AttemptSilent {
-            attempt,
-            quiet_ms,
-            evidence,
-        } => attempt::silent(turn, attempt, quiet_ms, evidence),
-        Input::Reported {
-            attempt,
-            epoch,
-            door,
-            report,
-        } => report::reported(turn, attempt, epoch, door, report),
-        Input::ChecksFinished {
-            task,
-            epoch,
-            evidence,
-        } => report::checks_finished(turn, &task, epoch, evidence),
+        Input::AttemptSilent { attempt, quiet_ms, evidence } => attempt::silent(turn, attempt, quiet_ms, evidence),
+        Input::Reported { attempt, epoch, door, report } => report::reported(turn, attempt, epoch, door, report),
+        Input::ChecksFinished { task, epoch, evidence } => report::checks_finished(turn, &task, epoch, evidence),
         Input::DiskInspected { missing } => reconcile::disk_inspected(turn, missing),
         Input::PlanFileChanged { hash } => session::plan_file_changed(turn, hash),
         Input::Ordered(order) => operator::ordered(turn, order),
@@ -147,25 +111,15 @@ pub fn outstanding(state: &State) -> Vec<Effect> {
             effects.push(Effect::LaunchAttempt { attempt: id });
         }
         if let Some(stop) = &attempt.stop {
-            effects.push(Effect::StopAttempt {
-                attempt: id,
-                at_once: stop.at_once,
-            });
+            effects.push(Effect::StopAttempt { attempt: id, at_once: stop.at_once });
         }
     }
-    if state
-        .run
-        .as_ref()
-        .is_some_and(|run| run.inspection == Inspection::Asked)
-    {
+    if state.run.as_ref().is_some_and(|run| run.inspection == Inspection::Asked) {
         effects.push(Effect::InspectDisk);
     }
     for (id, task) in &state.tasks {
         if let Some(claim) = &task.claim {
-            effects.push(Effect::RunChecks {
-                task: id.clone(),
-                epoch: claim.epoch,
-            });
+            effects.push(Effect::RunChecks { task: id.clone(), epoch: claim.epoch });
         }
     }
     effects
@@ -222,36 +176,15 @@ impl Turn<'_> {
         // The attempt's current task is named too, so that a task's story holds what happened to its agent.
         let task = self.state.attempts.get(&attempt).and_then(|found| {
             let open = self.state.open_tasks(attempt);
-            open.into_iter()
-                .next()
-                .or_else(|| found.tasks.last().cloned())
+            open.into_iter().next().or_else(|| found.tasks.last().cloned())
         });
-        self.emit(
-            About {
-                attempt: Some(attempt),
-                task,
-                epoch: None,
-            },
-            body,
-        );
+        self.emit(About { attempt: Some(attempt), task, epoch: None }, body);
     }
 
     fn emit_task(&mut self, task: &TaskId, body: Body) {
         let (attempt, epoch) = self.state.tasks.get(task).map_or((None, None), |found| {
-            (
-                found
-                    .holder
-                    .or(found.claim.as_ref().map(|claim| claim.attempt)),
-                Some(found.epoch),
-            )
+            (found.holder.or(found.claim.as_ref().map(|claim| claim.attempt)), Some(found.epoch))
         });
-        self.emit(
-            About {
-                attempt,
-                task: Some(task.clone()),
-                epoch,
-            },
-            body,
-        );
+        self.emit(About { attempt, task: Some(task.clone()), epoch }, body);
     }
 }

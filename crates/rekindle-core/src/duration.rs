@@ -3,13 +3,7 @@
 //! for the caller to say.
 
 /// Units with their length in milliseconds, longest first: also the order in which they must be written.
-const UNITS: [(&str, u64); 5] = [
-    ("d", 86_400_000),
-    ("h", 3_600_000),
-    ("m", 60_000),
-    ("s", 1_000),
-    ("ms", 1),
-];
+const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 /// Why a text is no duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -131,37 +125,19 @@ mod tests {
             ("20 minutes", "`20 minutes` is no duration"),
             ("1.5h", "`1.5h` is no duration"),
             ("-5m", "`-5m` is no duration"),
-            (
-                "30m1h",
-                "the units of `30m1h` are not in order, longest first and each once",
-            ),
-            (
-                "1m1m",
-                "the units of `1m1m` are not in order, longest first and each once",
-            ),
-            (
-                "99999999999999999999s",
-                "`99999999999999999999s` is too long a time",
-            ),
+            ("30m1h", "the units of `30m1h` are not in order, longest first and each once"),
+            ("1m1m", "the units of `1m1m` are not in order, longest first and each once"),
+            ("99999999999999999999s", "`99999999999999999999s` is too long a time"),
         ];
         for (text, error) in cases {
             assert_eq!(parse(text).expect_err(text).to_string(), error);
         }
-        assert_eq!(
-            parse("20").expect_err("no unit").hint(),
-            "write `20s` for seconds or `20m` for minutes"
-        );
+        assert_eq!(parse("20").expect_err("no unit").hint(), "write `20s` for seconds or `20m` for minutes");
     }
 
     #[test]
     fn shows_no_part_that_is_zero() {
-        let cases = [
-            (0, "0s"),
-            (500, "500ms"),
-            (90_000, "1m30s"),
-            (5_400_000, "1h30m"),
-            (86_400_001, "1d1ms"),
-        ];
+        let cases = [(0, "0s"), (500, "500ms"), (90_000, "1m30s"), (5_400_000, "1h30m"), (86_400_001, "1d1ms")];
         for (ms, text) in cases {
             assert_eq!(format(ms), text);
         }

@@ -41,24 +41,17 @@ pub enum Effect {
 pub fn following(event: &Event) -> Option<Effect> {
     match &event.body {
         Body::Dispatched { attempt, .. } => Some(Effect::LaunchAttempt { attempt: *attempt }),
-        Body::StopOrdered {
-            attempt, at_once, ..
-        } => Some(Effect::StopAttempt {
-            attempt: *attempt,
-            at_once: *at_once,
-        }),
+        Body::StopOrdered { attempt, at_once, .. } => {
+            Some(Effect::StopAttempt { attempt: *attempt, at_once: *at_once })
+        }
         Body::TaskClaimed { .. } => match (&event.task, event.epoch) {
-            (Some(task), Some(epoch)) => Some(Effect::RunChecks {
-                task: task.clone(),
-                epoch,
-            }),
+            (Some(task), Some(epoch)) => Some(Effect::RunChecks { task: task.clone(), epoch }),
             _ => None,
         },
         Body::WaveEnded { .. } => Some(Effect::InspectDisk),
-        Body::PersonAlerted { text, choices } => Some(Effect::AlertPerson {
-            text: text.clone(),
-            choices: choices.clone(),
-        }),
+        Body::PersonAlerted { text, choices } => {
+            Some(Effect::AlertPerson { text: text.clone(), choices: choices.clone() })
+        }
         _ => None,
     }
 }

@@ -62,9 +62,7 @@ impl PauseReason {
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
-            Self::Operator | Self::Interrupt | Self::Terminate | Self::Stop | Self::NoWait => {
-                "User stop"
-            }
+            Self::Operator | Self::Interrupt | Self::Terminate | Self::Stop | Self::NoWait => "User stop",
             Self::UsageLimit => "Usage limit",
             Self::SystemError => "System error",
         }

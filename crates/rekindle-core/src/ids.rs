@@ -226,10 +226,7 @@ mod tests {
         let id: TaskId = serde_json::from_str("\"T1\"").expect("valid");
         assert_eq!(serde_json::to_string(&id).expect("json"), "\"T1\"");
         let error = serde_json::from_str::<TaskId>("\"../x\"").expect_err("refused");
-        assert!(
-            error.to_string().contains("begins with a letter"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("begins with a letter"), "{error}");
     }
 
     #[test]

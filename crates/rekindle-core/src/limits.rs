@@ -62,9 +62,6 @@ impl Limits {
     /// Time a role has for a task that names none of its own.
     #[must_use]
     pub fn timeout_for(&self, role: Role) -> u64 {
-        self.timeout_ms
-            .get(&role)
-            .copied()
-            .unwrap_or(15 * 60 * 1000)
+        self.timeout_ms.get(&role).copied().unwrap_or(15 * 60 * 1000)
     }
 }

@@ -128,16 +128,12 @@ impl PlanTask {
 impl Parsed {
     /// The problems that keep the plan from running.
     pub fn errors(&self) -> impl Iterator<Item = &Problem> {
-        self.problems
-            .iter()
-            .filter(|p| p.severity == Severity::Error)
+        self.problems.iter().filter(|p| p.severity == Severity::Error)
     }
 
     /// The problems that do not.
     pub fn warnings(&self) -> impl Iterator<Item = &Problem> {
-        self.problems
-            .iter()
-            .filter(|p| p.severity == Severity::Warning)
+        self.problems.iter().filter(|p| p.severity == Severity::Warning)
     }
 }
 
@@ -153,27 +149,15 @@ pub fn parse(name: &str, bytes: &[u8]) -> Parsed {
     let Some(text) = as_text(bytes, &mut problems) else {
         // A place in bytes that are not all text is counted up to the first that is not.
         let readable = String::from_utf8_lossy(&bytes[..bytes.len().min(PLAN_MAX_BYTES)]);
-        return Parsed {
-            plan: None,
-            problems: problems.finish(&readable),
-        };
+        return Parsed { plan: None, problems: problems.finish(&readable) };
     };
     let plan = read::plan(name, text, &mut problems).filter(|_| !problems.any_error());
-    Parsed {
-        plan: plan.map(|plan| Plan {
-            hash: hash(bytes),
-            ..plan
-        }),
-        problems: problems.finish(text),
-    }
+    Parsed { plan: plan.map(|plan| Plan { hash: hash(bytes), ..plan }), problems: problems.finish(text) }
 }
 
 fn as_text<'a>(bytes: &'a [u8], problems: &mut Problems) -> Option<&'a str> {
     if bytes.len() > PLAN_MAX_BYTES {
-        let message = format!(
-            "the plan has {} bytes, at most {PLAN_MAX_BYTES} are read",
-            bytes.len()
-        );
+        let message = format!("the plan has {} bytes, at most {PLAN_MAX_BYTES} are read", bytes.len());
         problems.error("too-large", 0..0, message);
         return None;
     }
@@ -183,9 +167,7 @@ fn as_text<'a>(bytes: &'a [u8], problems: &mut Problems) -> Option<&'a str> {
             let at = error.valid_up_to();
             let end = at + error.error_len().unwrap_or(bytes.len() - at);
             let message = format!("the plan is not text: byte {at} is not UTF-8");
-            problems
-                .error("not-text", at..end, message)
-                .hint("save the file as UTF-8");
+            problems.error("not-text", at..end, message).hint("save the file as UTF-8");
             return None;
         }
     };
@@ -199,7 +181,5 @@ fn as_text<'a>(bytes: &'a [u8], problems: &mut Problems) -> Option<&'a str> {
 
 fn plan_name(settings: &FrontMatter, file: &str) -> String {
     let given = settings.plan.clone();
-    given
-        .or_else(|| name_from(file))
-        .unwrap_or_else(|| FALLBACK_NAME.to_owned())
+    given.or_else(|| name_from(file)).unwrap_or_else(|| FALLBACK_NAME.to_owned())
 }

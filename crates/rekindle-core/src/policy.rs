@@ -64,11 +64,7 @@ pub fn row(cause: &Cause) -> Row {
         Cause::HostLost => (false, Next::RetryAtOnce, false),
         Cause::StoppedByOperator => (false, Next::WaitForOperator, false),
     };
-    Row {
-        counts,
-        next,
-        advise_split,
-    }
+    Row { counts, next, advise_split }
 }
 
 /// Exponential backoff with full jitter: a uniform draw from zero to `base · 2^(failures-1)`, capped.
@@ -95,9 +91,8 @@ mod tests {
             assert_eq!(wait, backoff_ms(2_000, failures, "run T1"));
             assert!(wait <= BACKOFF_CAP_MS.min(2_000 << (failures - 1).min(20)));
         }
-        let draws: std::collections::BTreeSet<u64> = (0..100)
-            .map(|n| backoff_ms(2_000, 5, &format!("seed {n}")))
-            .collect();
+        let draws: std::collections::BTreeSet<u64> =
+            (0..100).map(|n| backoff_ms(2_000, 5, &format!("seed {n}"))).collect();
         assert!(draws.len() > 90, "jitter must spread: {}", draws.len());
     }
 
@@ -116,17 +111,12 @@ mod tests {
         }
         for cause in [
             Cause::ExitedIncomplete,
-            Cause::Crashed {
-                code: Some(1),
-                signal: None,
-            },
+            Cause::Crashed { code: Some(1), signal: None },
             Cause::TimedOut,
             Cause::HungMidStream,
             Cause::Compacted,
             Cause::ContextExhausted,
-            Cause::StartFailed {
-                reason: String::new(),
-            },
+            Cause::StartFailed { reason: String::new() },
             Cause::ShimLost,
             Cause::OutOfMemory,
             Cause::StalledNoProgress,

@@ -320,10 +320,7 @@ impl State {
 
     /// Attempts whose process runs or may run.
     pub fn live_attempts(&self) -> impl Iterator<Item = (AttemptId, &Attempt)> {
-        self.attempts
-            .iter()
-            .filter(|(_, attempt)| attempt.is_live())
-            .map(|(id, attempt)| (*id, attempt))
+        self.attempts.iter().filter(|(_, attempt)| attempt.is_live()).map(|(id, attempt)| (*id, attempt))
     }
 
     /// Tasks that an attempt holds and that have not ended, in its order.
@@ -336,9 +333,7 @@ impl State {
             .tasks
             .iter()
             .filter(|task| {
-                self.tasks
-                    .get(*task)
-                    .is_some_and(|task| task.holder == Some(id) && !task.state.is_terminal())
+                self.tasks.get(*task).is_some_and(|task| task.holder == Some(id) && !task.state.is_terminal())
             })
             .cloned()
             .collect()
@@ -362,12 +357,7 @@ impl State {
         plan_task
             .blocked_by
             .iter()
-            .filter(|blocker| {
-                !self
-                    .tasks
-                    .get(*blocker)
-                    .is_some_and(|task| task.state.unblocks())
-            })
+            .filter(|blocker| !self.tasks.get(*blocker).is_some_and(|task| task.state.unblocks()))
             .cloned()
             .collect()
     }
@@ -375,20 +365,14 @@ impl State {
     /// Attempts in all that a task may have.
     #[must_use]
     pub fn attempt_limit(&self, id: &TaskId) -> u32 {
-        self.plan_task(id)
-            .and_then(|task| task.attempts)
-            .unwrap_or(self.limits.attempts)
+        self.plan_task(id).and_then(|task| task.attempts).unwrap_or(self.limits.attempts)
     }
 
     /// The name of the agent that has a role on a task; the task's own id where that name would be too long.
     #[must_use]
     pub fn agent_for(&self, id: &TaskId, role: Role) -> Option<AgentName> {
         let plan_task = self.plan_task(id)?;
-        let made = || {
-            AgentName::new(format!("{role}-{id}"))
-                .or_else(|_| AgentName::new(id.as_str()))
-                .ok()
-        };
+        let made = || AgentName::new(format!("{role}-{id}")).or_else(|_| AgentName::new(id.as_str())).ok();
         plan_task.agent.clone().or_else(made)
     }
 }

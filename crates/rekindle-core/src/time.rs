@@ -3,9 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Milliseconds since the Unix epoch on the coordinator's own clock, which never goes back.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Time(pub i64);
 

@@ -166,11 +166,7 @@ impl Touched {
                 self.questions.insert(*id);
             }
             Body::AttemptEnded { attempt, .. } | Body::Dispatched { attempt, .. } => {
-                let tasks = state
-                    .attempts
-                    .get(attempt)
-                    .map(|attempt| attempt.tasks.clone())
-                    .unwrap_or_default();
+                let tasks = state.attempts.get(attempt).map(|attempt| attempt.tasks.clone()).unwrap_or_default();
                 self.tasks.extend(tasks);
             }
             _ => {}
@@ -178,39 +174,24 @@ impl Touched {
         if event.task.is_none() && event.agent.is_none() {
             self.run = true;
         }
-        let task = event
-            .task
-            .as_ref()
-            .filter(|task| state.tasks.contains_key(*task));
+        let task = event.task.as_ref().filter(|task| state.tasks.contains_key(*task));
         if let Some(id) = task {
             self.tasks.insert(id.clone());
-            if state.tasks[id].state.is_terminal()
-                || matches!(event.body, Body::TaskReopened { .. })
-            {
+            if state.tasks[id].state.is_terminal() || matches!(event.body, Body::TaskReopened { .. }) {
                 self.tasks.extend(dependants(state, id));
             }
         }
         if let (Some(agent), Some(epoch)) = (&event.agent, event.epoch) {
-            let newest = state
-                .attempts
-                .iter()
-                .rev()
-                .find(|(_, attempt)| attempt.agent == *agent && attempt.epoch == epoch);
+            let newest =
+                state.attempts.iter().rev().find(|(_, attempt)| attempt.agent == *agent && attempt.epoch == epoch);
             self.attempts.extend(newest.map(|(id, _)| *id));
         }
     }
 }
 
 fn dependants<'a>(state: &'a State, id: &'a TaskId) -> impl Iterator<Item = TaskId> + 'a {
-    let tasks = state
-        .run
-        .as_ref()
-        .map(|run| run.plan.tasks.as_slice())
-        .unwrap_or_default();
-    tasks
-        .iter()
-        .filter(|task| task.blocked_by.contains(id))
-        .map(|task| task.id.clone())
+    let tasks = state.run.as_ref().map(|run| run.plan.tasks.as_slice()).unwrap_or_default();
+    tasks.iter().filter(|task| task.blocked_by.contains(id)).map(|task| task.id.clone())
 }
 
 /// The run's row.
@@ -274,11 +255,7 @@ pub fn shown_state(state: &State, id: &TaskId) -> (&'static str, Option<String>)
     let Some(task) = state.tasks.get(id) else {
         return ("pending", None);
     };
-    let question = || {
-        state
-            .open_question(id)
-            .map(|id| format!("waits for an answer: rekindle answer {id} TEXT"))
-    };
+    let question = || state.open_question(id).map(|id| format!("waits for an answer: rekindle answer {id} TEXT"));
     match task.state {
         TaskState::Pending => {
             let unmet = state.unmet_blockers(id);
@@ -308,9 +285,7 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
         AttemptPhase::Ended => "ended",
     };
     let open = state.open_tasks(id);
-    let current = open
-        .iter()
-        .find(|task| state.tasks[*task].state == TaskState::InProgress);
+    let current = open.iter().find(|task| state.tasks[*task].state == TaskState::InProgress);
     Some(AttemptRow {
         attempt: id,
         name: attempt.agent.clone(),

@@ -19,7 +19,9 @@ impl Clock {
     #[must_use]
     pub fn starting_after(last: Time, coordinator: Option<&Coordinator>) -> Self {
         let boottime_ms = boottime_ms();
-        let carried = coordinator.filter(|found| found.boot_id == boot_id() && found.boottime_ms <= boottime_ms);
+        let carried = coordinator.filter(|found| {
+            !found.boot_id.is_empty() && found.boot_id == boot_id() && found.boottime_ms <= boottime_ms
+        });
         let anchor = match carried {
             Some(found) => found.since.plus_ms(boottime_ms - found.boottime_ms),
             None => wall(),
@@ -55,5 +57,6 @@ pub fn boottime_ms() -> u64 {
 /// The machine's boot.
 #[must_use]
 pub fn boot_id() -> String {
-    rekindle_shim::identity::boot_id()
+    // Without one, nothing can be told over a restart: every start then counts as another boot.
+    rekindle_shim::boot_id().unwrap_or_default()
 }

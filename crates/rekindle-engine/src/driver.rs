@@ -28,8 +28,9 @@ use crate::store::{self, Store};
 use crate::token::Tokens;
 use crate::world::World;
 
+pub use commit::encode;
 pub use load::{LoadError, decode, load, stored_head};
-pub use rows::all_rows;
+pub use rows::{all_rows, touched_rows};
 
 /// What reaches the driver.
 pub enum Message {
@@ -81,8 +82,8 @@ pub enum Message {
     Called {
         /// An agent's token; nobody's means the operator.
         token: Option<String>,
-        /// The attempt whose process tree the caller belongs to, where the operating system told.
-        caller: Option<AttemptId>,
+        /// The caller's process and its ancestors, where the operating system told.
+        ancestors: Vec<u32>,
         /// What was asked.
         call: Call,
         /// Where the answer goes.
@@ -128,6 +129,7 @@ struct Pending {
     effects: Vec<rekindle_core::effect::Effect>,
     answers: Vec<(Answerer, Answer)>,
     touched: rekindle_core::view::Touched,
+    kept: Vec<AttemptId>,
 }
 
 /// A caller that waits for more than durability.
@@ -259,6 +261,16 @@ impl<W: World> Driver<W> {
         self.state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Finished(_) | RunPhase::Paused(_)))
     }
 
+    /// The place of the newest durable event.
+    pub fn last_seq(&self) -> u64 {
+        self.last_seq
+    }
+
+    /// When each agent last spoke through the door.
+    pub fn heard_from(&self) -> &BTreeMap<AttemptId, Time> {
+        &self.heard_from
+    }
+
     /// What the run waits for.
     pub fn standstill(&self) -> Standstill {
         decide::standstill(&self.state)
@@ -282,7 +294,7 @@ impl<W: World> Driver<W> {
             Message::Silent { attempt, quiet_ms, evidence } => {
                 self.take(Input::AttemptSilent { attempt, quiet_ms, evidence });
             }
-            Message::Called { token, caller, call, reply } => self.called(token, caller, call, reply),
+            Message::Called { token, ancestors, call, reply } => self.called(token, &ancestors, call, reply),
             Message::Pause(reason) => {
                 self.take(Input::Ordered(Order::Pause(reason)));
             }

@@ -1,6 +1,6 @@
 //! An attempt's token: it names the attempt and epoch, and only this state directory's secret can make one.
 
-use rekindle_core::ids::{AttemptId, Epoch};
+use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 
 /// Makes and checks tokens. Nothing has to be stored to check one, so a restart forgets none.
 #[derive(Clone)]
@@ -33,6 +33,12 @@ impl Tokens {
         self.mac("nonce", attempt, epoch)
     }
 
+    /// The nonce of the fence around foreign text in an attempt's prompt.
+    #[must_use]
+    pub fn fence(&self, attempt: AttemptId, epoch: Epoch) -> String {
+        self.mac("fence", attempt, epoch).chars().take(32).collect()
+    }
+
     /// Whose token this is, if it is one of ours.
     #[must_use]
     pub fn check(&self, token: &str) -> Option<(AttemptId, Epoch)> {
@@ -43,6 +49,13 @@ impl Tokens {
         let expected = blake3::Hash::from_hex(self.mac("token", attempt, epoch)).ok()?;
         // `blake3::Hash` compares in constant time.
         (mac == expected).then_some((attempt, epoch))
+    }
+
+    /// The nonce of one run of a check.
+    #[must_use]
+    pub fn check_nonce(&self, task: &TaskId, epoch: Epoch, number: usize) -> String {
+        let text = format!("rekindle check {task} {epoch} {number}");
+        blake3::keyed_hash(&self.secret, text.as_bytes()).to_hex().to_string()
     }
 
     fn mac(&self, purpose: &str, attempt: AttemptId, epoch: Epoch) -> String {

@@ -1,12 +1,16 @@
 //! What the driver asks of everything outside: processes, files, time. The real one is `world::real`, the simulator has
 //! its own; the driver cannot tell them apart.
 
+pub mod real;
+
 use rekindle_core::brief::Facts;
 use rekindle_core::ids::{AgentName, AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
 use rekindle_core::report::Report;
 use rekindle_core::role::Role;
 use rekindle_core::time::Time;
+
+use serde::{Deserialize, Serialize};
 
 use crate::store::Stream;
 
@@ -45,7 +49,7 @@ pub struct CheckOrder {
 }
 
 /// A report that an agent left in its bundle while no coordinator was there.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeptReport {
     /// The token it came with.
     pub token: String,
@@ -75,10 +79,12 @@ pub trait World {
         limit: usize,
         into: &mut Vec<u8>,
     ) -> std::io::Result<()>;
-    /// What is left of an attempt, by its bundle.
-    fn probe(&mut self, attempt: AttemptId, epoch: Epoch) -> Found;
+    /// What is left of attempts, by their bundles, in the order of the question.
+    fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found>;
     /// Reports that were left in an attempt's bundle, in order.
     fn kept_reports(&mut self, attempt: AttemptId) -> Vec<KeptReport>;
+    /// The reports that were left in an attempt's bundle are durable now.
+    fn drop_kept_reports(&mut self, attempt: AttemptId);
     /// Those of `paths` that are not on disk.
     fn missing(&mut self, paths: &[String]) -> Vec<String>;
     /// Tells a person.

@@ -321,8 +321,18 @@ impl Bundle {
 
     /// Why the program was not started, if the stub said so.
     pub(crate) fn start_error(&self) -> Result<Option<StartError>, Error> {
-        let Some(bytes) = self.read(START_ERROR, RECORD_MAX_BYTES)? else { return Ok(None) };
+        let Some(bytes) = self.read(START_ERROR, RECORD_MAX_BYTES)? else {
+            return Ok(None);
+        };
         serde_json::from_slice(&bytes).map(Some).map_err(|error| Error::malformed(START_ERROR, error))
+    }
+
+    /// Opens the file for the shim's own words, to be its standard error.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or is not a regular file.
+    pub fn shim_log(&self) -> Result<OwnedFd, Error> {
+        self.open_file(SHIM_LOG, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)
     }
 
     /// Saves a record atomically.
@@ -356,7 +366,9 @@ impl Bundle {
         struct Versioned {
             version: u32,
         }
-        let Some(bytes) = self.read(name, max)? else { return Ok(None) };
+        let Some(bytes) = self.read(name, max)? else {
+            return Ok(None);
+        };
         let versioned: Versioned = serde_json::from_slice(&bytes).map_err(|error| Error::malformed(name, error))?;
         if versioned.version == 0 || versioned.version > VERSION {
             return Err(Error::Version { name: name.to_owned(), found: versioned.version });
@@ -367,7 +379,9 @@ impl Bundle {
     fn read(&self, name: &str, max: u64) -> Result<Option<Vec<u8>>, Error> {
         let file = match self.open_file(name, OFlags::RDONLY) {
             Ok(file) => file,
-            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                return Ok(None);
+            }
             Err(error) => return Err(error),
         };
         let mut bytes = Vec::new();

@@ -5,7 +5,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
-use rustix::pipe::{PipeFlags, pipe_with};
+
+use crate::os;
 
 /// Bytes taken in one turn, so that a flood does not keep the loop from its other duties.
 const TURN_BYTES: usize = 1 << 20;
@@ -25,7 +26,7 @@ pub(crate) struct Capped {
 impl Capped {
     /// The stream, and the end that the agent writes to.
     pub(crate) fn new(log: OwnedFd, cap: u64) -> io::Result<(Self, OwnedFd)> {
-        let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (read, write) = os::pipe()?;
         // Only our end: the agent expects a pipe that waits.
         rustix::io::ioctl_fionbio(&read, true)?;
         Ok((Self { pipe: Some(read), log, room: cap, discarded: 0 }, write))

@@ -29,7 +29,7 @@ pub(crate) struct Waiting {
 impl Waiting {
     /// Starts the stub with the given output descriptors.
     pub(crate) fn spawn(bundle: &Path, out: OwnedFd, err: OwnedFd) -> io::Result<Self> {
-        let (read, barrier) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let (read, barrier) = os::pipe()?;
         let child = Command::new(os::self_exe())
             .arg0("rekindle")
             .arg(crate::STUB_COMMAND)
@@ -60,7 +60,9 @@ pub fn stub_main(bundle: &Path) -> ExitCode {
     if !barrier_opened() {
         return ExitCode::SUCCESS;
     }
-    let Ok(Some(bundle)) = Bundle::open(bundle) else { return ExitCode::from(NOT_STARTED) };
+    let Ok(Some(bundle)) = Bundle::open(bundle) else {
+        return ExitCode::from(NOT_STARTED);
+    };
     let error = match bundle.spec() {
         Ok(Some(spec)) => become_agent(&bundle, &spec),
         Ok(None) => StartError { errno: 0, text: "the spec is gone".to_owned() },
@@ -89,8 +91,8 @@ fn become_agent(bundle: &Bundle, spec: &Spec) -> StartError {
     if !spec.cwd.is_absolute() {
         return StartError { errno: libc::EINVAL, text: format!("{} is not absolute", spec.cwd.display()) };
     }
-    if let Err(error) = std::env::set_current_dir(&spec.cwd) {
-        return start_error(&format!("cannot enter {}", spec.cwd.display()), &error);
+    if let Err(error) = rustix::process::chdir(&spec.cwd) {
+        return start_error(&format!("cannot enter {}", spec.cwd.display()), &error.into());
     }
     let Some((program, arguments)) = spec.argv.split_first() else {
         return StartError { errno: libc::EINVAL, text: "there is no program to start".to_owned() };

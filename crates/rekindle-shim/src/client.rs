@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::bundle::{Bundle, SOCK, Spec, VERSION};
 use crate::clock;
@@ -71,12 +70,8 @@ impl Client {
             return Err(Error::Stranger("it belongs to another user"));
         }
         let mut client = Self { socket, incoming: Vec::new(), epoch: spec.epoch, budget_ms };
-        let hello = Hello {
-            version: VERSION,
-            attempt: spec.attempt.clone(),
-            epoch: spec.epoch,
-            nonce: spec.nonce.clone(),
-        };
+        let hello =
+            Hello { version: VERSION, attempt: spec.attempt.clone(), epoch: spec.epoch, nonce: spec.nonce.clone() };
         match client.exchange(&Request::Hello(hello), deadline_ms)? {
             Reply::Hello(hello) if !wire::same_secret(&hello.nonce, &spec.nonce) => {
                 Err(Error::Stranger("it does not know the nonce"))
@@ -159,7 +154,7 @@ impl Client {
 
     fn send(&self, mut bytes: &[u8], deadline_ms: u64) -> Result<(), Error> {
         while !bytes.is_empty() {
-            match rustix::net::send(&self.socket, bytes, rustix::net::SendFlags::NOSIGNAL) {
+            match rustix::net::send(&self.socket, bytes, os::SEND_FLAGS) {
                 Ok(n) => bytes = &bytes[n..],
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => await_ready(&self.socket, PollFlags::OUT, deadline_ms)?,
@@ -199,13 +194,11 @@ impl Client {
 fn connect(bundle: &Bundle, deadline_ms: u64) -> Result<OwnedFd, Error> {
     let address = os::socket_address(bundle.as_fd(), SOCK)?;
     loop {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
-            .map_err(io::Error::from)?;
+        let socket = os::stream_socket()?;
         match rustix::net::connect(&socket, &address) {
             Ok(()) => return Ok(socket),
             Err(Errno::AGAIN | Errno::INTR) if clock::monotonic_ms() < deadline_ms => {
-                std::thread::sleep(Duration::from_millis(BACKLOG_PAUSE_MS));
+                clock::pause(BACKLOG_PAUSE_MS);
             }
             Err(Errno::AGAIN) => return Err(Error::TimedOut),
             Err(error) => return Err(Error::Io(error.into())),

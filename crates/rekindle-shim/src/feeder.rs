@@ -119,7 +119,9 @@ impl Feeder {
     }
 
     fn finish_front(&mut self, answers: &mut Vec<(Caller, Reply)>) {
-        let Some(frame) = self.queue.pop_front() else { return };
+        let Some(frame) = self.queue.pop_front() else {
+            return;
+        };
         self.queued_bytes -= frame.bytes.len();
         for (caller, repeated) in frame.waiting {
             let id = frame.id.clone();

@@ -7,7 +7,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, WaitOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::os;
@@ -65,7 +65,9 @@ impl ProcId {
         let handle = match os::Handle::open(self.pid) {
             Ok(handle) => handle,
             // The second is a number that is now a thread of another process.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::EINVAL)) => return Ok(Opened::Gone),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::EINVAL)) => {
+                return Ok(Opened::Gone);
+            }
             Err(error) => return Err(error),
         };
         let inode = handle.inode();
@@ -151,6 +153,17 @@ impl Process {
     #[must_use]
     pub fn exited(&self) -> bool {
         self.handle.exited()
+    }
+
+    /// Takes the remains of our own child, if it has ended; nothing happens to anyone else's.
+    ///
+    /// # Errors
+    /// When it is not our child, or was reaped before.
+    pub fn reap_child(&self) -> io::Result<bool> {
+        let pid = i32::try_from(self.id.pid).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or(io::ErrorKind::InvalidInput)?;
+        // By number and not by pidfd, which only Linux has: an unreaped child keeps its number.
+        Ok(rustix::process::waitpid(Some(pid), WaitOptions::NOHANG)?.is_some())
     }
 
     /// Whether it was started with the marker of this attempt: the second factor for [`Opened::Likely`].

@@ -63,10 +63,7 @@ pub struct Rung {
 /// The ladder used where none is given: interrupt and terminate, five seconds each, as a person would.
 #[must_use]
 pub fn default_rungs() -> Vec<Rung> {
-    vec![
-        Rung { signal: StopSignal::Int, grace_ms: 5_000 },
-        Rung { signal: StopSignal::Term, grace_ms: 5_000 },
-    ]
+    vec![Rung { signal: StopSignal::Int, grace_ms: 5_000 }, Rung { signal: StopSignal::Term, grace_ms: 5_000 }]
 }
 
 /// What is due now.
@@ -97,7 +94,9 @@ impl Climb {
         if now_ms < self.next_at_ms {
             return None;
         }
-        let Some(rung) = self.rungs.pop_front() else { return Some(Act::KillTree) };
+        let Some(rung) = self.rungs.pop_front() else {
+            return Some(Act::KillTree);
+        };
         self.next_at_ms = now_ms.saturating_add(rung.grace_ms.min(GRACE_MAX_MS));
         Some(Act::Signal(rung.signal))
     }

@@ -13,7 +13,6 @@ pub mod bundle;
 mod capped;
 mod child;
 pub mod client;
-pub mod clock;
 mod exit;
 mod feeder;
 pub mod identity;
@@ -22,10 +21,12 @@ pub mod lock;
 mod os;
 mod server;
 mod shim;
+pub mod socket;
 pub mod tree;
 pub mod wire;
 
 pub use child::stub_main;
+pub use os::{boot_id, clock};
 pub use shim::{EXIT_IO, EXIT_LOCKED, EXIT_SPEC, EXIT_USED, shim_main};
 
 /// The hidden subcommand under which the one binary becomes a shim.

@@ -57,7 +57,7 @@ impl Lock {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Some(Self(file))),
                 Err(Errno::WOULDBLOCK) if clock::monotonic_ms() < give_up_at_ms => {
-                    std::thread::sleep(std::time::Duration::from_millis(CONTENTION_PAUSE_MS));
+                    clock::pause(CONTENTION_PAUSE_MS);
                 }
                 Err(Errno::WOULDBLOCK) => return Ok(None),
                 Err(Errno::INTR) => {}
@@ -86,7 +86,9 @@ impl AsFd for Lock {
 pub fn is_held(bundle: &Bundle) -> Result<bool, bundle::Error> {
     let file = match bundle.open_file(LOCK, OFlags::RDWR) {
         Ok(file) => file,
-        Err(bundle::Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(bundle::Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            return Ok(false);
+        }
         Err(error) => return Err(error),
     };
     // Shared, so that two probes never take each other for a shim.

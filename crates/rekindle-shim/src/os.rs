@@ -1,5 +1,7 @@
 //! What differs between operating systems, behind one set of names. The only folder where `unsafe` may stand.
 
+pub mod clock;
+
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]

@@ -9,7 +9,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::bundle::{Bundle, SOCK, Spec, VERSION};
 use crate::feeder::Caller;
@@ -30,6 +29,9 @@ const TURN_BYTES: usize = 64 << 10;
 
 /// Waiting connections; more than callers, so that a burst does not meet a closed door.
 const BACKLOG: i32 = 64;
+
+/// What an introduced caller asked, or why it is not a question; answered in the order of asking.
+pub(crate) type Asked = (Caller, Result<Request, Refusal>);
 
 struct Connection {
     caller: Caller,
@@ -60,17 +62,12 @@ impl Server {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let listener = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        let listener = os::stream_socket()?;
         rustix::net::bind(&listener, &os::socket_address(bundle.as_fd(), SOCK)?)?;
         rustix::fs::chmodat(bundle, SOCK, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
         rustix::net::listen(&listener, BACKLOG)?;
-        let identity = Hello {
-            version: VERSION,
-            attempt: spec.attempt.clone(),
-            epoch: spec.epoch,
-            nonce: spec.nonce.clone(),
-        };
+        let identity =
+            Hello { version: VERSION, attempt: spec.attempt.clone(), epoch: spec.epoch, nonce: spec.nonce.clone() };
         Ok(Self { listener, connections: Vec::new(), next_caller: 0, identity })
     }
 
@@ -93,7 +90,7 @@ impl Server {
     }
 
     /// Takes a turn with everyone and returns the requests of introduced callers.
-    pub(crate) fn turn(&mut self, now_ms: u64) -> Vec<(Caller, Request)> {
+    pub(crate) fn turn(&mut self, now_ms: u64) -> Vec<Asked> {
         let mut requests = Vec::new();
         for connection in &mut self.connections {
             connection.send();
@@ -114,9 +111,7 @@ impl Server {
     }
 
     fn accept(&mut self, now_ms: u64) {
-        while let Ok(socket) =
-            rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
-        {
+        while let Ok(socket) = os::accept(&self.listener) {
             // Another user's process is not even answered.
             if os::peer_uid(&socket).ok() != Some(rustix::process::geteuid().as_raw()) {
                 continue;
@@ -158,7 +153,9 @@ impl Connection {
     }
 
     fn answer(&mut self, reply: &Reply) {
-        let Ok(mut bytes) = serde_json::to_vec(reply) else { return };
+        let Ok(mut bytes) = serde_json::to_vec(reply) else {
+            return;
+        };
         bytes.push(b'\n');
         if self.outgoing.len() + bytes.len() > UNREAD_MAX_BYTES {
             self.gone = true;
@@ -173,7 +170,7 @@ impl Connection {
 
     fn send(&mut self) {
         while !self.outgoing.is_empty() {
-            match rustix::net::send(&self.socket, &self.outgoing, rustix::net::SendFlags::NOSIGNAL) {
+            match rustix::net::send(&self.socket, &self.outgoing, os::SEND_FLAGS) {
                 Ok(n) => drop(self.outgoing.drain(..n)),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
@@ -186,7 +183,7 @@ impl Connection {
         self.gone |= self.leaving;
     }
 
-    fn receive(&mut self, identity: &Hello, now_ms: u64, requests: &mut Vec<(Caller, Request)>) {
+    fn receive(&mut self, identity: &Hello, now_ms: u64, requests: &mut Vec<Asked>) {
         let mut buffer = [0; 16 << 10];
         let mut taken = 0;
         while taken < TURN_BYTES && !self.gone && !self.leaving {
@@ -209,7 +206,7 @@ impl Connection {
         self.send();
     }
 
-    fn lines(&mut self, identity: &Hello, now_ms: u64, requests: &mut Vec<(Caller, Request)>) {
+    fn lines(&mut self, identity: &Hello, now_ms: u64, requests: &mut Vec<Asked>) {
         while let Some(end) = self.incoming[self.searched..].iter().position(|byte| *byte == b'\n') {
             let rest = self.incoming.split_off(self.searched + end + 1);
             let line = std::mem::replace(&mut self.incoming, rest);
@@ -259,12 +256,13 @@ impl Connection {
         self.leaving = true;
     }
 
-    fn request(&mut self, line: &[u8], identity: &Hello, requests: &mut Vec<(Caller, Request)>) {
-        match serde_json::from_slice::<Request>(line) {
-            Ok(Request::Hello(_)) => self.refuse(Refusal::HandshakeExpected),
-            Ok(request) if request.epoch() < identity.epoch => self.refuse(Refusal::StaleEpoch),
-            Ok(request) => requests.push((self.caller, request)),
-            Err(_) => self.refuse(Refusal::Malformed),
-        }
+    fn request(&self, line: &[u8], identity: &Hello, requests: &mut Vec<Asked>) {
+        let asked = match serde_json::from_slice::<Request>(line) {
+            Ok(Request::Hello(_)) => Err(Refusal::HandshakeExpected),
+            Ok(request) if request.epoch() < identity.epoch => Err(Refusal::StaleEpoch),
+            Ok(request) => Ok(request),
+            Err(_) => Err(Refusal::Malformed),
+        };
+        requests.push((self.caller, asked));
     }
 }

@@ -84,7 +84,7 @@ fn run(path: &Path) -> Result<(), Stop> {
     let bundle = Bundle::open(&path).map_err(|error| Stop::Spec(error.to_string()))?;
     let bundle = bundle.ok_or_else(|| Stop::Spec("the bundle is gone".to_owned()))?;
     // A working directory of ours would keep a filesystem busy.
-    std::env::set_current_dir("/").map_err(Stop::io("working directory"))?;
+    rustix::process::chdir("/").map_err(|error| Stop::io("working directory")(error.into()))?;
     let lock = Lock::inherit(&bundle).map_err(|error| Stop::Io { what: "lock", why: error.to_string() })?;
     let _lock = lock.ok_or(Stop::Locked)?;
     if bundle.has(bundle::EXIT) {
@@ -340,8 +340,12 @@ impl Holding {
     }
 
     fn serve(&mut self, now_ms: u64) {
-        for (caller, request) in self.server.turn(now_ms) {
-            if let Some(reply) = self.handle(caller, request, now_ms) {
+        for (caller, asked) in self.server.turn(now_ms) {
+            let reply = match asked {
+                Ok(request) => self.handle(caller, request, now_ms),
+                Err(why) => Some(Reply::Refused { why }),
+            };
+            if let Some(reply) = reply {
                 self.server.answer(caller, &reply);
             }
         }

@@ -29,6 +29,12 @@ pub const SURVIVORS_MAX: usize = 32;
 /// Descriptors polled at once while waiting for a tree to die; any of them ends the wait.
 const POLL_MAX: usize = 256;
 
+/// The process that a process descends from, as far as the system tells.
+#[must_use]
+pub fn parent_of(pid: u32) -> Option<u32> {
+    os::stat(pid).ok().map(|row| row.ppid)
+}
+
 /// A snapshot of the process table.
 #[derive(Debug)]
 pub struct Table {
@@ -143,7 +149,9 @@ impl Table {
             if !seen.insert(*child) {
                 continue;
             }
-            let Some((process, row)) = Process::pin(*child) else { continue };
+            let Some((process, row)) = Process::pin(*child) else {
+                continue;
+            };
             // Orphaned in between: it will be seen under its new parent in the next pass.
             if row.ppid == pid && !parent.is_some_and(Process::exited) {
                 into.push(process);
@@ -174,8 +182,11 @@ pub fn kill_all(processes: &[Process]) -> Vec<u32> {
 
 /// Waits until one of them ends or the time is over.
 pub fn await_any(processes: &[Process], timeout_ms: u64) {
-    let mut fds: Vec<PollFd<'_>> =
-        processes.iter().take(POLL_MAX).map(|process| PollFd::from_borrowed_fd(process.as_fd(), PollFlags::IN)).collect();
+    let mut fds: Vec<PollFd<'_>> = processes
+        .iter()
+        .take(POLL_MAX)
+        .map(|process| PollFd::from_borrowed_fd(process.as_fd(), PollFlags::IN))
+        .collect();
     // Interrupted or refused: the caller's loop looks again anyway.
     let _ = poll(&mut fds, Some(&clock::timeout(timeout_ms)));
 }

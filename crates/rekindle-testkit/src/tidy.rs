@@ -37,22 +37,13 @@ pub struct Finding {
 
 impl Finding {
     fn new(path: &str, line: usize, what: impl Into<String>, why: &'static str) -> Self {
-        Self {
-            path: path.to_owned(),
-            line,
-            what: what.into(),
-            why,
-        }
+        Self { path: path.to_owned(), line, what: what.into(), why }
     }
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}:{}: {} ({})",
-            self.path, self.line, self.what, self.why
-        )
+        write!(f, "{}:{}: {} ({})", self.path, self.line, self.what, self.why)
     }
 }
 
@@ -83,20 +74,14 @@ impl Repo {
     /// Reads every tracked file, and Rust files that are not tracked yet: a rule should speak before the commit.
     pub fn load(root: &Path) -> Result<Self, Error> {
         let mut names = list(root, &[])?;
-        names.extend(list(
-            root,
-            &["--others", "--exclude-standard", "--", "*.rs"],
-        )?);
+        names.extend(list(root, &["--others", "--exclude-standard", "--", "*.rs"])?);
         let mut files = Vec::with_capacity(names.len());
         for path in names {
             match std::fs::read(root.join(&path)) {
                 Ok(bytes) => files.push((path, String::from_utf8_lossy(&bytes).into_owned())),
                 // Tracked, but removed or a submodule's directory: nothing to check.
                 Err(error)
-                    if matches!(
-                        error.kind(),
-                        std::io::ErrorKind::NotFound | std::io::ErrorKind::IsADirectory
-                    ) => {}
+                    if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::IsADirectory) => {}
                 Err(source) => return Err(Error::Read { path, source }),
             }
         }
@@ -141,13 +126,7 @@ fn list(root: &Path, arguments: &[&str]) -> Result<Vec<String>, Error> {
         .output()
         .map_err(|error| Error::List(error.to_string()))?;
     if !output.status.success() {
-        return Err(Error::List(
-            String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-        ));
+        return Err(Error::List(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
     }
-    Ok(String::from_utf8_lossy(&output.stdout)
-        .split('\0')
-        .filter(|name| !name.is_empty())
-        .map(str::to_owned)
-        .collect())
+    Ok(String::from_utf8_lossy(&output.stdout).split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }

@@ -11,14 +11,7 @@ use crate::state::{AttemptPhase, TaskState};
 pub(super) fn started(turn: &mut Turn<'_>, id: AttemptId, pid: u32, shim_pid: u32) -> Reply {
     match turn.state.attempts.get(&id) {
         Some(attempt) if attempt.phase == AttemptPhase::Starting => {
-            turn.emit_attempt(
-                id,
-                Body::AgentStarted {
-                    attempt: id,
-                    pid,
-                    shim_pid,
-                },
-            );
+            turn.emit_attempt(id, Body::AgentStarted { attempt: id, pid, shim_pid });
             Reply::Accepted
         }
         _ => Reply::Already,
@@ -45,20 +38,11 @@ pub(super) fn end_if_settled(turn: &mut Turn<'_>, id: AttemptId) {
         return;
     }
     let open = turn.state.open_tasks(id);
-    if open
-        .iter()
-        .any(|task| turn.state.tasks[task].claim.is_some())
-    {
+    if open.iter().any(|task| turn.state.tasks[task].claim.is_some()) {
         return;
     }
-    let in_progress = open
-        .iter()
-        .any(|task| turn.state.tasks[task].state == TaskState::InProgress);
-    let cause = cause_of_exit(
-        attempt.exit.as_ref(),
-        attempt.stop.as_ref().map(|stop| &stop.cause),
-        in_progress,
-    );
+    let in_progress = open.iter().any(|task| turn.state.tasks[task].state == TaskState::InProgress);
+    let cause = cause_of_exit(attempt.exit.as_ref(), attempt.stop.as_ref().map(|stop| &stop.cause), in_progress);
     end(turn, id, &cause, true);
 }
 
@@ -71,65 +55,24 @@ fn cause_of_exit(exit: Option<&Exit>, stop: Option<&Cause>, work_open: bool) -> 
         return cause.clone();
     }
     match exit {
-        Some(Exit {
-            start_error: Some(reason),
-            ..
-        }) => Cause::StartFailed {
-            reason: reason.clone(),
-        },
-        Some(Exit {
-            out_of_memory: true,
-            ..
-        }) => Cause::OutOfMemory,
+        Some(Exit { start_error: Some(reason), .. }) => Cause::StartFailed { reason: reason.clone() },
+        Some(Exit { out_of_memory: true, .. }) => Cause::OutOfMemory,
         Some(Exit { code: Some(0), .. }) => Cause::ExitedIncomplete,
-        Some(Exit { code, signal, .. }) => Cause::Crashed {
-            code: *code,
-            signal: *signal,
-        },
+        Some(Exit { code, signal, .. }) => Cause::Crashed { code: *code, signal: *signal },
         None => Cause::ShimLost,
     }
 }
 
 pub(super) fn lost(turn: &mut Turn<'_>, id: AttemptId, with_host: bool) -> Reply {
-    if !turn
-        .state
-        .attempts
-        .get(&id)
-        .is_some_and(crate::state::Attempt::is_live)
-    {
+    if !turn.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
         return Reply::Already;
     }
-    let stopped = turn.state.attempts[&id]
-        .stop
-        .as_ref()
-        .map(|stop| stop.cause.clone());
-    let cause = if with_host {
-        Cause::HostLost
-    } else {
-        stopped.unwrap_or(Cause::ShimLost)
-    };
-    if turn
-        .state
-        .open_tasks(id)
-        .iter()
-        .any(|task| turn.state.tasks[task].claim.is_some())
-    {
+    let stopped = turn.state.attempts[&id].stop.as_ref().map(|stop| stop.cause.clone());
+    let cause = if with_host { Cause::HostLost } else { stopped.unwrap_or(Cause::ShimLost) };
+    if turn.state.open_tasks(id).iter().any(|task| turn.state.tasks[task].claim.is_some()) {
         // What it claimed before it was lost is proven first; its end is put down when the checks are through.
-        turn.emit_attempt(
-            id,
-            Body::StopOrdered {
-                attempt: id,
-                cause,
-                at_once: true,
-            },
-        );
-        turn.emit_attempt(
-            id,
-            Body::AttemptExited {
-                attempt: id,
-                exit: Exit::default(),
-            },
-        );
+        turn.emit_attempt(id, Body::StopOrdered { attempt: id, cause, at_once: true });
+        turn.emit_attempt(id, Body::AttemptExited { attempt: id, exit: Exit::default() });
         return Reply::Accepted;
     }
     end(turn, id, &cause, true);
@@ -137,12 +80,7 @@ pub(super) fn lost(turn: &mut Turn<'_>, id: AttemptId, with_host: bool) -> Reply
 }
 
 pub(super) fn not_started(turn: &mut Turn<'_>, id: AttemptId, reason: String) -> Reply {
-    if !turn
-        .state
-        .attempts
-        .get(&id)
-        .is_some_and(crate::state::Attempt::is_live)
-    {
+    if !turn.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
         return Reply::Already;
     }
     end(turn, id, &Cause::StartFailed { reason }, true);
@@ -153,31 +91,12 @@ pub(super) fn silent(turn: &mut Turn<'_>, id: AttemptId, quiet_ms: u64, evidence
     let Some(attempt) = turn.state.attempts.get(&id) else {
         return Reply::Already;
     };
-    let waits_for_person = turn
-        .state
-        .open_tasks(id)
-        .iter()
-        .any(|task| turn.state.open_question(task).is_some());
-    let proving = turn
-        .state
-        .open_tasks(id)
-        .iter()
-        .any(|task| turn.state.tasks[task].claim.is_some());
-    if attempt.phase != AttemptPhase::Running
-        || attempt.stop.is_some()
-        || waits_for_person
-        || proving
-    {
+    let waits_for_person = turn.state.open_tasks(id).iter().any(|task| turn.state.open_question(task).is_some());
+    let proving = turn.state.open_tasks(id).iter().any(|task| turn.state.tasks[task].claim.is_some());
+    if attempt.phase != AttemptPhase::Running || attempt.stop.is_some() || waits_for_person || proving {
         return Reply::Already;
     }
-    turn.emit_attempt(
-        id,
-        Body::AgentHung {
-            attempt: id,
-            quiet_ms,
-            evidence,
-        },
-    );
+    turn.emit_attempt(id, Body::AgentHung { attempt: id, quiet_ms, evidence });
     order_stop(turn, id, Cause::HungMidStream, false);
     Reply::Accepted
 }
@@ -192,14 +111,7 @@ pub(super) fn order_stop(turn: &mut Turn<'_>, id: AttemptId, cause: Cause, at_on
         Some(stop) => stop.cause.clone(),
         None => cause,
     };
-    turn.emit_attempt(
-        id,
-        Body::StopOrdered {
-            attempt: id,
-            cause,
-            at_once,
-        },
-    );
+    turn.emit_attempt(id, Body::StopOrdered { attempt: id, cause, at_once });
 }
 
 /// Ends an attempt and settles every task that it held.
@@ -211,22 +123,9 @@ pub(super) fn end(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, may_count: 
         .filter(|task| turn.state.tasks[task].state == TaskState::InProgress)
         .collect();
     if let (Cause::Crashed { code, signal }, false) = (cause, held.is_empty()) {
-        turn.emit_attempt(
-            id,
-            Body::AgentCrashed {
-                attempt: id,
-                code: *code,
-                signal: *signal,
-            },
-        );
+        turn.emit_attempt(id, Body::AgentCrashed { attempt: id, code: *code, signal: *signal });
     }
-    turn.emit_attempt(
-        id,
-        Body::AttemptEnded {
-            attempt: id,
-            cause: cause.clone(),
-        },
-    );
+    turn.emit_attempt(id, Body::AttemptEnded { attempt: id, cause: cause.clone() });
     for task in held {
         settle(turn, &task, cause, may_count);
     }
@@ -243,66 +142,31 @@ pub(super) fn settle(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_count:
         return;
     }
     let limit = turn.state.attempt_limit(id);
-    let role = task
-        .holder
-        .and_then(|holder| turn.state.attempts.get(&holder))
-        .map_or_else(Default::default, |a| a.role);
+    let role =
+        task.holder.and_then(|holder| turn.state.attempts.get(&holder)).map_or_else(Default::default, |a| a.role);
     if task.crashes >= policy::QUARANTINE_CRASHES && counted {
-        let detail = format!(
-            "its agent was lost in {} coordinator crashes: set aside for a person",
-            task.crashes
-        );
+        let detail = format!("its agent was lost in {} coordinator crashes: set aside for a person", task.crashes);
         return fail(turn, id, "quarantined", detail);
     }
     if counted && !turn.state.limits.recover {
-        return fail(
-            turn,
-            id,
-            "recovery_off",
-            format!("{}; recovery is off", cause.words()),
-        );
+        return fail(turn, id, "recovery_off", format!("{}; recovery is off", cause.words()));
     }
     if counted && task.attempts >= limit {
-        let detail = format!(
-            "{}; {} of {limit} attempts used",
-            failure_words(turn, id, cause),
-            task.attempts
-        );
+        let detail = format!("{}; {} of {limit} attempts used", failure_words(turn, id, cause), task.attempts);
         return fail(turn, id, &format!("{role}_crash_limit"), detail);
     }
-    let run = turn
-        .state
-        .run
-        .as_ref()
-        .map(|run| run.id.to_string())
-        .unwrap_or_default();
+    let run = turn.state.run.as_ref().map(|run| run.id.to_string()).unwrap_or_default();
     let wait_ms = match row.next {
-        Next::RetryAfterBackoff if counted => policy::backoff_ms(
-            turn.state.limits.backoff_ms,
-            task.attempts,
-            &format!("{run} {id} {}", task.attempts),
-        ),
+        Next::RetryAfterBackoff if counted => {
+            policy::backoff_ms(turn.state.limits.backoff_ms, task.attempts, &format!("{run} {id} {}", task.attempts))
+        }
         _ => 0,
     };
-    let used = if counted {
-        task.attempts
-    } else {
-        task.attempts.saturating_sub(1)
-    };
-    let reason = format!(
-        "{}; {used} of {limit} attempts used, next after {wait_ms} ms",
-        failure_words(turn, id, cause)
-    );
+    let used = if counted { task.attempts } else { task.attempts.saturating_sub(1) };
+    let reason =
+        format!("{}; {used} of {limit} attempts used, next after {wait_ms} ms", failure_words(turn, id, cause));
     let not_before = (wait_ms > 0).then(|| turn.now.plus_ms(wait_ms));
-    turn.emit_task(
-        id,
-        Body::TaskRequeued {
-            cause: cause.clone(),
-            counted,
-            not_before,
-            reason,
-        },
-    );
+    turn.emit_task(id, Body::TaskRequeued { cause: cause.clone(), counted, not_before, reason });
 }
 
 /// The cause in words, with what the last checks said of the claim.
@@ -317,30 +181,19 @@ fn failure_words(turn: &Turn<'_>, id: &TaskId, cause: &Cause) -> String {
 
 fn fail(turn: &mut Turn<'_>, id: &TaskId, reason: &str, detail: String) {
     let text = format!("task {id} failed: {detail}");
-    turn.emit_task(
-        id,
-        Body::WorkflowFailed {
-            reason: reason.to_owned(),
-            detail,
-        },
-    );
+    turn.emit_task(id, Body::WorkflowFailed { reason: reason.to_owned(), detail });
     let choices = vec![
         format!("rekindle why {id}"),
         format!("rekindle task retry {id}"),
         format!("rekindle task skip {id}"),
-        "edit the plan: split the task, clarify it or raise its timeout; then run it with --again"
-            .to_owned(),
+        "edit the plan: split the task, clarify it or raise its timeout; then run it with --again".to_owned(),
     ];
     turn.emit_task(id, Body::PersonAlerted { text, choices });
 }
 
 fn open_breaker(turn: &mut Turn<'_>, id: AttemptId) {
     let cli = turn.state.attempts[&id].cli.clone();
-    let failed = turn
-        .state
-        .breakers
-        .get(&cli)
-        .map_or(0, |breaker| breaker.failed_starts);
+    let failed = turn.state.breakers.get(&cli).map_or(0, |breaker| breaker.failed_starts);
     if failed >= policy::BREAKER_FAILED_STARTS {
         let until = turn.now.plus_ms(policy::BREAKER_PAUSE_MS);
         turn.emit_run(Body::BreakerOpened { cli, until });

@@ -23,20 +23,14 @@ pub enum Standstill {
 /// What the run waits for.
 #[must_use]
 pub fn standstill(state: &State) -> Standstill {
-    let at_work = state
-        .attempts
-        .values()
-        .any(|attempt| attempt.phase != AttemptPhase::Ended)
+    let at_work = state.attempts.values().any(|attempt| attempt.phase != AttemptPhase::Ended)
         || state.tasks.values().any(|task| task.claim.is_some());
     if at_work {
         let only_person = state.live_attempts().all(|(id, _)| {
             let open = state.open_tasks(id);
             !open.is_empty() && open.iter().any(|task| state.open_question(task).is_some())
         });
-        let all_live = state
-            .attempts
-            .values()
-            .all(|attempt| attempt.is_live() || attempt.phase == AttemptPhase::Ended);
+        let all_live = state.attempts.values().all(|attempt| attempt.is_live() || attempt.phase == AttemptPhase::Ended);
         let proving = state.tasks.values().any(|task| task.claim.is_some());
         if !(only_person && all_live && !proving) {
             return Standstill::Working;
@@ -49,27 +43,13 @@ pub fn standstill(state: &State) -> Standstill {
     };
     // Agents that wait for an answer may hold every slot: then nothing begins however ready it is.
     let slot_free = state.live_attempts().count() < state.limits.max_agents as usize;
-    if slot_free
-        && state
-            .tasks
-            .keys()
-            .any(|id| waiting(id) && state.unmet_blockers(id).is_empty())
-    {
+    if slot_free && state.tasks.keys().any(|id| waiting(id) && state.unmet_blockers(id).is_empty()) {
         return Standstill::Time;
     }
-    if at_work
-        || state
-            .tasks
-            .values()
-            .any(|task| task.state == TaskState::Blocked)
-    {
+    if at_work || state.tasks.values().any(|task| task.state == TaskState::Blocked) {
         return Standstill::Person;
     }
-    if state.tasks.keys().any(waiting) {
-        Standstill::Time
-    } else {
-        Standstill::Over
-    }
+    if state.tasks.keys().any(waiting) { Standstill::Time } else { Standstill::Over }
 }
 
 /// Pending tasks behind one that failed, directly or not.
@@ -77,11 +57,7 @@ pub fn standstill(state: &State) -> Standstill {
 pub(crate) fn unreachable(state: &State) -> BTreeSet<TaskId> {
     let mut found: BTreeSet<TaskId> = BTreeSet::new();
     let Some(run) = &state.run else { return found };
-    if !state
-        .tasks
-        .values()
-        .any(|task| task.state == TaskState::Failed)
-    {
+    if !state.tasks.values().any(|task| task.state == TaskState::Failed) {
         return found;
     }
     // Document order is not dependency order, so this repeats until nothing is added; plans are shallow.
@@ -90,11 +66,7 @@ pub(crate) fn unreachable(state: &State) -> BTreeSet<TaskId> {
         for planned in &run.plan.tasks {
             let open = state.tasks[&planned.id].state == TaskState::Pending;
             let dead = |blocker: &TaskId| {
-                found.contains(blocker)
-                    || state
-                        .tasks
-                        .get(blocker)
-                        .is_some_and(|task| task.state == TaskState::Failed)
+                found.contains(blocker) || state.tasks.get(blocker).is_some_and(|task| task.state == TaskState::Failed)
             };
             if open && !found.contains(&planned.id) && planned.blocked_by.iter().any(dead) {
                 found.insert(planned.id.clone());
@@ -111,24 +83,14 @@ pub(super) fn open_wave(state: &State) -> u32 {
     let unreachable = unreachable(state);
     let Some(run) = &state.run else { return 0 };
     let open = |id: &TaskId| !state.tasks[id].state.is_terminal() && !unreachable.contains(id);
-    run.plan
-        .tasks
-        .iter()
-        .filter(|task| open(&task.id))
-        .map(|task| task.wave)
-        .min()
-        .unwrap_or(run.wave)
+    run.plan.tasks.iter().filter(|task| open(&task.id)).map(|task| task.wave).min().unwrap_or(run.wave)
 }
 
 pub(super) fn finish_if_over(turn: &mut Turn<'_>) {
     let Some(phase) = turn.state.run.as_ref().map(|run| run.phase) else {
         return;
     };
-    let busy = turn
-        .state
-        .attempts
-        .values()
-        .any(|attempt| attempt.phase != AttemptPhase::Ended);
+    let busy = turn.state.attempts.values().any(|attempt| attempt.phase != AttemptPhase::Ended);
     match phase {
         RunPhase::Pausing(_) if !busy => turn.emit_run(Body::RunPaused {}),
         RunPhase::Running => match standstill(turn.state) {
@@ -145,31 +107,10 @@ pub(super) fn finish_if_over(turn: &mut Turn<'_>) {
 
 fn finish(turn: &mut Turn<'_>) {
     let count = |state: TaskState| {
-        u32::try_from(
-            turn.state
-                .tasks
-                .values()
-                .filter(|task| task.state == state)
-                .count(),
-        )
-        .unwrap_or(u32::MAX)
+        u32::try_from(turn.state.tasks.values().filter(|task| task.state == state).count()).unwrap_or(u32::MAX)
     };
-    let (complete, failed, skipped) = (
-        count(TaskState::Complete),
-        count(TaskState::Failed),
-        count(TaskState::Skipped),
-    );
+    let (complete, failed, skipped) = (count(TaskState::Complete), count(TaskState::Failed), count(TaskState::Skipped));
     let unreachable = u32::try_from(unreachable(turn.state).len()).unwrap_or(u32::MAX);
-    let outcome = if failed + unreachable == 0 {
-        Outcome::Complete
-    } else {
-        Outcome::Failed
-    };
-    turn.emit_run(Body::RunFinished {
-        outcome,
-        complete,
-        failed,
-        skipped,
-        unreachable,
-    });
+    let outcome = if failed + unreachable == 0 { Outcome::Complete } else { Outcome::Failed };
+    turn.emit_run(Body::RunFinished { outcome, complete, failed, skipped, unreachable });
 }

@@ -10,17 +10,11 @@ use crate::state::{AttemptPhase, Inspection, RunPhase, State, TaskState};
 
 /// Starts attempts until slots or ready tasks run out.
 pub(super) fn fill_slots(turn: &mut Turn<'_>) {
-    if !turn
-        .state
-        .run
-        .as_ref()
-        .is_some_and(|run| run.phase == RunPhase::Running)
-    {
+    if !turn.state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running) {
         return;
     }
     open_wave(turn);
-    let mut free =
-        (turn.state.limits.max_agents as usize).saturating_sub(turn.state.live_attempts().count());
+    let mut free = (turn.state.limits.max_agents as usize).saturating_sub(turn.state.live_attempts().count());
     if free == 0 {
         return;
     }
@@ -47,14 +41,8 @@ struct Taken {
 
 impl Taken {
     fn of(state: &State) -> Self {
-        let mut taken = Self {
-            agents: BTreeSet::new(),
-            artifacts: BTreeSet::new(),
-        };
-        let busy = state
-            .attempts
-            .iter()
-            .filter(|(_, attempt)| attempt.phase != AttemptPhase::Ended);
+        let mut taken = Self { agents: BTreeSet::new(), artifacts: BTreeSet::new() };
+        let busy = state.attempts.iter().filter(|(_, attempt)| attempt.phase != AttemptPhase::Ended);
         for (id, _) in busy {
             taken.add(state, *id);
         }
@@ -64,11 +52,7 @@ impl Taken {
     fn add(&mut self, state: &State, id: AttemptId) {
         let attempt = &state.attempts[&id];
         self.agents.insert(attempt.agent.clone());
-        for task in attempt
-            .tasks
-            .iter()
-            .filter_map(|task| state.plan_task(task))
-        {
+        for task in attempt.tasks.iter().filter_map(|task| state.plan_task(task)) {
             self.artifacts.extend(task.artifacts.iter().cloned());
         }
     }
@@ -77,13 +61,8 @@ impl Taken {
         let Some(task) = state.plan_task(id) else {
             return true;
         };
-        state
-            .agent_for(id, Role::Developer)
-            .is_none_or(|agent| self.agents.contains(&agent))
-            || task
-                .artifacts
-                .iter()
-                .any(|artifact| self.artifacts.contains(artifact))
+        state.agent_for(id, Role::Developer).is_none_or(|agent| self.agents.contains(&agent))
+            || task.artifacts.iter().any(|artifact| self.artifacts.contains(artifact))
     }
 }
 
@@ -111,23 +90,14 @@ fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
     let Some(run) = &state.run else {
         return Vec::new();
     };
-    let open_wave = if run.plan.explicit_waves {
-        run.wave
-    } else {
-        u32::MAX
-    };
+    let open_wave = if run.plan.explicit_waves { run.wave } else { u32::MAX };
     let mut ready: Vec<_> = run
         .plan
         .tasks
         .iter()
         .enumerate()
         .filter(|(_, planned)| planned.wave <= open_wave)
-        .filter_map(|(index, planned)| {
-            state
-                .tasks
-                .get(&planned.id)
-                .map(|task| (index, planned, task))
-        })
+        .filter_map(|(index, planned)| state.tasks.get(&planned.id).map(|task| (index, planned, task)))
         .filter(|(_, planned, task)| {
             task.state == TaskState::Pending
                 && task.holder.is_none()
@@ -136,12 +106,7 @@ fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
                 && !breaker_open(state, &cli_for(state, &planned.id), now)
         })
         .map(|(index, planned, task)| {
-            (
-                std::cmp::Reverse(task.unblocks),
-                std::cmp::Reverse(planned.priority),
-                index,
-                planned.id.clone(),
-            )
+            (std::cmp::Reverse(task.unblocks), std::cmp::Reverse(planned.priority), index, planned.id.clone())
         })
         .collect();
     ready.sort();
@@ -149,11 +114,7 @@ fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
 }
 
 fn breaker_open(state: &State, cli: &str, now: crate::time::Time) -> bool {
-    state
-        .breakers
-        .get(cli)
-        .and_then(|breaker| breaker.until)
-        .is_some_and(|until| until > now)
+    state.breakers.get(cli).and_then(|breaker| breaker.until).is_some_and(|until| until > now)
 }
 
 /// Which `[agents.NAME]` runs a task: its own word, else one named like its worker, else the default.
@@ -164,11 +125,8 @@ fn cli_for(state: &State, id: &TaskId) -> String {
     if let Some(cli) = &task.cli {
         return cli.clone();
     }
-    let named = task
-        .agent
-        .as_ref()
-        .map(AgentName::as_str)
-        .filter(|name| state.limits.clis.iter().any(|cli| cli == name));
+    let named =
+        task.agent.as_ref().map(AgentName::as_str).filter(|name| state.limits.clis.iter().any(|cli| cli == name));
     named.map_or_else(|| state.limits.default_cli.clone(), str::to_owned)
 }
 
@@ -178,12 +136,7 @@ fn dispatch(turn: &mut Turn<'_>, first: &TaskId) -> Option<AttemptId> {
     let cli = cli_for(turn.state, first);
     let tasks = list_for(turn.state, first, &cli);
     let known = turn.state.agents.get(&agent).copied().unwrap_or(Epoch(0));
-    let newest = tasks
-        .iter()
-        .map(|task| turn.state.tasks[task].epoch)
-        .max()
-        .unwrap_or(Epoch(0))
-        .max(known);
+    let newest = tasks.iter().map(|task| turn.state.tasks[task].epoch).max().unwrap_or(Epoch(0)).max(known);
     let attempt = AttemptId(turn.state.last_attempt + 1);
     let task = &turn.state.tasks[first];
     let number = task.attempts + 1;
@@ -193,41 +146,19 @@ fn dispatch(turn: &mut Turn<'_>, first: &TaskId) -> Option<AttemptId> {
         (None, true) => "fresh: the task was opened again".to_owned(),
         (None, false) => "first attempt".to_owned(),
     };
-    let blocked_by = turn
-        .state
-        .plan_task(first)
-        .map(|task| task.blocked_by.clone())
-        .unwrap_or_default();
+    let blocked_by = turn.state.plan_task(first).map(|task| task.blocked_by.clone()).unwrap_or_default();
     let event = crate::event::Event {
         time: turn.now,
         run: turn.state.run.as_ref()?.id.clone(),
         agent: Some(agent),
         task: Some(first.clone()),
         epoch: Some(Epoch(newest.0 + 1)),
-        body: Body::Dispatched {
-            attempt,
-            role,
-            cli,
-            tasks,
-            blocked_by,
-            resumed,
-            reason,
-        },
+        body: Body::Dispatched { attempt, role, cli, tasks, blocked_by, resumed, reason },
     };
     turn.push(event);
     if number > 1 {
-        let about = About {
-            attempt: Some(attempt),
-            task: Some(first.clone()),
-            epoch: None,
-        };
-        turn.emit(
-            about,
-            Body::Redispatched {
-                role,
-                attempt: number,
-            },
-        );
+        let about = About { attempt: Some(attempt), task: Some(first.clone()), epoch: None };
+        turn.emit(about, Body::Redispatched { role, attempt: number });
     }
     report::begin(turn, attempt, first);
     Some(attempt)
@@ -237,30 +168,14 @@ fn dispatch(turn: &mut Turn<'_>, first: &TaskId) -> Option<AttemptId> {
 /// stand earlier in the list. A task without a named agent is a list of one.
 fn list_for(state: &State, first: &TaskId, cli: &str) -> Vec<TaskId> {
     let mut list = vec![first.clone()];
-    let (Some(run), Some(Some(agent))) = (
-        &state.run,
-        state.plan_task(first).map(|task| task.agent.clone()),
-    ) else {
+    let (Some(run), Some(Some(agent))) = (&state.run, state.plan_task(first).map(|task| task.agent.clone())) else {
         return list;
     };
-    let open_wave = if run.plan.explicit_waves {
-        run.wave
-    } else {
-        u32::MAX
-    };
-    for planned in run
-        .plan
-        .tasks
-        .iter()
-        .filter(|task| task.agent.as_ref() == Some(&agent) && task.id != *first)
-    {
+    let open_wave = if run.plan.explicit_waves { run.wave } else { u32::MAX };
+    for planned in run.plan.tasks.iter().filter(|task| task.agent.as_ref() == Some(&agent) && task.id != *first) {
         let task = &state.tasks[&planned.id];
-        let free =
-            task.state == TaskState::Pending && task.holder.is_none() && task.not_before.is_none();
-        let reachable = state
-            .unmet_blockers(&planned.id)
-            .iter()
-            .all(|blocker| list.contains(blocker));
+        let free = task.state == TaskState::Pending && task.holder.is_none() && task.not_before.is_none();
+        let reachable = state.unmet_blockers(&planned.id).iter().all(|blocker| list.contains(blocker));
         if free && reachable && planned.wave <= open_wave && cli_for(state, &planned.id) == cli {
             list.push(planned.id.clone());
         }

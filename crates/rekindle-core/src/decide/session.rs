@@ -1,12 +1,12 @@
 //! The beginning of a run, of a coordinator, and of a pause: what is taken over from before.
 
-use super::{About, Reply, Turn, attempt, reconcile};
+use super::{About, Reply, Turn, attempt, reconcile, report};
 use crate::cause::Cause;
 use crate::event::{Body, PauseReason};
 use crate::ids::{AttemptId, RunId, TaskId};
 use crate::input::Found;
 use crate::plan::Plan;
-use crate::state::RunPhase;
+use crate::state::{AttemptPhase, RunPhase, TaskState};
 
 pub(super) fn run_requested(
     turn: &mut Turn<'_>,
@@ -18,19 +18,9 @@ pub(super) fn run_requested(
     if let Some(run) = &turn.state.run
         && !matches!(run.phase, RunPhase::Finished(_))
     {
-        return Reply::Refused {
-            reason: format!("run {} of plan `{}` is not finished", run.id, run.plan.name),
-        };
+        return Reply::Refused { reason: format!("run {} of plan `{}` is not finished", run.id, run.plan.name) };
     }
-    turn.emit_for(
-        id,
-        About::default(),
-        Body::RunStarted {
-            plan,
-            plan_path,
-            branch,
-        },
-    );
+    turn.emit_for(id, About::default(), Body::RunStarted { plan, plan_path, branch });
     Reply::Accepted
 }
 
@@ -41,9 +31,7 @@ pub(super) fn coordinator_started(
     missing: Vec<(TaskId, Vec<String>)>,
 ) -> Reply {
     let Some(phase) = turn.state.run.as_ref().map(|run| run.phase) else {
-        return Reply::Refused {
-            reason: "there is no run to coordinate".to_owned(),
-        };
+        return Reply::Refused { reason: "there is no run to coordinate".to_owned() };
     };
     turn.emit_run(started);
     match phase {
@@ -58,45 +46,25 @@ pub(super) fn coordinator_started(
 
 fn resume(turn: &mut Turn<'_>) {
     let resumes = turn.state.run.as_ref().map_or(0, |run| run.resumes);
-    turn.emit_run(Body::SessionResume {
-        resume_count: resumes + 1,
-        tasks_to_revalidate: 0,
-    });
+    turn.emit_run(Body::SessionResume { resume_count: resumes + 1, tasks_to_revalidate: 0 });
 }
 
 /// The last coordinator did not leave cleanly. Everything it held is settled by what was found, then the run goes on.
 fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>) {
     let (mut orphaned, mut adopted, mut finished) = (0, 0, 0);
     for (id, what) in found {
-        if !turn
-            .state
-            .attempts
-            .get(&id)
-            .is_some_and(crate::state::Attempt::is_live)
-        {
+        if !turn.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
             continue;
         }
         match what {
             Found::Alive { pid, shim_pid } => {
                 adopted += 1;
-                turn.emit_attempt(
-                    id,
-                    Body::AgentAdopted {
-                        attempt: id,
-                        pid,
-                        shim_pid,
-                    },
-                );
+                turn.emit_attempt(id, Body::AgentAdopted { attempt: id, pid, shim_pid });
             }
             Found::Unresponsive => {}
             Found::Finished(_) => {
                 finished += 1;
-                note_found(
-                    turn,
-                    id,
-                    "attempt_exited",
-                    "it had ended while no coordinator was there",
-                );
+                note_found(turn, id, "attempt_exited", "it had ended while no coordinator was there");
             }
             Found::Lost => {
                 orphaned += 1;
@@ -118,13 +86,32 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>) {
             }
         }
     }
+    mend(turn);
     let events_reconciled = finished + orphaned;
-    turn.emit_run(Body::CoordinatorRecovered {
-        orphaned_agents: orphaned,
-        events_reconciled,
-        adopted,
-        finished,
-    });
+    turn.emit_run(Body::CoordinatorRecovered { orphaned_agents: orphaned, events_reconciled, adopted, finished });
+}
+
+/// Takes up whatever a log that ends anywhere left half said: ended attempts whose work was not settled, and living ones that
+/// were never told what to begin with. A whole step is durable at once, so this is a second net.
+fn mend(turn: &mut Turn<'_>) {
+    let exited: Vec<AttemptId> = turn.state.attempts.keys().copied().collect();
+    for id in exited {
+        attempt::end_if_settled(turn, id);
+        report::go_on(turn, id);
+    }
+    let ended = |id: AttemptId| turn.state.attempts.get(&id).is_none_or(|found| found.phase == AttemptPhase::Ended);
+    let stranded: Vec<TaskId> = turn
+        .state
+        .tasks
+        .iter()
+        .filter(|(_, task)| {
+            task.state == TaskState::InProgress && task.claim.is_none() && task.holder.is_none_or(ended)
+        })
+        .map(|(id, _)| id.clone())
+        .collect();
+    for task in stranded {
+        attempt::settle(turn, &task, &Cause::ShimLost, false);
+    }
 }
 
 fn orphan(turn: &mut Turn<'_>, id: AttemptId) {
@@ -133,37 +120,23 @@ fn orphan(turn: &mut Turn<'_>, id: AttemptId) {
 }
 
 fn note_found(turn: &mut Turn<'_>, id: AttemptId, event_type: &str, detail: &str) {
-    turn.emit_attempt(
-        id,
-        Body::StateReconciled {
-            event_type: event_type.to_owned(),
-            detail: detail.to_owned(),
-        },
-    );
+    turn.emit_attempt(id, Body::StateReconciled { event_type: event_type.to_owned(), detail: detail.to_owned() });
 }
 
 /// Stops assignments and every agent. A second, sharper order while agents are leaving takes their grace away.
 pub(super) fn pause(turn: &mut Turn<'_>, reason: PauseReason) -> Reply {
     let at_once = reason == PauseReason::Stop;
     let Some(phase) = turn.state.run.as_ref().map(|run| run.phase) else {
-        return Reply::Refused {
-            reason: "there is no run to pause".to_owned(),
-        };
+        return Reply::Refused { reason: "there is no run to pause".to_owned() };
     };
     match phase {
         RunPhase::Running | RunPhase::Created => {
-            turn.emit_run(Body::SessionPause {
-                reason,
-                remaining_percent: None,
-                resets_at: None,
-            });
+            turn.emit_run(Body::SessionPause { reason, remaining_percent: None, resets_at: None });
         }
         RunPhase::Pausing(_) if at_once => {}
         RunPhase::Pausing(_) | RunPhase::Paused(_) => return Reply::Already,
         RunPhase::Finished(_) => {
-            return Reply::Refused {
-                reason: "the run is finished".to_owned(),
-            };
+            return Reply::Refused { reason: "the run is finished".to_owned() };
         }
     }
     let live: Vec<AttemptId> = turn.state.live_attempts().map(|(id, _)| id).collect();
@@ -174,11 +147,7 @@ pub(super) fn pause(turn: &mut Turn<'_>, reason: PauseReason) -> Reply {
 }
 
 pub(super) fn plan_file_changed(turn: &mut Turn<'_>, hash: String) -> Reply {
-    let known = turn
-        .state
-        .run
-        .as_ref()
-        .is_some_and(|run| run.changed_plan.as_ref() == Some(&hash));
+    let known = turn.state.run.as_ref().is_some_and(|run| run.changed_plan.as_ref() == Some(&hash));
     if known {
         return Reply::Already;
     }

@@ -13,19 +13,8 @@ use super::{
 use crate::{duration, ids::AgentName};
 
 /// Reads a key list. Gives the keys and, when the list runs on into ordinary bullets or text, where that begins.
-pub(super) fn read(
-    text: &str,
-    outline: &Outline,
-    list: usize,
-    problems: &mut Problems,
-) -> (Keys, Option<usize>) {
-    let mut reader = KeyReader {
-        text,
-        outline,
-        problems,
-        keys: Keys::default(),
-        seen: BTreeMap::new(),
-    };
+pub(super) fn read(text: &str, outline: &Outline, list: usize, problems: &mut Problems) -> (Keys, Option<usize>) {
+    let mut reader = KeyReader { text, outline, problems, keys: Keys::default(), seen: BTreeMap::new() };
     let body = reader.read_list(list);
     (reader.keys, body)
 }
@@ -82,12 +71,8 @@ impl KeyReader<'_> {
         let Some(key) = bullet.key else {
             let message = format!("unknown key {}", quote(&bullet.name));
             let hint = suggestion(&bullet.name).map(|near| format!("did you mean `{near}`?"));
-            let all = || {
-                format!(
-                    "the keys are {}; ordinary bullets need a line of text before them",
-                    names().join(", ")
-                )
-            };
+            let all =
+                || format!("the keys are {}; ordinary bullets need a line of text before them", names().join(", "));
             let hint = hint.unwrap_or_else(all);
             self.problems.error("unknown-key", span, message).hint(hint);
             return;
@@ -99,20 +84,12 @@ impl KeyReader<'_> {
         }
         if !key.takes_many() && self.seen.insert(key, span).is_some() {
             self.problems
-                .error(
-                    "duplicate-key",
-                    span,
-                    format!("`{}` is given twice for this task", key.name()),
-                )
+                .error("duplicate-key", span, format!("`{}` is given twice for this task", key.name()))
                 .hint("keep one of the two");
             return;
         }
         let ranges = self.value_ranges(key, item, bullet.value, span);
-        let code = item
-            .code
-            .as_deref()
-            .map(str::trim)
-            .filter(|c| !c.is_empty());
+        let code = item.code.as_deref().map(str::trim).filter(|c| !c.is_empty());
         match (key, code) {
             (Key::Accept, Some(code)) => self.keys.accept.push(code.replace("\r\n", "\n")),
             (_, Some(_)) => {
@@ -131,27 +108,13 @@ impl KeyReader<'_> {
     }
 
     /// Where a key's values stand: after its colon, or as bullets of their own below it.
-    fn value_ranges(
-        &mut self,
-        key: Key,
-        item: &Item,
-        value: Range<usize>,
-        span: Span,
-    ) -> Vec<Range<usize>> {
+    fn value_ranges(&mut self, key: Key, item: &Item, value: Range<usize>, span: Span) -> Vec<Range<usize>> {
         let mut ranges = vec![values::trimmed(self.text, value)];
-        for child in item
-            .lists
-            .iter()
-            .flat_map(|list| &self.outline.lists[*list].items)
-        {
+        for child in item.lists.iter().flat_map(|list| &self.outline.lists[*list].items) {
             let child = &self.outline.items[*child];
             if !child.lists.is_empty() || child.code.is_some() || child.other.is_some() {
-                let message = format!(
-                    "a value of `{}` holds more than one line of text",
-                    key.name()
-                );
-                self.problems
-                    .error("stray-text", first_line(self.text, &child.span), message);
+                let message = format!("a value of `{}` holds more than one line of text", key.name());
+                self.problems.error("stray-text", first_line(self.text, &child.span), message);
             }
             ranges.push(values::trimmed(self.text, child.text.clone()));
         }
@@ -185,12 +148,11 @@ impl KeyReader<'_> {
         match values::commands(self.text, range.clone()) {
             Some(pieces) => self.keys.accept.extend(pieces.into_iter().map(|p| p.text)),
             None => {
-                let message =
-                    "text beside the backticks: a check is one shell command that must exit 0";
+                let message = "text beside the backticks: a check is one shell command that must exit 0";
                 self.keys.proof_broken = true;
-                self.problems.error("bad-accept", range, message).hint(
-                    "put the whole command in one pair of backticks, or write it without any",
-                );
+                self.problems
+                    .error("bad-accept", range, message)
+                    .hint("put the whole command in one pair of backticks, or write it without any");
             }
         }
     }
@@ -228,12 +190,7 @@ impl KeyReader<'_> {
             Key::Role => self.role(piece),
             Key::Timeout => self.timeout(piece),
             Key::Attempts => {
-                self.keys.attempts = self.number(
-                    &piece,
-                    "bad-attempts",
-                    "attempts",
-                    "a whole number from 1 on",
-                );
+                self.keys.attempts = self.number(&piece, "bad-attempts", "attempts", "a whole number from 1 on");
                 if self.keys.attempts == Some(0) {
                     self.problems.error(
                         "bad-attempts",
@@ -243,12 +200,8 @@ impl KeyReader<'_> {
                 }
             }
             Key::Priority => {
-                self.keys.priority = self.number(
-                    &piece,
-                    "bad-priority",
-                    "priority",
-                    "a whole number, higher goes first",
-                );
+                self.keys.priority =
+                    self.number(&piece, "bad-priority", "priority", "a whole number, higher goes first");
             }
             Key::Wave => {
                 let wave = self.number(&piece, "bad-wave", "wave", "a whole number");
@@ -264,11 +217,7 @@ impl KeyReader<'_> {
             let near = nearest(&role, ROLES).map(|near| format!("did you mean `{near}`?"));
             let hint = near.unwrap_or_else(|| format!("rekindle knows {}", ROLES.join(", ")));
             self.problems
-                .warning(
-                    "unknown-role",
-                    piece.span,
-                    format!("unknown role {}", quote(&piece.text)),
-                )
+                .warning("unknown-role", piece.span, format!("unknown role {}", quote(&piece.text)))
                 .hint(hint);
         }
         self.keys.role = Some(role);
@@ -277,17 +226,12 @@ impl KeyReader<'_> {
     fn timeout(&mut self, piece: Piece) {
         match duration::parse(&piece.text) {
             Ok(0) => {
-                self.problems.error(
-                    "bad-timeout",
-                    piece.span,
-                    "`timeout` must be longer than nothing",
-                );
+                self.problems.error("bad-timeout", piece.span, "`timeout` must be longer than nothing");
             }
             Ok(ms) => self.keys.timeout_ms = Some(ms),
-            Err(error) => self
-                .problems
-                .error("bad-timeout", piece.span, format!("bad `timeout`: {error}"))
-                .hint(error.hint()),
+            Err(error) => {
+                self.problems.error("bad-timeout", piece.span, format!("bad `timeout`: {error}")).hint(error.hint())
+            }
         }
     }
 
@@ -313,9 +257,7 @@ impl KeyReader<'_> {
             Err(error) => {
                 let message = format!("{} is no {what} name: {error}", quote(&piece.text));
                 let hint = crate::ids::name_from(&piece.text).map(|name| format!("write `{name}`"));
-                self.problems
-                    .error("bad-name", piece.span, message)
-                    .maybe_hint(hint);
+                self.problems.error("bad-name", piece.span, message).maybe_hint(hint);
                 None
             }
         }
@@ -340,8 +282,6 @@ fn after_blank_line(text: &str, at: usize) -> bool {
     let Some(before) = before.strip_suffix('\n') else {
         return false;
     };
-    let line = before
-        .rfind('\n')
-        .map_or(before, |found| &before[found + 1..]);
+    let line = before.rfind('\n').map_or(before, |found| &before[found + 1..]);
     line.trim().is_empty()
 }

@@ -22,41 +22,22 @@ const SEARCHED_MAX: usize = 100;
 type Edges = Vec<Vec<(usize, Span)>>;
 
 /// Checks the tasks against each other. Gives them complete, and whether the plan names waves.
-pub(super) fn check(
-    mut drafts: Vec<Draft>,
-    misnamed: &Misnamed,
-    problems: &mut Problems,
-) -> (Vec<PlanTask>, bool) {
+pub(super) fn check(mut drafts: Vec<Draft>, misnamed: &Misnamed, problems: &mut Problems) -> (Vec<PlanTask>, bool) {
     let positions = positions(&drafts, problems);
     let edges = resolve(&drafts, &positions, misnamed, problems);
-    let graph = Graph::from_blockers(
-        edges
-            .iter()
-            .map(|of_task| of_task.iter().map(|(b, _)| *b).collect())
-            .collect(),
-    );
+    let graph = Graph::from_blockers(edges.iter().map(|of_task| of_task.iter().map(|(b, _)| *b).collect()).collect());
     report_cycles(&drafts, &graph, &edges, problems);
     let explicit = drafts.iter().any(|draft| draft.wave.is_some());
-    let waves = if explicit {
-        given_waves(&drafts, &graph, problems)
-    } else {
-        graph.levels()
-    };
+    let waves = if explicit { given_waves(&drafts, &graph, problems) } else { graph.levels() };
     if explicit {
         report_later_waves(&drafts, &waves, &edges, problems);
     }
     let ids: Vec<_> = drafts.iter().map(|draft| draft.task.id.clone()).collect();
     for ((draft, wave), blockers) in drafts.iter_mut().zip(waves).zip(edges) {
         draft.task.wave = wave;
-        draft.task.blocked_by = blockers
-            .into_iter()
-            .map(|(blocker, _)| ids[blocker].clone())
-            .collect();
+        draft.task.blocked_by = blockers.into_iter().map(|(blocker, _)| ids[blocker].clone()).collect();
     }
-    (
-        drafts.into_iter().map(|draft| draft.task).collect(),
-        explicit,
-    )
+    (drafts.into_iter().map(|draft| draft.task).collect(), explicit)
 }
 
 fn id(draft: &Draft) -> &str {
@@ -69,14 +50,9 @@ fn positions(drafts: &[Draft], problems: &mut Problems) -> BTreeMap<String, usiz
     for (position, draft) in drafts.iter().enumerate() {
         let first = *positions.entry(id(draft).to_owned()).or_insert(position);
         if first != position {
-            let message = format!(
-                "the id {} is used twice, first on line {}",
-                quote(id(draft)),
-                drafts[first].task.line
-            );
-            problems
-                .error("duplicate-id", draft.id_span, message)
-                .hint("give one of the two another id");
+            let message =
+                format!("the id {} is used twice, first on line {}", quote(id(draft)), drafts[first].task.line);
+            problems.error("duplicate-id", draft.id_span, message).hint("give one of the two another id");
         }
     }
     positions
@@ -123,14 +99,10 @@ fn report_unknown(text: &str, span: Span, near: Option<&str>, problems: &mut Pro
     let message = format!("unknown blocker {}: no task has this id", quote(text));
     let hint = match near {
         Some(near) => Some(format!("did you mean `{near}`?")),
-        None if text.contains(char::is_whitespace) => {
-            Some("list ids with commas between them".to_owned())
-        }
+        None if text.contains(char::is_whitespace) => Some("list ids with commas between them".to_owned()),
         None => None,
     };
-    problems
-        .error("unknown-blocker", span, message)
-        .maybe_hint(hint);
+    problems.error("unknown-blocker", span, message).maybe_hint(hint);
 }
 
 fn report_cycles(drafts: &[Draft], graph: &Graph, edges: &Edges, problems: &mut Problems) {
@@ -140,32 +112,16 @@ fn report_cycles(drafts: &[Draft], graph: &Graph, edges: &Edges, problems: &mut 
         };
         let named = edges[*first].iter().find(|(blocker, _)| blocker == second);
         let span = named.map_or(drafts[*first].id_span, |(_, span)| *span);
-        let path: Vec<&str> = cycle
-            .iter()
-            .chain([first])
-            .map(|task| id(&drafts[*task]))
-            .collect();
-        let message = format!(
-            "tasks wait for each other in a circle: {}",
-            path.join(" → ")
-        );
-        problems
-            .error("cycle", span, message)
-            .hint("each waits for the next; take one `blocked by` away");
+        let path: Vec<&str> = cycle.iter().chain([first]).map(|task| id(&drafts[*task])).collect();
+        let message = format!("tasks wait for each other in a circle: {}", path.join(" → "));
+        problems.error("cycle", span, message).hint("each waits for the next; take one `blocked by` away");
     }
 }
 
 /// The waves as given. A task without one takes the highest of its blockers, else the first there is.
 fn given_waves(drafts: &[Draft], graph: &Graph, problems: &mut Problems) -> Vec<u32> {
-    let first = drafts
-        .iter()
-        .filter_map(|draft| draft.wave)
-        .min()
-        .unwrap_or(1);
-    let mut waves: Vec<u32> = drafts
-        .iter()
-        .map(|draft| draft.wave.unwrap_or(first))
-        .collect();
+    let first = drafts.iter().filter_map(|draft| draft.wave).min().unwrap_or(1);
+    let mut waves: Vec<u32> = drafts.iter().map(|draft| draft.wave.unwrap_or(first)).collect();
     for task in graph.order() {
         if drafts[task].wave.is_none() {
             let blockers = graph.blockers(task).iter().map(|blocker| waves[*blocker]);
@@ -173,20 +129,12 @@ fn given_waves(drafts: &[Draft], graph: &Graph, problems: &mut Problems) -> Vec<
         }
     }
     if !problems.has("bad-wave") {
-        for (draft, wave) in drafts
-            .iter()
-            .zip(&waves)
-            .filter(|(draft, _)| draft.wave.is_none())
-        {
-            let message = format!(
-                "{} is in no wave although others are: it is taken into wave {wave}",
-                quote(id(draft))
-            );
+        for (draft, wave) in drafts.iter().zip(&waves).filter(|(draft, _)| draft.wave.is_none()) {
+            let message =
+                format!("{} is in no wave although others are: it is taken into wave {wave}", quote(id(draft)));
             problems
                 .warning("no-wave", draft.id_span, message)
-                .hint(format!(
-                    "move it under `## Wave {wave}`, or give it `- wave: {wave}`"
-                ));
+                .hint(format!("move it under `## Wave {wave}`, or give it `- wave: {wave}`"));
         }
     }
     waves
@@ -194,17 +142,13 @@ fn given_waves(drafts: &[Draft], graph: &Graph, problems: &mut Problems) -> Vec<
 
 fn report_later_waves(drafts: &[Draft], waves: &[u32], edges: &Edges, problems: &mut Problems) {
     for (task, blockers) in edges.iter().enumerate() {
-        for (blocker, span) in blockers
-            .iter()
-            .filter(|(blocker, _)| waves[*blocker] > waves[task])
-        {
+        for (blocker, span) in blockers.iter().filter(|(blocker, _)| waves[*blocker] > waves[task]) {
             let (id, later) = (quote(id(&drafts[task])), quote(id(&drafts[*blocker])));
             let (wave, later_wave) = (waves[task], waves[*blocker]);
-            let message =
-                format!("{id} of wave {wave} is blocked by {later} of the later wave {later_wave}");
-            problems.error("later-wave", *span, message).hint(format!(
-                "wave {later_wave} begins when wave {wave} has ended: move one of the two"
-            ));
+            let message = format!("{id} of wave {wave} is blocked by {later} of the later wave {later_wave}");
+            problems
+                .error("later-wave", *span, message)
+                .hint(format!("wave {later_wave} begins when wave {wave} has ended: move one of the two"));
         }
     }
 }

@@ -24,14 +24,7 @@ pub(super) struct Draft {
 }
 
 /// Puts a task together from its heading and keys.
-pub(super) fn draft(
-    id: TaskId,
-    title: String,
-    body: String,
-    id_span: Span,
-    keys: Keys,
-    wave: Option<u32>,
-) -> Draft {
+pub(super) fn draft(id: TaskId, title: String, body: String, id_span: Span, keys: Keys, wave: Option<u32>) -> Draft {
     let task = PlanTask {
         id,
         title,
@@ -51,24 +44,14 @@ pub(super) fn draft(
         done: false,
         line: 0,
     };
-    Draft {
-        task,
-        id_span,
-        blockers: keys.blocked_by,
-        wave,
-        proof_broken: keys.proof_broken,
-    }
+    Draft { task, id_span, blockers: keys.blocked_by, wave, proof_broken: keys.proof_broken }
 }
 
 pub(super) fn warn_if_unproven(draft: &Draft, problems: &mut Problems) {
     if draft.task.is_unproven() && !draft.proof_broken {
-        let message = format!(
-            "{} has neither checks nor artifacts: its agent's word will do",
-            quote(draft.task.id.as_str())
-        );
-        problems
-            .warning("unproven", draft.id_span, message)
-            .hint("add `- accept: COMMAND` or `- artifacts: FILE`");
+        let message =
+            format!("{} has neither checks nor artifacts: its agent's word will do", quote(draft.task.id.as_str()));
+        problems.warning("unproven", draft.id_span, message).hint("add `- accept: COMMAND` or `- artifacts: FILE`");
     }
 }
 

@@ -36,19 +36,11 @@ pub(super) fn read(text: &str, from: usize, problems: &mut Problems) -> (Vec<Ent
     let mut body = Vec::new();
     for line in lines {
         if is_fence(text, &line) || text[line.clone()].trim_end() == "..." {
-            let mut reader = Reader {
-                text,
-                problems,
-                entries: Vec::new(),
-                seen: BTreeSet::new(),
-                parent: None,
-            };
+            let mut reader = Reader { text, problems, entries: Vec::new(), seen: BTreeSet::new(), parent: None };
             for line in body {
                 reader.line(line);
             }
-            let after = text[line.end..]
-                .find('\n')
-                .map_or(text.len(), |found| line.end + found + 1);
+            let after = text[line.end..].find('\n').map_or(text.len(), |found| line.end + found + 1);
             return (reader.entries, after);
         }
         body.push(line);
@@ -57,11 +49,7 @@ pub(super) fn read(text: &str, from: usize, problems: &mut Problems) -> (Vec<Ent
     let second = body.first().map_or("", |line| &text[line.clone()]);
     if split_key(second).is_some() {
         problems
-            .error(
-                "front-matter-open",
-                first.clone(),
-                "the front matter that begins here never ends",
-            )
+            .error("front-matter-open", first.clone(), "the front matter that begins here never ends")
             .hint("close it with a line `---`");
     }
     (Vec::new(), first.end)
@@ -98,20 +86,13 @@ impl Reader<'_> {
         if content.is_empty() || content.starts_with('#') {
             return;
         }
-        if let Some(item) = content
-            .strip_prefix('-')
-            .filter(|i| i.is_empty() || i.starts_with(' '))
-        {
+        if let Some(item) = content.strip_prefix('-').filter(|i| i.is_empty() || i.starts_with(' ')) {
             self.bullet(line.end - item.len()..line.end, line);
             return;
         }
         let Some((key, value_at)) = split_key(content) else {
             self.problems
-                .error(
-                    "front-matter-line",
-                    line,
-                    "this line of the front matter is no `key: value`",
-                )
+                .error("front-matter-line", line, "this line of the front matter is no `key: value`")
                 .hint("write one `key: value` on each line, lists as `[a, b]`");
             return;
         };
@@ -122,17 +103,11 @@ impl Reader<'_> {
             Some(parent) => format!("{}.{key}", parent.key),
             None => key,
         };
-        let written = self.text[line.start..line.start + value_at]
-            .trim_end_matches(':')
-            .trim_end();
+        let written = self.text[line.start..line.start + value_at].trim_end_matches(':').trim_end();
         let key_span = Span::from(line.start..line.start + written.len());
         if !self.seen.insert(key.clone()) {
             self.problems
-                .error(
-                    "duplicate-setting",
-                    key_span,
-                    format!("{} is set twice in the front matter", quote(&key)),
-                )
+                .error("duplicate-setting", key_span, format!("{} is set twice in the front matter", quote(&key)))
                 .hint("keep one of the two");
             return;
         }
@@ -140,11 +115,7 @@ impl Reader<'_> {
         if stands_alone {
             self.parent = Some(self.entries.len());
         }
-        self.entries.push(Entry {
-            key,
-            key_span,
-            value,
-        });
+        self.entries.push(Entry { key, key_span, value });
     }
 
     /// A `- item` line: one more value for the key above.
@@ -153,11 +124,7 @@ impl Reader<'_> {
             Value::Text(piece) => piece,
             Value::Empty => return,
             Value::List(_) => {
-                self.problems.error(
-                    "front-matter-line",
-                    line,
-                    "a list inside of a list means nothing here",
-                );
+                self.problems.error("front-matter-line", line, "a list inside of a list means nothing here");
                 return;
             }
         };
@@ -211,10 +178,7 @@ impl Reader<'_> {
                 return Value::List(pieces);
             }
             if rest.is_empty() {
-                self.bad_value(
-                    range,
-                    "a list that begins with `[` must end with `]` on the same line",
-                );
+                self.bad_value(range, "a list that begins with `[` must end with `]` on the same line");
                 return Value::List(pieces);
             }
             if let Some(after) = rest.strip_prefix(',') {
@@ -246,14 +210,8 @@ impl Reader<'_> {
 fn split_key(line: &str) -> Option<(String, usize)> {
     let (key, _) = line.split_once(':')?;
     let value_at = key.len() + 1;
-    let name = key
-        .trim()
-        .trim_matches(['"', '\''])
-        .to_lowercase()
-        .replace(['-', ' '], "_");
-    let plain = name
-        .chars()
-        .all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
+    let name = key.trim().trim_matches(['"', '\'']).to_lowercase().replace(['-', ' '], "_");
+    let plain = name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
     let spaced = line[value_at..].is_empty() || line[value_at..].starts_with(char::is_whitespace);
     (plain && spaced && name.starts_with(char::is_alphabetic)).then_some((name, value_at))
 }
@@ -305,9 +263,7 @@ fn quoted(raw: &str) -> Result<(String, usize), &'static str> {
                 Some('t') => text.push('\t'),
                 Some(escaped @ ('"' | '\\' | '/')) => text.push(escaped),
                 _ => {
-                    return Err(
-                        "unknown escape: within double quotes only \\n, \\t, \\\" and \\\\ have a meaning",
-                    );
+                    return Err("unknown escape: within double quotes only \\n, \\t, \\\" and \\\\ have a meaning");
                 }
             }
         } else {

@@ -25,17 +25,11 @@ pub struct Graph {
 impl Graph {
     /// The graph of a plan's tasks. A blocker that is not among them is left out; a checked plan has none.
     pub fn of(tasks: &[PlanTask]) -> Graph {
-        let positions: BTreeMap<&str, usize> = tasks
+        let positions: BTreeMap<&str, usize> =
+            tasks.iter().enumerate().map(|(i, task)| (task.id.as_str(), i)).collect();
+        let blockers = tasks
             .iter()
-            .enumerate()
-            .map(|(i, task)| (task.id.as_str(), i))
-            .collect();
-        let blockers = tasks.iter().map(|task| {
-            task.blocked_by
-                .iter()
-                .filter_map(|id| positions.get(id.as_str()).copied())
-                .collect()
-        });
+            .map(|task| task.blocked_by.iter().filter_map(|id| positions.get(id.as_str()).copied()).collect());
         Graph::from_blockers(blockers.collect())
     }
 
@@ -49,10 +43,7 @@ impl Graph {
                 dependants[*blocker].push(task);
             }
         }
-        Graph {
-            blockers,
-            dependants,
-        }
+        Graph { blockers, dependants }
     }
 
     /// How many tasks there are.
@@ -82,9 +73,7 @@ impl Graph {
 
     /// The tasks that are not complete while all their blockers are, in order.
     pub fn ready(&self, complete: impl Fn(usize) -> bool) -> Vec<usize> {
-        (0..self.len())
-            .filter(|task| !complete(*task) && self.is_unblocked(*task, &complete))
-            .collect()
+        (0..self.len()).filter(|task| !complete(*task) && self.is_unblocked(*task, &complete)).collect()
     }
 
     /// Which tasks wait, directly or not, for one that will not complete by itself (failed, skipped, waiting for a
@@ -124,10 +113,7 @@ impl Graph {
     pub fn levels(&self) -> Vec<u32> {
         let mut levels = vec![0u32; self.len()];
         for task in self.order() {
-            let below = self.blockers[task]
-                .iter()
-                .map(|blocker| levels[*blocker])
-                .max();
+            let below = self.blockers[task].iter().map(|blocker| levels[*blocker]).max();
             levels[task] = below.unwrap_or(0).saturating_add(1);
         }
         levels
@@ -145,8 +131,7 @@ impl Graph {
             for task in order.iter().rev() {
                 for dependant in &self.dependants[*task] {
                     merge(&mut reach, *task, *dependant, words);
-                    if let Some(bit) = dependant.checked_sub(first).filter(|bit| *bit < words * 64)
-                    {
+                    if let Some(bit) = dependant.checked_sub(first).filter(|bit| *bit < words * 64) {
                         reach[task * words + bit / 64] |= 1 << (bit % 64);
                     }
                 }
@@ -192,15 +177,8 @@ fn merge(reach: &mut [u64], task: usize, dependant: usize, words: usize) {
     }
     let (low, high) = (task.min(dependant), task.max(dependant));
     let (before, after) = reach.split_at_mut(high * words);
-    let (low, high) = (
-        &mut before[low * words..(low + 1) * words],
-        &mut after[..words],
-    );
-    let (into, from) = if task < dependant {
-        (low, high)
-    } else {
-        (high, low)
-    };
+    let (low, high) = (&mut before[low * words..(low + 1) * words], &mut after[..words]);
+    let (into, from) = if task < dependant { (low, high) } else { (high, low) };
     for (into, from) in into.iter_mut().zip(from) {
         *into |= *from;
     }
@@ -209,8 +187,7 @@ fn merge(reach: &mut [u64], task: usize, dependant: usize, words: usize) {
 /// The shortest way from the first task of a knot back to itself.
 fn shortest_cycle(edges: &[Vec<usize>], knot: &[usize]) -> Option<Vec<usize>> {
     let start = *knot.iter().min()?;
-    let mut came_from: BTreeMap<usize, usize> =
-        knot.iter().map(|task| (*task, usize::MAX)).collect();
+    let mut came_from: BTreeMap<usize, usize> = knot.iter().map(|task| (*task, usize::MAX)).collect();
     let mut queue = VecDeque::from([start]);
     while let Some(task) = queue.pop_front() {
         for next in &edges[task] {
@@ -291,11 +268,7 @@ impl Search {
 
     fn find(&mut self, task: usize) {
         self.count += 1;
-        let visit = Visit {
-            found: self.count,
-            low: self.count,
-            on_path: true,
-        };
+        let visit = Visit { found: self.count, low: self.count, on_path: true };
         self.seen.insert(task, visit);
         self.path.push(task);
     }
@@ -314,11 +287,7 @@ impl Search {
         if visit.low != visit.found {
             return;
         }
-        let start = self
-            .path
-            .iter()
-            .rposition(|other| *other == task)
-            .unwrap_or(0);
+        let start = self.path.iter().rposition(|other| *other == task).unwrap_or(0);
         let mut knot = self.path.split_off(start);
         for member in &knot {
             if let Some(visit) = self.seen.get_mut(member) {

@@ -66,13 +66,7 @@ const OTHER_WORDS: [(&str, &str); 17] = [
 ];
 
 /// The roles that rekindle has prompts and timeouts for.
-pub(super) const ROLES: [&str; 5] = [
-    "developer",
-    "critic",
-    "auditor",
-    "remediation",
-    "health_auditor",
-];
+pub(super) const ROLES: [&str; 5] = ["developer", "critic", "auditor", "remediation", "health_auditor"];
 
 /// Most words a key may have before it is taken for a sentence: the longest real one has two.
 const KEY_MAX_WORDS: usize = 3;
@@ -109,16 +103,11 @@ impl Key {
     }
 
     pub(super) fn takes_many(self) -> bool {
-        matches!(
-            self,
-            Key::BlockedBy | Key::Artifacts | Key::Accept | Key::Environments | Key::Reading
-        )
+        matches!(self, Key::BlockedBy | Key::Artifacts | Key::Accept | Key::Environments | Key::Reading)
     }
 
     pub(super) fn name(self) -> &'static str {
-        KEYS.iter()
-            .find(|(_, key)| *key == self)
-            .map_or("", |(name, _)| name)
+        KEYS.iter().find(|(_, key)| *key == self).map_or("", |(name, _)| name)
     }
 }
 
@@ -132,17 +121,12 @@ pub(super) fn has_known_key(text: &str, outline: &Outline, list: usize) -> bool 
 pub(super) fn is_key_list(text: &str, outline: &Outline, list: usize) -> bool {
     !outline.lists[list].ordered
         && members(outline, list).any(|item| {
-            split(text, item).is_some_and(|b| {
-                b.key.is_some() || !b.name.contains(' ') || suggestion(&b.name).is_some()
-            })
+            split(text, item).is_some_and(|b| b.key.is_some() || !b.name.contains(' ') || suggestion(&b.name).is_some())
         })
 }
 
 fn members(outline: &Outline, list: usize) -> impl Iterator<Item = &Item> {
-    outline.lists[list]
-        .items
-        .iter()
-        .map(|item| &outline.items[*item])
+    outline.lists[list].items.iter().map(|item| &outline.items[*item])
 }
 
 /// Splits `key: value`, with or without emphasis on the key. A known key needs no space after its colon.
@@ -164,11 +148,7 @@ pub(super) fn split(text: &str, item: &Item) -> Option<Bullet> {
     }
     let name = words.join(" ");
     let key = Key::find(&name);
-    let value = if marks.is_empty() {
-        rest
-    } else {
-        rest.strip_prefix(marks).unwrap_or(rest)
-    };
+    let value = if marks.is_empty() { rest } else { rest.strip_prefix(marks).unwrap_or(rest) };
     if key.is_none() && !(value.is_empty() || value.starts_with(char::is_whitespace)) {
         return None;
     }
@@ -180,15 +160,11 @@ pub(super) fn split(text: &str, item: &Item) -> Option<Bullet> {
 /// What somebody probably meant by an unknown key.
 pub(super) fn suggestion(name: &str) -> Option<&'static str> {
     let other = OTHER_WORDS.iter().find(|(word, _)| *word == name);
-    other
-        .map(|(_, key)| *key)
-        .or_else(|| nearest(name, KEYS.iter().map(|(name, _)| *name)))
+    other.map(|(_, key)| *key).or_else(|| nearest(name, KEYS.iter().map(|(name, _)| *name)))
 }
 
 pub(super) fn line_end(text: &str, from: usize) -> usize {
-    text[from..]
-        .find('\n')
-        .map_or(text.len(), |found| from + found)
+    text[from..].find('\n').map_or(text.len(), |found| from + found)
 }
 
 /// The first line of a range, without its line break.

@@ -4,10 +4,7 @@
 const COMPARED_MAX_CHARS: usize = 64;
 
 /// The candidate nearest to a text, if one is near: a third of its characters may differ. The first of equals.
-pub fn nearest<'a>(
-    text: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted: Vec<char> = lower(text);
     if wanted.is_empty() || wanted.len() > COMPARED_MAX_CHARS {
         return None;
@@ -33,10 +30,7 @@ pub fn nearest<'a>(
 }
 
 fn lower(text: &str) -> Vec<char> {
-    text.chars()
-        .take(COMPARED_MAX_CHARS + 1)
-        .flat_map(char::to_lowercase)
-        .collect()
+    text.chars().take(COMPARED_MAX_CHARS + 1).flat_map(char::to_lowercase).collect()
 }
 
 /// Edits between two texts; swapping two neighbours counts as one, since fingers do that.

@@ -117,11 +117,7 @@ impl Walk {
             Tag::Item => self.open_item(range),
             Tag::CodeBlock(_) => self.open_code(range),
             Tag::Paragraph => self.open_paragraph(range),
-            Tag::Emphasis
-            | Tag::Strong
-            | Tag::Strikethrough
-            | Tag::Link { .. }
-            | Tag::Image { .. } => {
+            Tag::Emphasis | Tag::Strong | Tag::Strikethrough | Tag::Link { .. } | Tag::Image { .. } => {
                 self.inline(range);
                 Frame::Inline
             }
@@ -151,10 +147,7 @@ impl Walk {
             self.leaf(range);
             return Frame::Other;
         }
-        let kind = BlockKind::Heading {
-            level: level as u8,
-            text: range.start..range.start,
-        };
+        let kind = BlockKind::Heading { level: level as u8, text: range.start..range.start };
         self.outline.blocks.push(Block { span: range, kind });
         Frame::Heading(self.outline.blocks.len() - 1)
     }
@@ -164,10 +157,7 @@ impl Walk {
         let items = Vec::new();
         self.outline.lists.push(List { ordered, items });
         match self.stack.last() {
-            None => self.outline.blocks.push(Block {
-                span: range,
-                kind: BlockKind::List(list),
-            }),
+            None => self.outline.blocks.push(Block { span: range, kind: BlockKind::List(list) }),
             Some(Frame::Item(item)) => {
                 let item = &mut self.outline.items[*item];
                 item.lists.push(list);
@@ -226,10 +216,7 @@ impl Walk {
     /// A block that has no table of its own: it still ends an item's text, or stands at the top.
     fn leaf(&mut self, range: Range<usize>) {
         match self.stack.last() {
-            None => self.outline.blocks.push(Block {
-                span: range,
-                kind: BlockKind::Other,
-            }),
+            None => self.outline.blocks.push(Block { span: range, kind: BlockKind::Other }),
             Some(Frame::Item(item)) => {
                 let item = &mut self.outline.items[*item];
                 item.text_ended = true;

@@ -103,15 +103,9 @@ const HANG: [&str; 3] = ["first_event", "silence", "after_result"];
 
 /// Turns entries into settings, noting what is unknown or of the wrong type.
 pub(super) fn settings(entries: Vec<Entry>, problems: &mut Problems) -> FrontMatter {
-    let parents: BTreeSet<String> = entries
-        .iter()
-        .filter_map(|entry| entry.key.split_once('.'))
-        .map(|(parent, _)| parent.to_owned())
-        .collect();
-    let mut reader = Reader {
-        problems,
-        settings: FrontMatter::default(),
-    };
+    let parents: BTreeSet<String> =
+        entries.iter().filter_map(|entry| entry.key.split_once('.')).map(|(parent, _)| parent.to_owned()).collect();
+    let mut reader = Reader { problems, settings: FrontMatter::default() };
     for entry in entries {
         // `hang:` with lines below it has no value of its own.
         if entry.value == Value::Empty && parents.contains(&entry.key) {
@@ -129,11 +123,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn entry(&mut self, entry: Entry) {
-        let Entry {
-            key,
-            key_span,
-            value,
-        } = entry;
+        let Entry { key, key_span, value } = entry;
         let key = key.strip_prefix("run.").unwrap_or(&key);
         if let Some(role) = timeout_of(key) {
             if let Some(ms) = self.duration(key, key_span, value) {
@@ -141,10 +131,7 @@ impl Reader<'_> {
             }
             return;
         }
-        if let Some(limit) = HANG
-            .iter()
-            .find(|l| **l == key.strip_prefix("hang.").unwrap_or(key))
-        {
+        if let Some(limit) = HANG.iter().find(|l| **l == key.strip_prefix("hang.").unwrap_or(key)) {
             if let Some(ms) = self.duration(key, key_span, value) {
                 self.settings.hang_ms.insert((*limit).to_owned(), ms);
             }
@@ -167,18 +154,10 @@ impl Reader<'_> {
     fn other(&mut self, key: &str, key_span: Span, value: Value) {
         if !key.contains('.') {
             let near = nearest(key, KNOWN).map(|near| format!("did you mean `{near}`?"));
-            let hint = near.unwrap_or_else(|| {
-                format!(
-                    "the keys are {}, or `section.key` of rekindle.toml",
-                    KNOWN.join(", ")
-                )
-            });
+            let hint =
+                near.unwrap_or_else(|| format!("the keys are {}, or `section.key` of rekindle.toml", KNOWN.join(", ")));
             self.problems
-                .error(
-                    "unknown-setting",
-                    key_span,
-                    format!("unknown key {} in the front matter", quote(key)),
-                )
+                .error("unknown-setting", key_span, format!("unknown key {} in the front matter", quote(key)))
                 .hint(hint);
             return;
         }
@@ -221,9 +200,7 @@ impl Reader<'_> {
         };
         let message = format!("{} cannot stand for `{key}`: {error}", quote(&piece.text));
         let hint = ids::name_from(&piece.text).map(|name| format!("write `{name}`"));
-        self.problems
-            .error("bad-setting", piece.span, message)
-            .maybe_hint(hint);
+        self.problems.error("bad-setting", piece.span, message).maybe_hint(hint);
         false
     }
 
@@ -231,10 +208,7 @@ impl Reader<'_> {
         let piece = self.text(key, key_span, value)?;
         let count = piece.text.parse().ok().filter(|count| *count > 0);
         if count.is_none() {
-            let message = format!(
-                "`{key}` is a whole number from 1 on, not {}",
-                quote(&piece.text)
-            );
+            let message = format!("`{key}` is a whole number from 1 on, not {}", quote(&piece.text));
             self.problems.error("bad-setting", piece.span, message);
         }
         count
@@ -269,11 +243,7 @@ impl Reader<'_> {
             let role = piece.text.to_lowercase();
             if !["critic", "auditor"].contains(&role.as_str()) {
                 self.problems
-                    .error(
-                        "bad-setting",
-                        piece.span,
-                        format!("{} does not review", quote(&piece.text)),
-                    )
+                    .error("bad-setting", piece.span, format!("{} does not review", quote(&piece.text)))
                     .hint("the reviewing roles are `critic` and `auditor`");
             } else if !roles.contains(&role) {
                 roles.push(role);
@@ -295,11 +265,7 @@ impl Reader<'_> {
             "worktree" => Some(Isolation::Worktree),
             _ => {
                 self.problems
-                    .error(
-                        "bad-setting",
-                        piece.span,
-                        format!("unknown isolation {}", quote(&piece.text)),
-                    )
+                    .error("bad-setting", piece.span, format!("unknown isolation {}", quote(&piece.text)))
                     .hint("write `worktree` or `shared`");
                 None
             }
@@ -312,9 +278,7 @@ fn timeout_of(key: &str) -> Option<&'static str> {
     if key == "timeout" {
         return Some(ROLES[0]);
     }
-    let role = key
-        .strip_suffix("_timeout")
-        .or_else(|| key.strip_prefix("timeouts."))?;
+    let role = key.strip_suffix("_timeout").or_else(|| key.strip_prefix("timeouts."))?;
     ROLES.into_iter().find(|known| *known == role)
 }
 

@@ -20,20 +20,12 @@ pub fn show(plan: &Plan) -> String {
     let counts = format!(
         "{}, {}, plan {}, hash {}",
         counted(plan.tasks.len(), "task"),
-        counted(
-            waves.len(),
-            if plan.explicit_waves { "wave" } else { "level" }
-        ),
+        counted(waves.len(), if plan.explicit_waves { "wave" } else { "level" }),
         plan.name,
         plan.hash.chars().take(HASH_SHOWN_CHARS).collect::<String>(),
     );
     line(&mut out, 0, &[&counts]);
-    let width = plan
-        .tasks
-        .iter()
-        .map(|task| task.id.as_str().len())
-        .max()
-        .unwrap_or(0);
+    let width = plan.tasks.iter().map(|task| task.id.as_str().len()).max().unwrap_or(0);
     for (wave, tasks) in waves {
         let name = if plan.explicit_waves { "Wave" } else { "Level" };
         out.push('\n');
@@ -53,30 +45,12 @@ fn show_task(out: &mut String, task: &PlanTask, width: usize) {
     let ids: Vec<&str> = task.blocked_by.iter().map(|id| id.as_str()).collect();
     let rows = [
         ("blocked by", ids.join(", ")),
-        (
-            "agent",
-            task.agent
-                .as_ref()
-                .map_or(String::new(), ToString::to_string),
-        ),
+        ("agent", task.agent.as_ref().map_or(String::new(), ToString::to_string)),
         ("role", task.role.clone().unwrap_or_default()),
         ("cli", task.cli.clone().unwrap_or_default()),
-        (
-            "timeout",
-            task.timeout_ms.map_or(String::new(), duration::format),
-        ),
-        (
-            "attempts",
-            task.attempts.map_or(String::new(), |n| n.to_string()),
-        ),
-        (
-            "priority",
-            if task.priority == 0 {
-                String::new()
-            } else {
-                task.priority.to_string()
-            },
-        ),
+        ("timeout", task.timeout_ms.map_or(String::new(), duration::format)),
+        ("attempts", task.attempts.map_or(String::new(), |n| n.to_string())),
+        ("priority", if task.priority == 0 { String::new() } else { task.priority.to_string() }),
         ("environments", task.environments.join(", ")),
         ("reading", task.reading.join(", ")),
         ("artifacts", task.artifacts.join(", ")),

@@ -11,9 +11,7 @@ use super::{Parsed, Plan, Severity, parse};
 fn plan(text: &str) -> Plan {
     let parsed = parse("file", text.as_bytes());
     let found = problems(&parsed);
-    parsed
-        .plan
-        .unwrap_or_else(|| panic!("usable, but:\n{found}"))
+    parsed.plan.unwrap_or_else(|| panic!("usable, but:\n{found}"))
 }
 
 /// All problems, one a line: place, severity, code, message, and the hint after a slash.
@@ -23,14 +21,8 @@ fn problems(parsed: &Parsed) -> String {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        let hint = p
-            .hint
-            .as_ref()
-            .map_or(String::new(), |hint| format!(" / {hint}"));
-        format!(
-            "{}:{} {severity}[{}] {}{hint}",
-            p.line, p.column, p.code, p.message
-        )
+        let hint = p.hint.as_ref().map_or(String::new(), |hint| format!(" / {hint}"));
+        format!("{}:{} {severity}[{}] {}{hint}", p.line, p.column, p.code, p.message)
     });
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -51,10 +51,7 @@ pub(super) fn is_nothing(text: &str) -> bool {
 /// A single value, without the marks round it.
 pub(super) fn single(text: &str, range: Range<usize>) -> Piece {
     let range = trimmed(text, range);
-    Piece {
-        text: one_line(unquoted(&text[range.clone()])),
-        span: range.into(),
-    }
+    Piece { text: one_line(unquoted(&text[range.clone()])), span: range.into() }
 }
 
 /// The commands of a value: one bare command, or one or more in backticks with commas between. `None` when text
@@ -66,20 +63,14 @@ pub(super) fn commands(text: &str, range: Range<usize>) -> Option<Vec<Piece>> {
     if !text[range.clone()].starts_with('`') {
         let command = one_line(&text[range.clone()]);
         let span = range.into();
-        return Some(vec![Piece {
-            text: command,
-            span,
-        }]);
+        return Some(vec![Piece { text: command, span }]);
     }
     loop {
         let (inner, after) = code_span(&text[rest..range.end])?;
         let span = Span::from(rest..rest + after);
         let command = one_line(inner);
         if !command.is_empty() {
-            pieces.push(Piece {
-                text: command,
-                span,
-            });
+            pieces.push(Piece { text: command, span });
         }
         let left = text[rest + after..range.end].trim_start();
         if left.is_empty() {
@@ -113,8 +104,7 @@ fn code_span(text: &str) -> Option<(&str, usize)> {
 
 /// A path inside the workspace in its plainest form (`./a//b/` is `a/b`), or why it is none.
 pub(super) fn workspace_path(path: &str) -> Result<String, &'static str> {
-    let drive = path.as_bytes().get(1) == Some(&b':')
-        && path.starts_with(|c: char| c.is_ascii_alphabetic());
+    let drive = path.as_bytes().get(1) == Some(&b':') && path.starts_with(|c: char| c.is_ascii_alphabetic());
     if path.starts_with(['/', '\\']) || drive {
         return Err("is absolute");
     }
@@ -128,10 +118,7 @@ pub(super) fn workspace_path(path: &str) -> Result<String, &'static str> {
     if path.split(['/', '\\']).any(|part| part == "..") {
         return Err("leads out of the workspace with `..`");
     }
-    let parts: Vec<&str> = path
-        .split('/')
-        .filter(|part| !matches!(*part, "" | "."))
-        .collect();
+    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     if parts.is_empty() {
         return Err("names the whole workspace");
     }
@@ -160,9 +147,7 @@ fn unquoted(text: &str) -> &str {
     {
         return inner.trim();
     }
-    text.strip_prefix('"')
-        .and_then(|t| t.strip_suffix('"'))
-        .map_or(text, str::trim)
+    text.strip_prefix('"').and_then(|t| t.strip_suffix('"')).map_or(text, str::trim)
 }
 
 /// The range without white space at its ends.
@@ -206,10 +191,7 @@ mod tests {
             assert_eq!(texts(list(text, 0..text.len())), expected, "{text:?}");
         }
         let text = "x: T1, `T22`";
-        let spans: Vec<_> = list(text, 2..text.len())
-            .iter()
-            .map(|p| p.span.of(text))
-            .collect();
+        let spans: Vec<_> = list(text, 2..text.len()).iter().map(|p| p.span.of(text)).collect();
         assert_eq!(spans, ["T1", "`T22`"]);
     }
 
@@ -228,37 +210,17 @@ mod tests {
         ];
         for (text, expected) in cases {
             let expected = expected.map(|e| e.iter().map(|s| s.to_string()).collect::<Vec<_>>());
-            assert_eq!(
-                commands(text, 0..text.len()).map(texts),
-                expected,
-                "{text:?}"
-            );
+            assert_eq!(commands(text, 0..text.len()).map(texts), expected, "{text:?}");
         }
     }
 
     #[test]
     fn paths_stay_inside() {
-        let good = [
-            ("./src//a.rs", "src/a.rs"),
-            ("docs/", "docs"),
-            ("a..b/c", "a..b/c"),
-            ("~x", "~x"),
-        ];
+        let good = [("./src//a.rs", "src/a.rs"), ("docs/", "docs"), ("a..b/c", "a..b/c"), ("~x", "~x")];
         for (path, expected) in good {
             assert_eq!(workspace_path(path).as_deref(), Ok(expected));
         }
-        for bad in [
-            "/etc/passwd",
-            "..",
-            "a/../b",
-            "..\\a",
-            "C:\\a",
-            "~/x",
-            ".",
-            "./",
-            "\\\\host\\x",
-            "a\u{7}",
-        ] {
+        for bad in ["/etc/passwd", "..", "a/../b", "..\\a", "C:\\a", "~/x", ".", "./", "\\\\host\\x", "a\u{7}"] {
             assert!(workspace_path(bad).is_err(), "{bad:?}");
         }
     }

@@ -13,14 +13,16 @@ use crate::door::wire::{Answer, Call, TaskLine};
 use crate::world::World;
 
 impl<W: World> Driver<W> {
-    pub(super) fn called(&mut self, token: Option<String>, caller: Option<AttemptId>, call: Call, reply: Answerer) {
-        match (token, caller) {
+    pub(super) fn called(&mut self, token: Option<String>, ancestors: &[u32], call: Call, reply: Answerer) {
+        let caller =
+            self.state.live_attempts().find(|(_, found)| found.shim_pid.is_some_and(|shim| ancestors.contains(&shim)));
+        match (token, caller.is_some()) {
             (Some(token), _) => match self.tokens.check(&token) {
                 Some((attempt, epoch)) => self.agent_called(attempt, epoch, call, reply),
                 None => self.refuse(reply, "the token is not one of this state directory; stop working and exit"),
             },
             // An agent that hides its token is still an agent: its process tree gives it away.
-            (None, Some(_)) if call != Call::Ping => {
+            (None, true) if call != Call::Ping => {
                 self.refuse(reply, "an agent speaks with its own token: keep REKINDLE_TOKEN in the environment");
             }
             (None, _) => self.operator_called(call, reply),
@@ -128,7 +130,9 @@ impl<W: World> Driver<W> {
             return Some(Answer::Complete { task: id.clone() });
         }
         if task.epoch != epoch || task.state.is_terminal() {
-            return Some(Answer::Refused { reason: format!("epoch {epoch} of task {id} is over; stop working and exit") });
+            return Some(Answer::Refused {
+                reason: format!("epoch {epoch} of task {id} is over; stop working and exit"),
+            });
         }
         let evidence = task.evidence.clone().unwrap_or_else(Evidence::default);
         Some(Answer::NotProven { task: id.clone(), evidence })

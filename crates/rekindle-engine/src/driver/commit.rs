@@ -14,7 +14,8 @@ pub(super) const LINES_PER_COMMIT: usize = 2_000;
 
 /// An event in the store's words. It is stored as decided, or replay would not give the same state: what must not be stored
 /// is redacted before it reaches a decision.
-pub(super) fn encode(event: &Event) -> NewEvent {
+#[must_use]
+pub fn encode(event: &Event) -> NewEvent {
     NewEvent {
         time_ms: event.time.0,
         run: event.run.to_string(),
@@ -33,7 +34,10 @@ impl<W: World> Driver<W> {
     /// When the store refuses: nothing was acted on and nothing was answered; calling again tries again.
     pub fn commit(&mut self) -> Result<(), Error> {
         self.append_pending()?;
-        let Pending { effects, answers, .. } = std::mem::take(&mut self.pending);
+        let Pending { effects, answers, kept, .. } = std::mem::take(&mut self.pending);
+        for attempt in kept {
+            self.world.drop_kept_reports(attempt);
+        }
         for effect in effects {
             self.act(effect);
         }

@@ -3,14 +3,14 @@
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Found, Input};
 use rekindle_core::report::{Checkpoint, Door, Evidence, Report};
-use rekindle_core::signal::Signals;
+use rekindle_core::signal::{Signal, Signals};
 use rekindle_core::state::TaskState;
 use rekindle_core::text;
 
 use super::commit::LINES_PER_COMMIT;
 use super::{Driver, Error};
 use crate::ingest::{Cursor, RECORD_HEAD_BYTES, Record};
-use crate::store::{LogLine, SpoolOffset, Stream};
+use crate::store::{LogLine, SpoolGap, SpoolOffset, Stream};
 use crate::world::World;
 
 /// Bytes read from a spool at once.
@@ -39,7 +39,8 @@ impl<W: World> Driver<W> {
     /// What became of every attempt that the state holds open.
     pub(super) fn probe_all(&mut self) -> Vec<(AttemptId, Found)> {
         let live: Vec<(AttemptId, Epoch)> = self.state.live_attempts().map(|(id, found)| (id, found.epoch)).collect();
-        live.into_iter().map(|(id, epoch)| (id, self.world.probe(id, epoch))).collect()
+        let found = self.world.probe(&live);
+        live.into_iter().map(|(id, _)| id).zip(found).collect()
     }
 
     /// Goes on with an attempt that was found at the start.
@@ -64,7 +65,8 @@ impl<W: World> Driver<W> {
             return Ok(());
         }
         let epoch = found.epoch;
-        match self.world.probe(attempt, epoch) {
+        let Some(found) = self.world.probe(&[(attempt, epoch)]).pop() else { return Ok(()) };
+        match found {
             Found::Alive { .. } | Found::Unresponsive => {
                 self.world.watch(attempt);
                 Ok(())
@@ -142,7 +144,7 @@ impl<W: World> Driver<W> {
             self.take_records(attempt, stream, torn)?;
         }
         let last = self.spools_of(attempt)?.signals.finish();
-        self.take_signals(attempt, last);
+        self.take_signal(attempt, last);
         Ok(())
     }
 
@@ -185,8 +187,8 @@ impl<W: World> Driver<W> {
             set_offset(&mut self.pending.batch.offsets, SpoolOffset { attempt: attempt.0, stream, next });
             if stream == Stream::Out && !record.torn {
                 let signals = &mut self.spools_of(attempt)?.signals;
-                let reports = feed_signals(signals, &record);
-                self.take_signals(attempt, reports);
+                let signal = feed_signals(signals, &record);
+                self.take_signal(attempt, signal);
             }
             if self.pending.batch.lines.len() >= LINES_PER_COMMIT {
                 self.commit()?;
@@ -218,9 +220,9 @@ impl<W: World> Driver<W> {
         (line, record.offset + record.len + u64::from(!record.torn))
     }
 
-    fn take_signals(&mut self, attempt: AttemptId, reports: Vec<Report>) {
+    fn take_signal(&mut self, attempt: AttemptId, signal: Option<Signal>) {
         let Some(epoch) = self.state.attempts.get(&attempt).map(|found| found.epoch) else { return };
-        for report in reports {
+        if let Some(Signal::Report(report)) = signal {
             let report = self.redact_report(report);
             self.take(Input::Reported { attempt, epoch, door: Door::Signal, report });
         }
@@ -228,12 +230,42 @@ impl<W: World> Driver<W> {
 
     /// Reports that the agent left in its bundle while nobody listened. The world forgets them once they are durable.
     fn take_kept(&mut self, attempt: AttemptId) {
-        for kept in self.world.kept_reports(attempt) {
+        let kept = self.world.kept_reports(attempt);
+        if !kept.is_empty() {
+            self.pending.kept.push(attempt);
+        }
+        for kept in kept {
             if let Some((named, epoch)) = self.tokens.check(&kept.token).filter(|(named, _)| *named == attempt) {
                 let report = self.redact_report(kept.report);
                 self.take(Input::Reported { attempt: named, epoch, door: Door::Kept, report });
             }
         }
+    }
+
+    /// Reads parts of spools again whose lines a repaired store has lost. What they said is in the log; only lines are added.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub fn reindex(&mut self, gaps: &[SpoolGap]) -> Result<(), Error> {
+        for gap in gaps {
+            let attempt = AttemptId(gap.attempt);
+            let mut cursor = Cursor::at(gap.from);
+            let mut bytes = Vec::new();
+            while cursor.scanned() < gap.to {
+                let left = usize::try_from(gap.to - cursor.scanned()).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
+                bytes.clear();
+                let read = self.world.read_spool(attempt, gap.stream, cursor.scanned(), left, &mut bytes);
+                if read.is_err() || bytes.is_empty() {
+                    break;
+                }
+                for record in cursor.feed(&bytes) {
+                    let (line, _) = self.line_of(attempt, gap.stream, &record);
+                    self.pending.batch.lines.push(line);
+                }
+                self.commit()?;
+            }
+        }
+        Ok(())
     }
 
     /// Complete tasks whose artifacts are not on disk.
@@ -295,9 +327,9 @@ impl<W: World> Driver<W> {
 }
 
 /// A line too long to be kept whole is no signal.
-fn feed_signals(signals: &mut Signals, record: &Record) -> Vec<Report> {
+fn feed_signals(signals: &mut Signals, record: &Record) -> Option<Signal> {
     let text = if record.is_whole() { record.text() } else { "…".into() };
-    signals.feed(&text)
+    signals.line(&text)
 }
 
 fn set_offset(offsets: &mut Vec<SpoolOffset>, new: SpoolOffset) {

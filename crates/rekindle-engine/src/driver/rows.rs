@@ -12,7 +12,9 @@ pub fn all_rows(state: &State) -> Vec<Row> {
     touched_rows(state, &Touched::everything(state))
 }
 
-pub(super) fn touched_rows(state: &State, touched: &Touched) -> Vec<Row> {
+/// The rows that events have touched.
+#[must_use]
+pub fn touched_rows(state: &State, touched: &Touched) -> Vec<Row> {
     let Some(run) = state.run.as_ref().map(|run| run.id.to_string()) else { return Vec::new() };
     let mut rows = Vec::new();
     let mut add = |table, key: String, order, json| rows.push(Row { table, run: run.clone(), key, order, json });

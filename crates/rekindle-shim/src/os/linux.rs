@@ -1,12 +1,12 @@
 //! Linux: pidfds, `/proc`, the child subreaper.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::net::SocketAddrUnix;
+use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::{ProcStat, Usage};
@@ -42,7 +42,8 @@ pub fn self_exe() -> PathBuf {
 
 /// Offers the agent to the out-of-memory killer before its shim. Raising is always allowed.
 pub fn prefer_as_oom_victim() -> io::Result<()> {
-    fs::write("/proc/self/oom_score_adj", OOM_SCORE)
+    let mut file = fs::OpenOptions::new().write(true).open("/proc/self/oom_score_adj")?;
+    file.write_all(OOM_SCORE.as_bytes())
 }
 
 /// Well above the default of 0 and below the 1000 that means "always first": the user's own choice stays visible.
@@ -55,6 +56,26 @@ pub fn socket_address(dir: BorrowedFd<'_>, name: &str) -> io::Result<SocketAddrU
     Ok(SocketAddrUnix::new(format!("/proc/self/fd/{}/{name}", dir.as_raw_fd()))?)
 }
 
+/// How bytes go into a socket: a peer that left is an error, never a signal.
+pub const SEND_FLAGS: SendFlags = SendFlags::NOSIGNAL;
+
+/// A non-blocking stream socket that no child inherits.
+pub fn stream_socket() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
+}
+
+/// Takes the next waiting connection, non-blocking and not inherited.
+pub fn accept(listener: &OwnedFd) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(rustix::net::accept_with(listener, flags)?)
+}
+
+/// A pipe of which no child inherits an end: reading end first.
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
+}
+
 /// The user at the other end of a socket.
 pub fn peer_uid<Fd: AsFd>(socket: Fd) -> io::Result<u32> {
     Ok(rustix::net::sockopt::socket_peercred(socket)?.uid.as_raw())
@@ -65,7 +86,9 @@ pub fn peer_uid<Fd: AsFd>(socket: Fd) -> io::Result<u32> {
 #[expect(unsafe_code, reason = "descriptors named by number have no owner to borrow from")]
 pub fn close_inherited() -> io::Result<()> {
     for entry in fs::read_dir("/proc/self/fd")? {
-        let Ok(fd) = entry?.file_name().to_string_lossy().parse::<RawFd>() else { continue };
+        let Ok(fd) = entry?.file_name().to_string_lossy().parse::<RawFd>() else {
+            continue;
+        };
         if fd <= 2 {
             continue;
         }
@@ -183,9 +206,10 @@ fn parse_stat(pid: u32, text: &str) -> Option<ProcStat> {
 
 /// Whether the process belongs to us and was started with `entry` in its environment.
 pub fn environ_has(pid: u32, entry: &[u8]) -> bool {
-    use std::io::Read;
     let mut bytes = Vec::new();
-    let Ok(file) = fs::File::open(format!("/proc/{pid}/environ")) else { return false };
+    let Ok(file) = fs::File::open(format!("/proc/{pid}/environ")) else {
+        return false;
+    };
     if file.take(ENVIRON_MAX_BYTES).read_to_end(&mut bytes).is_err() {
         return false;
     }
@@ -199,7 +223,9 @@ pub fn owner(pid: u32) -> io::Result<u32> {
 
 /// Bytes read and written through system calls so far; zero when it may not be asked.
 pub fn io_bytes(pid: u32) -> u64 {
-    let Ok(text) = fs::read_to_string(format!("/proc/{pid}/io")) else { return 0 };
+    let Ok(text) = fs::read_to_string(format!("/proc/{pid}/io")) else {
+        return 0;
+    };
     text.lines()
         .filter_map(|line| line.strip_prefix("rchar: ").or_else(|| line.strip_prefix("wchar: ")))
         .filter_map(|number| number.parse::<u64>().ok())

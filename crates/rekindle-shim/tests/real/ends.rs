@@ -111,14 +111,19 @@ fn the_agent_has_its_own_session_default_signals_and_no_foreign_descriptor() {
     assert_eq!(&lines[..4], ["0", "1", "2", "3"], "{out}");
     let (pid, session) = lines[4].split_once(' ').expect("two numbers");
     assert_eq!(pid, session);
-    assert!(lines[5..].iter().all(|line| line.ends_with("0000000000000000")), "{out}");
+    // The C library ignores two signals of its own, 32 and 33, in what it spawns; the ordinary ones are default.
+    for line in &lines[5..] {
+        let mask = line.split_once('\t').expect("a mask").1;
+        assert_eq!(u64::from_str_radix(mask, 16).expect("hex") & 0x7fff_ffff, 0, "{out}");
+    }
 }
 
 #[test]
 fn the_deadline_is_kept_by_the_shim_itself() {
     let mut rig = Rig::sh("trap '' INT; sleep 1000 & sleep 1000");
     rig.spec.deadline_ms = Some(100);
-    rig.spec.stop = vec![Rung { signal: StopSignal::Int, grace_ms: 50 }, Rung { signal: StopSignal::Term, grace_ms: 10_000 }];
+    rig.spec.stop =
+        vec![Rung { signal: StopSignal::Int, grace_ms: 50 }, Rung { signal: StopSignal::Term, grace_ms: 10_000 }];
     let exit = rig.run();
     assert!(exit.timed_out && !exit.stop_requested, "{exit:?}");
     assert_eq!(exit.signal, Some(15));
@@ -128,7 +133,8 @@ fn the_deadline_is_kept_by_the_shim_itself() {
 
 #[test]
 fn the_ladder_is_climbed_rung_by_rung_after_its_sender_is_gone() {
-    let script = "trap 'echo int >>steps' INT; trap 'echo term >>steps' TERM; echo up >>steps; while :; do sleep 0.05; done";
+    let script =
+        "trap 'echo int >>steps' INT; trap 'echo term >>steps' TERM; echo up >>steps; while :; do sleep 0.05; done";
     let rig = Rig::sh(script);
     let mut shim = rig.start();
     rig.await_file("steps");

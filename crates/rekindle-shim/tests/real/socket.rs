@@ -70,7 +70,9 @@ fn a_request_with_an_older_epoch_is_refused_even_after_the_handshake() {
 fn garbage_is_refused_and_the_door_closed() {
     let rig = Rig::sh(SLEEPER);
     let shim = rig.start();
-    for garbage in [&b"\n"[..], b"GET / HTTP/1.1\n", b"{\"type\":\"kill\",\"epoch\":4}\n", b"\xff\0\xfe\n", &[b'x'; 10_000]] {
+    for garbage in
+        [&b"\n"[..], b"GET / HTTP/1.1\n", b"{\"type\":\"kill\",\"epoch\":4}\n", b"\xff\0\xfe\n", &[b'x'; 10_000]]
+    {
         let mut stream = raw(&rig);
         // The shim may close the door before all of it is through.
         let _ = stream.write_all(garbage);
@@ -140,12 +142,16 @@ fn a_fake_shim_is_found_out_within_the_budget() {
     ];
     for answer in answers {
         let connecting = std::thread::scope(|scope| {
-            let fake = scope.spawn(|| loop {
-                let (mut stream, _) = listener.accept().expect("accept");
-                let mut line = String::new();
-                // The connection of the first attempt is still waiting in the queue; it ends at once.
-                if BufReader::new(stream.try_clone().expect("clone")).read_line(&mut line).unwrap_or(0) > 0 && stream.write_all(answer.as_bytes()).is_ok() {
-                    return;
+            let fake = scope.spawn(|| {
+                loop {
+                    let (mut stream, _) = listener.accept().expect("accept");
+                    let mut line = String::new();
+                    // The connection of the first attempt is still waiting in the queue; it ends at once.
+                    if BufReader::new(stream.try_clone().expect("clone")).read_line(&mut line).unwrap_or(0) > 0
+                        && stream.write_all(answer.as_bytes()).is_ok()
+                    {
+                        return;
+                    }
                 }
             });
             let result = Client::connect(&bundle, &rig.spec, BOUND);

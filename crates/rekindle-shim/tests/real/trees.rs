@@ -12,12 +12,15 @@ const LEAVES: &str = "
     sh -c 'trap \"\" TERM INT HUP QUIT; sleep 1000' &
     (setsid sh -c '(setsid sleep 1000 &) ; sleep 1000' &) &
     env -i setsid sleep 1000 </dev/null >/dev/null 2>&1 &
-    sleep 0.2
-";
+    sleep 0.2";
 
 #[test]
 fn nothing_the_agent_left_behind_stays_and_the_end_is_not_delayed() {
-    let rig = Rig::sh(&format!("{LEAVES}; env -i sleep 1001.{} & exit 3", std::process::id()));
+    let rig = Rig::sh(&format!(
+        "{LEAVES}
+env -i sleep 1001.{} & exit 3",
+        std::process::id()
+    ));
     let exit = rig.run();
     assert_eq!(exit.code, Some(3));
     assert!(exit.swept >= 6, "{exit:?}");
@@ -28,7 +31,10 @@ fn nothing_the_agent_left_behind_stays_and_the_end_is_not_delayed() {
 
 #[test]
 fn a_kill_takes_the_whole_tree() {
-    let rig = Rig::sh(&format!("trap '' TERM INT; {LEAVES}; echo up >up; while :; do sleep 1; done"));
+    let rig = Rig::sh(&format!(
+        "trap '' TERM INT; {LEAVES}
+echo up >up; while :; do sleep 1; done"
+    ));
     let mut shim = rig.start();
     rig.await_file("up");
     assert!(rig.living() >= 6);

@@ -10,55 +10,24 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("rekindle-core", &[]),
     ("rekindle-shim", &[]),
     ("rekindle-engine", &["rekindle-core", "rekindle-shim"]),
-    (
-        "rekindle",
-        &["rekindle-core", "rekindle-engine", "rekindle-shim"],
-    ),
-    (
-        "rekindle-testkit",
-        &[
-            "rekindle",
-            "rekindle-core",
-            "rekindle-engine",
-            "rekindle-shim",
-        ],
-    ),
+    ("rekindle", &["rekindle-core", "rekindle-engine", "rekindle-shim"]),
+    ("rekindle-testkit", &["rekindle", "rekindle-core", "rekindle-engine", "rekindle-shim"]),
     ("xtask", &[]),
 ];
 
 /// All that the core may be linked with: data, errors, the plan's syntax, a hash.
-const CORE_MAY_USE: &[&str] = &[
-    "blake3",
-    "pulldown-cmark",
-    "serde",
-    "serde_json",
-    "thiserror",
-];
+const CORE_MAY_USE: &[&str] = &["blake3", "pulldown-cmark", "serde", "serde_json", "thiserror"];
 
 /// Outside crates that would break another crate's promise.
 const BANNED: &[(&str, &[&str], &str)] = &[
     (
         "rekindle-shim",
-        &[
-            "tokio",
-            "rusqlite",
-            "tokio-postgres",
-            "axum",
-            "clap",
-            "ratatui",
-        ],
+        &["tokio", "rusqlite", "tokio-postgres", "axum", "clap", "ratatui"],
         "the shim is small and blocking, and holds no database",
     ),
     (
         "rekindle-engine",
-        &[
-            "clap",
-            "ratatui",
-            "crossterm",
-            "axum",
-            "rmcp",
-            "annotate-snippets",
-        ],
+        &["clap", "ratatui", "crossterm", "axum", "rmcp", "annotate-snippets"],
         "the engine has no terminal and no server",
     ),
 ];
@@ -112,21 +81,11 @@ fn imports(source: &Source, findings: &mut Vec<Finding>) {
         let root = path.split("::").next().unwrap_or_default();
         if ours.iter().any(|(name, allowed)| name == root && !allowed) {
             let why = "imports go rekindle → engine → core, engine → shim, testkit → all";
-            findings.push(Finding::new(
-                &source.path,
-                source.line(at),
-                format!("`{path}` in {package}"),
-                why,
-            ));
+            findings.push(Finding::new(&source.path, source.line(at), format!("`{path}` in {package}"), why));
         }
         for (_, names, why) in BANNED.iter().filter(|(name, ..)| *name == package) {
             if path.contains("::") && names.contains(&root.replace('_', "-").as_str()) {
-                findings.push(Finding::new(
-                    &source.path,
-                    source.line(at),
-                    format!("`{path}`"),
-                    why,
-                ));
+                findings.push(Finding::new(&source.path, source.line(at), format!("`{path}`"), why));
             }
         }
     }
@@ -139,36 +98,22 @@ fn purity(source: &Source, findings: &mut Vec<Finding>) {
     for (at, path) in source.paths() {
         if IMPURE.iter().any(|name| has(&path, name)) && !source.is_test(at) {
             let why = "core is pure: no clock, files, threads, or maps without an order";
-            findings.push(Finding::new(
-                &source.path,
-                source.line(at),
-                format!("`{path}`"),
-                why,
-            ));
+            findings.push(Finding::new(&source.path, source.line(at), format!("`{path}`"), why));
         }
     }
 }
 
 fn agent_names(source: &Source, findings: &mut Vec<Finding>) {
     let package = place::package(&source.path);
-    let held = matches!(package, Some("rekindle-core" | "rekindle-engine"))
-        && place::is_product(&source.path);
+    let held = matches!(package, Some("rekindle-core" | "rekindle-engine")) && place::is_product(&source.path);
     if !held || source.path.starts_with(ADAPTERS) {
         return;
     }
     let spoken = source.spoken.to_ascii_lowercase();
     for name in AGENTS {
-        for (at, _) in spoken
-            .match_indices(name)
-            .filter(|(at, _)| !source.is_test(*at))
-        {
+        for (at, _) in spoken.match_indices(name).filter(|(at, _)| !source.is_test(*at)) {
             let why = "an agent's name occurs only in its adapter, engine/src/agents/";
-            findings.push(Finding::new(
-                &source.path,
-                source.line(at),
-                format!("the name `{name}`"),
-                why,
-            ));
+            findings.push(Finding::new(&source.path, source.line(at), format!("the name `{name}`"), why));
         }
     }
 }
@@ -188,12 +133,7 @@ fn manifest(path: &str, text: &str, findings: &mut Vec<Finding>) {
         for name in dependencies(section, line) {
             let ours = ARROWS.iter().any(|(other, _)| *other == name);
             let mut report = |why| {
-                findings.push(Finding::new(
-                    path,
-                    index + 1,
-                    format!("{package} depends on `{name}`"),
-                    why,
-                ));
+                findings.push(Finding::new(path, index + 1, format!("{package} depends on `{name}`"), why));
             };
             if ours && !may_use.contains(&name) {
                 report("dependencies go rekindle → engine → core, engine → shim, testkit → all");
@@ -240,8 +180,5 @@ fn dependencies<'a>(section: &'a str, line: &'a str) -> Vec<&'a str> {
 
 fn arrows(path: &str) -> Option<(&'static str, &'static [&'static str])> {
     let package = place::package(path)?;
-    ARROWS
-        .iter()
-        .find(|(name, _)| *name == package)
-        .map(|(name, may_use)| (*name, *may_use))
+    ARROWS.iter().find(|(name, _)| *name == package).map(|(name, may_use)| (*name, *may_use))
 }

@@ -15,21 +15,10 @@ const STORE: &str = "crates/rekindle-engine/src/store/";
 const UI: &str = "crates/rekindle/src/ui";
 
 /// Functions that read a clock.
-const CLOCK_READS: &[&str] = &[
-    "SystemTime::now",
-    "Instant::now",
-    "Timestamp::now",
-    "Zoned::now",
-    "clock_gettime",
-    "clock_gettime_dynamic",
-];
+const CLOCK_READS: &[&str] =
+    &["SystemTime::now", "Instant::now", "Timestamp::now", "Zoned::now", "clock_gettime", "clock_gettime_dynamic"];
 /// Channels that grow without a bound by their very name.
-const UNBOUNDED: &[&str] = &[
-    "unbounded_channel",
-    "UnboundedSender",
-    "UnboundedReceiver",
-    "mpsc::unbounded",
-];
+const UNBOUNDED: &[&str] = &["unbounded_channel", "UnboundedSender", "UnboundedReceiver", "mpsc::unbounded"];
 /// Macros that write to the terminal.
 const PRINTS: &[&str] = &["print", "println", "eprint", "eprintln"];
 
@@ -52,12 +41,7 @@ fn clock(source: &Source, findings: &mut Vec<Finding>) {
     for (at, path) in product_paths(source) {
         if CLOCK_READS.iter().any(|name| has(&path, name)) {
             let why = "time is an argument: only engine/src/clock.rs and the shim's os/ read it";
-            findings.push(Finding::new(
-                &source.path,
-                source.line(at),
-                format!("`{path}`"),
-                why,
-            ));
+            findings.push(Finding::new(&source.path, source.line(at), format!("`{path}`"), why));
         }
     }
 }
@@ -66,12 +50,7 @@ fn sleeping(source: &Source, findings: &mut Vec<Finding>) {
     for (at, path) in product_paths(source) {
         if has(&path, "thread::sleep") {
             let why = "nothing sleeps: wait for a fact with a deadline";
-            findings.push(Finding::new(
-                &source.path,
-                source.line(at),
-                format!("`{path}`"),
-                why,
-            ));
+            findings.push(Finding::new(&source.path, source.line(at), format!("`{path}`"), why));
         }
     }
 }
@@ -87,12 +66,7 @@ fn channels(source: &Source, findings: &mut Vec<Finding>) {
             || (has(&path, "mpsc::channel") && !has_argument(&source.code[at..]));
         if unbounded && !source.is_test(at) {
             let why = "every queue has a bound: use a bounded channel and say why its number";
-            findings.push(Finding::new(
-                &source.path,
-                source.line(at),
-                format!("`{path}`"),
-                why,
-            ));
+            findings.push(Finding::new(&source.path, source.line(at), format!("`{path}`"), why));
         }
     }
 }
@@ -100,9 +74,7 @@ fn channels(source: &Source, findings: &mut Vec<Finding>) {
 /// Whether the call that starts here is given at least one argument.
 fn has_argument(code: &str) -> bool {
     let head = code.find([';', '(']).unwrap_or(code.len());
-    code[head..]
-        .strip_prefix('(')
-        .is_some_and(|rest| !rest.trim_start().starts_with(')'))
+    code[head..].strip_prefix('(').is_some_and(|rest| !rest.trim_start().starts_with(')'))
 }
 
 fn unsafe_code(source: &Source, findings: &mut Vec<Finding>) {
@@ -126,34 +98,21 @@ fn prints(source: &Source, findings: &mut Vec<Finding>) {
         let is_macro = source.code[at + word.len()..].starts_with('!');
         if PRINTS.contains(&word) && is_macro && !source.is_test(at) {
             let why = "the program speaks through crates/rekindle/src/ui";
-            findings.push(Finding::new(
-                &source.path,
-                source.line(at),
-                format!("`{word}!`"),
-                why,
-            ));
+            findings.push(Finding::new(&source.path, source.line(at), format!("`{word}!`"), why));
         }
     }
 }
 
 fn silencers(source: &Source, findings: &mut Vec<Finding>) {
     for attribute in source.attributes() {
-        let inside: Vec<&str> = words(&source.code[attribute.range.clone()])
-            .map(|(_, word)| word)
-            .collect();
+        let inside: Vec<&str> = words(&source.code[attribute.range.clone()]).map(|(_, word)| word).collect();
         let conditional = inside.first() == Some(&"cfg_attr");
-        let is =
-            |name: &str| inside.first() == Some(&name) || (conditional && inside.contains(&name));
+        let is = |name: &str| inside.first() == Some(&name) || (conditional && inside.contains(&name));
         let line = source.line(attribute.range.start);
         for name in ["allow", "expect"] {
             if is(name) && !inside.contains(&"reason") {
                 let what = format!("`#[{name}(…)]` without a reason");
-                findings.push(Finding::new(
-                    &source.path,
-                    line,
-                    what,
-                    "say why: `reason = \"…\"`",
-                ));
+                findings.push(Finding::new(&source.path, line, what, "say why: `reason = \"…\"`"));
             }
         }
         if is("ignore") {
@@ -173,12 +132,7 @@ fn databases(repo: &Repo, findings: &mut Vec<Finding>) {
             let first = *door.get_or_insert(&source.path);
             if !source.path.starts_with(STORE) || first != source.path {
                 let why = "one file under crates/rekindle-engine/src/store/ opens databases";
-                findings.push(Finding::new(
-                    &source.path,
-                    source.line(at),
-                    format!("`{path}`"),
-                    why,
-                ));
+                findings.push(Finding::new(&source.path, source.line(at), format!("`{path}`"), why));
             }
         }
     }
@@ -186,10 +140,6 @@ fn databases(repo: &Repo, findings: &mut Vec<Finding>) {
 
 /// Paths in shipped code.
 fn product_paths(source: &Source) -> impl Iterator<Item = (usize, String)> {
-    let paths = if place::is_product(&source.path) {
-        source.paths()
-    } else {
-        Vec::new()
-    };
+    let paths = if place::is_product(&source.path) { source.paths() } else { Vec::new() };
     paths.into_iter().filter(|(at, _)| !source.is_test(*at))
 }

@@ -69,9 +69,7 @@ fn expand(code: &str, tree: Range<usize>, prefix: &str, found: &mut Vec<(usize, 
         }
         return;
     };
-    let head: String = format!("{prefix}{}", &text[..open])
-        .split_whitespace()
-        .collect();
+    let head: String = format!("{prefix}{}", &text[..open]).split_whitespace().collect();
     let inside = tree.start + open + 1..tree.start + text.rfind('}').unwrap_or(text.len());
     for part in split(code, inside) {
         expand(code, part, &head, found);

@@ -12,24 +12,14 @@ pub(super) fn check(repo: &Repo, findings: &mut Vec<Finding>) {
         let lines = source.lines_without_tests();
         if lines > FILE_LINES && !place::is_test(&source.path) {
             let what = format!("{lines} lines without tests");
-            findings.push(Finding::new(
-                &source.path,
-                0,
-                what,
-                "at most 500: split a subject off",
-            ));
+            findings.push(Finding::new(&source.path, 0, what, "at most 500: split a subject off"));
         }
         for function in source.functions() {
             let lines = source.function_lines(&function);
             if lines > FUNCTION_LINES {
                 let what = format!("function `{}` has {lines} lines", function.name);
                 let line = source.line(function.range.start);
-                findings.push(Finding::new(
-                    &source.path,
-                    line,
-                    what,
-                    "at most 70: name its parts",
-                ));
+                findings.push(Finding::new(&source.path, line, what, "at most 70: name its parts"));
             }
         }
     }

@@ -44,31 +44,11 @@ impl Source {
     pub(super) fn new(path: &str, text: &str) -> Self {
         let spans = scan(text);
         let code = blank(text, spans.iter().map(|(_, range)| range));
-        let spoken = blank(
-            text,
-            spans
-                .iter()
-                .filter(|(kind, _)| *kind == Kind::Comment)
-                .map(|(_, range)| range),
-        );
-        let literals = spans
-            .into_iter()
-            .filter(|(kind, _)| *kind == Kind::Literal)
-            .map(|(_, range)| range)
-            .collect();
-        let line_starts = std::iter::once(0)
-            .chain(text.match_indices('\n').map(|(at, _)| at + 1))
-            .collect();
+        let spoken = blank(text, spans.iter().filter(|(kind, _)| *kind == Kind::Comment).map(|(_, range)| range));
+        let literals = spans.into_iter().filter(|(kind, _)| *kind == Kind::Literal).map(|(_, range)| range).collect();
+        let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         let test_ranges = test_ranges(&code);
-        Self {
-            path: path.to_owned(),
-            text: text.to_owned(),
-            code,
-            spoken,
-            line_starts,
-            test_ranges,
-            literals,
-        }
+        Self { path: path.to_owned(), text: text.to_owned(), code, spoken, line_starts, test_ranges, literals }
     }
 
     /// The line of an offset, from 1.
@@ -83,11 +63,7 @@ impl Source {
 
     /// Lines that are not under `#[cfg(test)]`.
     pub(super) fn lines_without_tests(&self) -> usize {
-        let under_test: usize = self
-            .test_ranges
-            .iter()
-            .map(|range| self.lines_of(range))
-            .sum();
+        let under_test: usize = self.test_ranges.iter().map(|range| self.lines_of(range)).sum();
         self.text.lines().count().saturating_sub(under_test)
     }
 
@@ -97,15 +73,9 @@ impl Source {
         if !self.is_test(function.range.start) {
             return whole;
         }
-        let inside = |literal: &&Range<usize>| {
-            function.range.start <= literal.start && literal.end <= function.range.end
-        };
-        let literal_lines: usize = self
-            .literals
-            .iter()
-            .filter(inside)
-            .map(|literal| self.lines_of(literal) - 1)
-            .sum();
+        let inside =
+            |literal: &&Range<usize>| function.range.start <= literal.start && literal.end <= function.range.end;
+        let literal_lines: usize = self.literals.iter().filter(inside).map(|literal| self.lines_of(literal) - 1).sum();
         whole.saturating_sub(literal_lines)
     }
 
@@ -121,10 +91,7 @@ impl Source {
                     return None;
                 }
                 let end = item_end(&self.code, after)?;
-                self.code[..end].ends_with('}').then(|| Function {
-                    name: name.to_owned(),
-                    range: start..end,
-                })
+                self.code[..end].ends_with('}').then(|| Function { name: name.to_owned(), range: start..end })
             })
             .collect()
     }
@@ -214,10 +181,7 @@ fn attributes(code: &str) -> Vec<Attribute> {
             if bytes.get(open) != Some(&b'[') {
                 return None;
             }
-            Some(Attribute {
-                range: start..closing(code, open)?,
-                inner,
-            })
+            Some(Attribute { range: start..closing(code, open)?, inner })
         })
         .collect()
 }
@@ -226,19 +190,14 @@ fn test_ranges(code: &str) -> Vec<Range<usize>> {
     let all = attributes(code);
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for attribute in &all {
-        let inside: Vec<&str> = words(&code[attribute.range.clone()])
-            .map(|(_, word)| word)
-            .collect();
+        let inside: Vec<&str> = words(&code[attribute.range.clone()]).map(|(_, word)| word).collect();
         if inside.first() != Some(&"cfg") || !inside.contains(&"test") || inside.contains(&"not") {
             continue;
         }
         if attribute.inner {
             return std::iter::once(0..code.len()).collect();
         }
-        if ranges
-            .last()
-            .is_some_and(|range| range.contains(&attribute.range.start))
-        {
+        if ranges.last().is_some_and(|range| range.contains(&attribute.range.start)) {
             continue;
         }
         // Further attributes may hold brackets of their own: the item's head starts after the last of them.
@@ -276,11 +235,7 @@ fn scan(text: &str) -> Vec<(Kind, Range<usize>)> {
     while at < bytes.len() {
         let rest = &bytes[at..];
         let (span, next) = if rest.starts_with(b"//") {
-            let end = at
-                + rest
-                    .iter()
-                    .position(|byte| *byte == b'\n')
-                    .unwrap_or(rest.len());
+            let end = at + rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
             (Some((Kind::Comment, at..end)), end)
         } else if rest.starts_with(b"/*") {
             let end = block_comment_end(bytes, at);
@@ -295,9 +250,7 @@ fn scan(text: &str) -> Vec<(Kind, Range<usize>)> {
             }
         } else if is_word(rest[0]) {
             let end = word_end(bytes, at);
-            let raw = matches!(&bytes[at..end], b"r" | b"br" | b"cr")
-                .then(|| raw_string(bytes, end))
-                .flatten();
+            let raw = matches!(&bytes[at..end], b"r" | b"br" | b"cr").then(|| raw_string(bytes, end)).flatten();
             match raw {
                 Some((inside, next)) => (Some((Kind::Literal, inside)), next),
                 None => (None, end),
@@ -351,19 +304,14 @@ fn char_end(text: &str, quote: usize) -> Option<usize> {
 
 /// The inside of a raw string whose prefix ended at `from`, and the offset after it; none for `r#name`.
 fn raw_string(bytes: &[u8], from: usize) -> Option<(Range<usize>, usize)> {
-    let hashes = bytes[from..]
-        .iter()
-        .take_while(|byte| **byte == b'#')
-        .count();
+    let hashes = bytes[from..].iter().take_while(|byte| **byte == b'#').count();
     let start = from + hashes + 1;
     if bytes.get(from + hashes) != Some(&b'"') {
         return None;
     }
     let mut close = vec![b'"'];
     close.resize(hashes + 1, b'#');
-    let length = bytes[start..]
-        .windows(close.len())
-        .position(|window| window == close);
+    let length = bytes[start..].windows(close.len()).position(|window| window == close);
     let end = length.map_or(bytes.len(), |length| start + length);
     Some((start..end, (end + close.len()).min(bytes.len())))
 }

@@ -7,9 +7,7 @@ use super::source::{Source, words};
 use super::{Finding, Repo};
 
 /// Names that say nothing about what is inside.
-const EMPTY_NAMES: &[&str] = &[
-    "utils", "util", "helpers", "helper", "manager", "managers", "common", "misc",
-];
+const EMPTY_NAMES: &[&str] = &["utils", "util", "helpers", "helper", "manager", "managers", "common", "misc"];
 /// Words an opening needs before it can say what a file owns.
 const OPENING_WORDS: usize = 4;
 /// Packages in Cargo.lock, ours and every dependency of tests and benches included. A coordinator that must never fail
@@ -33,12 +31,7 @@ pub(super) fn check(repo: &Repo, findings: &mut Vec<Finding>) {
         let packages = lock.lines().filter(|line| *line == "[[package]]").count();
         if packages > LOCKED_PACKAGES {
             let what = format!("{packages} packages, at most {LOCKED_PACKAGES}");
-            findings.push(Finding::new(
-                "Cargo.lock",
-                0,
-                what,
-                "a dependency is kept few: drop one",
-            ));
+            findings.push(Finding::new("Cargo.lock", 0, what, "a dependency is kept few: drop one"));
         }
     }
 }
@@ -47,12 +40,7 @@ fn names(source: &Source, findings: &mut Vec<Finding>) {
     let why = "a name says what is inside";
     for part in source.path.trim_end_matches(".rs").split('/') {
         if EMPTY_NAMES.contains(&part) {
-            findings.push(Finding::new(
-                &source.path,
-                0,
-                format!("the name `{part}`"),
-                why,
-            ));
+            findings.push(Finding::new(&source.path, 0, format!("the name `{part}`"), why));
         }
     }
     if source.path.ends_with("/mod.rs") {
@@ -62,12 +50,7 @@ fn names(source: &Source, findings: &mut Vec<Finding>) {
     let mut previous = "";
     for (at, word) in words(&source.code) {
         if previous == "mod" && EMPTY_NAMES.contains(&word) {
-            findings.push(Finding::new(
-                &source.path,
-                source.line(at),
-                format!("the module `{word}`"),
-                why,
-            ));
+            findings.push(Finding::new(&source.path, source.line(at), format!("the module `{word}`"), why));
         }
         previous = word;
     }
@@ -90,10 +73,8 @@ fn machine_paths(path: &str, text: &str, findings: &mut Vec<Finding>) {
     for (index, line) in text.lines().enumerate() {
         for needle in MACHINE_PATHS {
             // `network/…` and `{root}/…` are relative; a path that starts here is the machine's.
-            let starts_here = |at: usize| {
-                !line[..at]
-                    .ends_with(|before: char| before.is_alphanumeric() || "._-})*".contains(before))
-            };
+            let starts_here =
+                |at: usize| !line[..at].ends_with(|before: char| before.is_alphanumeric() || "._-})*".contains(before));
             if line.match_indices(needle).any(|(at, _)| starts_here(at)) {
                 let why = "the repository stands alone, on any machine";
                 findings.push(Finding::new(path, index + 1, format!("`{needle}`"), why));
@@ -119,18 +100,10 @@ fn links(path: &str, text: &str, files: &BTreeMap<String, String>, findings: &mu
             let inside = format!("{file}/");
             let exists = file.is_empty()
                 || files.contains_key(&file)
-                || files
-                    .range(inside.clone()..)
-                    .next()
-                    .is_some_and(|(name, _)| name.starts_with(&inside));
+                || files.range(inside.clone()..).next().is_some_and(|(name, _)| name.starts_with(&inside));
             if !exists {
                 let what = format!("a link to `{target}`");
-                findings.push(Finding::new(
-                    path,
-                    index + 1,
-                    what,
-                    "no tracked file is there",
-                ));
+                findings.push(Finding::new(path, index + 1, what, "no tracked file is there"));
             }
         }
     }
@@ -139,18 +112,11 @@ fn links(path: &str, text: &str, files: &BTreeMap<String, String>, findings: &mu
 /// What a line of Markdown links to: inline links, definitions, and HTML's `src` and `href`.
 fn targets(line: &str) -> Vec<String> {
     // Odd parts stand between backticks: they are shown, not linked.
-    let prose: Vec<&str> = line
-        .split('`')
-        .enumerate()
-        .map(|(part, text)| if part % 2 == 0 { text } else { "code" })
-        .collect();
+    let prose: Vec<&str> =
+        line.split('`').enumerate().map(|(part, text)| if part % 2 == 0 { text } else { "code" }).collect();
     let prose = prose.concat();
     let mut found = Vec::new();
-    for (open, close) in [
-        ("](", &[')', ' '][..]),
-        ("src=\"", &['"']),
-        ("href=\"", &['"']),
-    ] {
+    for (open, close) in [("](", &[')', ' '][..]), ("src=\"", &['"']), ("href=\"", &['"'])] {
         for (at, _) in prose.match_indices(open) {
             let rest = &prose[at + open.len()..];
             found.extend(rest.find(close).map(|end| rest[..end].to_owned()));
@@ -168,11 +134,7 @@ fn resolve(folder: &str, target: &str) -> Option<String> {
     if file.is_empty() || file.contains("://") || file.starts_with("mailto:") {
         return None;
     }
-    let mut parts: Vec<&str> = if file.starts_with('/') {
-        Vec::new()
-    } else {
-        folder.split('/').collect()
-    };
+    let mut parts: Vec<&str> = if file.starts_with('/') { Vec::new() } else { folder.split('/').collect() };
     for part in file.split('/') {
         match part {
             ".." => {

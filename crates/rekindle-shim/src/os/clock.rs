@@ -1,5 +1,6 @@
 //! The shim's three clocks in milliseconds. Decisions use the monotonic one; the others are only recorded.
 
+use rustix::event::poll;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Milliseconds that count only while the machine is awake: deadlines and graces, so that a suspended laptop
@@ -12,7 +13,7 @@ pub fn monotonic_ms() -> u64 {
 /// Milliseconds since the machine started, suspension included.
 #[must_use]
 pub fn boottime_ms() -> u64 {
-    millis(clock_gettime(crate::os::BOOTTIME))
+    millis(clock_gettime(super::BOOTTIME))
 }
 
 /// Wall time in milliseconds since 1970, for people.
@@ -33,4 +34,10 @@ pub(crate) fn timeout(ms: u64) -> Timespec {
         tv_sec: i64::try_from(ms / 1000).unwrap_or(i64::MAX),
         tv_nsec: i64::try_from((ms % 1000) * 1_000_000).unwrap_or(0),
     }
+}
+
+/// Gives way for a moment, between two looks at something that announces nothing.
+pub fn pause(ms: u64) {
+    // Interrupted means only that the next look comes earlier.
+    let _ = poll(&mut [], Some(&timeout(ms)));
 }

@@ -1,0 +1,44 @@
+//! The one way a small file is written: complete or not at all, across power cuts. It owns the protocol (new name,
+//! write, sync, rename, sync of the directory); what stands in the file is the caller's.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Owner only, like the directory.
+const FILE_MODE: u32 = 0o600;
+
+/// Replaces `name` in `dir` by these bytes. A failed sync is an error, never tried again: the kernel may have dropped
+/// the pages and would report the second one as fine.
+pub fn save_atomically(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let temporary = dir.join(format!("{name}.tmp"));
+    remove_if_there(&temporary)?;
+    let written = write_new(&temporary, bytes);
+    if let Err(error) = written {
+        // The first error is the one to tell; the leftover is swept by the next save.
+        drop(std::fs::remove_file(&temporary));
+        return Err(error);
+    }
+    std::fs::rename(&temporary, dir.join(name))?;
+    sync_dir(dir)
+}
+
+/// Writes a file that must not exist yet and syncs it. Links planted under its name are not followed.
+pub(super) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Makes names in a directory durable.
+pub fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,346 @@
+//! The durable store as its callers see it: what goes in, what comes out, and what can go wrong.
+//!
+//! It owns the types and the two traits, [`Read`] for views and [`Store`] for the one writer. Events are opaque here:
+//! the driver encodes and decodes them. How an engine keeps its promise is said in its own file ([`sqlite`],
+//! [`memory`]); that both keep the same promise is shown by the contract suite of the testkit.
+
+use std::path::PathBuf;
+
+pub mod chain;
+pub mod memory;
+pub mod search;
+pub mod sqlite;
+
+pub use chain::Hash;
+pub use memory::MemoryStore;
+pub use sqlite::{OpenReport, Options, Repaired, SpoolGap, SqliteReader, SqliteStore};
+
+/// Largest sum of texts in one batch: far above any real step, far below what would stall the writer for seconds.
+pub const MAX_BATCH_BYTES: usize = 64 * 1024 * 1024;
+
+/// Snapshots kept: the newest, and two to fall back on when the newest proves damaged.
+pub const SNAPSHOTS_KEPT: usize = 3;
+
+/// An event to be appended; the store gives it its sequence number and its hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewEvent {
+    /// When it happened, in milliseconds since the Unix epoch.
+    pub time_ms: i64,
+    /// The run it belongs to.
+    pub run: String,
+    /// What happened.
+    pub kind: String,
+    /// The agent concerned, if one is.
+    pub agent: Option<String>,
+    /// The task concerned, if one is.
+    pub task: Option<String>,
+    /// The epoch of that task.
+    pub epoch: Option<u64>,
+    /// The rest, as the text of a JSON object; not looked into.
+    pub details: String,
+}
+
+/// An event as it stands in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredEvent {
+    /// Its place, from 1, without gaps.
+    pub seq: u64,
+    /// When it happened, in milliseconds since the Unix epoch.
+    pub time_ms: i64,
+    /// The run it belongs to.
+    pub run: String,
+    /// What happened.
+    pub kind: String,
+    /// The agent concerned, if one is.
+    pub agent: Option<String>,
+    /// The task concerned, if one is.
+    pub task: Option<String>,
+    /// The epoch of that task.
+    pub epoch: Option<u64>,
+    /// The rest, as the text of a JSON object.
+    pub details: String,
+    /// Hash over the previous event's hash and this row.
+    pub hash: Hash,
+}
+
+/// Which of an agent's two output streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// One record of an agent's output, as indexed for reading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine {
+    /// The attempt that wrote it.
+    pub attempt: u64,
+    /// The agent that wrote it.
+    pub agent: String,
+    /// The epoch of the attempt.
+    pub epoch: u64,
+    /// The stream it came from.
+    pub stream: Stream,
+    /// When it was read, in milliseconds since the Unix epoch.
+    pub time_ms: i64,
+    /// Where it begins in the spool, in bytes.
+    pub offset: u64,
+    /// Its raw length in the spool, in bytes; `text` may be shorter.
+    pub len: u64,
+    /// What is shown and searched, cut by the caller.
+    pub text: String,
+    /// It ended without a newline and never will get one.
+    pub torn: bool,
+}
+
+/// A log line with its place in the index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredLine {
+    /// Its place among all lines, from 1, rising.
+    pub seq: u64,
+    /// The line.
+    pub line: LogLine,
+}
+
+/// How far a spool has been read: the first byte not yet taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SpoolOffset {
+    /// The attempt whose spool it is.
+    pub attempt: u64,
+    /// Which of its two files.
+    pub stream: Stream,
+    /// First byte not yet taken.
+    pub next: u64,
+}
+
+/// The derived tables, one SQL table each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Table {
+    /// Runs.
+    Run,
+    /// Tasks.
+    Task,
+    /// Attempts.
+    Attempt,
+    /// Questions to people.
+    Question,
+}
+
+impl Table {
+    /// Every derived table, in the order they are compared and rebuilt.
+    pub const ALL: [Table; 4] = [Table::Run, Table::Task, Table::Attempt, Table::Question];
+}
+
+/// A row of a derived table; `(table, run, key)` identifies it, a later one replaces it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The table it stands in.
+    pub table: Table,
+    /// The run it belongs to.
+    pub run: String,
+    /// Its key within the run.
+    pub key: String,
+    /// Where it is listed among its run's rows.
+    pub order: u64,
+    /// Its content, as JSON text; not looked into.
+    pub json: String,
+}
+
+/// Everything one step makes durable, in one transaction or not at all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Append only if the log ends here; `None` appends wherever it ends.
+    pub expect_last_seq: Option<u64>,
+    /// Events, in order.
+    pub events: Vec<NewEvent>,
+    /// Log lines, in order.
+    pub lines: Vec<LogLine>,
+    /// How far the spools of those lines are now read.
+    pub offsets: Vec<SpoolOffset>,
+    /// Derived rows as they are after these events.
+    pub rows: Vec<Row>,
+    /// The state after these events, for a faster start.
+    pub snapshot: Option<Vec<u8>>,
+}
+
+impl Batch {
+    /// Bytes of text and state in it, for the bound on batches.
+    pub fn size_bytes(&self) -> usize {
+        let events = self.events.iter().map(|e| {
+            let names = e.agent.as_ref().map_or(0, String::len) + e.task.as_ref().map_or(0, String::len);
+            e.run.len() + e.kind.len() + e.details.len() + names
+        });
+        let lines = self.lines.iter().map(|l| l.text.len() + l.agent.len());
+        let rows = self.rows.iter().map(|r| r.run.len() + r.key.len() + r.json.len());
+        let snapshot = self.snapshot.as_ref().map_or(0, Vec::len);
+        events.chain(lines).chain(rows).sum::<usize>() + snapshot
+    }
+
+    /// Refuses what no engine takes, before it reaches a queue.
+    pub(crate) fn check_size(&self) -> Result<(), Error> {
+        let bytes = self.size_bytes();
+        if bytes > MAX_BATCH_BYTES {
+            return Err(Error::TooLarge { bytes, limit: MAX_BATCH_BYTES });
+        }
+        Ok(())
+    }
+}
+
+/// Where the log ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Head {
+    /// The last event's place; 0 when there is none.
+    pub last_seq: u64,
+    /// The last event's hash; zeroes when there is none.
+    pub last_hash: Hash,
+}
+
+/// The answer to an append: where the log ended right after that batch.
+pub type Receipt = Head;
+
+/// A stored state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The last event it contains.
+    pub seq: u64,
+    /// The state, as the caller encoded it.
+    pub state: Vec<u8>,
+}
+
+/// What a verification looked at and what it found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Verification {
+    /// Events whose hash was recomputed.
+    pub events: u64,
+    /// Log lines whose checksum was recomputed.
+    pub lines: u64,
+    /// Where the verified log ends.
+    pub head: Head,
+    /// What is wrong, one line each, bounded in number.
+    pub problems: Vec<String>,
+}
+
+impl Verification {
+    /// Nothing is wrong.
+    pub fn ok(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+/// Why the store could not do what was asked. Each says whether trying again can help.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The log does not end where the caller believed; nothing of the batch was written.
+    #[error("the log ends at event {found}, the batch was made for {expected}")]
+    Conflict {
+        /// Where the caller believed it ended.
+        expected: u64,
+        /// Where it ends.
+        found: u64,
+    },
+    /// No space left; nothing of the batch was written, try again when there is space.
+    #[error("no space left on the disk of the store: {0}")]
+    Full(String),
+    /// The disk failed; nothing of the batch was acknowledged, trying again may help.
+    #[error("input/output error on the store: {0}")]
+    Io(String),
+    /// Another process holds the database; trying again may help.
+    #[error("the database is locked by another process: {0}")]
+    Busy(String),
+    /// Permissions or a read-only disk forbid it; a person has to look.
+    #[error("the store cannot be written: {0}")]
+    Denied(String),
+    /// The batch is larger than the bound.
+    #[error("a batch of {bytes} bytes is over the limit of {limit}")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// Content is not what was written; open the store again to have it repaired.
+    #[error("the store is damaged: {0}")]
+    Corrupt(String),
+    /// A file of the database was removed or replaced while in use; open the store again.
+    #[error("{0} was removed or replaced while in use; the store must be opened again")]
+    Gone(PathBuf),
+    /// Whether the last write is durable is unknown; open the store again and read where it ends.
+    #[error("the store must be opened again: {0}")]
+    MustReopen(String),
+    /// A newer rekindle wrote it.
+    #[error("{path} has schema {found}, this rekindle knows up to {known}; use a newer rekindle")]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The newest version known here.
+        known: i64,
+    },
+    /// The file is not a store of ours; it was left as it is.
+    #[error("{path} is not a rekindle store: {why}; it was left untouched")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// How that was seen.
+        why: String,
+    },
+    /// Damaged, and no copy is good enough to go on from; everything was left as it is.
+    #[error("{path} is damaged ({why}) and cannot be repaired: {tried}")]
+    Unrepairable {
+        /// The file.
+        path: PathBuf,
+        /// The damage.
+        why: String,
+        /// What was tried.
+        tried: String,
+    },
+    /// Database and shadow log tell different histories; a person has to choose.
+    #[error("database and shadow log differ at event {seq}; neither was changed")]
+    Diverged {
+        /// The first place where they differ.
+        seq: u64,
+    },
+    /// The database library refused for another reason: a mistake in this program.
+    #[error("database error: {0}")]
+    Database(String),
+    /// The store is closed, or (in memory) crashed on request.
+    #[error("the store is closed")]
+    Closed,
+}
+
+/// The read half: what views need. Every answer is checked against its hash or checksum.
+pub trait Read: Send + Sync {
+    /// Where the log ends.
+    fn head(&self) -> Result<Head, Error>;
+    /// Up to `limit` events after `after_seq`, in order.
+    fn events(&self, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error>;
+    /// The newest snapshot that passes its check; a damaged one is passed over for an older one.
+    fn latest_snapshot(&self) -> Result<Option<Snapshot>, Error>;
+    /// How far every spool has been read, ordered by attempt and stream.
+    fn offsets(&self) -> Result<Vec<SpoolOffset>, Error>;
+    /// How far one spool has been read; 0 when it never was.
+    fn offset(&self, attempt: u64, stream: Stream) -> Result<u64, Error>;
+    /// Rows of a derived table, of one run or of all, ordered by run, order and key.
+    fn rows(&self, table: Table, run: Option<&str>) -> Result<Vec<Row>, Error>;
+    /// The last `n` lines, of one agent or of all, oldest first.
+    fn log_tail(&self, agent: Option<&str>, n: usize) -> Result<Vec<StoredLine>, Error>;
+    /// Up to `limit` lines after place `after`, of one agent or of all, oldest first.
+    fn log_since(&self, agent: Option<&str>, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error>;
+    /// The last `limit` lines that contain every word of `query`, oldest first; see [`search::Query`].
+    fn log_search(&self, query: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>, Error>;
+    /// Recomputes the hash chain after `from_seq`; from 0 also everything else that is stored.
+    fn verify(&self, from_seq: u64) -> Result<Verification, Error>;
+}
+
+/// The whole store, for the one coordinator.
+pub trait Store: Read {
+    /// Appends the batch; returns only when it is durable, or says that nothing of it was acknowledged.
+    fn append(&self, batch: Batch) -> Result<Receipt, Error>;
+    /// Replaces all derived tables by exactly these rows; writes nothing when they are the same.
+    fn replace_rows(&self, rows: Vec<Row>) -> Result<(), Error>;
+    /// Takes a backup when the last one is an hour old, and returns its path; engines without files have none.
+    fn backup_if_due(&self, now_ms: i64) -> Result<Option<PathBuf>, Error>;
+}
