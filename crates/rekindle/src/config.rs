@@ -5,8 +5,8 @@
 mod agents;
 mod environment;
 mod file;
-pub mod kinds;
 mod keys;
+pub mod kinds;
 mod plan_layer;
 mod program;
 #[cfg(test)]
@@ -24,8 +24,8 @@ use rekindle_core::role::Role;
 
 pub use agents::Agent;
 pub use keys::{KEYS, Key, Value};
+pub use program::find as find_program;
 pub use rekindle_core::plan::nearest::nearest;
-pub use program::{Missing, find as find_program};
 
 use crate::error::{CliError, Result};
 use crate::ui::Diagnostic;
@@ -170,12 +170,7 @@ impl Config {
         if problems.iter().any(Diagnostic::is_error) {
             return Err(CliError::diagnosed("the configuration", problems));
         }
-        Ok(Self {
-            agents,
-            warnings: problems,
-            file: sources.file.map(Path::to_owned),
-            layer,
-        })
+        Ok(Self { agents, warnings: problems, file: sources.file.map(Path::to_owned), layer })
     }
 
     /// Every setting with its value and origin, in the table's order.
@@ -321,7 +316,8 @@ impl Config {
     pub fn agent_for(&self, task: &PlanTask) -> Result<&str> {
         if let Some(cli) = &task.cli {
             let Some((known, _)) = self.agents.get_key_value(cli) else {
-                let message = format!("task {} names the unknown agent `{cli}` (line {} of the plan)", task.id, task.line);
+                let message =
+                    format!("task {} names the unknown agent `{cli}` (line {} of the plan)", task.id, task.line);
                 return Err(CliError::usage(message).hint(self.agent_hint(cli)));
             };
             return Ok(known);
@@ -366,14 +362,15 @@ impl Config {
 
 fn read_flag(flag: &Flag) -> Result<(&'static Key, Value), Diagnostic> {
     let key = Key::find(flag.key).ok_or_else(|| Diagnostic::error(format!("{} sets nothing", flag.name), None))?;
-    let value = key.from_text(&flag.value).map_err(|wrong| {
-        Diagnostic::error(format!("{} is wrong: {}", flag.name, wrong.message), Some(wrong.hint))
-    })?;
+    let value = key
+        .from_text(&flag.value)
+        .map_err(|wrong| Diagnostic::error(format!("{} is wrong: {}", flag.name, wrong.message), Some(wrong.hint)))?;
     Ok((key, value))
 }
 
 fn read_text(path: &Path) -> Result<String> {
-    let unread = |error: &dyn std::error::Error| CliError::usage(format!("cannot read {}", path.display())).because(error);
+    let unread =
+        |error: &dyn std::error::Error| CliError::usage(format!("cannot read {}", path.display())).because(error);
     let file = std::fs::File::open(path).map_err(|e| unread(&e))?;
     let mut bytes = Vec::new();
     file.take(file::FILE_MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|e| unread(&e))?;

@@ -43,13 +43,7 @@ pub struct CliError {
 impl CliError {
     /// An error of a kind.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            causes: Vec::new(),
-            hints: Vec::new(),
-            diagnostics: Vec::new(),
-        }
+        Self { kind, message: message.into(), causes: Vec::new(), hints: Vec::new(), diagnostics: Vec::new() }
     }
 
     /// The caller's mistake.
@@ -74,10 +68,7 @@ impl CliError {
             0 | 1 => String::new(),
             many => format!("{what} has {many} errors"),
         };
-        Self {
-            diagnostics,
-            ..Self::usage(message)
-        }
+        Self { diagnostics, ..Self::usage(message) }
     }
 
     /// Adds an error and everything that it says caused it.
@@ -95,13 +86,6 @@ impl CliError {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
-        self
-    }
-
-    /// Adds what to do, if there is something.
-    #[must_use]
-    pub fn maybe_hint(mut self, hint: Option<String>) -> Self {
-        self.hints.extend(hint);
         self
     }
 
@@ -135,7 +119,9 @@ impl From<state_dir::Error> for CliError {
                 let close = format!("if its content is yours: chmod go-rwx '{}'", path.display());
                 Self::usage(message).hint(close)
             }
-            E::Newer { .. } => Self::usage(message).hint("install the rekindle that wrote it, or name another one: --state-dir DIR"),
+            E::Newer { .. } => {
+                Self::usage(message).hint("install the rekindle that wrote it, or name another one: --state-dir DIR")
+            }
             E::Network { .. } => Self::usage(message).hint("keep the state on a local disk: --state-dir DIR"),
             E::ReadOnly(_) | E::Denied(_) => {
                 Self::internal(message).hint("keep the state where it can be written: --state-dir DIR")
@@ -152,7 +138,9 @@ impl From<store::Error> for CliError {
         use store::Error as E;
         let message = error.to_string();
         match error {
-            E::Newer { .. } => Self::usage(message).hint("install the rekindle that wrote it, or name another one: --state-dir DIR"),
+            E::Newer { .. } => {
+                Self::usage(message).hint("install the rekindle that wrote it, or name another one: --state-dir DIR")
+            }
             E::Foreign { .. } => Self::usage(message).hint("name another one: --state-dir DIR"),
             E::Corrupt(_) | E::Gone(_) | E::MustReopen(_) => {
                 Self::internal(message).hint("repair it by going on: rekindle resume")

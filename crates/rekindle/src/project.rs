@@ -28,8 +28,8 @@ impl Project {
     /// # Errors
     /// When the working directory is gone.
     pub fn find(state_dir: Option<&Path>) -> Result<Self> {
-        let here = std::env::current_dir()
-            .map_err(|e| CliError::usage("the working directory cannot be read").because(&e))?;
+        let here =
+            std::env::current_dir().map_err(|e| CliError::usage("the working directory cannot be read").because(&e))?;
         let variable = std::env::var_os(STATE_DIR_VARIABLE).filter(|dir| !dir.is_empty());
         let given = state_dir.map(Path::to_owned).or(variable.map(PathBuf::from));
         Ok(Self::from(&here, given.as_deref()))

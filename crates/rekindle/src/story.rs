@@ -121,7 +121,9 @@ fn tell_run(body: &Body) -> Option<Parts> {
         Body::CoordinatorRecovered { orphaned_agents, events_reconciled, adopted, finished } => (
             "RECOVERED",
             Tone::Good,
-            format!("{adopted} adopted, {finished} finished meanwhile, {orphaned_agents} lost, {events_reconciled} facts taken in"),
+            format!(
+                "{adopted} adopted, {finished} finished meanwhile, {orphaned_agents} lost, {events_reconciled} facts taken in"
+            ),
         ),
         Body::StateReconciled { event_type, detail } => ("RECONCILED", Tone::Dim, format!("{event_type}: {detail}")),
         Body::BreakerOpened { cli, .. } => ("LEFT ALONE", Tone::Warning, format!("{cli} failed to start too often")),
@@ -132,10 +134,16 @@ fn tell_run(body: &Body) -> Option<Parts> {
         Body::RunReopened {} => ("REOPENED", Tone::Warning, "there is work again".to_owned()),
         Body::WaveStarted { wave } => ("WAVE", Tone::Dim, format!("{wave} begins")),
         Body::WaveEnded { wave } => ("WAVE", Tone::Dim, format!("{wave} has ended")),
-        Body::PlanChanged { .. } => ("CHANGED", Tone::Warning, "the plan's file differs from the plan of this run".to_owned()),
+        Body::PlanChanged { .. } => {
+            ("CHANGED", Tone::Warning, "the plan's file differs from the plan of this run".to_owned())
+        }
         Body::RunFinished { outcome, complete, failed, skipped, unreachable } => {
             let tone = if *outcome == Outcome::Complete { Tone::Good } else { Tone::Error };
-            ("FINISHED", tone, format!("{complete} complete, {failed} failed, {skipped} skipped, {unreachable} out of reach"))
+            (
+                "FINISHED",
+                tone,
+                format!("{complete} complete, {failed} failed, {skipped} skipped, {unreachable} out of reach"),
+            )
         }
         _ => return None,
     })

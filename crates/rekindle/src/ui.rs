@@ -161,16 +161,13 @@ impl Ui {
 /// Text from outside without anything that a terminal would obey, on one line.
 #[must_use]
 pub fn one_line(text: &str) -> String {
-    harmless(text)
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
+    harmless(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Text from outside without anything that a terminal would obey; its lines stay.
 #[must_use]
 pub fn harmless(text: &str) -> String {
-    rekindle_core::text::sanitize(text)
+    rekindle_core::text::sanitize(text).into_owned()
 }
 
 fn unwritten(error: &io::Error) -> CliError {

@@ -43,12 +43,6 @@ impl View {
         Ok(Self { dir, reader })
     }
 
-    /// The state directory.
-    #[must_use]
-    pub fn dir(&self) -> &StateDir {
-        &self.dir
-    }
-
     /// The coordinator that holds the state, if one lives; what it says of itself may be missing for an instant.
     ///
     /// # Errors
@@ -189,7 +183,12 @@ impl RunView<'_> {
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.
-    pub fn lines(&self, agent: Option<&str>, after: u64, mut each: impl FnMut(&StoredLine) -> Result<()>) -> Result<u64> {
+    pub fn lines(
+        &self,
+        agent: Option<&str>,
+        after: u64,
+        mut each: impl FnMut(&StoredLine) -> Result<()>,
+    ) -> Result<u64> {
         let mut seq = after;
         loop {
             let page = self.reader.log_since(agent, seq, PAGE)?;
@@ -250,12 +249,7 @@ impl Counts {
     #[must_use]
     pub fn of(tasks: &[TaskRow]) -> Self {
         let count = |state: &str| tasks.iter().filter(|task| task.state == state).count();
-        Self {
-            complete: count("complete"),
-            failed: count("failed"),
-            skipped: count("skipped"),
-            all: tasks.len(),
-        }
+        Self { complete: count("complete"), failed: count("failed"), skipped: count("skipped"), all: tasks.len() }
     }
 }
 

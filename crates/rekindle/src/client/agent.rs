@@ -70,11 +70,7 @@ impl Agent {
             Some(path) => Door::new(PathBuf::from(path), Some(token.clone())),
             None => Door::of_state_dir(&project.state_dir).speaking_as(token.clone()),
         };
-        Some(Self {
-            token,
-            door,
-            bundle: variable(BUNDLE).map(PathBuf::from),
-        })
+        Some(Self { token, door, bundle: variable(BUNDLE).map(PathBuf::from) })
     }
 
     /// Reports, and waits for the answer.
@@ -86,13 +82,13 @@ impl Agent {
             Report::Done { .. } => CLAIM_PATIENCE,
             _ => ANSWER_PATIENCE,
         };
-        let call = Call::Report {
-            report: report.clone(),
-        };
+        let call = Call::Report { report: report.clone() };
         match self.ask(&call, patience) {
             Ok(Answer::Refused { reason }) => Err(CliError::refused(reason)),
             Ok(answer) => Ok(Outcome::Answered(answer)),
-            Err(Away::Garbled(error)) => Err(CliError::internal("the coordinator's answer cannot be understood").because(&error)),
+            Err(Away::Garbled(error)) => {
+                Err(CliError::internal("the coordinator's answer cannot be understood").because(&error))
+            }
             // Whether a lost call was taken is unknown; saying it twice does no harm, losing it would.
             Err(away) => self.keep(report, &away).map(Outcome::Kept),
         }
@@ -179,14 +175,10 @@ impl Agent {
             let message = format!("the report reached nobody, and {BUNDLE} does not say where to keep it");
             return Err(CliError::internal(message).because(away));
         };
-        let kept = Kept {
-            token: &self.token,
-            report,
-        };
+        let kept = Kept { token: &self.token, report };
         let bytes = serde_json::to_vec(&kept).map_err(|e| CliError::internal("cannot write JSON").because(&e))?;
-        save_next(&bundle.join(REPORTS_DIR), &bytes).map_err(|e| {
-            CliError::internal("the report reached nobody and cannot be kept").because(&e)
-        })
+        save_next(&bundle.join(REPORTS_DIR), &bytes)
+            .map_err(|e| CliError::internal("the report reached nobody and cannot be kept").because(&e))
     }
 }
 
@@ -232,7 +224,8 @@ mod tests {
     fn kept_reports_stand_in_the_order_they_were_given() {
         let dir = tempfile::tempdir().expect("tempdir");
         let reports = dir.path().join("bundle").join(REPORTS_DIR);
-        let names: Vec<PathBuf> = (0..12).map(|n| save_next(&reports, format!("{n}").as_bytes()).expect("kept")).collect();
+        let names: Vec<PathBuf> =
+            (0..12).map(|n| save_next(&reports, format!("{n}").as_bytes()).expect("kept")).collect();
         let mut sorted = names.clone();
         sorted.sort();
         assert_eq!(names, sorted);

@@ -1,20 +1,14 @@
 //! One call through the coordinator's socket: connect, one line out, one line back, each within a bound.
 
+use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rekindle_engine::door::server::SOCKET;
 use rekindle_engine::door::wire::{Answer, Call, LINE_LIMIT, Request, VERSION};
-use rustix::fs::{Mode, OFlags};
-
-/// The socket's name in the state directory.
-const SOCKET_NAME: &str = "sock";
-
-/// Longest path of a socket's address that every system takes: macOS has 104 bytes with the NUL, Linux 108.
-const ADDRESS_MAX_BYTES: usize = 103;
+use rekindle_shim::socket;
 
 /// Time for a request to be taken: the coordinator reads at once or not at all.
 const SEND_PATIENCE: Duration = Duration::from_secs(10);
@@ -55,7 +49,7 @@ impl Door {
     /// The operator's door of a state directory.
     #[must_use]
     pub fn of_state_dir(dir: &Path) -> Self {
-        Self::new(dir.join(SOCKET_NAME), None)
+        Self::new(dir.join(SOCKET), None)
     }
 
     /// The same door for an agent.
@@ -70,15 +64,8 @@ impl Door {
     /// # Errors
     /// When nobody listens, or no answer came.
     pub fn call(&self, call: Call, patience: Duration) -> Result<Answer, Away> {
-        let mut stream = connect(&self.path).map_err(|source| Away::Nobody {
-            path: self.path.clone(),
-            source,
-        })?;
-        let request = Request {
-            version: VERSION,
-            token: self.token.clone(),
-            call,
-        };
+        let mut stream = connect(&self.path).map_err(|source| Away::Nobody { path: self.path.clone(), source })?;
+        let request = Request { version: VERSION, token: self.token.clone(), call };
         let mut line = serde_json::to_vec(&request).map_err(Away::Garbled)?;
         line.push(b'\n');
         let answer = exchange(&mut stream, &line, patience).map_err(Away::Lost)?;
@@ -99,16 +86,12 @@ fn exchange(stream: &mut UnixStream, line: &[u8], patience: Duration) -> io::Res
     Ok(answer)
 }
 
-/// Connects. The path of a project is often longer than a socket's address may be: then by way of its directory.
+/// Connects by way of the directory: a project's path is often longer than a socket's address may be.
 fn connect(path: &Path) -> io::Result<UnixStream> {
-    if path.as_os_str().as_bytes().len() <= ADDRESS_MAX_BYTES {
-        return UnixStream::connect(path);
+    match (path.parent(), path.file_name().and_then(OsStr::to_str)) {
+        (Some(dir), Some(name)) => socket::connect(dir, name),
+        _ => Err(ErrorKind::InvalidInput.into()),
     }
-    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(ErrorKind::InvalidInput.into());
-    };
-    let dir = rustix::fs::open(dir, OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY, Mode::empty())?;
-    UnixStream::connect(Path::new("/proc/self/fd").join(dir.as_raw_fd().to_string()).join(name))
 }
 
 #[cfg(test)]
@@ -121,9 +104,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(20);
 
     fn listener_in(dir: &Path) -> UnixListener {
-        let dir = rustix::fs::open(dir, OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY, Mode::empty()).expect("directory");
-        let path = Path::new("/proc/self/fd").join(dir.as_raw_fd().to_string()).join(SOCKET_NAME);
-        UnixListener::bind(path).expect("bind")
+        socket::listen(dir, SOCKET).expect("a socket")
     }
 
     fn answer_once(listener: UnixListener, reply: &'static [u8]) -> std::thread::JoinHandle<Vec<u8>> {

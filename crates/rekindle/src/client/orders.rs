@@ -52,7 +52,9 @@ pub fn give(project: &Project, order: &Order) -> Result<Taken> {
             Ok(Answer::Already) => return Ok(Taken::Already),
             Ok(Answer::Refused { reason }) => return Err(CliError::refused(reason)),
             Ok(answer) => return Err(unexpected(&answer)),
-            Err(away @ Away::Garbled(_)) => return Err(CliError::internal("the order may not have been taken").because(&away)),
+            Err(away @ Away::Garbled(_)) => {
+                return Err(CliError::internal("the order may not have been taken").because(&away));
+            }
             Err(Away::Nobody { .. } | Away::Lost(_)) => ui::pause(CALL_PAUSE_MS),
         }
     }
@@ -73,9 +75,7 @@ fn offline(dir: &StateDir, order: Order) -> Result<Taken> {
 
 fn as_call(order: &Order) -> Call {
     match order.clone() {
-        Order::Pause(reason) => Call::Pause {
-            stop: reason == PauseReason::Stop,
-        },
+        Order::Pause(reason) => Call::Pause { stop: reason == PauseReason::Stop },
         Order::Recover { agent } => Call::Recover { agent },
         Order::Skip { task, reason } => Call::Skip { task, reason },
         Order::Retry { task } => Call::Retry { task },

@@ -10,7 +10,9 @@ use crate::exit_code::Exit;
 
 /// Answer a question that an agent asked
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rekindle questions\n  rekindle answer 3 \"use PostgreSQL\"\n  rekindle answer 3 -- --force is fine")]
+#[command(
+    after_help = "Examples:\n  rekindle questions\n  rekindle answer 3 \"use PostgreSQL\"\n  rekindle answer 3 -- --force is fine"
+)]
 pub struct AnswerArgs {
     /// The question's number, as `rekindle questions` shows it
     id: u64,
@@ -21,9 +23,6 @@ pub struct AnswerArgs {
 
 /// Gives the answer.
 pub fn run(args: &AnswerArgs, context: &Context) -> Result<Exit> {
-    let order = Order::Answer {
-        id: QuestionId(args.id),
-        text: args.text.join(" "),
-    };
+    let order = Order::Answer { id: QuestionId(args.id), text: args.text.join(" ") };
     context.order(&order, &format!("question {} is answered", args.id))
 }

@@ -13,7 +13,9 @@ use crate::exit_code::Exit;
 ///
 /// The task waits for the answer, everything else goes on. Prints the question's number, or with --wait the answer.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rekindle ask \"which database?\" --option PostgreSQL --option SQLite --wait\n  rekindle ask \"may I drop the table?\" --task T3 --context \"it holds 12 rows\"")]
+#[command(
+    after_help = "Examples:\n  rekindle ask \"which database?\" --option PostgreSQL --option SQLite --wait\n  rekindle ask \"may I drop the table?\" --task T3 --context \"it holds 12 rows\""
+)]
 pub struct AskArgs {
     /// The question
     #[arg(allow_hyphen_values = true)]
@@ -35,7 +37,8 @@ pub struct AskArgs {
 /// Asks.
 pub fn run(args: &AskArgs, context: &Context) -> Result<Exit> {
     let Some(agent) = context.agent() else {
-        return Err(CliError::usage("only an agent asks: REKINDLE_TOKEN is not set").hint("note a decision instead: rekindle note TEXT"));
+        return Err(CliError::usage("only an agent asks: REKINDLE_TOKEN is not set")
+            .hint("note a decision instead: rekindle note TEXT"));
     };
     let report = Report::Ask {
         task: task_or_own(args.task.as_deref())?,

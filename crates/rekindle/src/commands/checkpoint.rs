@@ -12,7 +12,9 @@ use crate::exit_code::Exit;
 ///
 /// What is said here is what a replacement starts from when you crash, hang or run out of context.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rekindle checkpoint \"parser done, tests missing\" --completed parser --remaining tests --file src/parse.rs --progress 60")]
+#[command(
+    after_help = "Examples:\n  rekindle checkpoint \"parser done, tests missing\" --completed parser --remaining tests --file src/parse.rs --progress 60"
+)]
 pub struct CheckpointArgs {
     /// One line on where you stand
     #[arg(value_name = "STATUS", default_value = "", hide_default_value = true, allow_hyphen_values = true)]
@@ -47,7 +49,8 @@ pub fn run(args: &CheckpointArgs, context: &Context) -> Result<Exit> {
         progress: args.progress,
     };
     if checkpoint == Checkpoint::default() {
-        return Err(CliError::usage("the checkpoint says nothing").hint("say where you stand: rekindle checkpoint \"parser done\" --remaining tests"));
+        return Err(CliError::usage("the checkpoint says nothing")
+            .hint("say where you stand: rekindle checkpoint \"parser done\" --remaining tests"));
     }
     let task = task_or_own(args.task.as_deref())?;
     let outcome = agent.report(&Report::Checkpoint { task, checkpoint })?;

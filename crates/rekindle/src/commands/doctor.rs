@@ -74,10 +74,7 @@ struct SettingJson {
 
 /// Looks.
 pub fn run(args: &DoctorArgs, context: &Context) -> Result<Exit> {
-    let sources = Sources {
-        file: context.project.config.as_deref(),
-        ..Sources::default()
-    };
+    let sources = Sources { file: context.project.config.as_deref(), ..Sources::default() };
     let config = Config::load(&sources.with_environment());
     let mut findings = checks::machine(&context.project);
     findings.extend(checks::state(&context.project));

@@ -20,7 +20,9 @@ const LOOK_MS: u32 = 200;
 
 /// Show all events of the run
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rekindle events --task T3\n  rekindle events --kind agent_crashed --json\n  rekindle events --follow")]
+#[command(
+    after_help = "Examples:\n  rekindle events --task T3\n  rekindle events --kind agent_crashed --json\n  rekindle events --follow"
+)]
 pub struct EventsArgs {
     /// Print one JSON object a line
     #[arg(long)]

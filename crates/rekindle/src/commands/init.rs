@@ -29,7 +29,9 @@ rekindle task done "$REKINDLE_TASK" --result "wrote out/$REKINDLE_TASK.txt"
 ///
 /// What is there already stays as it is.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rekindle init && rekindle run plan.md\n  rekindle init --agent-command my-agent --non-interactive")]
+#[command(
+    after_help = "Examples:\n  rekindle init && rekindle run plan.md\n  rekindle init --agent-command my-agent --non-interactive"
+)]
 pub struct InitArgs {
     /// The program to run as the agent, with its arguments; it is given its prompt on standard input
     #[arg(long, value_name = "WORD", num_args = 1.., allow_hyphen_values = true)]
@@ -44,10 +46,8 @@ pub fn run(args: &InitArgs, context: &Context) -> Result<Exit> {
     };
     let root = &context.project.root;
     let config = CONFIG.replace("{command}", &command);
-    let written = [
-        write_new(&root.join(FILE_NAME), &config, context)?,
-        write_new(&root.join(DEFAULT_PLAN), PLAN, context)?,
-    ];
+    let written =
+        [write_new(&root.join(FILE_NAME), &config, context)?, write_new(&root.join(DEFAULT_PLAN), PLAN, context)?];
     if written.contains(&true) {
         context.ui.hint(&format!("rekindle run {DEFAULT_PLAN}"));
     }

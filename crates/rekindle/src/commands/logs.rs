@@ -23,7 +23,9 @@ const FOUND_MAX: usize = 1_000;
 ///
 /// All epochs of an agent in order, or all agents together.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rekindle logs developer-T3 --tail 50\n  rekindle logs --follow\n  rekindle logs --grep \"error E0308\"")]
+#[command(
+    after_help = "Examples:\n  rekindle logs developer-T3 --tail 50\n  rekindle logs --follow\n  rekindle logs --grep \"error E0308\""
+)]
 pub struct LogsArgs {
     /// The agent's name, as `rekindle status` shows it [default: all]
     agent: Option<String>,
@@ -65,13 +67,7 @@ pub fn run(args: &LogsArgs, context: &Context) -> Result<Exit> {
         Some(name) => Some(run.agent(name)?.to_string()),
         None => None,
     };
-    let mut printer = Printer {
-        args,
-        context,
-        agent: agent.as_deref(),
-        ours: run.attempt_numbers()?,
-        seq: 0,
-    };
+    let mut printer = Printer { args, context, agent: agent.as_deref(), ours: run.attempt_numbers()?, seq: 0 };
     if let Some(query) = &args.grep {
         let found = run.search(query, agent.as_deref(), args.tail.unwrap_or(FOUND_MAX))?;
         found.iter().try_for_each(|line| printer.show(line))?;

@@ -115,11 +115,7 @@ fn check_agents(file: &PlanFile, plan: &plan::Plan, context: &Context) -> Result
         return Ok(());
     };
     let shown = file.path.display().to_string();
-    let sources = Sources {
-        file: Some(path),
-        plan: Some((&shown, &plan.settings)),
-        ..Sources::default()
-    };
+    let sources = Sources { file: Some(path), plan: Some((&shown, &plan.settings)), ..Sources::default() };
     let config = Config::load(&sources.with_environment())?;
     context.ui.diagnose(&config.warnings);
     config.check_plan(plan, std::env::var_os("PATH").as_deref(), &context.project.root)
@@ -129,10 +125,7 @@ fn show(args: &ShowArgs, context: &Context) -> Result<Exit> {
     let file = PlanFile::read(&args.plan)?;
     let plan = file.plan()?;
     if args.json {
-        context.ui.json(&ShowJson {
-            schema_version: 1,
-            plan,
-        })?;
+        context.ui.json(&ShowJson { schema_version: 1, plan })?;
     } else {
         context.ui.raw(plan::show(plan).as_bytes())?;
     }

@@ -22,8 +22,6 @@ pub fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
     let view = View::open(&context.project)?;
     let agent = view.the_run()?.agent(&args.agent)?;
     drop(view);
-    let order = Order::Recover {
-        agent: agent.to_string(),
-    };
+    let order = Order::Recover { agent: agent.to_string() };
     context.order(&order, &format!("{agent} is being replaced"))
 }

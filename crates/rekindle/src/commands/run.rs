@@ -15,7 +15,9 @@ use crate::exit_code::Exit;
 /// Agents work under supervision and are replaced when they crash, hang or stop early. Ctrl-C pauses, twice stops at
 /// once; the same command goes on later. A closed terminal stops nothing.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rekindle run plan.md\n  rekindle run plan.md --detach && rekindle logs --follow\n  rekindle run plan.md --max-agents 8 --no-wait")]
+#[command(
+    after_help = "Examples:\n  rekindle run plan.md\n  rekindle run plan.md --detach && rekindle logs --follow\n  rekindle run plan.md --max-agents 8 --no-wait"
+)]
 pub struct RunArgs {
     /// The plan, a Markdown file
     #[arg(value_name = "PLAN")]
@@ -57,16 +59,7 @@ impl RunOptions {
             ("run.agent", "--agent", self.agent.clone()),
             ("run.recover", "--no-recover", recover),
         ];
-        given
-            .into_iter()
-            .filter_map(|(key, name, value)| {
-                Some(Flag {
-                    key,
-                    name,
-                    value: value?,
-                })
-            })
-            .collect()
+        given.into_iter().filter_map(|(key, name, value)| Some(Flag { key, name, value: value? })).collect()
     }
 }
 

@@ -18,7 +18,9 @@ const SCHEMA_VERSION: u32 = 1;
 
 /// Show how the run stands
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rekindle status\n  rekindle status --json | jq '.tasks[] | select(.state == \"failed\")'")]
+#[command(
+    after_help = "Examples:\n  rekindle status\n  rekindle status --json | jq '.tasks[] | select(.state == \"failed\")'"
+)]
 pub struct StatusArgs {
     /// Print JSON
     #[arg(long)]
@@ -120,11 +122,7 @@ pub fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
             agents: if args.all { run.attempts()? } else { run.agents()? },
             questions: run.questions()?,
         },
-        None => Shown {
-            tasks: Vec::new(),
-            agents: Vec::new(),
-            questions: Vec::new(),
-        },
+        None => Shown { tasks: Vec::new(), agents: Vec::new(), questions: Vec::new() },
     };
     let coordinator = view.coordinator()?;
     if args.json {

@@ -91,40 +91,29 @@ pub fn run(args: &TaskArgs, context: &Context) -> Result<Exit> {
         TaskCommand::List(args) => show::list(args, context),
         TaskCommand::Show(args) => show::show(args, context),
         TaskCommand::Start(args) => {
-            let report = Report::Start {
-                task: task_or_own(args.task.as_deref())?,
-            };
+            let report = Report::Start { task: task_or_own(args.task.as_deref())? };
             report_only(&as_agent(context, "starts tasks")?, &report, context)
         }
         TaskCommand::Done(args) => done(args, context),
         TaskCommand::Fail(args) => {
-            let report = Report::Fail {
-                task: task_or_own(args.task.as_deref())?,
-                reason: args.reason.clone(),
-            };
-            let agent = as_agent(context, "gives tasks up").map_err(|e| e.hint("leave it out: rekindle task skip TASK"))?;
+            let report = Report::Fail { task: task_or_own(args.task.as_deref())?, reason: args.reason.clone() };
+            let agent =
+                as_agent(context, "gives tasks up").map_err(|e| e.hint("leave it out: rekindle task skip TASK"))?;
             report_only(&agent, &report, context)
         }
         TaskCommand::Skip(args) => {
-            let order = Order::Skip {
-                task: task_id(&args.task)?,
-                reason: args.reason.clone(),
-            };
+            let order = Order::Skip { task: task_id(&args.task)?, reason: args.reason.clone() };
             context.order(&order, &format!("task {} is skipped", args.task))
         }
         TaskCommand::Retry(args) => {
-            let order = Order::Retry {
-                task: task_id(&args.task)?,
-            };
+            let order = Order::Retry { task: task_id(&args.task)? };
             context.order(&order, &format!("task {} is open again", args.task))
         }
     }
 }
 
 fn as_agent(context: &Context, what: &str) -> Result<Agent> {
-    context
-        .agent()
-        .ok_or_else(|| CliError::usage(format!("only an agent {what}: REKINDLE_TOKEN is not set")))
+    context.agent().ok_or_else(|| CliError::usage(format!("only an agent {what}: REKINDLE_TOKEN is not set")))
 }
 
 fn report_only(agent: &Agent, report: &Report, context: &Context) -> Result<Exit> {
@@ -138,17 +127,11 @@ fn done(args: &DoneArgs, context: &Context) -> Result<Exit> {
         let Some(task) = &args.task else {
             return Err(CliError::usage("no task was named").hint("name it: rekindle task done T1"));
         };
-        let order = Order::Complete {
-            task: task_id(task)?,
-            result: args.result.clone(),
-        };
+        let order = Order::Complete { task: task_id(task)?, result: args.result.clone() };
         return context.order(&order, &format!("task {task} is complete on your word"));
     };
     let task = task_or_own(args.task.as_deref())?;
-    let report = Report::Done {
-        task: task.clone(),
-        result: args.result.clone(),
-    };
+    let report = Report::Done { task: task.clone(), result: args.result.clone() };
     let outcome = agent.report(&report)?;
     context.say_kept(&outcome);
     match outcome {

@@ -62,10 +62,7 @@ pub fn run(args: &WhyArgs, context: &Context) -> Result<Exit> {
     let run = view.the_run()?;
     let task = run.task(&args.task)?;
     let mut chapters = Vec::new();
-    let mut about = About {
-        task: &args.task,
-        attempts: BTreeSet::new(),
-    };
+    let mut about = About { task: &args.task, attempts: BTreeSet::new() };
     run.events(0, |event| {
         if let Some(body) = about.concerns(event) {
             chapters.push((event.clone(), body));
@@ -134,7 +131,9 @@ fn attempt_of(body: &Body) -> Option<AttemptId> {
 
 fn cause_of(body: &Body) -> Option<&Cause> {
     match body {
-        Body::StopOrdered { cause, .. } | Body::AttemptEnded { cause, .. } | Body::TaskRequeued { cause, .. } => Some(cause),
+        Body::StopOrdered { cause, .. } | Body::AttemptEnded { cause, .. } | Body::TaskRequeued { cause, .. } => {
+            Some(cause)
+        }
         _ => None,
     }
 }

@@ -81,7 +81,8 @@ fn read_one(reader: &mut Reader<'_>, name: &str, span: std::ops::Range<usize>, t
     };
     for (key, given) in [("model", &agent.model), ("permissions", &agent.permissions)] {
         if given.is_some() && agent.kind == kinds::COMMAND {
-            let message = format!("`{key}` of [agents.{name}] has no effect: a `command` is told everything by its arguments");
+            let message =
+                format!("`{key}` of [agents.{name}] has no effect: a `command` is told everything by its arguments");
             let at = table.get(key).map_or(span.clone(), Spanned::span);
             reader.warning(at, message, Some("put it into `command` or `args`".to_owned()));
         }
@@ -89,7 +90,12 @@ fn read_one(reader: &mut Reader<'_>, name: &str, span: std::ops::Range<usize>, t
     Some(agent)
 }
 
-fn read_kind(reader: &mut Reader<'_>, name: &str, span: &std::ops::Range<usize>, table: &DeTable<'_>) -> Option<&'static str> {
+fn read_kind(
+    reader: &mut Reader<'_>,
+    name: &str,
+    span: &std::ops::Range<usize>,
+    table: &DeTable<'_>,
+) -> Option<&'static str> {
     let Some(value) = table.get("kind") else {
         if table.contains_key("command") {
             return Some(kinds::COMMAND);
@@ -117,7 +123,12 @@ fn read_kind(reader: &mut Reader<'_>, name: &str, span: &std::ops::Range<usize>,
     None
 }
 
-fn read_command(reader: &mut Reader<'_>, name: &str, span: &std::ops::Range<usize>, table: &DeTable<'_>) -> Option<Vec<String>> {
+fn read_command(
+    reader: &mut Reader<'_>,
+    name: &str,
+    span: &std::ops::Range<usize>,
+    table: &DeTable<'_>,
+) -> Option<Vec<String>> {
     let Some(value) = table.get("command") else {
         // Without a kind as well, that is what was said already.
         if table.contains_key("kind") {

@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 
 use super::keys::{KEYS, Key, Wrong, sections};
-use rekindle_core::plan::nearest::nearest;
 use super::{Layer, Origin};
 use crate::ui::Diagnostic;
+use rekindle_core::plan::nearest::nearest;
 
 /// How all of our variables begin.
 const PREFIX: &str = "REKINDLE_";
@@ -37,7 +37,12 @@ pub fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) -> (Layer
     (layer, problems)
 }
 
-fn read_one(section: &str, leaf: &str, name: &str, value: &OsString) -> Result<(&'static Key, super::Value), Diagnostic> {
+fn read_one(
+    section: &str,
+    leaf: &str,
+    name: &str,
+    value: &OsString,
+) -> Result<(&'static Key, super::Value), Diagnostic> {
     let Some(key) = Key::find(&format!("{section}.{leaf}")) else {
         let known: Vec<&str> = KEYS.iter().filter(|key| key.section() == section).map(Key::leaf).collect();
         let shown: Vec<String> = known.iter().map(|leaf| variable(section, leaf)).collect();

@@ -10,9 +10,9 @@ use toml::de::{DeTable, DeValue};
 
 use super::agents::{self, Agent};
 use super::keys::{KEYS, Key, Shape, Value, Wrong, sections};
-use rekindle_core::plan::nearest::nearest;
 use super::{Layer, Origin};
 use crate::ui::{Diagnostic, Place};
+use rekindle_core::plan::nearest::nearest;
 
 /// Largest configuration read: a mistaken file is refused before it costs memory.
 pub const FILE_MAX_BYTES: u64 = 1024 * 1024;
@@ -30,11 +30,7 @@ pub struct File {
 
 /// Reads the text of a file. `path` is how it is shown.
 pub fn read(path: &Path, text: &str) -> File {
-    let mut reader = Reader {
-        path,
-        source: text.into(),
-        problems: Vec::new(),
-    };
+    let mut reader = Reader { path, source: text.into(), problems: Vec::new() };
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in errors {
         let span = error.span().unwrap_or(0..0);
@@ -98,21 +94,12 @@ impl Reader<'_> {
     }
 
     fn place(&self, span: Range<usize>) -> Place {
-        Place {
-            path: self.path.display().to_string(),
-            source: Rc::clone(&self.source),
-            span,
-        }
+        Place { path: self.path.display().to_string(), source: Rc::clone(&self.source), span }
     }
 
     fn add(&mut self, span: Range<usize>, message: String, hint: Option<String>, warning: bool) {
         let place = Some(self.place(span));
-        self.problems.push(Diagnostic {
-            warning,
-            message,
-            hint,
-            place,
-        });
+        self.problems.push(Diagnostic { warning, message, hint, place });
     }
 
     fn section(&mut self, section: &str, value: &Spanned<DeValue<'_>>, layer: &mut Layer) {
@@ -128,10 +115,7 @@ impl Reader<'_> {
                 continue;
             };
             if let Some(found) = self.value(key, value) {
-                let origin = Origin::File {
-                    path: self.path.to_owned(),
-                    line: self.line(name.span().start),
-                };
+                let origin = Origin::File { path: self.path.to_owned(), line: self.line(name.span().start) };
                 layer.set(key, found, origin);
             }
         }

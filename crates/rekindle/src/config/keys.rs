@@ -66,11 +66,7 @@ const MANY: u64 = 10_000;
 const LIMIT: Shape = Shape::Duration { min_ms: 1 };
 
 const fn key(name: &'static str, shape: Shape, default: &'static str) -> Key {
-    Key {
-        name,
-        shape,
-        default,
-    }
+    Key { name, shape, default }
 }
 
 /// All settings, in the order in which they are shown. Agents have a table each and are read apart.
@@ -120,8 +116,7 @@ impl Key {
     /// The default value.
     #[must_use]
     pub fn default_value(&self) -> Value {
-        self.from_text(self.default)
-            .expect("a test reads every default")
+        self.from_text(self.default).expect("a test reads every default")
     }
 
     /// Reads a value written as text: a variable, a flag, the front matter.
@@ -145,7 +140,8 @@ impl Key {
             Shape::OneOf { now, later } => self.from_word(text, now, later),
             Shape::Command if text.trim().is_empty() => Ok(Value::Command(Vec::new())),
             Shape::Command => Ok(Value::Command(
-                ["sh", "-c", text].map(str::to_owned).to_vec(),
+                // The name that the shell goes by, so that what is told to the command is its `$1`.
+                ["sh", "-c", text, "sh"].map(str::to_owned).to_vec(),
             )),
         }
     }
@@ -180,10 +176,7 @@ impl Key {
             Shape::Text | Shape::OneOf { .. } => ("a text", format!("\"{}\"", self.default)),
             Shape::Command => ("a list of words", "[\"notify-send\", \"rekindle\"]".to_owned()),
         };
-        Wrong::new(
-            format!("`{}` is {is}, not {found}", self.name),
-            format!("write {} = {example}", self.leaf()),
-        )
+        Wrong::new(format!("`{}` is {is}, not {found}", self.name), format!("write {} = {example}", self.leaf()))
     }
 
     #[expect(clippy::wrong_self_convention, reason = "the key reads a text; nothing is converted into a key")]
@@ -198,10 +191,7 @@ impl Key {
                 format!("`{}` must be longer than nothing", self.name),
                 format!("write {} = \"{}\"", self.leaf(), self.default),
             )),
-            Err(error) => Err(Wrong::new(
-                format!("`{}` is no duration: {error}", self.name),
-                error.hint(),
-            )),
+            Err(error) => Err(Wrong::new(format!("`{}` is no duration: {error}", self.name), error.hint())),
         }
     }
 

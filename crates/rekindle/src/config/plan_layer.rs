@@ -3,9 +3,9 @@
 use rekindle_core::plan::{FrontMatter, Isolation, Setting};
 
 use super::keys::{KEYS, Key, Value, Wrong};
-use rekindle_core::plan::nearest::nearest;
 use super::{Layer, Origin};
 use crate::ui::Diagnostic;
+use rekindle_core::plan::nearest::nearest;
 
 /// Reads what a plan sets.
 pub fn read(path: &str, settings: &FrontMatter) -> (Layer, Vec<Diagnostic>) {
@@ -17,9 +17,8 @@ pub fn read(path: &str, settings: &FrontMatter) -> (Layer, Vec<Diagnostic>) {
     let durations = settings.backoff_ms.map(|ms| ("run.backoff".to_owned(), ms));
     let durations = timeouts.chain(hangs).chain(durations).map(|(name, ms)| (name, Value::DurationMs(ms)));
     let counts = [("run.max_agents", settings.max_agents), ("run.attempts", settings.attempts)];
-    let counts = counts
-        .into_iter()
-        .filter_map(|(name, count)| Some((name.to_owned(), Value::Count(u64::from(count?)))));
+    let counts =
+        counts.into_iter().filter_map(|(name, count)| Some((name.to_owned(), Value::Count(u64::from(count?)))));
     for (name, value) in durations.chain(counts) {
         if let Some(key) = Key::find(&name) {
             layer.set(key, value, origin.clone());

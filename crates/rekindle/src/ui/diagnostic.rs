@@ -37,12 +37,7 @@ pub struct Place {
 impl Diagnostic {
     /// Something wrong that stands in no file.
     pub fn error(message: impl Into<String>, hint: Option<String>) -> Self {
-        Self {
-            warning: false,
-            message: message.into(),
-            hint,
-            place: None,
-        }
+        Self { warning: false, message: message.into(), hint, place: None }
     }
 
     /// Whether it keeps the file from being used.
@@ -57,24 +52,14 @@ impl Diagnostic {
         let Some(place) = &self.place else {
             return self.render_plain(paint);
         };
-        let renderer = if paint.is_on() {
-            Renderer::styled()
-        } else {
-            Renderer::plain()
-        };
-        let level = if self.warning {
-            Level::WARNING
-        } else {
-            Level::ERROR
-        };
+        let renderer = if paint.is_on() { Renderer::styled() } else { Renderer::plain() };
+        let level = if self.warning { Level::WARNING } else { Level::ERROR };
         let (excerpt, first_line, span) = place.excerpt();
         let snippet = Snippet::source(excerpt)
             .line_start(first_line)
             .path(place.path.as_str())
             .annotation(AnnotationKind::Primary.span(span));
-        let mut group = level
-            .primary_title(harmless(&self.message))
-            .element(snippet);
+        let mut group = level.primary_title(harmless(&self.message)).element(snippet);
         if let Some(hint) = &self.hint {
             group = group.element(Level::HELP.with_name("hint").message(harmless(hint)));
         }
@@ -82,11 +67,7 @@ impl Diagnostic {
     }
 
     fn render_plain(&self, paint: Paint) -> String {
-        let (tone, label) = if self.warning {
-            (Tone::Warning, "warning:")
-        } else {
-            (Tone::Error, "error:")
-        };
+        let (tone, label) = if self.warning { (Tone::Warning, "warning:") } else { (Tone::Error, "error:") };
         let mut text = format!("{} {}", paint.tone(tone, label), harmless(&self.message));
         if let Some(hint) = &self.hint {
             let label = paint.tone(Tone::Hint, "hint:");
@@ -109,9 +90,7 @@ impl Place {
         let text: &str = &self.source;
         let at = floor_boundary(text, self.span.start);
         let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-        let line_end = text[at..]
-            .find('\n')
-            .map_or(text.len(), |newline| at + newline);
+        let line_end = text[at..].find('\n').map_or(text.len(), |newline| at + newline);
         let end = floor_boundary(text, self.span.end.clamp(at, line_end));
         let cut = floor_boundary(text, line_end.min(line_start + EXCERPT_LINE_MAX).max(at));
         let before = printable(&text[line_start..at]);
@@ -125,9 +104,7 @@ impl Place {
 /// A part of a line in which every character takes its place and none steers the terminal.
 fn printable(text: &str) -> String {
     let text = text.trim_end_matches('\r').trim_start_matches('\u{feff}');
-    text.chars()
-        .map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c })
-        .collect()
+    text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
 fn floor_boundary(text: &str, at: usize) -> usize {
@@ -147,11 +124,7 @@ mod tests {
             warning: false,
             message: "unknown key `colour`".into(),
             hint: Some("did you mean `color`?".into()),
-            place: Some(Place {
-                path: "a.toml".into(),
-                source: source.into(),
-                span,
-            }),
+            place: Some(Place { path: "a.toml".into(), source: source.into(), span }),
         }
     }
 

@@ -17,10 +17,7 @@ pub fn stamp(time: Time) -> String {
 #[must_use]
 pub fn clock_time(time: Time) -> String {
     match Timestamp::from_millisecond(time.0) {
-        Ok(moment) => moment
-            .to_zoned(TimeZone::system())
-            .strftime("%H:%M:%S")
-            .to_string(),
+        Ok(moment) => moment.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string(),
         Err(_) => time.0.to_string(),
     }
 }
@@ -51,13 +48,7 @@ mod tests {
 
     #[test]
     fn spans_have_two_units_at_most() {
-        let cases = [
-            (12, "12ms"),
-            (1_000, "1s"),
-            (61_000, "1m01s"),
-            (3_661_000, "1h01m"),
-            (90_000_000, "1d01h"),
-        ];
+        let cases = [(12, "12ms"), (1_000, "1s"), (61_000, "1m01s"), (3_661_000, "1h01m"), (90_000_000, "1d01h")];
         for (ms, shown) in cases {
             assert_eq!(elapsed(ms), shown);
         }

@@ -67,6 +67,7 @@ pub struct Paint {
 
 impl Paint {
     /// Colours for nobody.
+    #[cfg(test)]
     pub const OFF: Self = Self { on: false };
 
     /// Decides for a stream.
@@ -91,10 +92,6 @@ impl Paint {
     /// Text in a tone.
     #[must_use]
     pub fn tone(self, tone: Tone, text: &str) -> String {
-        if self.on && !text.is_empty() {
-            format!("\x1b[{}m{text}\x1b[0m", tone.code())
-        } else {
-            text.to_owned()
-        }
+        if self.on && !text.is_empty() { format!("\x1b[{}m{text}\x1b[0m", tone.code()) } else { text.to_owned() }
     }
 }

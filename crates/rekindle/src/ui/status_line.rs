@@ -31,10 +31,7 @@ impl StatusLine<'_> {
     #[must_use]
     pub fn render(&self, paint: Paint, width: usize) -> String {
         let verb = paint.tone(self.tone, &format!("{:>VERB_WIDTH$}", self.verb));
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "shown with one digit after the point"
-        )]
+        #[expect(clippy::cast_precision_loss, reason = "shown with one digit after the point")]
         let seconds = self.elapsed_ms as f64 / 1000.0;
         let (done, all) = self.progress;
         let digits = all.to_string().len();
@@ -62,13 +59,7 @@ mod tests {
             task: "T3 lexer",
             text: "attempt 1\x1b[2J",
         };
-        assert_eq!(
-            line.render(Paint::OFF, 100),
-            "     STARTED [  412.8s] ( 3/12) T3 lexer                 attempt 1"
-        );
-        assert_eq!(
-            line.render(Paint::OFF, 40),
-            "     STARTED [  412.8s] ( 3/12) T3 lexer"
-        );
+        assert_eq!(line.render(Paint::OFF, 100), "     STARTED [  412.8s] ( 3/12) T3 lexer                 attempt 1");
+        assert_eq!(line.render(Paint::OFF, 40), "     STARTED [  412.8s] ( 3/12) T3 lexer");
     }
 }

@@ -28,10 +28,7 @@ impl Table {
     /// A table with these headings.
     #[must_use]
     pub fn new(columns: &[(&'static str, Align)]) -> Self {
-        Self {
-            columns: columns.to_vec(),
-            rows: Vec::new(),
-        }
+        Self { columns: columns.to_vec(), rows: Vec::new() }
     }
 
     /// Adds a row; its cells are made harmless and put on one line.

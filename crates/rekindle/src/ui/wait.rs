@@ -19,8 +19,5 @@ pub fn pause(ms: u32) {
 }
 
 fn span(ms: u32) -> Timespec {
-    Timespec {
-        tv_sec: i64::from(ms / 1000),
-        tv_nsec: i64::from(ms % 1000) * 1_000_000,
-    }
+    Timespec { tv_sec: i64::from(ms / 1000), tv_nsec: i64::from(ms % 1000) * 1_000_000 }
 }

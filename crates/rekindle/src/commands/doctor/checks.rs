@@ -93,11 +93,7 @@ pub fn state(project: &Project) -> Vec<Finding> {
         }
         Err(error) => return vec![trouble("state", error.into())],
     };
-    vec![
-        ok("state", &dir.path().display().to_string()),
-        store(&dir),
-        coordinator(&dir),
-    ]
+    vec![ok("state", &dir.path().display().to_string()), store(&dir), coordinator(&dir)]
 }
 
 fn store(dir: &StateDir) -> Finding {
@@ -136,7 +132,11 @@ pub fn configuration(config: Result<&Config, &CliError>, project: &Project) -> V
         Some(path) => ok("configuration", &path.display().to_string()),
         None => Finding {
             hint: Some("write one to start from: rekindle init".to_owned()),
-            ..finding("configuration", Verdict::Warning, &format!("there is no {FILE_NAME} in {}", project.root.display()))
+            ..finding(
+                "configuration",
+                Verdict::Warning,
+                &format!("there is no {FILE_NAME} in {}", project.root.display()),
+            )
         },
     }];
     for warning in &config.warnings {
@@ -158,21 +158,15 @@ fn program(name: &str, command: &[String], root: &Path) -> Finding {
     let name = format!("agent {name}");
     match command.first().map(|program| find_program(program, path.as_deref(), root)) {
         Some(Ok(file)) => ok(&name, &file.display().to_string()),
-        Some(Err(missing)) => Finding {
-            hint: Some(missing.hint()),
-            ..finding(&name, Verdict::Problem, &missing.to_string())
-        },
+        Some(Err(missing)) => {
+            Finding { hint: Some(missing.hint()), ..finding(&name, Verdict::Problem, &missing.to_string()) }
+        }
         None => finding(&name, Verdict::Problem, "names no program"),
     }
 }
 
 fn finding(name: &str, verdict: Verdict, text: &str) -> Finding {
-    Finding {
-        name: name.to_owned(),
-        verdict,
-        text: text.to_owned(),
-        hint: None,
-    }
+    Finding { name: name.to_owned(), verdict, text: text.to_owned(), hint: None }
 }
 
 fn ok(name: &str, text: &str) -> Finding {
@@ -180,8 +174,5 @@ fn ok(name: &str, text: &str) -> Finding {
 }
 
 fn trouble(name: &str, error: CliError) -> Finding {
-    Finding {
-        hint: error.hints.first().cloned(),
-        ..finding(name, Verdict::Problem, &error.message)
-    }
+    Finding { hint: error.hints.first().cloned(), ..finding(name, Verdict::Problem, &error.message) }
 }

@@ -50,12 +50,7 @@ pub fn list(args: &ListArgs, context: &Context) -> Result<Exit> {
         }
     };
     if args.json {
-        let lines = lines.iter().map(|(id, title, state, epoch)| LineJson {
-            id,
-            title,
-            state,
-            epoch: *epoch,
-        });
+        let lines = lines.iter().map(|(id, title, state, epoch)| LineJson { id, title, state, epoch: *epoch });
         context.ui.json(&lines.collect::<Vec<_>>())?;
         return Ok(Exit::Success);
     }
