@@ -111,9 +111,7 @@ fn opens(line: &str) -> Option<Fence> {
 
 fn closes(fence: Fence, line: &str) -> bool {
     opens(line).is_some_and(|end| {
-        end.mark == fence.mark
-            && end.length >= fence.length
-            && line.trim().trim_start_matches(end.mark).is_empty()
+        end.mark == fence.mark && end.length >= fence.length && line.trim().trim_start_matches(end.mark).is_empty()
     })
 }
 

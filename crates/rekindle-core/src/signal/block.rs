@@ -48,13 +48,7 @@ impl Block {
             "REMEDIATION_COMPLETE" => subject.is_empty() || task_of(subject).is_some(),
             name => ABOUT_A_TASK.contains(&name) && task_of(subject).is_some(),
         };
-        known.then(|| Self {
-            name: name.to_owned(),
-            subject: subject.to_owned(),
-            keys: Vec::new(),
-            bytes: 0,
-            lines: 0,
-        })
+        known.then(|| Self { name: name.to_owned(), subject: subject.to_owned(), keys: Vec::new(), bytes: 0, lines: 0 })
     }
 
     /// Takes a line if it belongs to the block.
@@ -88,31 +82,20 @@ impl Block {
             return self.other();
         };
         match self.name.as_str() {
-            "TASK_COMPLETE" | "READY_FOR_REVIEW" => Signal::Report(Report::Done {
-                task,
-                result: self.first(&["result", "summary", "status"]),
-            }),
-            "TASK_INCOMPLETE" => Signal::Report(self.given_up(task, "")),
-            "INFRA_BLOCKED" => {
-                Signal::Report(self.given_up(task, "the infrastructure is in the way: "))
+            "TASK_COMPLETE" | "READY_FOR_REVIEW" => {
+                Signal::Report(Report::Done { task, result: self.first(&["result", "summary", "status"]) })
             }
-            "CHECKPOINT" => Signal::Report(Report::Checkpoint {
-                task,
-                checkpoint: self.checkpoint(),
-            }),
+            "TASK_INCOMPLETE" => Signal::Report(self.given_up(task, "")),
+            "INFRA_BLOCKED" => Signal::Report(self.given_up(task, "the infrastructure is in the way: ")),
+            "CHECKPOINT" => Signal::Report(Report::Checkpoint { task, checkpoint: self.checkpoint() }),
             "QUESTION" => self.question(task),
             _ => self.other(),
         }
     }
 
     fn given_up(&self, task: TaskId, prefix: &str) -> Report {
-        let reason = self
-            .first(&["reason", "result", "status"])
-            .unwrap_or_else(|| "it gave no reason".to_owned());
-        Report::Fail {
-            task,
-            reason: format!("{prefix}{reason}"),
-        }
+        let reason = self.first(&["reason", "result", "status"]).unwrap_or_else(|| "it gave no reason".to_owned());
+        Report::Fail { task, reason: format!("{prefix}{reason}") }
     }
 
     fn checkpoint(&self) -> Checkpoint {
@@ -143,16 +126,8 @@ impl Block {
     }
 
     fn other(self) -> Signal {
-        let keys = self
-            .keys
-            .into_iter()
-            .map(|(key, value)| (key, text::sanitize(&value).into_owned()))
-            .collect();
-        Signal::Other {
-            name: self.name,
-            subject: self.subject,
-            keys,
-        }
+        let keys = self.keys.into_iter().map(|(key, value)| (key, text::sanitize(&value).into_owned())).collect();
+        Signal::Other { name: self.name, subject: self.subject, keys }
     }
 
     /// The first of these keys that says something; a key given twice says it in two lines.
@@ -168,17 +143,11 @@ impl Block {
     }
 
     fn list(&self, name: &str) -> Vec<String> {
-        self.values(name)
-            .flat_map(str::lines)
-            .flat_map(items)
-            .collect()
+        self.values(name).flat_map(str::lines).flat_map(items).collect()
     }
 
     fn values(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.keys
-            .iter()
-            .filter(move |(key, _)| key == name)
-            .map(|(_, value)| value.as_str())
+        self.keys.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }
 
@@ -190,28 +159,17 @@ fn is_list(key: &str) -> bool {
 fn key_line(line: &str) -> Option<(String, &str)> {
     let (key, value) = line.split_once(':')?;
     let letters = key.starts_with(|c: char| c.is_ascii_alphabetic())
-        && key
-            .chars()
-            .all(|c| c.is_ascii_alphabetic() || matches!(c, ' ' | '_' | '-'));
+        && key.chars().all(|c| c.is_ascii_alphabetic() || matches!(c, ' ' | '_' | '-'));
     let spaced = value.is_empty() || value.starts_with([' ', '\t']);
-    (letters && spaced && key.len() <= KEY_MAX_BYTES)
-        .then(|| (key.trim().to_ascii_lowercase(), value.trim()))
+    (letters && spaced && key.len() <= KEY_MAX_BYTES).then(|| (key.trim().to_ascii_lowercase(), value.trim()))
 }
 
 /// The items of one line: apart by `;` if there is one, else by `,`, never inside brackets, quotes or backticks.
 fn items(line: &str) -> Vec<String> {
     let clean = text::sanitize(line);
     let found = split(&clean, ';');
-    let found = if found.len() > 1 {
-        found
-    } else {
-        split(&clean, ',')
-    };
-    found
-        .into_iter()
-        .map(|item| item.trim().to_owned())
-        .filter(|item| !item.is_empty())
-        .collect()
+    let found = if found.len() > 1 { found } else { split(&clean, ',') };
+    found.into_iter().map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
 }
 
 fn split(line: &str, mark: char) -> Vec<&str> {

@@ -11,33 +11,20 @@ fn task(id: &str) -> TaskId {
 
 fn scan(text: &str) -> Vec<Signal> {
     let mut signals = Signals::new();
-    let mut found: Vec<_> = text
-        .split_inclusive('\n')
-        .filter_map(|line| signals.line(line))
-        .collect();
+    let mut found: Vec<_> = text.split_inclusive('\n').filter_map(|line| signals.line(line)).collect();
     found.extend(signals.finish());
     found
 }
 
 fn done(id: &str, result: Option<&str>) -> Signal {
-    Signal::Report(Report::Done {
-        task: task(id),
-        result: result.map(str::to_owned),
-    })
+    Signal::Report(Report::Done { task: task(id), result: result.map(str::to_owned) })
 }
 
 #[test]
 fn a_claim_with_its_result() {
-    let text =
-        "working\nTASK_COMPLETE: T1\nResult: added the lexer\nmore talk\nTASK_COMPLETE: T2\n";
-    assert_eq!(
-        scan(text),
-        [done("T1", Some("added the lexer")), done("T2", None)]
-    );
-    assert_eq!(
-        scan("READY_FOR_REVIEW: a.b-c\r\nresult: x\r\n"),
-        [done("a.b-c", Some("x"))]
-    );
+    let text = "working\nTASK_COMPLETE: T1\nResult: added the lexer\nmore talk\nTASK_COMPLETE: T2\n";
+    assert_eq!(scan(text), [done("T1", Some("added the lexer")), done("T2", None)]);
+    assert_eq!(scan("READY_FOR_REVIEW: a.b-c\r\nresult: x\r\n"), [done("a.b-c", Some("x"))]);
     assert_eq!(scan("TASK_COMPLETE:T1"), [done("T1", None)]);
 }
 
@@ -82,19 +69,11 @@ fn fences_hide_signals() {
     for text in hidden {
         assert_eq!(scan(text), [], "{text:?}");
         if text.trim_end().ends_with("```") || text.trim_end().ends_with("~~~") {
-            assert_eq!(
-                scan(&format!("{text}TASK_COMPLETE: T2")),
-                [done("T2", None)],
-                "{text:?}"
-            );
+            assert_eq!(scan(&format!("{text}TASK_COMPLETE: T2")), [done("T2", None)], "{text:?}");
         }
     }
     // Neither of these opens one.
-    for text in [
-        "    ```\nTASK_COMPLETE: T1",
-        "``` a ` b\nTASK_COMPLETE: T1",
-        "``\nTASK_COMPLETE: T1",
-    ] {
+    for text in ["    ```\nTASK_COMPLETE: T1", "``` a ` b\nTASK_COMPLETE: T1", "``\nTASK_COMPLETE: T1"] {
         assert_eq!(scan(text), [done("T1", None)], "{text:?}");
     }
     // A fence ends the block above it.
@@ -113,15 +92,8 @@ fn a_checkpoint_with_lists() {
         files: vec!["src/a.rs".into(), "src/b.rs".into()],
         progress: Some(40),
     };
-    assert_eq!(
-        scan(text),
-        [Signal::Report(Report::Checkpoint {
-            task: task("T1"),
-            checkpoint
-        })]
-    );
-    let Some(Signal::Report(Report::Checkpoint { checkpoint, .. })) =
-        scan("CHECKPOINT: T1\nProgress: 400").pop()
+    assert_eq!(scan(text), [Signal::Report(Report::Checkpoint { task: task("T1"), checkpoint })]);
+    let Some(Signal::Report(Report::Checkpoint { checkpoint, .. })) = scan("CHECKPOINT: T1\nProgress: 400").pop()
     else {
         panic!("a checkpoint");
     };
@@ -138,12 +110,7 @@ fn questions_and_giving_up() {
         options: vec!["a".into(), "b".into()],
         context: "see docs: https://x".into(),
     };
-    let failed = |id: &str, reason: &str| {
-        Signal::Report(Report::Fail {
-            task: task(id),
-            reason: reason.into(),
-        })
-    };
+    let failed = |id: &str, reason: &str| Signal::Report(Report::Fail { task: task(id), reason: reason.into() });
     assert_eq!(
         scan(text),
         [
@@ -152,10 +119,7 @@ fn questions_and_giving_up() {
             failed("T3", "the infrastructure is in the way: disk is full"),
         ]
     );
-    assert_eq!(
-        scan("TASK_INCOMPLETE: T1"),
-        [failed("T1", "it gave no reason")]
-    );
+    assert_eq!(scan("TASK_INCOMPLETE: T1"), [failed("T1", "it gave no reason")]);
 }
 
 #[test]
@@ -169,23 +133,12 @@ fn the_rest_is_known_but_reports_nothing() {
         ("QUESTION: T1", "QUESTION", "T1"),
     ];
     for (text, name, subject) in cases {
-        let other = Signal::Other {
-            name: name.into(),
-            subject: subject.into(),
-            keys: Vec::new(),
-        };
+        let other = Signal::Other { name: name.into(), subject: subject.into(), keys: Vec::new() };
         assert_eq!(scan(text), [other], "{text:?}");
     }
     let found = scan("REVIEW_FAILED: T1\nIssues: two\u{1b}[31m tests\n");
     let keys = vec![("issues".to_owned(), "two tests".to_owned())];
-    assert_eq!(
-        found,
-        [Signal::Other {
-            name: "REVIEW_FAILED".into(),
-            subject: "T1".into(),
-            keys
-        }]
-    );
+    assert_eq!(found, [Signal::Other { name: "REVIEW_FAILED".into(), subject: "T1".into(), keys }]);
 }
 
 #[test]

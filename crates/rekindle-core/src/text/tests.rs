@@ -11,10 +11,7 @@ fn sequences_go_whole_and_text_stays() {
         ("\u{1b}[31mred\u{1b}[0m", "red"),
         ("\u{1b}[?25l\u{1b}[2 qx", "x"),
         ("a\u{1b}]52;c;aGFjaw==\u{7}b", "ab"),
-        (
-            "a\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\b",
-            "alinkb",
-        ),
+        ("a\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\b", "alinkb"),
         ("a\u{1b}Pq#0;2;0\u{1b}\\b", "ab"),
         ("a\u{1b}_apc\u{9c}b", "ab"),
         ("a\u{1b}^pm\u{18}b", "ab"),
@@ -68,10 +65,7 @@ fn folding_keeps_both_ends_and_says_how_much_is_gone() {
     let text = "a".repeat(6_000) + &"b".repeat(7_000);
     let short = fold(&text, 100);
     assert!(short.len() <= 100, "{}", short.len());
-    assert!(
-        short.starts_with("aaa") && short.ends_with("bbb"),
-        "{short}"
-    );
+    assert!(short.starts_with("aaa") && short.ends_with("bbb"), "{short}");
     assert!(short.contains("bytes folded …"), "{short}");
     assert_eq!(folded(12_345), "… 12,345 bytes folded …");
     assert_eq!(fold("short", 5), "short");
@@ -80,12 +74,7 @@ fn folding_keeps_both_ends_and_says_how_much_is_gone() {
 
 #[test]
 fn numbers_are_grouped() {
-    for (number, text) in [
-        (0, "0"),
-        (999, "999"),
-        (1_000, "1,000"),
-        (1_234_567, "1,234,567"),
-    ] {
+    for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
         assert_eq!(grouped(number), text);
     }
 }
