@@ -109,6 +109,7 @@ pub struct Coordinator {
     clock: Clock,
     plan_path: PathBuf,
     last_output: Time,
+    deadline: Option<Time>,
     housekeeping_at: Time,
     _lock: state_dir::CoordinatorLock,
 }
@@ -169,6 +170,7 @@ impl Coordinator {
             clock,
             plan_path: setup.plan_path,
             last_output: now,
+            deadline: None,
             housekeeping_at: now,
             _lock: lock,
         })
@@ -205,6 +207,8 @@ impl Coordinator {
 
     /// Waits for what happens next, until the next deadline. Output alone is let grow for a moment.
     fn gather(&mut self) -> Vec<Message> {
+        // Remembered over the wait: a start that has become due is no longer ahead when the wait is over.
+        self.deadline = self.driver.next_deadline();
         let unread: Vec<Message> = self.driver.unread().into_iter().map(|attempt| Message::Grew { attempt }).collect();
         let wait = if unread.is_empty() { self.time_to_wait() } else { Duration::ZERO };
         let mut gathered = unread;
@@ -245,7 +249,7 @@ impl Coordinator {
         let now = self.clock.now();
         let seq = self.driver.last_seq();
         let due = [
-            self.driver.next_deadline(),
+            self.deadline,
             self.files.due(seq, now),
             self.pulse.due(self.driver.state()),
             Some(self.housekeeping_at),
@@ -256,7 +260,7 @@ impl Coordinator {
 
     fn look_after_time(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
-        if self.driver.next_deadline().is_some_and(|due| due <= now) {
+        if self.deadline.is_some_and(|due| due <= now) {
             self.persistently(Driver::pass_time)?;
         }
         if self.pulse.due(self.driver.state()).is_some_and(|due| due <= now) {

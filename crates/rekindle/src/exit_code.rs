@@ -23,6 +23,21 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// The way to end that has a number.
+    #[must_use]
+    pub fn from_code(code: i32) -> Option<Self> {
+        let all = [
+            Self::Success,
+            Self::Failure,
+            Self::Usage,
+            Self::TasksFailed,
+            Self::Paused,
+            Self::Interrupted,
+            Self::Terminated,
+        ];
+        all.into_iter().find(|exit| i32::from(exit.code()) == code)
+    }
+
     /// The number that the caller sees.
     #[must_use]
     pub fn code(self) -> u8 {

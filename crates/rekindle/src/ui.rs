@@ -122,6 +122,29 @@ impl Ui {
         self.say(&line.render(self.err, self.width));
     }
 
+    /// A line of a run's progress, as it would be printed.
+    #[must_use]
+    pub fn rendered(&self, line: &StatusLine<'_>) -> String {
+        line.render(self.err, self.width)
+    }
+
+    /// Whether a table may be redrawn in place: only where standard error is a terminal that knows how.
+    #[must_use]
+    pub fn draws_live(&self) -> bool {
+        io::stderr().is_terminal() && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
+    }
+
+    /// Draws on the terminal. Nobody looking is no reason to fail.
+    pub fn draw(&self, text: &str) {
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    /// A line made harmless and cut to the terminal's width.
+    #[must_use]
+    pub fn cut_to_width(&self, text: &str) -> String {
+        table::cut(&harmless(text), self.width)
+    }
+
     /// Shows wrong places in files.
     pub fn diagnose(&self, diagnostics: &[Diagnostic]) {
         for diagnostic in diagnostics {

@@ -1,5 +1,10 @@
-//! `rekindle run`: the arguments of a run and how they become configuration. Starting, attaching and watching is the
-//! coordinator's part.
+//! `rekindle run`: checks everything before anything starts, then coordinates the run here, or attaches to whoever does.
+
+mod background;
+mod foreground;
+mod git;
+mod prepare;
+pub mod watch;
 
 use std::path::PathBuf;
 
@@ -7,7 +12,7 @@ use clap::Args;
 
 use super::Context;
 use crate::config::Flag;
-use crate::error::{CliError, Result};
+use crate::error::Result;
 use crate::exit_code::Exit;
 
 /// Run a plan, or go on with its unfinished run
@@ -64,11 +69,33 @@ impl RunOptions {
 }
 
 /// Runs a plan.
-pub fn run(_args: &RunArgs, _context: &Context) -> Result<Exit> {
-    Err(CliError::internal("the coordinator is not part of this build"))
+///
+/// # Errors
+/// When the plan, the configuration or the state directory do not allow it.
+pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
+    go(prepare::for_plan(args, context)?, &args.options, context)
 }
 
 /// Goes on with the run of the state directory.
-pub fn continue_run(_options: &RunOptions, _context: &Context) -> Result<Exit> {
-    Err(CliError::internal("the coordinator is not part of this build"))
+///
+/// # Errors
+/// When there is none, or the configuration does not allow it.
+pub fn continue_run(options: &RunOptions, context: &Context) -> Result<Exit> {
+    go(prepare::for_resume(options, context)?, options, context)
+}
+
+fn go(prepared: prepare::Prepared, options: &RunOptions, context: &Context) -> Result<Exit> {
+    match prepared {
+        prepare::Prepared::Over(exit) => {
+            watch::summary(context)?;
+            Ok(exit)
+        }
+        prepare::Prepared::Attach if options.detach => {
+            context.ui.say("it runs in the background already: rekindle status, rekindle logs --follow");
+            Ok(Exit::Success)
+        }
+        prepare::Prepared::Attach => foreground::attach(context),
+        prepare::Prepared::Coordinate(_) if options.detach => background::start(context),
+        prepare::Prepared::Coordinate(setup) => foreground::coordinate(*setup, context),
+    }
 }
