@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use rekindle_core::limits::Limits;
 use rekindle_core::plan::{FrontMatter, Plan, PlanTask};
 use rekindle_core::role::Role;
+use rekindle_engine::world::real::{Program, Programs};
 
 pub use agents::Agent;
 pub use keys::{KEYS, Key, Value};
@@ -282,6 +283,23 @@ impl Config {
             stop_grace_ms: self.stop_grace_ms(),
             no_wait,
         })
+    }
+
+    /// What the engine starts for each agent, and what it runs besides.
+    #[must_use]
+    pub fn programs(&self) -> Programs {
+        let agents = self.agents.iter().map(|(name, agent)| {
+            let program = Program {
+                command: agent.command.clone(),
+                env: agent.env.clone(),
+            };
+            (name.clone(), program)
+        });
+        Programs {
+            agents: agents.collect(),
+            check_timeout_ms: self.check_timeout_ms(),
+            notify: self.notify_command().unwrap_or_default().to_vec(),
+        }
     }
 
     /// The agent that does what names no other: `run.agent`, else the first in the file.
