@@ -14,8 +14,7 @@ mod reporting;
 mod resume;
 
 pub use facts::{
-    Activity, Answered, CheckSeen, Decision, Disk, Doors, Facts, LineKind, NamedTask, Standing,
-    Stream, TaskFacts,
+    Activity, Answered, CheckSeen, Decision, Disk, Doors, Facts, LineKind, NamedTask, Standing, Stream, TaskFacts,
 };
 pub use gather::facts_from;
 pub use resume::resume_assignment;
@@ -52,21 +51,8 @@ pub fn render(facts: &Facts) -> String {
     let decisions = room.fill(|room| past::decisions(facts, room.min(share)));
     let activity = room.fill(|room| activity::section(facts, room));
 
-    let order = [
-        who,
-        status,
-        goal,
-        rules,
-        current,
-        later,
-        checkpoint,
-        disk,
-        decisions,
-        answers,
-        redo,
-        activity,
-        instructions,
-    ];
+    let order =
+        [who, status, goal, rules, current, later, checkpoint, disk, decisions, answers, redo, activity, instructions];
     let draft = order.concat();
     // Only a budget smaller than the fixed words gets here, and then no data is in the text.
     let draft = text::truncate_bytes(&draft, facts.budget_bytes);

@@ -14,9 +14,7 @@ const GAP_BYTES: usize = 48;
 /// The section, at most `room` bytes.
 pub(super) fn section(facts: &Facts, room: usize) -> String {
     headed("## Recent Activity from Previous Agent\n\n", room, |room| {
-        fence::wrap("output of the previous agent", room, |room| {
-            lines(&facts.activity, room)
-        })
+        fence::wrap("output of the previous agent", room, |room| lines(&facts.activity, room))
     })
 }
 

@@ -96,9 +96,7 @@ impl Facts {
     /// The task to begin or go on with.
     #[must_use]
     pub fn current(&self) -> Option<&TaskFacts> {
-        self.tasks
-            .iter()
-            .find(|task| task.standing == Standing::Current)
+        self.tasks.iter().find(|task| task.standing == Standing::Current)
     }
 
     /// Whether nobody has worked on the current task before.
@@ -250,10 +248,6 @@ pub struct Doors {
 
 impl Default for Doors {
     fn default() -> Self {
-        Self {
-            program: Some("rekindle".to_owned()),
-            signals: true,
-            mcp: false,
-        }
+        Self { program: Some("rekindle".to_owned()), signals: true, mcp: false }
     }
 }

@@ -58,10 +58,7 @@ pub(super) fn quote_line(label: &str, clean: &str, max_bytes: usize) -> String {
 
 fn quote(clean: &str, keep: Keep, room: usize) -> String {
     let max = LINE_MAX_BYTES.min(room / 2);
-    let lines: Vec<String> = clean
-        .lines()
-        .map(|line| format!("| {}\n", text::fold(line, max)))
-        .collect();
+    let lines: Vec<String> = clean.lines().map(|line| format!("| {}\n", text::fold(line, max))).collect();
     let whole: usize = lines.iter().map(String::len).sum();
     if whole <= room {
         return lines.concat();
@@ -76,9 +73,7 @@ fn quote(clean: &str, keep: Keep, room: usize) -> String {
     let tail = lines.len() - tail;
     let left_out = lines[head..tail].iter().map(String::len).sum();
     let marker = format!("| {}\n", text::folded(left_out));
-    [&lines[..head].concat(), &marker, &lines[tail..].concat()]
-        .map(String::as_str)
-        .concat()
+    [&lines[..head].concat(), &marker, &lines[tail..].concat()].map(String::as_str).concat()
 }
 
 /// How many of these lines fit.

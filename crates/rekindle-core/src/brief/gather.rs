@@ -23,14 +23,8 @@ pub fn facts_from(state: &State, id: AttemptId) -> Option<Facts> {
     if let Some(current) = facts.current().map(|task| task.id.clone()) {
         about_current(&mut facts, state, &current);
     }
-    facts.decisions = state
-        .notes
-        .iter()
-        .map(|note| Decision {
-            by: note.agent.clone(),
-            text: note.text.clone(),
-        })
-        .collect();
+    facts.decisions =
+        state.notes.iter().map(|note| Decision { by: note.agent.clone(), text: note.text.clone() }).collect();
     let mine = |task: &TaskId| attempt.tasks.contains(task);
     facts.answers = state
         .questions
@@ -82,23 +76,15 @@ fn own_tasks(state: &State, attempt: &Attempt) -> Vec<TaskFacts> {
 }
 
 fn completed(state: &State, id: &TaskId) -> bool {
-    state
-        .tasks
-        .get(id)
-        .is_some_and(|task| task.state == TaskState::Complete)
+    state.tasks.get(id).is_some_and(|task| task.state == TaskState::Complete)
 }
 
 fn elsewhere(state: &State, attempt: &Attempt) -> Vec<NamedTask> {
     let planned = state.run.iter().flat_map(|run| &run.plan.tasks);
     planned
         .filter(|task| completed(state, &task.id))
-        .filter(|task| {
-            task.agent.as_ref() != Some(&attempt.agent) && !attempt.tasks.contains(&task.id)
-        })
-        .map(|task| NamedTask {
-            id: task.id.clone(),
-            title: task.title.clone(),
-        })
+        .filter(|task| task.agent.as_ref() != Some(&attempt.agent) && !attempt.tasks.contains(&task.id))
+        .map(|task| NamedTask { id: task.id.clone(), title: task.title.clone() })
         .collect()
 }
 
@@ -109,25 +95,17 @@ fn about_current(facts: &mut Facts, state: &State, id: &TaskId) {
     facts.cause.clone_from(&task.last_cause);
     facts.checkpoint.clone_from(&task.checkpoint);
     facts.advise_split = facts.attempt > 1
-        && (facts.attempt >= facts.attempt_limit
-            || task.last_cause.as_ref().is_some_and(advises_split));
+        && (facts.attempt >= facts.attempt_limit || task.last_cause.as_ref().is_some_and(advises_split));
     if let Some(checkpoint) = &task.checkpoint {
         let items = checkpoint.completed.iter().take(REDO_MAX);
         facts.do_not_redo = items.cloned().collect();
     }
     if let Some(evidence) = &task.evidence {
-        facts
-            .disk
-            .artifacts_missing
-            .clone_from(&evidence.missing_artifacts);
+        facts.disk.artifacts_missing.clone_from(&evidence.missing_artifacts);
         facts.disk.checks = evidence
             .checks
             .iter()
-            .map(|result| CheckSeen {
-                task: id.clone(),
-                result: result.clone(),
-                just_now: false,
-            })
+            .map(|result| CheckSeen { task: id.clone(), result: result.clone(), just_now: false })
             .collect();
     }
 }
@@ -135,8 +113,5 @@ fn about_current(facts: &mut Facts, state: &State, id: &TaskId) {
 /// A task that ran out of context or time once is likely to do so again in one piece.
 fn advises_split(cause: &crate::cause::Cause) -> bool {
     use crate::cause::Cause;
-    matches!(
-        cause,
-        Cause::Compacted | Cause::CompactionLoop | Cause::ContextExhausted | Cause::TimedOut
-    )
+    matches!(cause, Cause::Compacted | Cause::CompactionLoop | Cause::ContextExhausted | Cause::TimedOut)
 }

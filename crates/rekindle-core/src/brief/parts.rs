@@ -20,14 +20,8 @@ const CAUSE_MAX_BYTES: usize = 400;
 
 /// Who the agent is, why it is here, and where.
 pub(super) fn who(facts: &Facts) -> String {
-    let mut out = format!(
-        "# You are `{}`, {} in a rekindle run\n\n",
-        facts.agent, facts.role
-    );
-    let number = format!(
-        "attempt {} of {}, epoch {}",
-        facts.attempt, facts.attempt_limit, facts.epoch
-    );
+    let mut out = format!("# You are `{}`, {} in a rekindle run\n\n", facts.agent, facts.role);
+    let number = format!("attempt {} of {}, epoch {}", facts.attempt, facts.attempt_limit, facts.epoch);
     let plan = one_line(&facts.plan_title, TITLE_MAX_BYTES);
     let _ = match (&facts.cause, facts.is_first()) {
         (Some(cause), _) => writeln!(
@@ -49,11 +43,8 @@ pub(super) fn who(facts: &Facts) -> String {
         ),
     };
     out.push('\n');
-    let places = [
-        ("Workspace", &facts.workspace),
-        ("Plan", &facts.plan_path),
-        ("Build status", &facts.build_status_path),
-    ];
+    let places =
+        [("Workspace", &facts.workspace), ("Plan", &facts.plan_path), ("Build status", &facts.build_status_path)];
     for (name, path) in places.iter().filter(|(_, path)| !path.is_empty()) {
         let _ = writeln!(out, "- {name}: {}", one_line(path, PATH_MAX_BYTES));
     }
@@ -67,45 +58,24 @@ pub(super) fn who(facts: &Facts) -> String {
 
 /// What is complete, in progress and pending. The current task is always named.
 pub(super) fn status(facts: &Facts, room: usize) -> String {
-    let begin = if facts.is_first() {
-        "begin here"
-    } else {
-        "continue from here"
-    };
+    let begin = if facts.is_first() { "begin here" } else { "continue from here" };
     let mut current = String::new();
     if let Some(task) = facts.current() {
-        let _ = writeln!(
-            current,
-            "\nIn Progress ({begin}):\n{}",
-            item(' ', &task.id, &task.title)
-        );
+        let _ = writeln!(current, "\nIn Progress ({begin}):\n{}", item(' ', &task.id, &task.title));
     }
     let heading = "## Task Status\n";
     let left = room.saturating_sub(heading.len() + current.len() + 1);
-    let pending: Vec<String> = standing(facts, Standing::Pending)
-        .map(|task| item(' ', &task.id, &task.title))
-        .collect();
+    let pending: Vec<String> =
+        standing(facts, Standing::Pending).map(|task| item(' ', &task.id, &task.title)).collect();
     let pending = list("\nPending:\n", &pending, left / 2, Fold::Last);
-    let mut done: Vec<String> = facts
-        .completed_elsewhere
-        .iter()
-        .map(|task| item('x', &task.id, &task.title))
-        .collect();
+    let mut done: Vec<String> = facts.completed_elsewhere.iter().map(|task| item('x', &task.id, &task.title)).collect();
     done.extend(standing(facts, Standing::Completed).map(|task| item('x', &task.id, &task.title)));
-    let done = list(
-        "\nCompleted:\n",
-        &done,
-        left.saturating_sub(pending.len()),
-        Fold::First,
-    );
+    let done = list("\nCompleted:\n", &done, left.saturating_sub(pending.len()), Fold::First);
     format!("{heading}{done}{current}{pending}\n")
 }
 
 fn standing(facts: &Facts, standing: Standing) -> impl Iterator<Item = &TaskFacts> {
-    facts
-        .tasks
-        .iter()
-        .filter(move |task| task.standing == standing)
+    facts.tasks.iter().filter(move |task| task.standing == standing)
 }
 
 fn item(mark: char, id: &TaskId, title: &str) -> String {
@@ -138,22 +108,13 @@ fn list(heading: &str, items: &[String], room: usize, fold: Fold) -> String {
         used <= room
     };
     let more = |count: usize| format!("- … and {} more\n", grouped(items.len() - count));
-    let lines = |items: &[String]| {
-        items
-            .iter()
-            .map(|item| format!("{item}\n"))
-            .collect::<String>()
-    };
+    let lines = |items: &[String]| items.iter().map(|item| format!("{item}\n")).collect::<String>();
     if fold == Fold::Last {
         let count = items.iter().take_while(&mut fits).count();
         return format!("{heading}{}{}", lines(&items[..count]), more(count));
     }
     let count = items.iter().rev().take_while(&mut fits).count();
-    format!(
-        "{heading}{}{}",
-        more(count),
-        lines(&items[items.len() - count..])
-    )
+    format!("{heading}{}{}", more(count), lines(&items[items.len() - count..]))
 }
 
 /// The plan's goal.
@@ -190,24 +151,14 @@ pub(super) fn current_task(facts: &Facts, room: usize) -> String {
 pub(super) fn later_tasks(facts: &Facts, room: usize) -> String {
     let mut out = String::new();
     for task in standing(facts, Standing::Pending) {
-        let text = task_text(
-            "## Next Task",
-            task,
-            &facts.plan_path,
-            room.saturating_sub(out.len()),
-        );
+        let text = task_text("## Next Task", task, &facts.plan_path, room.saturating_sub(out.len()));
         out.push_str(&text);
     }
     out
 }
 
 fn task_text(heading: &str, task: &TaskFacts, path: &str, room: usize) -> String {
-    let head = format!(
-        "{heading}: {}: {}\n\n{}",
-        task.id,
-        sanitize(&task.title),
-        keys(task)
-    );
+    let head = format!("{heading}: {}: {}\n\n{}", task.id, sanitize(&task.title), keys(task));
     // No part of a check is better than half of one: the agent is told where to read it.
     let head = cut(&head, path, room.saturating_sub(4));
     if head.is_empty() {
@@ -246,10 +197,7 @@ pub(super) fn cut(words: &str, path: &str, room: usize) -> String {
     }
     let marker = |bytes: usize| {
         let path = one_line(path, 200);
-        format!(
-            "\n[cut by rekindle: {} more bytes, read them in {path}]",
-            grouped(bytes)
-        )
+        format!("\n[cut by rekindle: {} more bytes, read them in {path}]", grouped(bytes))
     };
     let Some(room) = room.checked_sub(marker(clean.len()).len()) else {
         return String::new();
@@ -266,12 +214,8 @@ pub(super) fn instructions(facts: &Facts) -> String {
     if facts.is_first() {
         steps.push(format!("Look at the workspace, then begin with {from}."));
     } else {
-        steps.push(
-            "Check the current state of the code first: see what has already been done.".to_owned(),
-        );
-        steps.push(format!(
-            "Continue from {from}. Do not overwrite prior work and do not do it again."
-        ));
+        steps.push("Check the current state of the code first: see what has already been done.".to_owned());
+        steps.push(format!("Continue from {from}. Do not overwrite prior work and do not do it again."));
     }
     if facts.asks_for_split() {
         steps.push(format!(

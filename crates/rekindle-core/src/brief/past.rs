@@ -20,18 +20,12 @@ const ANSWER_MAX_BYTES: usize = 2 * 1024;
 
 /// Where the previous agent said it stood. Handed-back work has it with its task.
 pub(super) fn checkpoint(facts: &Facts, room: usize) -> String {
-    let handed_back =
-        facts.current().is_some() && facts.cause.as_ref().is_some_and(resume::hands_back);
+    let handed_back = facts.current().is_some() && facts.cause.as_ref().is_some_and(resume::hands_back);
     let Some(checkpoint) = facts.checkpoint.as_ref().filter(|_| !handed_back) else {
         return String::new();
     };
     section("## Last Checkpoint\n\n", room, |room| {
-        fence::data(
-            "what the previous agent reported",
-            &checkpoint_text(checkpoint),
-            Keep::Ends,
-            room,
-        )
+        fence::data("what the previous agent reported", &checkpoint_text(checkpoint), Keep::Ends, room)
     })
 }
 
@@ -44,22 +38,15 @@ pub(super) fn checkpoint_text(checkpoint: &Checkpoint) -> String {
     if let Some(percent) = checkpoint.progress {
         let _ = writeln!(out, "Progress: {percent} %");
     }
-    let lists = [
-        ("Completed", &checkpoint.completed),
-        ("Remaining", &checkpoint.remaining),
-        ("Files", &checkpoint.files),
-    ];
+    let lists =
+        [("Completed", &checkpoint.completed), ("Remaining", &checkpoint.remaining), ("Files", &checkpoint.files)];
     for (name, items) in lists.iter().filter(|(_, items)| !items.is_empty()) {
         let _ = writeln!(out, "{name}:");
         for item in *items {
             let _ = writeln!(out, "- {item}");
         }
     }
-    if out.is_empty() {
-        "(empty)".to_owned()
-    } else {
-        out
-    }
+    if out.is_empty() { "(empty)".to_owned() } else { out }
 }
 
 /// What rekindle has seen on disk.
@@ -67,16 +54,9 @@ pub(super) fn disk(facts: &Facts, room: usize) -> String {
     let disk = &facts.disk;
     section("## What Is on Disk\n\n", room, |room| {
         let mut out = String::new();
-        let artifacts = [
-            ("present", &disk.artifacts_present),
-            ("missing", &disk.artifacts_missing),
-        ];
+        let artifacts = [("present", &disk.artifacts_present), ("missing", &disk.artifacts_missing)];
         for (name, files) in artifacts.iter().filter(|(_, files)| !files.is_empty()) {
-            let _ = writeln!(
-                out,
-                "- artifacts {name}: {}",
-                one_line(&files.join(", "), 1024)
-            );
+            let _ = writeln!(out, "- artifacts {name}: {}", one_line(&files.join(", "), 1024));
         }
         for check in &disk.checks {
             let _ = writeln!(out, "- {}", check_line(check));
@@ -87,12 +67,7 @@ pub(super) fn disk(facts: &Facts, room: usize) -> String {
         out = truncate_bytes(&out, room).to_owned();
         for check in disk.checks.iter().filter(|check| !check.result.passed) {
             let left = room.saturating_sub(out.len()).min(OUTPUT_MAX_BYTES);
-            out += &fence::data(
-                "end of a failing check's output",
-                &check.result.output,
-                Keep::Tail,
-                left,
-            );
+            out += &fence::data("end of a failing check's output", &check.result.output, Keep::Tail, left);
         }
         let git = git_text(facts);
         out += &fence::data("git", &git, Keep::Ends, room.saturating_sub(out.len()));
@@ -103,11 +78,7 @@ pub(super) fn disk(facts: &Facts, room: usize) -> String {
 fn check_line(check: &CheckSeen) -> String {
     let result = &check.result;
     let command = one_line(&result.command, COMMAND_MAX_BYTES);
-    let when = if check.just_now {
-        "now"
-    } else {
-        "on the last claim"
-    };
+    let when = if check.just_now { "now" } else { "on the last claim" };
     let how = match (result.passed, result.timed_out, result.code) {
         (true, ..) if check.just_now => {
             "passes already; this alone completes nothing, so confirm that the work is done and report it".to_owned()
@@ -123,18 +94,10 @@ fn check_line(check: &CheckSeen) -> String {
 fn git_text(facts: &Facts) -> String {
     let mut out = String::new();
     if !facts.disk.commits.is_empty() {
-        let _ = writeln!(
-            out,
-            "Commits since the work began:\n{}",
-            facts.disk.commits.join("\n")
-        );
+        let _ = writeln!(out, "Commits since the work began:\n{}", facts.disk.commits.join("\n"));
     }
     if !facts.disk.diff_stat.trim().is_empty() {
-        let _ = writeln!(
-            out,
-            "Diff stat since the work began:\n{}",
-            facts.disk.diff_stat
-        );
+        let _ = writeln!(out, "Diff stat since the work began:\n{}", facts.disk.diff_stat);
     }
     out
 }
@@ -143,10 +106,7 @@ fn git_text(facts: &Facts) -> String {
 pub(super) fn decisions(facts: &Facts, room: usize) -> String {
     let mut out = String::new();
     for decision in &facts.decisions {
-        let by = decision
-            .by
-            .as_ref()
-            .map_or("operator", |name| name.as_str());
+        let by = decision.by.as_ref().map_or("operator", |name| name.as_str());
         let _ = writeln!(out, "- {by}: {}", decision.text);
     }
     section("## Decisions Noted\n\n", room, |room| {
@@ -162,19 +122,11 @@ pub(super) fn answers(facts: &Facts, room: usize) -> String {
         for answered in facts.answers.iter().rev() {
             let answer = sanitize(&answered.answer);
             let answer = truncate_bytes(answer.trim(), ANSWER_MAX_BYTES);
-            let answer = format!(
-                "Answer for {}, to be followed:\n{answer}\n\n",
-                answered.task
-            );
+            let answer = format!("Answer for {}, to be followed:\n{answer}\n\n", answered.task);
             let Some(left) = room.checked_sub(out.len() + answer.len()) else {
                 break;
             };
-            out += &fence::data(
-                "the question",
-                &answered.question,
-                Keep::Ends,
-                left.min(OUTPUT_MAX_BYTES),
-            );
+            out += &fence::data("the question", &answered.question, Keep::Ends, left.min(OUTPUT_MAX_BYTES));
             out += &answer;
         }
         out
@@ -187,11 +139,8 @@ pub(super) fn do_not_redo(facts: &Facts, room: usize) -> String {
     for item in &facts.do_not_redo {
         let _ = writeln!(out, "- {item}");
     }
-    let heading =
-        "## Do Not Redo\n\nReported as already done; verify, but do not do it a second time:\n\n";
-    section(heading, room, |room| {
-        fence::data("effects already done", &out, Keep::Tail, room)
-    })
+    let heading = "## Do Not Redo\n\nReported as already done; verify, but do not do it a second time:\n\n";
+    section(heading, room, |room| fence::data("effects already done", &out, Keep::Tail, room))
 }
 
 /// A section with its heading, or nothing if nothing is in it.

@@ -24,9 +24,7 @@ pub(super) fn words(doors: &Doors, task: &str) -> String {
         );
     }
     if doors.mcp {
-        out.push_str(
-            "The MCP server `rekindle` has tools of the same names, with the same effect.\n\n",
-        );
+        out.push_str("The MCP server `rekindle` has tools of the same names, with the same effect.\n\n");
     }
     if doors.signals {
         let lead = match doors.program.is_some() || doors.mcp {

@@ -89,11 +89,7 @@ fn block(task: &TaskFacts, checkpoint: Option<&Checkpoint>, path: &str, room: us
     };
     let body = parts::cut(&task.body, path, left);
     let context = resume_context(checkpoint, left - body.len());
-    let body = if body.is_empty() {
-        body
-    } else {
-        format!("{body}\n")
-    };
+    let body = if body.is_empty() { body } else { format!("{body}\n") };
     format!("{head}{body}{fixed}\n{context}{PREVIOUS}")
 }
 
@@ -112,9 +108,5 @@ fn resume_context(checkpoint: Option<&Checkpoint>, room: usize) -> String {
             format!("{NAME}{data}")
         }
     };
-    if context.len() <= room {
-        context
-    } else {
-        String::new()
-    }
+    if context.len() <= room { context } else { String::new() }
 }

@@ -21,15 +21,10 @@ pub(super) fn read(
     waves: &[(usize, Option<u32>)],
     problems: &mut Problems,
 ) -> (Vec<Draft>, Vec<Range<usize>>) {
-    let items: Vec<usize> = (0..outline.items.len())
-        .filter(|index| is_task(&outline.items[*index]))
-        .collect();
+    let items: Vec<usize> = (0..outline.items.len()).filter(|index| is_task(&outline.items[*index])).collect();
     let ids = assign_ids(text, outline, &items, problems);
-    let names: BTreeMap<usize, String> = items
-        .iter()
-        .zip(&ids)
-        .map(|(item, (id, _))| (*item, id.to_string()))
-        .collect();
+    let names: BTreeMap<usize, String> =
+        items.iter().zip(&ids).map(|(item, (id, _))| (*item, id.to_string())).collect();
     let mut below: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
     for (index, above) in tasks_above(outline).into_iter().enumerate() {
         if is_task(&outline.items[index]) {
@@ -38,31 +33,20 @@ pub(super) fn read(
     }
     let cuts_below = |item: Option<usize>| {
         let items = below.get(&item).map_or(&[][..], Vec::as_slice);
-        items
-            .iter()
-            .map(|index| whole_lines(text, &outline.items[*index].span))
-            .collect::<Vec<_>>()
+        items.iter().map(|index| whole_lines(text, &outline.items[*index].span)).collect::<Vec<_>>()
     };
     let mut drafts: Vec<Draft> = Vec::with_capacity(items.len());
     for (index, (id, title)) in items.iter().zip(ids) {
         let item = &outline.items[*index];
         let (keys, body) = keys_and_body(text, outline, item, cuts_below(Some(*index)), problems);
-        let wave = keys
-            .wave
-            .map(|(wave, _)| wave)
-            .or_else(|| wave_at(waves, item.span.start));
+        let wave = keys.wave.map(|(wave, _)| wave).or_else(|| wave_at(waves, item.span.start));
         let place = Span::from(keys::first_line(text, &trimmed(text, item.text.clone())));
         let mut draft = draft(id, title, body, place, keys, wave);
         draft.task.done = item.checkbox == Some(true);
         let nested = below.get(&Some(*index)).into_iter().flatten();
-        draft.blockers.extend(
-            nested
-                .filter_map(|child| names.get(child))
-                .map(|name| Piece {
-                    text: name.clone(),
-                    span: place,
-                }),
-        );
+        draft
+            .blockers
+            .extend(nested.filter_map(|child| names.get(child)).map(|name| Piece { text: name.clone(), span: place }));
         if !draft.task.done && !draft.task.title.is_empty() {
             warn_if_unproven(&draft, problems);
         }
@@ -79,13 +63,8 @@ fn is_task(item: &Item) -> bool {
 fn tasks_above(outline: &Outline) -> Vec<Option<usize>> {
     let mut above: Vec<Option<usize>> = Vec::with_capacity(outline.items.len());
     for item in &outline.items {
-        let found = item.parent.and_then(|parent| {
-            if is_task(&outline.items[parent]) {
-                Some(parent)
-            } else {
-                above[parent]
-            }
-        });
+        let found =
+            item.parent.and_then(|parent| if is_task(&outline.items[parent]) { Some(parent) } else { above[parent] });
         above.push(found);
     }
     above
@@ -93,12 +72,7 @@ fn tasks_above(outline: &Outline) -> Vec<Option<usize>> {
 
 /// An id and a title for every item: its own `ID: text`, else `T` and its position. A word without a digit that
 /// stands before several items (`Backend: …`) is a heading in words, not an id.
-fn assign_ids(
-    text: &str,
-    outline: &Outline,
-    items: &[usize],
-    problems: &mut Problems,
-) -> Vec<(TaskId, String)> {
+fn assign_ids(text: &str, outline: &Outline, items: &[usize], problems: &mut Problems) -> Vec<(TaskId, String)> {
     let mut own = Vec::with_capacity(items.len());
     let mut uses: BTreeMap<String, usize> = BTreeMap::new();
     for index in items {
@@ -123,11 +97,7 @@ fn assign_ids(
         if written.is_empty() {
             let place = outline.items[items[position]].span.clone();
             problems
-                .error(
-                    "empty-task",
-                    keys::first_line(text, &place),
-                    "this item of the checklist is empty",
-                )
+                .error("empty-task", keys::first_line(text, &place), "this item of the checklist is empty")
                 .hint("say what to do behind the box");
         }
         if let Some((id, title)) = id.filter(|(id, _)| !is_label(id)) {
@@ -161,9 +131,7 @@ fn keys_and_body(
         let body;
         (keys, body) = bullets::read(text, outline, list, problems);
         let members = &outline.lists[list].items;
-        let start = members
-            .first()
-            .map(|first| outline.items[*first].span.start);
+        let start = members.first().map(|first| outline.items[*first].span.start);
         let end = members.last().map(|last| outline.items[*last].span.end);
         if let (Some(start), Some(end)) = (start, end) {
             cuts.insert(0, start..body.unwrap_or(end));
@@ -178,14 +146,9 @@ fn keys_and_body(
 /// Takes away the indentation that all lines share: it came from the item.
 fn dedent(text: &str) -> String {
     let lines = || text.lines().filter(|line| !line.trim().is_empty());
-    let shared = lines()
-        .map(|line| line.len() - line.trim_start_matches(' ').len())
-        .min();
+    let shared = lines().map(|line| line.len() - line.trim_start_matches(' ').len()).min();
     let shared = shared.unwrap_or(0);
-    let lines: Vec<&str> = text
-        .lines()
-        .map(|line| line.get(shared..).unwrap_or(""))
-        .collect();
+    let lines: Vec<&str> = text.lines().map(|line| line.get(shared..).unwrap_or("")).collect();
     lines.join("\n")
 }
 
@@ -198,9 +161,7 @@ fn wave_at(waves: &[(usize, Option<u32>)], at: usize) -> Option<u32> {
 /// lines behind it: they part what stays.
 fn whole_lines(text: &str, range: &Range<usize>) -> Range<usize> {
     let content_end = range.start + text[range.clone()].trim_end().len();
-    let line_end = text[content_end..]
-        .find('\n')
-        .map_or(text.len(), |found| content_end + found + 1);
+    let line_end = text[content_end..].find('\n').map_or(text.len(), |found| content_end + found + 1);
     let range = range.start..line_end.min(range.end);
     let before = text[..range.start].trim_end_matches([' ', '\t']);
     if before.is_empty() || before.ends_with('\n') {

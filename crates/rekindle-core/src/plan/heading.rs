@@ -12,11 +12,7 @@ pub(super) enum Split<'a> {
     /// `ID: title` with a valid id. The title may be empty.
     Task { id: TaskId, title: &'a str },
     /// `something: title` where the something is no id.
-    BadId {
-        id: &'a str,
-        title: &'a str,
-        why: String,
-    },
+    BadId { id: &'a str, title: &'a str, why: String },
     /// No colon, or none with a space after it.
     NoColon,
 }
@@ -28,44 +24,26 @@ pub(super) fn split(text: &str) -> Split<'_> {
     let Some((head, rest)) = bare.split_once(':') else {
         return Split::NoColon;
     };
-    let rest = if marks.is_empty() {
-        rest
-    } else {
-        rest.strip_prefix(marks).unwrap_or(rest)
-    };
+    let rest = if marks.is_empty() { rest } else { rest.strip_prefix(marks).unwrap_or(rest) };
     if !rest.is_empty() && !rest.starts_with(char::is_whitespace) {
         return Split::NoColon;
     }
-    let id = if marks.is_empty() {
-        head
-    } else {
-        head.strip_suffix(marks).unwrap_or(head)
-    };
+    let id = if marks.is_empty() { head } else { head.strip_suffix(marks).unwrap_or(head) };
     let (id, title) = (id.trim(), rest.trim());
     match TaskId::new(id) {
         Ok(id) => Split::Task { id, title },
-        Err(why) => Split::BadId {
-            id,
-            title,
-            why: why.to_string(),
-        },
+        Err(why) => Split::BadId { id, title, why: why.to_string() },
     }
 }
 
 /// Whether a heading was meant as a task although it may not be one: `T3 do this`, `T3 - do this`, `Task 3: do this`.
 pub(super) fn resembles_task(text: &str) -> bool {
-    let mut words = text
-        .split(|c: char| c.is_whitespace() || matches!(c, ':' | '*' | '`'))
-        .filter(|word| !word.is_empty());
+    let mut words =
+        text.split(|c: char| c.is_whitespace() || matches!(c, ':' | '*' | '`')).filter(|word| !word.is_empty());
     let first = words.next().unwrap_or("");
     let numbered = |word: &str| word.trim_end_matches('.').parse::<u32>().is_ok();
-    if TASK_WORDS
-        .iter()
-        .any(|word| word.eq_ignore_ascii_case(first))
-    {
-        return words
-            .next()
-            .is_some_and(|second| numbered(second) || has_id_shape(second));
+    if TASK_WORDS.iter().any(|word| word.eq_ignore_ascii_case(first)) {
+        return words.next().is_some_and(|second| numbered(second) || has_id_shape(second));
     }
     has_id_shape(first)
 }
@@ -74,9 +52,7 @@ pub(super) fn resembles_task(text: &str) -> bool {
 fn has_id_shape(word: &str) -> bool {
     let letters = word.chars().take_while(char::is_ascii_alphabetic).count();
     let rest = word[letters..].trim_start_matches(['-', '_']);
-    (1..=8).contains(&letters)
-        && rest.starts_with(|c: char| c.is_ascii_digit())
-        && TaskId::new(word).is_ok()
+    (1..=8).contains(&letters) && rest.starts_with(|c: char| c.is_ascii_digit()) && TaskId::new(word).is_ok()
 }
 
 /// How a malformed task heading could be written instead.
@@ -87,9 +63,7 @@ pub(super) fn suggestion(text: &str) -> String {
         Split::BadId { id, title, .. } => (id, title),
         Split::NoColon if !resembles_task(text) => ("", ""),
         Split::NoColon => {
-            let end = text
-                .find(|c: char| c.is_whitespace() || c == ':')
-                .unwrap_or(text.len());
+            let end = text.find(|c: char| c.is_whitespace() || c == ':').unwrap_or(text.len());
             (&text[..end], text[end..].trim_start_matches(':'))
         }
     };
@@ -115,11 +89,7 @@ pub(super) enum Section {
 
 /// Reads a level-2 heading.
 pub(super) fn section(text: &str) -> Section {
-    let plain = text
-        .trim()
-        .trim_matches(['*', '_'])
-        .trim_end_matches(':')
-        .trim();
+    let plain = text.trim().trim_matches(['*', '_']).trim_end_matches(':').trim();
     if plain.eq_ignore_ascii_case("dispatch rules") {
         return Section::DispatchRules;
     }
@@ -169,11 +139,7 @@ mod tests {
             ("`a.b-c`: x: y", "a.b-c", "x: y"),
             ("T1:", "T1", ""),
         ] {
-            let Split::Task {
-                id: got,
-                title: rest,
-            } = split(text)
-            else {
+            let Split::Task { id: got, title: rest } = split(text) else {
                 panic!("{text} is a task");
             };
             assert_eq!((got.as_str(), rest), (id, title));
@@ -191,10 +157,7 @@ mod tests {
             ("T3 Do it", "write `### T3: Do it`"),
             ("T3:x", "write `### T3: x`"),
             ("T3:", "write `### T3: TITLE`"),
-            (
-                "Do it",
-                "write `### ID: title`; a section that is no task begins with `##`",
-            ),
+            ("Do it", "write `### ID: title`; a section that is no task begins with `##`"),
         ] {
             assert_eq!(suggestion(text), hint);
         }

@@ -82,12 +82,7 @@ enum Frame {
 
 /// Reads the Markdown of a text from an offset on; all ranges count from the start of the text.
 pub(super) fn outline(text: &str, from: usize) -> Outline {
-    let mut walk = Walk {
-        text,
-        outline: Outline::default(),
-        stack: Vec::new(),
-        quotes: 0,
-    };
+    let mut walk = Walk { text, outline: Outline::default(), stack: Vec::new(), quotes: 0 };
     let events = Parser::new_ext(&text[from..], Options::ENABLE_TASKLISTS).into_offset_iter();
     for (event, range) in events {
         let start = char_start(text, range.start + from);

@@ -29,10 +29,7 @@ pub struct Span {
 
 impl From<Range<usize>> for Span {
     fn from(range: Range<usize>) -> Span {
-        Span {
-            start: range.start,
-            end: range.end.max(range.start),
-        }
+        Span { start: range.start, end: range.end.max(range.start) }
     }
 }
 
@@ -70,12 +67,7 @@ pub(super) struct Problems {
 
 impl Problems {
     /// Notes something that keeps the plan from running.
-    pub(super) fn error(
-        &mut self,
-        code: &'static str,
-        span: impl Into<Span>,
-        message: impl Into<String>,
-    ) -> Noted<'_> {
+    pub(super) fn error(&mut self, code: &'static str, span: impl Into<Span>, message: impl Into<String>) -> Noted<'_> {
         self.add(Severity::Error, code, span.into(), message.into())
     }
 
@@ -89,22 +81,8 @@ impl Problems {
         self.add(Severity::Warning, code, span.into(), message.into())
     }
 
-    fn add(
-        &mut self,
-        severity: Severity,
-        code: &'static str,
-        span: Span,
-        message: String,
-    ) -> Noted<'_> {
-        self.found.push(Problem {
-            severity,
-            code,
-            span,
-            line: 0,
-            column: 0,
-            message,
-            hint: None,
-        });
+    fn add(&mut self, severity: Severity, code: &'static str, span: Span, message: String) -> Noted<'_> {
+        self.found.push(Problem { severity, code, span, line: 0, column: 0, message, hint: None });
         Noted(self.found.last_mut())
     }
 
@@ -120,8 +98,7 @@ impl Problems {
 
     /// The problems in the order of the text, each with its line and column.
     pub(super) fn finish(mut self, text: &str) -> Vec<Problem> {
-        self.found
-            .sort_by_key(|p| (p.span.start, p.severity, p.code, p.span.end));
+        self.found.sort_by_key(|p| (p.span.start, p.severity, p.code, p.span.end));
         let mut place = Place::new(text);
         for problem in &mut self.found {
             (problem.line, problem.column) = place.advance_to(problem.span.start);
@@ -161,12 +138,7 @@ pub(super) struct Place<'a> {
 impl<'a> Place<'a> {
     /// Begins at the first character.
     pub(super) fn new(text: &'a str) -> Self {
-        Place {
-            text,
-            at: 0,
-            line: 1,
-            column: 1,
-        }
+        Place { text, at: 0, line: 1, column: 1 }
     }
 
     /// Line and column of an offset, which must not lie before the last one asked for.
@@ -205,8 +177,7 @@ pub(super) fn quote(text: &str) -> String {
 
 /// Adds a character, with line breaks as spaces and what a terminal might obey as its code.
 pub(super) fn push_printable(out: &mut String, c: char) {
-    let steers_direction =
-        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let steers_direction = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if matches!(c, '\n' | '\t') {
         out.push(' ');
     } else if c == '\r' {

@@ -42,11 +42,7 @@ enum Part {
 
 /// Reads a whole text. `None` when no task can be made of it; the reason is then among the problems.
 pub(super) fn plan(name: &str, text: &str, problems: &mut Problems) -> Option<Plan> {
-    let start = if text.starts_with('\u{feff}') {
-        '\u{feff}'.len_utf8()
-    } else {
-        0
-    };
+    let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let (entries, from) = front_matter::read(text, start, problems);
     let settings = settings::settings(entries, problems);
     let outline = outline::outline(text, from);
@@ -67,13 +63,7 @@ pub(super) fn plan(name: &str, text: &str, problems: &mut Problems) -> Option<Pl
             .error("no-tasks", place, "the plan has no tasks")
             .hint("write each task as `### T1: title` with its text below, or as a checklist `- [ ] text`");
     }
-    let Reader {
-        title,
-        goal,
-        rules,
-        misnamed,
-        ..
-    } = reader;
+    let Reader { title, goal, rules, misnamed, .. } = reader;
     number_lines(text, &mut drafts);
     let (tasks, explicit_waves) = check::check(drafts, &misnamed, problems);
     let name = plan_name(&settings, name);
@@ -92,18 +82,9 @@ pub(super) fn plan(name: &str, text: &str, problems: &mut Problems) -> Option<Pl
 
 /// The sections in order; deeper headings are part of what they stand in.
 fn sections(text: &str, outline: &Outline, from: usize) -> Vec<Section> {
-    let mut sections = vec![Section {
-        level: 0,
-        heading: from..from,
-        list: None,
-        content: from..text.len(),
-    }];
+    let mut sections = vec![Section { level: 0, heading: from..from, list: None, content: from..text.len() }];
     for (index, block) in outline.blocks.iter().enumerate() {
-        let BlockKind::Heading {
-            level,
-            text: heading,
-        } = &block.kind
-        else {
+        let BlockKind::Heading { level, text: heading } = &block.kind else {
             continue;
         };
         if *level > 3 {
@@ -112,19 +93,11 @@ fn sections(text: &str, outline: &Outline, from: usize) -> Vec<Section> {
         if let Some(before) = sections.last_mut() {
             before.content.end = block.span.start;
         }
-        let list = outline
-            .blocks
-            .get(index + 1)
-            .and_then(|next| match next.kind {
-                BlockKind::List(list) => Some((list, next.span.clone())),
-                _ => None,
-            });
-        sections.push(Section {
-            level: *level,
-            heading: heading.clone(),
-            list,
-            content: block.span.end..text.len(),
+        let list = outline.blocks.get(index + 1).and_then(|next| match next.kind {
+            BlockKind::List(list) => Some((list, next.span.clone())),
+            _ => None,
         });
+        sections.push(Section { level: *level, heading: heading.clone(), list, content: block.span.end..text.len() });
     }
     sections
 }
@@ -226,9 +199,7 @@ impl<'a> Reader<'a> {
 
     /// Keeps a section as text, its heading with it.
     fn keep_with_heading(&mut self, section: &Section) {
-        let line = self.text[..section.heading.start]
-            .rfind('\n')
-            .map_or(0, |found| found + 1);
+        let line = self.text[..section.heading.start].rfind('\n').map_or(0, |found| found + 1);
         let passage = Passage {
             range: line..section.content.end,
             // What introduces a wave is said to everybody, but the bare heading says nothing.
@@ -244,15 +215,10 @@ impl<'a> Reader<'a> {
         let text = self.text;
         let written = &text[section.heading.clone()];
         let in_wave = matches!(self.part, Part::Wave(_));
-        let has_keys = section
-            .list
-            .as_ref()
-            .is_some_and(|(list, _)| keys::has_known_key(text, self.outline, *list));
+        let has_keys = section.list.as_ref().is_some_and(|(list, _)| keys::has_known_key(text, self.outline, *list));
         let meant = in_wave || has_keys || self.task_in_part || heading::resembles_task(written);
         match heading::split(written) {
-            heading::Split::Task { id, title } if !title.is_empty() => {
-                self.task(section, id, title)
-            }
+            heading::Split::Task { id, title } if !title.is_empty() => self.task(section, id, title),
             heading::Split::Task { id, .. } if meant => {
                 let message = format!("the task {} has no title", quote(id.as_str()));
                 self.misnamed.insert(id.as_str().to_owned());
@@ -264,10 +230,7 @@ impl<'a> Reader<'a> {
                 self.malformed_task(section, "bad-id", message);
             }
             heading::Split::NoColon if meant => {
-                let message = format!(
-                    "{} is no task: its heading has no `ID: title`",
-                    quote(written)
-                );
+                let message = format!("{} is no task: its heading has no `ID: title`", quote(written));
                 let first = written.split_whitespace().next().unwrap_or("");
                 self.misnamed.insert(first.to_owned());
                 self.malformed_task(section, "bad-heading", message);
@@ -306,9 +269,9 @@ impl<'a> Reader<'a> {
         let body = prose(self.text, &[below], &[]);
         if body.is_empty() && !has_keys {
             let message = format!("task {} is empty", quote(id.as_str()));
-            self.problems.error("empty-task", place, message).hint(
-                "say below its heading what to do, or how to tell that it is done (`- accept: …`)",
-            );
+            self.problems
+                .error("empty-task", place, message)
+                .hint("say below its heading what to do, or how to tell that it is done (`- accept: …`)");
         }
         let above = match self.part {
             Part::Wave(wave) => wave,
@@ -323,24 +286,14 @@ impl<'a> Reader<'a> {
         self.drafts.push(draft);
     }
 
-    fn wave_of(
-        &mut self,
-        above: Option<u32>,
-        key: Option<(u32, Span)>,
-        id: &TaskId,
-    ) -> Option<u32> {
+    fn wave_of(&mut self, above: Option<u32>, key: Option<(u32, Span)>, id: &TaskId) -> Option<u32> {
         if let (Some(above), Some((wave, span))) = (above, key)
             && above != wave
         {
-            let message = format!(
-                "{} says wave {wave} but stands under wave {above}",
-                quote(id.as_str())
-            );
+            let message = format!("{} says wave {wave} but stands under wave {above}", quote(id.as_str()));
             self.problems
                 .error("wave-conflict", span, message)
-                .hint(format!(
-                    "move it under `## Wave {wave}`, or take the bullet away"
-                ));
+                .hint(format!("move it under `## Wave {wave}`, or take the bullet away"));
         }
         above.or(key.map(|(wave, _)| wave))
     }
@@ -372,10 +325,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             if let heading::Split::Task { .. } = heading::split(written) {
-                let message = format!(
-                    "{} looks like a task but is a level-{level} heading",
-                    quote(written)
-                );
+                let message = format!("{} looks like a task but is a level-{level} heading", quote(written));
                 self.problems
                     .warning("heading-level", text.clone(), message)
                     .hint("tasks are level-3 headings: `### ID: title`");

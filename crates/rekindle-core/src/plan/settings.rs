@@ -155,9 +155,7 @@ impl Reader<'_> {
     fn other(&mut self, key: &str, key_span: Span, value: Value) {
         if let Some(hint) = near_own_section(key) {
             let message = format!("unknown key {} in the front matter", quote(key));
-            self.problems
-                .error("unknown-setting", key_span, message)
-                .hint(hint);
+            self.problems.error("unknown-setting", key_span, message).hint(hint);
             return;
         }
         if !key.contains('.') {

@@ -34,10 +34,7 @@ pub fn render(state: &State) -> Option<String> {
     let _ = writeln!(out, "- Current wave: {wave}");
     let _ = writeln!(out, "- Tasks: {}\n", counts(state));
     let rules = run.plan.dispatch_rules.as_deref().map(sanitize);
-    let rules = rules
-        .as_deref()
-        .map(str::trim)
-        .filter(|rules| !rules.is_empty());
+    let rules = rules.as_deref().map(str::trim).filter(|rules| !rules.is_empty());
     let _ = writeln!(out, "## Dispatch Rules\n\n{}\n", rules.unwrap_or("None."));
     out += "## Tasks\n\n| Task | Status | Attempts | Wave | Agent | Title | Detail |\n|---|---|---|---|---|---|---|\n";
     for (planned, task) in in_plan_order(state) {
@@ -50,54 +47,29 @@ pub fn render(state: &State) -> Option<String> {
 /// The highest wave with open tasks among those that have begun; before any has, the first one.
 #[must_use]
 pub fn current_wave(state: &State) -> Option<u32> {
-    let begun = |task: &Task| {
-        task.state.is_terminal() || task.attempts > 0 || task.state != TaskState::Pending
-    };
+    let begun = |task: &Task| task.state.is_terminal() || task.attempts > 0 || task.state != TaskState::Pending;
     let highest_begun = in_plan_order(state)
         .filter(|(_, task)| begun(task))
         .map(|(planned, _)| planned.wave)
         .chain(state.run.as_ref().map(|run| run.wave))
         .max();
-    let open = || {
-        in_plan_order(state)
-            .filter(|(_, task)| !task.state.is_terminal())
-            .map(|(planned, _)| planned.wave)
-    };
-    open()
-        .filter(|wave| Some(*wave) <= highest_begun)
-        .max()
-        .or_else(|| open().min())
+    let open = || in_plan_order(state).filter(|(_, task)| !task.state.is_terminal()).map(|(planned, _)| planned.wave);
+    open().filter(|wave| Some(*wave) <= highest_begun).max().or_else(|| open().min())
 }
 
 fn counts(state: &State) -> String {
-    let words = [
-        "PASS",
-        "FAIL",
-        "SKIPPED",
-        "IN PROGRESS",
-        "PENDING",
-        "BLOCKED",
-    ];
+    let words = ["PASS", "FAIL", "SKIPPED", "IN PROGRESS", "PENDING", "BLOCKED"];
     let count = |word: &str| {
-        in_plan_order(state)
-            .filter(|(planned, task)| status_word(state, &planned.id, task) == word)
-            .count()
+        in_plan_order(state).filter(|(planned, task)| status_word(state, &planned.id, task) == word).count()
     };
-    let parts: Vec<String> = words
-        .iter()
-        .map(|word| format!("{} {word}", count(word)))
-        .collect();
+    let parts: Vec<String> = words.iter().map(|word| format!("{} {word}", count(word))).collect();
     format!("{} in all, {}", state.tasks.len(), parts.join(", "))
 }
 
 fn row_for(state: &State, planned: &PlanTask, task: &Task) -> String {
     let word = status_word(state, &planned.id, task);
     let limit = state.attempt_limit(&planned.id);
-    let status = if word == "FAIL" {
-        format!("FAIL ({}/{limit})", task.attempts)
-    } else {
-        word.to_owned()
-    };
+    let status = if word == "FAIL" { format!("FAIL ({}/{limit})", task.attempts) } else { word.to_owned() };
     let agent = state.agent_for(&planned.id, crate::role::Role::Developer);
     let cells = [
         planned.id.to_string(),
@@ -121,11 +93,9 @@ fn detail(state: &State, id: &TaskId, task: &Task) -> String {
         TaskState::Complete if task.unproven => "unproven: on its agent's word".to_owned(),
         TaskState::Complete => task.result.clone().unwrap_or_default(),
         TaskState::InProgress if task.claim.is_some() => "its checks are running".to_owned(),
-        TaskState::InProgress => task
-            .checkpoint
-            .as_ref()
-            .map(|checkpoint| checkpoint.status.clone())
-            .unwrap_or_default(),
+        TaskState::InProgress => {
+            task.checkpoint.as_ref().map(|checkpoint| checkpoint.status.clone()).unwrap_or_default()
+        }
         _ => {
             let cause = task.last_cause.as_ref().map(ToString::to_string);
             let parts = [cause, task.reason.clone()];
@@ -150,22 +120,13 @@ fn cell(words: &str) -> String {
 fn results(state: &State) -> String {
     let mut out = String::new();
     for (planned, task) in in_plan_order(state) {
-        let Some(result) = task
-            .result
-            .as_deref()
-            .filter(|words| !words.trim().is_empty())
-        else {
+        let Some(result) = task.result.as_deref().filter(|words| !words.trim().is_empty()) else {
             continue;
         };
         if out.is_empty() {
             out.push_str("\n## Results\n");
         }
-        let _ = write!(
-            out,
-            "\n### {}\n\n{}",
-            planned.id,
-            as_spoken(result, "> ", RESULT_MAX_BYTES)
-        );
+        let _ = write!(out, "\n### {}\n\n{}", planned.id, as_spoken(result, "> ", RESULT_MAX_BYTES));
     }
     out
 }

@@ -56,12 +56,7 @@ pub fn render(state: &State, files: &[String]) -> Option<String> {
 }
 
 fn section(heading: &'static str, noun: &'static str, items: Vec<Item>, share: usize) -> Section {
-    Section {
-        heading,
-        noun,
-        items,
-        share,
-    }
+    Section { heading, noun, items, share }
 }
 
 /// Who is served first when room is left over: tasks, questions, steps, decisions, agents, files.
@@ -69,9 +64,7 @@ const LEFT_OVER_ORDER: [usize; 6] = [1, 5, 4, 2, 0, 3];
 
 /// Everyone gets their share or what they need; what is then left goes to those that need more.
 fn allot(sections: &[Section; 6], room: usize) -> [usize; 6] {
-    let mut rooms = sections
-        .each_ref()
-        .map(|section| section.wanted().min(section.share));
+    let mut rooms = sections.each_ref().map(|section| section.wanted().min(section.share));
     let mut left = room.saturating_sub(rooms.iter().sum());
     for index in LEFT_OVER_ORDER {
         let more = sections[index].wanted() - rooms[index];
@@ -115,12 +108,7 @@ impl Section {
             return vec![true; self.items.len()];
         }
         let mut order: Vec<usize> = (0..self.items.len()).collect();
-        order.sort_by_key(|index| {
-            (
-                std::cmp::Reverse(self.items[*index].weight),
-                std::cmp::Reverse(*index),
-            )
-        });
+        order.sort_by_key(|index| (std::cmp::Reverse(self.items[*index].weight), std::cmp::Reverse(*index)));
         let mut kept = vec![false; self.items.len()];
         let mut left = room.saturating_sub(FOLD_BYTES);
         for index in order {
@@ -138,22 +126,11 @@ fn head(state: &State) -> Option<String> {
     let (run, row) = (state.run.as_ref()?, view::run_row(state)?);
     let mut out = format!("# Session State: {}\n\n", label(&run.plan.title));
     let _ = writeln!(out, "- Run: {} ({})", run.id, row.state);
-    let _ = writeln!(
-        out,
-        "- Plan: {} in {}",
-        label(&run.plan.name),
-        one_line(&run.plan_path, 400)
-    );
+    let _ = writeln!(out, "- Plan: {} in {}", label(&run.plan.name), one_line(&run.plan_path, 400));
     if let Some(branch) = &run.branch {
         let _ = writeln!(out, "- Branch: {}", label(branch));
     }
-    let count = |wanted: TaskState| {
-        state
-            .tasks
-            .values()
-            .filter(|task| task.state == wanted)
-            .count()
-    };
+    let count = |wanted: TaskState| state.tasks.values().filter(|task| task.state == wanted).count();
     let _ = writeln!(
         out,
         "- Progress: {}/{} tasks complete, {} in progress, {} failed, {} skipped",
@@ -201,24 +178,11 @@ fn agent_line(id: AttemptId, attempt: &Attempt) -> String {
 
 fn tasks(state: &State) -> Vec<Item> {
     let item = |(planned, task): (&crate::plan::PlanTask, &crate::state::Task)| {
-        let mark = if task.state == TaskState::Complete {
-            'x'
-        } else {
-            ' '
-        };
+        let mark = if task.state == TaskState::Complete { 'x' } else { ' ' };
         let word = status_word(state, &planned.id, task);
-        let mut text = format!(
-            "- [{mark}] {}: {} ({word}",
-            planned.id,
-            label(&planned.title)
-        );
+        let mut text = format!("- [{mark}] {}: {} ({word}", planned.id, label(&planned.title));
         if task.attempts > 0 {
-            let _ = write!(
-                text,
-                ", attempt {}/{}",
-                task.attempts,
-                state.attempt_limit(&planned.id)
-            );
+            let _ = write!(text, ", attempt {}/{}", task.attempts, state.attempt_limit(&planned.id));
         }
         if task.state == TaskState::Complete && task.unproven {
             text += ", unproven";
@@ -245,78 +209,48 @@ fn tasks(state: &State) -> Vec<Item> {
 
 fn decisions(state: &State) -> Vec<Item> {
     let item = |note: &crate::state::Note| {
-        let by = note
-            .agent
-            .as_ref()
-            .map_or("operator", |agent| agent.as_str());
-        let text = format!(
-            "- {by}:\n{}",
-            as_spoken(&note.text, "  > ", WORDS_MAX_BYTES)
-        );
+        let by = note.agent.as_ref().map_or("operator", |agent| agent.as_str());
+        let text = format!("- {by}:\n{}", as_spoken(&note.text, "  > ", WORDS_MAX_BYTES));
         Item { text, weight: 0 }
     };
     state.notes.iter().map(item).collect()
 }
 
 fn modified(state: &State, more: &[String]) -> Vec<Item> {
-    let checkpoints = state
-        .tasks
-        .values()
-        .filter_map(|task| task.checkpoint.as_ref());
-    let files = checkpoints
-        .flat_map(|checkpoint| &checkpoint.files)
-        .chain(more);
+    let checkpoints = state.tasks.values().filter_map(|task| task.checkpoint.as_ref());
+    let files = checkpoints.flat_map(|checkpoint| &checkpoint.files).chain(more);
     let mut files: Vec<String> = files.map(|file| one_line(file, 300)).collect();
     files.sort();
     files.dedup();
     files
         .into_iter()
         .filter(|file| !file.is_empty())
-        .map(|file| Item {
-            text: format!("- {file}\n"),
-            weight: 0,
-        })
+        .map(|file| Item { text: format!("- {file}\n"), weight: 0 })
         .collect()
 }
 
 /// What anyone can do next: people first, then what is under way, then what could begin.
 fn next_steps(state: &State) -> Vec<Item> {
-    let open = state
-        .questions
-        .iter()
-        .filter(|(_, question)| question.answer.is_none());
+    let open = state.questions.iter().filter(|(_, question)| question.answer.is_none());
     let mut items: Vec<Item> = open
         .map(|(id, question)| Item {
-            text: format!(
-                "- answer question {id} for {}: `rekindle answer {id} TEXT`\n",
-                question.task
-            ),
+            text: format!("- answer question {id} for {}: `rekindle answer {id} TEXT`\n", question.task),
             weight: 3,
         })
         .collect();
     for (planned, task) in in_plan_order(state) {
         let id = &planned.id;
         let (text, weight) = match task.state {
-            TaskState::Failed => (
-                format!(
-                    "- decide on {id}: `rekindle task retry {id}` or `rekindle task skip {id}`\n"
-                ),
-                2,
-            ),
+            TaskState::Failed => {
+                (format!("- decide on {id}: `rekindle task retry {id}` or `rekindle task skip {id}`\n"), 2)
+            }
             TaskState::InProgress => {
-                let rest = task
-                    .checkpoint
-                    .as_ref()
-                    .map(|checkpoint| checkpoint.remaining.join("; "));
+                let rest = task.checkpoint.as_ref().map(|checkpoint| checkpoint.remaining.join("; "));
                 let rest = rest.filter(|rest| !rest.is_empty());
-                let rest = rest
-                    .map(|rest| format!(", left: {}", label(&rest)))
-                    .unwrap_or_default();
+                let rest = rest.map(|rest| format!(", left: {}", label(&rest))).unwrap_or_default();
                 (format!("- finish {id}{rest}\n"), 1)
             }
-            TaskState::Pending if state.unmet_blockers(id).is_empty() => {
-                (format!("- begin {id}\n"), 0)
-            }
+            TaskState::Pending if state.unmet_blockers(id).is_empty() => (format!("- begin {id}\n"), 0),
             _ => continue,
         };
         items.push(Item { text, weight });
@@ -325,15 +259,9 @@ fn next_steps(state: &State) -> Vec<Item> {
 }
 
 fn questions(state: &State) -> Vec<Item> {
-    let open = state
-        .questions
-        .iter()
-        .filter(|(_, question)| question.answer.is_none());
+    let open = state.questions.iter().filter(|(_, question)| question.answer.is_none());
     open.map(|(id, question)| {
-        let mut text = format!(
-            "- question {id}, {} by {}:\n",
-            question.task, question.agent
-        );
+        let mut text = format!("- question {id}, {} by {}:\n", question.task, question.agent);
         text += &as_spoken(&question.text, "  > ", WORDS_MAX_BYTES);
         if !question.options.is_empty() {
             let _ = writeln!(text, "  options: {}", label(&question.options.join(" | ")));

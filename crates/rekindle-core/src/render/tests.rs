@@ -77,18 +77,12 @@ impl Log {
             reason: String::new(),
         };
         self.add(Some(tasks[0]), Some((agent, epoch)), body);
-        let body = Body::TaskStarted {
-            attempt: AttemptId(attempt),
-            number,
-        };
+        let body = Body::TaskStarted { attempt: AttemptId(attempt), number };
         self.add(Some(tasks[0]), Some((agent, epoch)), body);
     }
 
     fn complete(&mut self, task: &str, result: &str) {
-        let body = Body::TaskCompleted {
-            result: Some(result.into()),
-            unproven: false,
-        };
+        let body = Body::TaskCompleted { result: Some(result.into()), unproven: false };
         self.add(Some(task), None, body);
     }
 }
@@ -107,24 +101,14 @@ pub(crate) fn state() -> State {
         planned("T7", "Title seven", 3, None, &["T4"]),
         planned("T8", "Title eight", 2, None, &[]),
     ];
-    let body = Body::RunStarted {
-        plan: Box::new(plan(tasks)),
-        plan_path: "plan.md".into(),
-        branch: Some("main".into()),
-    };
+    let body =
+        Body::RunStarted { plan: Box::new(plan(tasks)), plan_path: "plan.md".into(), branch: Some("main".into()) };
     log.add(None, None, body);
     log.add(None, None, Body::WaveStarted { wave: 2 });
     log.dispatch(1, "backend", 1, &["T1", "T3", "T4"], 1);
     log.complete("T1", "Added the module.\nTests pass.");
     log.complete("T2", "| done | <b>\u{1b}[31m");
-    log.add(
-        Some("T3"),
-        Some(("backend", 1)),
-        Body::TaskStarted {
-            attempt: AttemptId(1),
-            number: 1,
-        },
-    );
+    log.add(Some("T3"), Some(("backend", 1)), Body::TaskStarted { attempt: AttemptId(1), number: 1 });
     let checkpoint = Checkpoint {
         status: "lexer done".into(),
         completed: vec!["lexer".into()],
@@ -132,11 +116,7 @@ pub(crate) fn state() -> State {
         files: vec!["src/lexer.rs".into()],
         progress: Some(40),
     };
-    log.add(
-        Some("T3"),
-        Some(("backend", 1)),
-        Body::CheckpointSaved { checkpoint },
-    );
+    log.add(Some("T3"), Some(("backend", 1)), Body::CheckpointSaved { checkpoint });
     let asked = Body::QuestionAsked {
         id: QuestionId(1),
         attempt: AttemptId(1),
@@ -145,55 +125,22 @@ pub(crate) fn state() -> State {
         context: String::new(),
     };
     log.add(Some("T3"), Some(("backend", 1)), asked);
-    log.add(
-        Some("T3"),
-        None,
-        Body::QuestionAnswered {
-            id: QuestionId(1),
-            answer: "8080".into(),
-        },
-    );
-    log.add(
-        None,
-        Some(("backend", 1)),
-        Body::NoteRecorded {
-            text: "serde for all formats".into(),
-        },
-    );
-    for (task, counted, cause) in [
-        ("T3", true, Cause::TimedOut),
-        ("T8", true, Cause::ExitedIncomplete),
-    ] {
+    log.add(Some("T3"), None, Body::QuestionAnswered { id: QuestionId(1), answer: "8080".into() });
+    log.add(None, Some(("backend", 1)), Body::NoteRecorded { text: "serde for all formats".into() });
+    for (task, counted, cause) in [("T3", true, Cause::TimedOut), ("T8", true, Cause::ExitedIncomplete)] {
         if task == "T8" {
             log.dispatch(3, "developer-T8", 1, &["T8"], 1);
         }
-        let body = Body::TaskRequeued {
-            cause,
-            counted,
-            not_before: None,
-            reason: "tried again".into(),
-        };
+        let body = Body::TaskRequeued { cause, counted, not_before: None, reason: "tried again".into() };
         log.add(Some(task), None, body);
     }
-    let ended = Body::AttemptEnded {
-        attempt: AttemptId(1),
-        cause: Cause::TimedOut,
-    };
+    let ended = Body::AttemptEnded { attempt: AttemptId(1), cause: Cause::TimedOut };
     log.add(None, Some(("backend", 1)), ended);
     log.dispatch(2, "backend", 2, &["T3", "T4"], 2);
-    let failed = Body::WorkflowFailed {
-        reason: "developer_crash_limit".into(),
-        detail: "3 attempts failed".into(),
-    };
+    let failed = Body::WorkflowFailed { reason: "developer_crash_limit".into(), detail: "3 attempts failed".into() };
     log.dispatch(4, "developer-T5", 1, &["T5"], 3);
     log.add(Some("T5"), None, failed);
-    log.add(
-        Some("T6"),
-        None,
-        Body::TaskSkipped {
-            reason: "not needed".into(),
-        },
-    );
+    log.add(Some("T6"), None, Body::TaskSkipped { reason: "not needed".into() });
     let asked = Body::QuestionAsked {
         id: QuestionId(2),
         attempt: AttemptId(2),
@@ -226,40 +173,16 @@ fn without_a_run_there_is_no_file() {
 #[test]
 fn the_current_wave() {
     let mut log = Log(State::default());
-    let tasks = vec![
-        planned("A", "a", 1, None, &[]),
-        planned("B", "b", 2, None, &[]),
-        planned("C", "c", 3, None, &[]),
-    ];
-    let body = Body::RunStarted {
-        plan: Box::new(plan(tasks)),
-        plan_path: "p".into(),
-        branch: None,
-    };
+    let tasks = vec![planned("A", "a", 1, None, &[]), planned("B", "b", 2, None, &[]), planned("C", "c", 3, None, &[])];
+    let body = Body::RunStarted { plan: Box::new(plan(tasks)), plan_path: "p".into(), branch: None };
     log.add(None, None, body);
-    assert_eq!(
-        build_status::current_wave(&log.0),
-        Some(1),
-        "nothing has begun"
-    );
+    assert_eq!(build_status::current_wave(&log.0), Some(1), "nothing has begun");
     log.dispatch(1, "developer-B", 1, &["B"], 1);
-    assert_eq!(
-        build_status::current_wave(&log.0),
-        Some(2),
-        "a task of wave 2 is in progress"
-    );
+    assert_eq!(build_status::current_wave(&log.0), Some(2), "a task of wave 2 is in progress");
     log.complete("B", "x");
-    assert_eq!(
-        build_status::current_wave(&log.0),
-        Some(1),
-        "wave 2 has none open, wave 3 has not begun"
-    );
+    assert_eq!(build_status::current_wave(&log.0), Some(1), "wave 2 has none open, wave 3 has not begun");
     log.complete("A", "x");
-    assert_eq!(
-        build_status::current_wave(&log.0),
-        Some(3),
-        "only wave 3 is left"
-    );
+    assert_eq!(build_status::current_wave(&log.0), Some(3), "only wave 3 is left");
     log.complete("C", "x");
     assert_eq!(build_status::current_wave(&log.0), None);
 }
@@ -274,58 +197,33 @@ fn every_row_of_the_table_has_the_same_cells() {
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
     assert_eq!(rows.len(), 2 + 8);
     for row in rows {
-        let bars = row
-            .replace("\\\\", "")
-            .replace("\\|", "")
-            .matches('|')
-            .count();
+        let bars = row.replace("\\\\", "").replace("\\|", "").matches('|').count();
         assert_eq!(bars, 8, "{row}");
     }
     assert_eq!(text.matches("\n## Dispatch Rules\n").count(), 1);
     assert!(text.contains("Never touch `legacy/`.\n\n- one | two\n"));
-    assert!(
-        text.contains("> a|b\\|c\n> | d |\n> \n> ## Dispatch Rules\n> none\n"),
-        "{text}"
-    );
+    assert!(text.contains("> a|b\\|c\n> | d |\n> \n> ## Dispatch Rules\n> none\n"), "{text}");
 }
 
 #[test]
 fn what_is_open_outlives_what_is_done() {
     let mut log = Log(State::default());
-    let tasks = (0..2_000)
-        .map(|n| planned(&format!("T{n}"), "A title of some length", 1, None, &[]))
-        .collect();
-    let body = Body::RunStarted {
-        plan: Box::new(plan(tasks)),
-        plan_path: "p".into(),
-        branch: None,
-    };
+    let tasks = (0..2_000).map(|n| planned(&format!("T{n}"), "A title of some length", 1, None, &[])).collect();
+    let body = Body::RunStarted { plan: Box::new(plan(tasks)), plan_path: "p".into(), branch: None };
     log.add(None, None, body);
     for n in 0..1_990 {
         let id = format!("T{n}");
         log.dispatch(n + 1, &format!("developer-{id}"), 1, &[&id], 1);
         log.complete(&id, "The agent's own words about what it has done.");
-        let ended = Body::AttemptEnded {
-            attempt: AttemptId(n + 1),
-            cause: Cause::Completed,
-        };
+        let ended = Body::AttemptEnded { attempt: AttemptId(n + 1), cause: Cause::Completed };
         log.add(None, None, ended);
     }
     log.dispatch(5_000, "developer-T3", 2, &["T3"], 2);
     let text = session_state::render(&log.0, &[]).expect("a run");
     assert!(text.len() <= session_state::MAX_BYTES, "{}", text.len());
-    assert!(
-        text.contains("- [ ] T3: A title of some length (IN PROGRESS, attempt 2/3)"),
-        "{text}"
-    );
-    assert!(
-        text.contains("attempt 5000, epoch 2) on T3: is being started"),
-        "{text}"
-    );
-    assert!(
-        text.contains("- [ ] T1999: ") && text.contains("tasks folded"),
-        "{text}"
-    );
+    assert!(text.contains("- [ ] T3: A title of some length (IN PROGRESS, attempt 2/3)"), "{text}");
+    assert!(text.contains("attempt 5000, epoch 2) on T3: is being started"), "{text}");
+    assert!(text.contains("- [ ] T1999: ") && text.contains("tasks folded"), "{text}");
     assert!(text.len() > 8_000, "the room is used: {}", text.len());
 }
 

@@ -47,11 +47,7 @@ impl Owner {
 
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "process {} on {} running {}",
-            self.pid, self.host, self.plan
-        )
+        write!(f, "process {} on {} running {}", self.pid, self.host, self.plan)
     }
 }
 
@@ -83,17 +79,12 @@ impl StateDir {
                 // The file was replaced between opening and locking: that lock protects nothing.
                 Ok(()) => {}
                 // Shared with somebody who only asks is not held.
-                Err(Errno::WOULDBLOCK) if shareable(&file).map_err(fail)? => {
-                    std::thread::yield_now()
-                }
+                Err(Errno::WOULDBLOCK) if shareable(&file).map_err(fail)? => std::thread::yield_now(),
                 Err(Errno::WOULDBLOCK) => break,
                 Err(e) => return Err(fail(e.into())),
             }
         }
-        Err(Error::Held {
-            path: self.path().to_owned(),
-            owner: read_owner(&path),
-        })
+        Err(Error::Held { path: self.path().to_owned(), owner: read_owner(&path) })
     }
 
     /// Whether a coordinator holds the directory, and who it says to be: `None` when free, `Some(None)` when held by
@@ -122,21 +113,11 @@ fn shareable(file: &File) -> std::io::Result<bool> {
 fn open_lock(path: &Path, create: bool) -> Result<File, Error> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let mut options = OpenOptions::new();
-    options
-        .read(true)
-        .write(create)
-        .create(create)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(flags);
+    options.read(true).write(create).create(create).truncate(false).mode(0o600).custom_flags(flags);
     let file = options.open(path).map_err(|e| Error::from_io(path, e))?;
     let meta = file.metadata().map_err(|e| Error::from_io(path, e))?;
     check_owner(path, &meta)?;
-    if meta.is_file() {
-        Ok(file)
-    } else {
-        Err(Error::Damaged(path.to_owned()))
-    }
+    if meta.is_file() { Ok(file) } else { Err(Error::Damaged(path.to_owned())) }
 }
 
 fn is_at(file: &File, path: &Path) -> bool {

@@ -117,24 +117,13 @@ impl SqliteStore {
         SqliteStore::open_at(dir, options, schema::MIGRATIONS)
     }
 
-    fn open_at(
-        dir: &StateDir,
-        options: Options,
-        migrations: &[&str],
-    ) -> Result<(SqliteStore, OpenReport), Error> {
+    fn open_at(dir: &StateDir, options: Options, migrations: &[&str]) -> Result<(SqliteStore, OpenReport), Error> {
         let opened = open::open(dir, options, migrations)?;
         let pool = Arc::new(Pool::new(dir.database(), dir.shadow()));
         let syncer = opened.shadow.syncer();
-        let writer = Writer::new(
-            opened.conn,
-            opened.shadow,
-            Arc::clone(&pool),
-            &dir.database(),
-        )?;
+        let writer = Writer::new(opened.conn, opened.shadow, Arc::clone(&pool), &dir.database())?;
         let (queue, requests) = sync_channel(QUEUE);
-        let thread = std::thread::Builder::new()
-            .name("store-writer".into())
-            .spawn(move || writer.run(&requests));
+        let thread = std::thread::Builder::new().name("store-writer".into()).spawn(move || writer.run(&requests));
         let thread = thread.map_err(|e| Error::Io(format!("cannot start a thread: {e}")))?;
         let store = SqliteStore {
             dir: dir.clone(),
@@ -154,11 +143,8 @@ impl SqliteStore {
     }
 
     fn take_backup(&self, now_ms: i64) -> Result<PathBuf, Error> {
-        self.syncer
-            .sync_now()
-            .map_err(|e| connect::io_fault(&self.dir.shadow(), &e))?;
-        self.pool
-            .ask(|conn| backup::take(&self.dir, conn, now_ms, schema::MIGRATIONS))
+        self.syncer.sync_now().map_err(|e| connect::io_fault(&self.dir.shadow(), &e))?;
+        self.pool.ask(|conn| backup::take(&self.dir, conn, now_ms, schema::MIGRATIONS))
     }
 
     /// Hands a request to the writing thread and waits for its answer.
@@ -198,11 +184,7 @@ impl Store for SqliteStore {
 
     fn backup_if_due(&self, now_ms: i64) -> Result<Option<PathBuf>, Error> {
         let _one = self.backup.lock().unwrap_or_else(PoisonError::into_inner);
-        if backup::is_due(&self.dir, now_ms)? {
-            self.take_backup(now_ms).map(Some)
-        } else {
-            Ok(None)
-        }
+        if backup::is_due(&self.dir, now_ms)? { self.take_backup(now_ms).map(Some) } else { Ok(None) }
     }
 }
 

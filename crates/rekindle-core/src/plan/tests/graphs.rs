@@ -26,34 +26,17 @@ fn a_diamond() {
     assert_eq!(graph.unblocks(), [3, 1, 1, 0, 0]);
     assert_eq!(graph.order(), [0, 1, 2, 3, 4]);
     assert_eq!(graph.ready(|task| task == 0), [1, 2, 4]);
-    assert_eq!(
-        graph.waiting_for(|task| task == 1),
-        [false, false, false, true, false]
-    );
+    assert_eq!(graph.waiting_for(|task| task == 1), [false, false, false, true, false]);
     assert!(graph.cycles().is_empty());
 }
 
 #[test]
 fn circles() {
-    let graph = Graph::from_blockers(vec![
-        vec![1, 0],
-        vec![2],
-        vec![0],
-        vec![4],
-        vec![3],
-        vec![3],
-    ]);
+    let graph = Graph::from_blockers(vec![vec![1, 0], vec![2], vec![0], vec![4], vec![3], vec![3]]);
     assert_eq!(graph.cycles(), [vec![0, 1, 2], vec![3, 4]]);
     assert_eq!(graph.levels(), [0; 6]);
-    assert_eq!(
-        Graph::from_blockers(vec![vec![1], vec![0, 2], vec![1]]).cycles(),
-        [[0, 1], [1, 2]]
-    );
-    assert!(
-        Graph::from_blockers(vec![vec![0], vec![9]])
-            .cycles()
-            .is_empty()
-    );
+    assert_eq!(Graph::from_blockers(vec![vec![1], vec![0, 2], vec![1]]).cycles(), [[0, 1], [1, 2]]);
+    assert!(Graph::from_blockers(vec![vec![0], vec![9]]).cycles().is_empty());
 }
 
 #[test]
@@ -68,10 +51,7 @@ fn ten_thousand_tasks_in_a_moment() {
     assert_eq!(chain.unblocks()[0] as usize, TASKS - 1);
     assert_eq!(chain.levels()[TASKS - 1] as usize, TASKS);
     assert!(Graph::from_blockers(layers.collect()).unblocks()[0] > 200);
-    assert_eq!(
-        Graph::from_blockers(ring.collect()).cycles()[0].len(),
-        TASKS
-    );
+    assert_eq!(Graph::from_blockers(ring.collect()).cycles()[0].len(), TASKS);
     assert!(begun.elapsed().as_secs() < 20, "took {:?}", begun.elapsed());
 }
 

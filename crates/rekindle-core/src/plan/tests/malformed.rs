@@ -7,19 +7,10 @@ use crate::plan::{PLAN_MAX_BYTES, Span, parse};
 fn reports(text: &str, expected: &str) {
     let parsed = parse("file", text.as_bytes());
     let found = problems(&parsed);
-    let expected = expected
-        .trim()
-        .lines()
-        .map(str::trim)
-        .collect::<Vec<_>>()
-        .join("\n");
+    let expected = expected.trim().lines().map(str::trim).collect::<Vec<_>>().join("\n");
     assert_eq!(found, expected, "\n--- found:\n{found}\n--- for:\n{text}");
     let usable = !expected.contains(" error[");
-    assert_eq!(
-        parsed.plan.is_some(),
-        usable,
-        "a plan exactly when there is no error"
-    );
+    assert_eq!(parsed.plan.is_some(), usable, "a plan exactly when there is no error");
 }
 
 #[test]
@@ -265,18 +256,9 @@ fn front_matter() {
 #[test]
 fn a_file_that_is_not_text_is_refused_with_the_place() {
     let cases: [(&[u8], &str); 4] = [
-        (
-            b"# P\n\xff\xfe",
-            "2:1 error[not-text] the plan is not text: byte 4 is not UTF-8 / save the file as UTF-8",
-        ),
-        (
-            b"# P\nab\0c",
-            "2:3 error[not-text] the plan is not text: byte 6 is a NUL",
-        ),
-        (
-            b"\xff\xfe#\0",
-            "1:1 error[not-text] the plan is not text: byte 0 is not UTF-8 / save the file as UTF-8",
-        ),
+        (b"# P\n\xff\xfe", "2:1 error[not-text] the plan is not text: byte 4 is not UTF-8 / save the file as UTF-8"),
+        (b"# P\nab\0c", "2:3 error[not-text] the plan is not text: byte 6 is a NUL"),
+        (b"\xff\xfe#\0", "1:1 error[not-text] the plan is not text: byte 0 is not UTF-8 / save the file as UTF-8"),
         (
             "# ä".as_bytes().split_last().expect("bytes").1,
             "1:3 error[not-text] the plan is not text: byte 2 is not UTF-8 / save the file as UTF-8",
@@ -295,20 +277,13 @@ fn a_file_that_is_not_text_is_refused_with_the_place() {
 fn places_are_exact_behind_other_alphabets_and_line_ends() {
     let text = "\u{feff}# Größe\r\n### T1: a\r\n- accept: x\r\n- blocked by: `ä`, T9\r\n";
     let parsed = parse("file", text.as_bytes());
-    let places: Vec<_> = parsed
-        .problems
-        .iter()
-        .map(|p| (p.line, p.column, p.span.of(text)))
-        .collect();
+    let places: Vec<_> = parsed.problems.iter().map(|p| (p.line, p.column, p.span.of(text))).collect();
     assert_eq!(places, [(4, 15, "`ä`"), (4, 20, "T9")]);
 }
 
 #[test]
 fn messages_cannot_steer_a_terminal() {
-    let parsed = parse(
-        "file",
-        "# P\n### T1: a\n- accept: x\n- blocked by: \u{1b}[2J\u{202e}x\n".as_bytes(),
-    );
+    let parsed = parse("file", "# P\n### T1: a\n- accept: x\n- blocked by: \u{1b}[2J\u{202e}x\n".as_bytes());
     assert_eq!(
         problems(&parsed),
         "4:15 error[unknown-blocker] unknown blocker `\\u{1b}[2J\\u{202e}x`: no task has this id"

@@ -12,33 +12,18 @@ use crate::plan::{Severity, parse, show};
 fn holds(bytes: &[u8]) -> Result<(), TestCaseError> {
     let parsed = parse("file", bytes);
     prop_assert_eq!(&parsed, &parse("file", bytes));
-    let error = parsed
-        .problems
-        .iter()
-        .any(|p| p.severity == Severity::Error);
+    let error = parsed.problems.iter().any(|p| p.severity == Severity::Error);
     prop_assert_eq!(parsed.plan.is_none(), error);
     let (mut lines, mut counted) = (1, 0);
     for problem in &parsed.problems {
-        prop_assert!(
-            problem.span.start <= problem.span.end && problem.span.end <= bytes.len(),
-            "{:?}",
-            problem
-        );
+        prop_assert!(problem.span.start <= problem.span.end && problem.span.end <= bytes.len(), "{:?}", problem);
         if let Ok(text) = std::str::from_utf8(bytes) {
-            prop_assert!(
-                text.get(problem.span.start..problem.span.end).is_some(),
-                "{:?}",
-                problem
-            );
+            prop_assert!(text.get(problem.span.start..problem.span.end).is_some(), "{:?}", problem);
             lines += text[counted..problem.span.start].matches('\n').count();
             counted = problem.span.start;
             prop_assert_eq!(problem.line as usize, lines);
         }
-        let words = format!(
-            "{}{}",
-            problem.message,
-            problem.hint.as_deref().unwrap_or("")
-        );
+        let words = format!("{}{}", problem.message, problem.hint.as_deref().unwrap_or(""));
         prop_assert!(!words.chars().any(char::is_control), "{:?}", words);
     }
     if let Some(plan) = &parsed.plan {
@@ -176,11 +161,7 @@ const PATIENCE_S: u64 = 20;
 fn in_time<T>(act: impl FnOnce() -> T) -> T {
     let begun = Instant::now();
     let done = act();
-    assert!(
-        begun.elapsed().as_secs() < PATIENCE_S,
-        "took {:?}",
-        begun.elapsed()
-    );
+    assert!(begun.elapsed().as_secs() < PATIENCE_S, "took {:?}", begun.elapsed());
     done
 }
 
@@ -188,10 +169,7 @@ fn in_time<T>(act: impl FnOnce() -> T) -> T {
 fn ten_thousand_tasks() {
     let mut text = String::from("# Large\n");
     for i in 0..10_000 {
-        text.push_str(&format!(
-            "### T{i}: task\n- accept: `true`\n- agent: a{}\n",
-            i % 7
-        ));
+        text.push_str(&format!("### T{i}: task\n- accept: `true`\n- agent: a{}\n", i % 7));
         if i > 10 {
             text.push_str(&format!("- blocked by: T{}, T{}\n", i - 1, i / 2));
         }
@@ -212,22 +190,11 @@ fn hostile_nesting_and_long_lines() {
         format!("{}x", "- + ".repeat(2_000)),
         "> ".repeat(20_000),
         format!("{}[ ] x", "+ - ".repeat(2_000)),
-        (0..400)
-            .map(|i| format!("{}- [ ] x\n", "  ".repeat(i)))
-            .collect(),
-        format!(
-            "# P\n### T1: a\n- accept: x\n- blocked by: {}\n",
-            "z, ".repeat(50_000)
-        ),
-        format!(
-            "# P\n### T1: a\n- artifacts: {}\n",
-            (0..50_000).map(|i| format!("f{i}, ")).collect::<String>()
-        ),
+        (0..400).map(|i| format!("{}- [ ] x\n", "  ".repeat(i))).collect(),
+        format!("# P\n### T1: a\n- accept: x\n- blocked by: {}\n", "z, ".repeat(50_000)),
+        format!("# P\n### T1: a\n- artifacts: {}\n", (0..50_000).map(|i| format!("f{i}, ")).collect::<String>()),
         "`".repeat(50_000),
-        format!(
-            "---\n{}---\n",
-            (0..3_000).map(|i| format!("k{i}: v\n")).collect::<String>()
-        ),
+        format!("---\n{}---\n", (0..3_000).map(|i| format!("k{i}: v\n")).collect::<String>()),
     ] {
         in_time(|| holds(text.as_bytes())).expect("holds");
     }

@@ -53,10 +53,7 @@ fn the_plan_of_the_manual() {
     let plan = parsed.plan.expect("usable");
     assert_eq!(plan.name, "auth-rewrite");
     assert_eq!(plan.title, "Auth rewrite");
-    assert_eq!(
-        plan.goal,
-        "Goal and context: every agent receives this text."
-    );
+    assert_eq!(plan.goal, "Goal and context: every agent receives this text.");
     assert_eq!(plan.dispatch_rules.as_deref(), Some("One file, one owner."));
     assert_eq!(plan.hash, blake3::hash(AUTH.as_bytes()).to_hex().as_str());
     assert!(plan.explicit_waves);
@@ -71,9 +68,7 @@ fn the_plan_of_the_manual() {
     let expected = PlanTask {
         id: "T1".parse().expect("valid"),
         title: "Implement the auth module".into(),
-        body:
-            "What to do, in as many words as it takes.\n\n- an ordinary bullet\n- note: another one"
-                .into(),
+        body: "What to do, in as many words as it takes.\n\n- an ordinary bullet\n- note: another one".into(),
         agent: Some("backend".parse().expect("valid")),
         role: None,
         cli: None,
@@ -91,14 +86,7 @@ fn the_plan_of_the_manual() {
     };
     assert_eq!(plan.tasks[0], expected);
     assert_eq!(blockers(&plan.tasks[1]), ["T1"]);
-    assert_eq!(
-        (
-            plan.tasks[1].wave,
-            plan.tasks[1].line,
-            plan.tasks[1].body.as_str()
-        ),
-        (1, 27, "")
-    );
+    assert_eq!((plan.tasks[1].wave, plan.tasks[1].line, plan.tasks[1].body.as_str()), (1, 27, ""));
 }
 
 #[test]
@@ -111,10 +99,7 @@ fn a_plan_survives_the_event_log() {
 #[test]
 fn line_ends_and_a_byte_order_mark_change_only_the_hash() {
     let other = format!("\u{feff}{}", AUTH.replace('\n', "\r\n"));
-    let other = Plan {
-        hash: plan(AUTH).hash,
-        ..plan(&other)
-    };
+    let other = Plan { hash: plan(AUTH).hash, ..plan(&other) };
     assert_eq!(other, plan(AUTH));
 }
 
@@ -135,14 +120,8 @@ fn tasks_need_no_wave_and_their_levels_are_shown() {
     );
     assert_eq!(ids(&plan), ["A", "B", "C"]);
     assert!(!plan.explicit_waves);
-    assert_eq!(
-        plan.tasks.iter().map(|t| t.wave).collect::<Vec<_>>(),
-        [3, 2, 1]
-    );
-    assert_eq!(
-        plan.dispatch_rules.as_deref(),
-        Some("Be kind.\n\n### On order\nIn order.")
-    );
+    assert_eq!(plan.tasks.iter().map(|t| t.wave).collect::<Vec<_>>(), [3, 2, 1]);
+    assert_eq!(plan.dispatch_rules.as_deref(), Some("Be kind.\n\n### On order\nIn order."));
     assert_eq!(plan.goal, "Goal.");
 }
 
@@ -180,27 +159,15 @@ fn keys_in_every_dress() {
 #[test]
 fn where_the_keys_end_the_text_begins() {
     let cases = [
-        (
-            "- accept: x\nText at once.\nMore.\n",
-            "Text at once.\nMore.",
-        ),
-        (
-            "- accept: x\n\n- do this\n- and: that\n",
-            "- do this\n- and: that",
-        ),
+        ("- accept: x\nText at once.\nMore.\n", "Text at once.\nMore."),
+        ("- accept: x\n\n- do this\n- and: that\n", "- do this\n- and: that"),
         ("- accept: x\n\n* do this\n", "* do this"),
         ("- do this\n- do that\n", "- do this\n- do that"),
-        (
-            "- Add tests: unit and e2e\n- Fix the bug\n",
-            "- Add tests: unit and e2e\n- Fix the bug",
-        ),
+        ("- Add tests: unit and e2e\n- Fix the bug\n", "- Add tests: unit and e2e\n- Fix the bug"),
         ("1. agent: x\n", "1. agent: x"),
         ("- [ ] agent: x\n", "- [ ] agent: x"),
         ("Text.\n\n- colour: blue\n", "Text.\n\n- colour: blue"),
-        (
-            "\n- accept: x\n\n<b>x</b>\n\n    code\n",
-            "<b>x</b>\n\n    code",
-        ),
+        ("\n- accept: x\n\n<b>x</b>\n\n    code\n", "<b>x</b>\n\n    code"),
         ("- see http://localhost:80\n", "- see http://localhost:80"),
     ];
     for (below, body) in cases {
@@ -221,18 +188,11 @@ fn the_front_matter_in_full() {
         attempts: Some(5),
         review: Some(vec![]),
         isolation: Some(Isolation::Worktree),
-        health: vec![
-            text("cargo test --workspace"),
-            text("it's fine"),
-            text("a \"b\""),
-        ],
+        health: vec![text("cargo test --workspace"), text("it's fine"), text("a \"b\"")],
         timeouts_ms: BTreeMap::from([(text("critic"), 300_000), (text("developer"), 1_800_000)]),
         hang_ms: BTreeMap::from([(text("first_event"), 60_000), (text("silence"), 600_000)]),
         overrides: BTreeMap::from([
-            (
-                text("brief.tags"),
-                Setting::List(vec![text("a"), text("b, c")]),
-            ),
+            (text("brief.tags"), Setting::List(vec![text("a"), text("b, c")])),
             (text("usage.command"), Setting::Text(text("usage --json"))),
         ]),
         ..FrontMatter::default()
@@ -244,22 +204,14 @@ fn the_front_matter_in_full() {
 #[test]
 fn a_name_is_made_from_any_file_name() {
     let text = b"### T1: a\n- accept: x\n";
-    for (file, name) in [
-        ("My Plan", "My-Plan"),
-        ("../..", "plan"),
-        ("", "plan"),
-        ("plän", "pl-n"),
-    ] {
+    for (file, name) in [("My Plan", "My-Plan"), ("../..", "plan"), ("", "plan"), ("plän", "pl-n")] {
         assert_eq!(parse(file, text).plan.expect("usable").name, name);
     }
 }
 
 #[test]
 fn a_title_may_be_underlined_and_long() {
-    assert_eq!(
-        plan("A long\r\ntitle\r\n===\r\n### T1: a\r\n- accept: x\r\n").title,
-        "A long title"
-    );
+    assert_eq!(plan("A long\r\ntitle\r\n===\r\n### T1: a\r\n- accept: x\r\n").title, "A long title");
 }
 
 #[test]
@@ -273,19 +225,8 @@ fn a_checklist_is_a_plan() {
     let plan = plan(
         "# List\nWhy.\n\n- [x] Set up\n- [ ] B7: Build it\n  with care\n\n  More about it.\n  - [ ] the lexer\n  - plain\n    - [X] the parser\n  - plain too\n- not a task\n\n## Wave 1\n- [ ] Try\n\n## Wave 2\n1. [ ] Ship: now\n2. [ ] Ship: later\n   - accept: `ship`\n   - blocked by: B7\n\n> - [ ] quoted\n",
     );
-    let seen: Vec<_> = plan
-        .tasks
-        .iter()
-        .map(|t| {
-            (
-                t.id.as_str(),
-                t.title.as_str(),
-                blockers(t).join(","),
-                t.done,
-                t.line,
-            )
-        })
-        .collect();
+    let seen: Vec<_> =
+        plan.tasks.iter().map(|t| (t.id.as_str(), t.title.as_str(), blockers(t).join(","), t.done, t.line)).collect();
     assert_eq!(
         seen,
         [
@@ -300,10 +241,7 @@ fn a_checklist_is_a_plan() {
     );
     assert_eq!(plan.tasks[1].body, "More about it.\n- plain\n- plain too");
     assert_eq!(plan.tasks[6].accept, ["ship"]);
-    assert_eq!(
-        plan.goal,
-        "Why.\n\n- not a task\n\n## Wave 2\n\n> - [ ] quoted"
-    );
+    assert_eq!(plan.goal, "Why.\n\n- not a task\n\n## Wave 2\n\n> - [ ] quoted");
     let waves: Vec<_> = plan.tasks.iter().map(|t| t.wave).collect();
     assert_eq!(waves, [1, 1, 1, 1, 1, 2, 2]);
 }
@@ -354,14 +292,5 @@ Wave 1
     assert_eq!(shown, expected);
     let shown = show(&plan("- [x] a \u{1b}[31m\n- [ ] b\n"));
     let lines: Vec<_> = shown.lines().skip(2).collect();
-    assert_eq!(
-        lines,
-        [
-            "",
-            "Level 1",
-            "  T1  a \\u{1b}[31m (done)",
-            "  T2  b",
-            "      unproven"
-        ]
-    );
+    assert_eq!(lines, ["", "Level 1", "  T1  a \\u{1b}[31m (done)", "  T2  b", "      unproven"]);
 }
