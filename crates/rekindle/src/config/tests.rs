@@ -19,10 +19,7 @@ fn load_with(toml: &str, sources: Sources<'_>) -> Result<Config> {
     let dir = tempfile::tempdir().expect("tempdir");
     let path = dir.path().join(FILE_NAME);
     std::fs::write(&path, toml).expect("written");
-    Config::load(&Sources {
-        file: Some(&path),
-        ..sources
-    })
+    Config::load(&Sources { file: Some(&path), ..sources })
 }
 
 fn load(toml: &str) -> Result<Config> {
@@ -41,11 +38,7 @@ fn problems(error: &CliError) -> Vec<(String, String)> {
 fn every_default_can_be_read_and_is_the_promised_one() {
     let config = load(AGENT).expect("a configuration");
     let limits = config.limits(false).expect("limits");
-    let expected = Limits {
-        default_cli: "a".into(),
-        clis: vec!["a".into()],
-        ..Limits::default()
-    };
+    let expected = Limits { default_cli: "a".into(), clis: vec!["a".into()], ..Limits::default() };
     assert_eq!(limits, expected);
     assert_eq!(config.log_context_lines(), 200);
     assert_eq!(config.brief_budget_bytes(), 48 * 1024);
@@ -67,11 +60,7 @@ fn the_stronger_source_wins_and_is_named() {
         Sources {
             plan: Some(("p.md", &plan.settings)),
             variables: variables(&[("REKINDLE_RUN_BACKOFF", "7s"), ("REKINDLE_TASK", "T1"), ("HOME", "/")]),
-            flags: vec![Flag {
-                key: "run.recover",
-                name: "--no-recover",
-                value: "false".into(),
-            }],
+            flags: vec![Flag { key: "run.recover", name: "--no-recover", value: "false".into() }],
             ..Sources::default()
         },
     )
@@ -108,32 +97,92 @@ fn what_cannot_be_is_said_with_what_to_write() {
         ("[run]\ngrace = \"2s\"\n", "unknown key `grace` in [run]", "`grace` belongs into [stop]"),
         ("[rum]\nagent = \"a\"\n", "unknown section `rum`", "did you mean `run`?"),
         ("max_agents = 2\n", "`max_agents` stands outside of a section", "write it under [run]"),
-        ("[run]\nmax_agents = 0\n", "`run.max_agents` is 0, which is out of range", "write a whole number from 1 to 10000"),
+        (
+            "[run]\nmax_agents = 0\n",
+            "`run.max_agents` is 0, which is out of range",
+            "write a whole number from 1 to 10000",
+        ),
         ("[run]\nattempts = 0\n", "`run.attempts` is 0, which is out of range", "write a whole number from 1 to 10000"),
         ("[run]\nattempts = -1\n", "`run.attempts` is a whole number, not `-1`", "write attempts = 3"),
         ("[run]\nmax_agents = \"4\"\n", "`run.max_agents` is a whole number, not a text", "write max_agents = 4"),
-        ("[run]\nmax_agents = 1.5\n", "`run.max_agents` is a whole number, not a number with a point", "write max_agents = 4"),
+        (
+            "[run]\nmax_agents = 1.5\n",
+            "`run.max_agents` is a whole number, not a number with a point",
+            "write max_agents = 4",
+        ),
         ("[run]\nrecover = \"no\"\n", "`run.recover` is true or false, not a text", "write recover = true"),
         ("[run]\nbackoff = 2\n", "`run.backoff` has no unit", "write \"2s\" for seconds or \"2m\" for minutes"),
-        ("[run]\nbackoff = \"soon\"\n", "`run.backoff` is no duration: `soon` is no duration", "write it like `90s`, `20m`, `1h30m` or `500ms`"),
-        ("[timeouts]\ndeveloper = \"0s\"\n", "`timeouts.developer` must be longer than nothing", "write developer = \"15m\""),
-        ("[run]\nisolation = \"worktree\"\n", "`run.isolation` = \"worktree\" comes in a later version", "write isolation = \"shared\""),
+        (
+            "[run]\nbackoff = \"soon\"\n",
+            "`run.backoff` is no duration: `soon` is no duration",
+            "write it like `90s`, `20m`, `1h30m` or `500ms`",
+        ),
+        (
+            "[timeouts]\ndeveloper = \"0s\"\n",
+            "`timeouts.developer` must be longer than nothing",
+            "write developer = \"15m\"",
+        ),
+        (
+            "[run]\nisolation = \"worktree\"\n",
+            "`run.isolation` = \"worktree\" comes in a later version",
+            "write isolation = \"shared\"",
+        ),
         ("[run]\nisolation = \"vm\"\n", "`run.isolation` cannot be `vm`", "write isolation = \"shared\""),
-        ("[brief]\nbudget_bytes = 1\n", "`brief.budget_bytes` is 1, which is out of range", "write a whole number from 4096 to 4194304"),
+        (
+            "[brief]\nbudget_bytes = 1\n",
+            "`brief.budget_bytes` is 1, which is out of range",
+            "write a whole number from 4096 to 4194304",
+        ),
         ("[notify]\ncommand = [1]\n", "`command` is a list of texts, this is a number", "put it in quotes"),
         ("run = 1\n", "`run` is a table, not a number", "write [run]"),
         ("agents = 1\n", "`agents` is a table of agents, not a number", "write [agents.NAME]"),
-        ("[agents]\nkind = \"command\"\n", "`agents.kind` is a table, not a text", "name the agent first: [agents.NAME]"),
-        ("[agents.a]\n", "[agents.a] says neither `kind` nor `command`", "write kind = \"command\" and command = [\"program\", \"argument\"]"),
-        ("[agents.a]\nkind = \"command\"\n", "[agents.a] has no `command`", "write command = [\"program\", \"argument\"]"),
+        (
+            "[agents]\nkind = \"command\"\n",
+            "`agents.kind` is a table, not a text",
+            "name the agent first: [agents.NAME]",
+        ),
+        (
+            "[agents.a]\n",
+            "[agents.a] says neither `kind` nor `command`",
+            "write kind = \"command\" and command = [\"program\", \"argument\"]",
+        ),
+        (
+            "[agents.a]\nkind = \"command\"\n",
+            "[agents.a] has no `command`",
+            "write command = [\"program\", \"argument\"]",
+        ),
         ("[agents.a]\nkind = \"comand\"\ncommand = [\"x\"]\n", "unknown kind `comand`", "did you mean `command`?"),
-        ("[agents.a]\nkind = \"codex\"\ncommand = [\"x\"]\n", "agents of kind `codex` come in a later version", "until then: kind = \"command\" and command = [\"codex\", …]"),
-        ("[agents.a]\ncommand = \"my agent\"\n", "`command` is a list of words, not a text", "write command = [\"my\", \"agent\"]"),
-        ("[agents.a]\ncommand = []\n", "`command` of [agents.a] names no program", "write command = [\"program\", \"argument\"]"),
+        (
+            "[agents.a]\nkind = \"codex\"\ncommand = [\"x\"]\n",
+            "agents of kind `codex` come in a later version",
+            "until then: kind = \"command\" and command = [\"codex\", …]",
+        ),
+        (
+            "[agents.a]\ncommand = \"my agent\"\n",
+            "`command` is a list of words, not a text",
+            "write command = [\"my\", \"agent\"]",
+        ),
+        (
+            "[agents.a]\ncommand = []\n",
+            "`command` of [agents.a] names no program",
+            "write command = [\"program\", \"argument\"]",
+        ),
         ("[agents.a]\ncommand = [\"x\"]\nenvs = {}\n", "unknown key `envs` in [agents.a]", "did you mean `env`?"),
-        ("[agents.a]\ncommand = [\"x\"]\nenv = { A = 1 }\n", "a variable is a text, `A` is a number", "put it in quotes"),
-        ("[agents.a]\ncommand = [\"x\"]\nenv = { REKINDLE_TOKEN = \"x\" }\n", "`REKINDLE_TOKEN` is set by rekindle itself", ""),
-        ("[agents.\"a b\"]\ncommand = [\"x\"]\n", "`a b` cannot name an agent: a name holds only letters, digits, `.`, `_` and `-`, not ' '", ""),
+        (
+            "[agents.a]\ncommand = [\"x\"]\nenv = { A = 1 }\n",
+            "a variable is a text, `A` is a number",
+            "put it in quotes",
+        ),
+        (
+            "[agents.a]\ncommand = [\"x\"]\nenv = { REKINDLE_TOKEN = \"x\" }\n",
+            "`REKINDLE_TOKEN` is set by rekindle itself",
+            "",
+        ),
+        (
+            "[agents.\"a b\"]\ncommand = [\"x\"]\n",
+            "`a b` cannot name an agent: a name holds only letters, digits, `.`, `_` and `-`, not ' '",
+            "",
+        ),
     ];
     for (toml, message, hint) in cases {
         let error = load(toml).expect_err(toml);
@@ -188,26 +237,53 @@ fn broken_toml_is_told_with_its_place() {
 #[test]
 fn variables_of_a_known_section_are_checked_and_others_left_alone() {
     let cases = [
-        ("REKINDLE_RUN_MAX_AGNETS", "2", "unknown variable REKINDLE_RUN_MAX_AGNETS", "did you mean REKINDLE_RUN_MAX_AGENTS?"),
-        ("REKINDLE_RUN_ATTEMPTS", "0", "the variable REKINDLE_RUN_ATTEMPTS is wrong: `run.attempts` is 0, which is out of range", "write a whole number from 1 to 10000"),
-        ("REKINDLE_STOP_GRACE", "5", "the variable REKINDLE_STOP_GRACE is wrong: `stop.grace` is no duration: `5` has no unit", "write `5s` for seconds or `5m` for minutes"),
-        ("REKINDLE_AGENTS_A_COMMAND", "x", "agents cannot be set by the variable REKINDLE_AGENTS_A_COMMAND", "write it into [agents.NAME] of rekindle.toml"),
+        (
+            "REKINDLE_RUN_MAX_AGNETS",
+            "2",
+            "unknown variable REKINDLE_RUN_MAX_AGNETS",
+            "did you mean REKINDLE_RUN_MAX_AGENTS?",
+        ),
+        (
+            "REKINDLE_RUN_ATTEMPTS",
+            "0",
+            "the variable REKINDLE_RUN_ATTEMPTS is wrong: `run.attempts` is 0, which is out of range",
+            "write a whole number from 1 to 10000",
+        ),
+        (
+            "REKINDLE_STOP_GRACE",
+            "5",
+            "the variable REKINDLE_STOP_GRACE is wrong: `stop.grace` is no duration: `5` has no unit",
+            "write `5s` for seconds or `5m` for minutes",
+        ),
+        (
+            "REKINDLE_AGENTS_A_COMMAND",
+            "x",
+            "agents cannot be set by the variable REKINDLE_AGENTS_A_COMMAND",
+            "write it into [agents.NAME] of rekindle.toml",
+        ),
     ];
     for (name, value, message, hint) in cases {
-        let sources = Sources {
-            variables: variables(&[(name, value)]),
-            ..Sources::default()
-        };
+        let sources = Sources { variables: variables(&[(name, value)]), ..Sources::default() };
         let error = Config::load(&sources).expect_err(name);
         assert_eq!(problems(&error), [(message.to_owned(), hint.to_owned())], "{name}");
     }
-    let identity = ["AGENT", "TASK", "TASKS", "ROLE", "ATTEMPT", "EPOCH", "TOKEN", "SOCKET", "PROMPT_FILE", "NONCE", "STATE_DIR", "BUNDLE"];
+    let identity = [
+        "AGENT",
+        "TASK",
+        "TASKS",
+        "ROLE",
+        "ATTEMPT",
+        "EPOCH",
+        "TOKEN",
+        "SOCKET",
+        "PROMPT_FILE",
+        "NONCE",
+        "STATE_DIR",
+        "BUNDLE",
+    ];
     let names: Vec<String> = identity.iter().map(|name| format!("REKINDLE_{name}")).collect();
     let given: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "x")).collect();
-    let sources = Sources {
-        variables: variables(&given),
-        ..Sources::default()
-    };
+    let sources = Sources { variables: variables(&given), ..Sources::default() };
     Config::load(&sources).expect("what an agent is told is not configuration");
 }
 

@@ -99,7 +99,9 @@ fn without_a_coordinator_reports_are_kept_in_order() {
     let shown = environment.run(&["checkpoint", "half way", "--completed", "a", "--remaining", "b"]);
     assert!(shown.starts_with("err| no coordinator is running: the report is kept"), "{shown}");
     assert!(shown.ends_with("exit 0\n"), "{shown}");
-    for arguments in [&["task", "done"][..], &["note", "use tabs"], &["task", "fail", "--reason", "no"], &["ask", "why?"]] {
+    for arguments in
+        [&["task", "done"][..], &["note", "use tabs"], &["task", "fail", "--reason", "no"], &["ask", "why?"]]
+    {
         assert!(environment.run(arguments).ends_with("exit 0\n"), "{arguments:?}");
     }
     let mut names: Vec<_> = std::fs::read_dir(environment.path("bundle/reports"))
@@ -147,7 +149,9 @@ fn asking_and_waiting_outlives_a_coordinator() {
 fn an_agent_gives_no_orders() {
     let environment = agent();
     crate::history::eventful(&environment);
-    for arguments in [&["pause"][..], &["stop"], &["task", "skip", "T1"], &["task", "retry", "T1"], &["answer", "1", "x"]] {
+    for arguments in
+        [&["pause"][..], &["stop"], &["task", "skip", "T1"], &["task", "retry", "T1"], &["answer", "1", "x"]]
+    {
         let shown = environment.run(arguments);
         assert!(shown.contains("that is for the operator, not for an agent"), "{shown}");
         assert!(shown.ends_with("exit 1\n"), "{shown}");
@@ -157,7 +161,9 @@ fn an_agent_gives_no_orders() {
 #[test]
 fn words_of_an_agent_need_an_agent() {
     let environment = Environment::new();
-    for arguments in [&["checkpoint", "x"][..], &["heartbeat"], &["ask", "x"], &["task", "start", "T1"], &["task", "fail", "T1"]] {
+    for arguments in
+        [&["checkpoint", "x"][..], &["heartbeat"], &["ask", "x"], &["task", "start", "T1"], &["task", "fail", "T1"]]
+    {
         let shown = environment.run(arguments);
         assert!(shown.contains("REKINDLE_TOKEN is not set") && shown.ends_with("exit 2\n"), "{shown}");
     }

@@ -38,7 +38,8 @@ impl History {
             plan_path: "plan.md".to_owned(),
             branch: None,
         });
-        let limits = Limits { default_cli: "default".to_owned(), clis: vec!["default".to_owned()], ..Limits::default() };
+        let limits =
+            Limits { default_cli: "default".to_owned(), clis: vec!["default".to_owned()], ..Limits::default() };
         history.input(Input::CoordinatorStarted {
             pid: 100,
             limits: Box::new(limits),
@@ -142,7 +143,8 @@ impl History {
 
 /// A run of two tasks: the first crashed once, was not proven once and is complete; the second failed for good.
 pub fn eventful(environment: &Environment) {
-    let plan = "# Calculator\n\n### T1: Parse\n- accept: `make test`\n\n### T2: Print\n- accept: `make test`\n- attempts: 1\n";
+    let plan =
+        "# Calculator\n\n### T1: Parse\n- accept: `make test`\n\n### T2: Print\n- accept: `make test`\n- attempts: 1\n";
     let mut history = History::of(plan);
     history.started("T1");
     history.printed("T1", Stream::Out, "reading the grammar");

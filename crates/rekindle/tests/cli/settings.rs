@@ -21,7 +21,7 @@ fn every_value_is_shown_with_where_it_came_from() {
     out| 
     out| SETTING                  VALUE                    FROM
     out| run.agent                ""                       default
-    out| run.max_agents           2                        $ROOT/rekindle.toml:5
+    out| run.max_agents           2                        rekindle.toml:5
     out| run.attempts             3                        default
     out| run.backoff              "2s"                     default
     out| run.isolation            "shared"                 default
@@ -39,7 +39,7 @@ fn every_value_is_shown_with_where_it_came_from() {
     out| stop.grace               "5s"                     default
     out| brief.budget_bytes       49152                    default
     out| files.dir                ""                       default
-    out| notify.command           ["notify-send", "it's"]  $ROOT/rekindle.toml:7
+    out| notify.command           ["notify-send", "it's"]  rekindle.toml:7
     exit 0
     "#);
 }
@@ -75,28 +75,28 @@ fn mistakes_in_the_file_are_shown_where_they_stand() {
     );
     insta::assert_snapshot!(environment.run(&["plan", "check"]), @r#"
     err| error: unknown key `max_agnets` in [run]
-    err|  --> $ROOT/rekindle.toml:3:1
+    err|  --> rekindle.toml:3:1
     err|   |
     err| 3 | max_agnets = 3
     err|   | ^^^^^^^^^^
     err|   |
     err|   = hint: did you mean `max_agents`?
     err| error: `run.attempts` is 0, which is out of range
-    err|  --> $ROOT/rekindle.toml:4:12
+    err|  --> rekindle.toml:4:12
     err|   |
     err| 4 | attempts = 0
     err|   |            ^
     err|   |
     err|   = hint: write a whole number from 1 to 10000
     err| error: unknown key `developr` in [timeouts]
-    err|  --> $ROOT/rekindle.toml:7:1
+    err|  --> rekindle.toml:7:1
     err|   |
     err| 7 | developr = "5m"
     err|   | ^^^^^^^^
     err|   |
     err|   = hint: did you mean `developer`?
     err| error: `command` is a list of words, not a text
-    err|   --> $ROOT/rekindle.toml:11:11
+    err|   --> rekindle.toml:11:11
     err|    |
     err| 11 | command = "run me"
     err|    |           ^^^^^^^^
@@ -108,7 +108,7 @@ fn mistakes_in_the_file_are_shown_where_they_stand() {
     environment.write("rekindle.toml", "[agents.a]\ncommand = [\"sh\"]\n[run\n");
     insta::assert_snapshot!(environment.run(&["plan", "check"]), @r"
     err| error: not valid TOML: unclosed table, expected `]`
-    err|  --> $ROOT/rekindle.toml:3:5
+    err|  --> rekindle.toml:3:5
     err|   |
     err| 3 | [run
     err|   |     ^
@@ -129,7 +129,7 @@ fn no_agent_at_all_is_said_with_what_to_do() {
     environment.write("plan.md", "# P\n\n### T1: one\n- accept: `true`\n");
     environment.write("rekindle.toml", "[run]\nmax_agents = 3\n");
     insta::assert_snapshot!(environment.run(&["plan", "check"]), @r"
-    err| error: $ROOT/rekindle.toml names no agent
+    err| error: rekindle.toml names no agent
     err| hint: write one to start from: rekindle init
     exit 2
     ");

@@ -16,7 +16,7 @@ fn status_shows_the_run_and_what_to_do() {
     out| plan: failed, 1/2 complete, 22s, no coordinator
     out| 
     out| TASK  STATE     TRIES  WAVE  TIME  AGENT         TITLE
-    out| T1    complete    2/3     1        developer-T1  Parse (it crashed with exit code 7; 1 of 3 attempts used, next after 3…
+    out| T1    complete    2/3     1        developer-T1  Parse (parser with 3 tests)
     out| T2    failed      1/1     1        developer-T2  Print (it ended by itself before its work was complete; 1 of 1 attempt…
     out| 
     out| AGENT         STATE  EPOCH  PID  TIME  ROLE       TASK
@@ -67,16 +67,16 @@ fn events_are_told_in_words_and_whole_for_programs() {
     insta::assert_snapshot!(environment.run(&["events"]), @r"
     out|     1 03:04:06         RUN                          plan with 2 tasks from plan.md
     out|     2 03:04:07 COORDINATOR                          process 100
-    out|     3 03:04:07     STARTED T1 developer-T1          with default, afresh: first attempt
+    out|     3 03:04:07     STARTED T1 developer-T1          default, first attempt
     out|     4 03:04:07       BEGUN T1 developer-T1          attempt 1 at it begins
-    out|     5 03:04:07     STARTED T2 developer-T2          with default, afresh: first attempt
+    out|     5 03:04:07     STARTED T2 developer-T2          default, first attempt
     out|     6 03:04:07       BEGUN T2 developer-T2          attempt 1 at it begins
     out|     7 03:04:08        RUNS T1 developer-T1          process 1001, held by 2001
     out|     8 03:04:09      EXITED T1 developer-T1          ended with code 7
     out|     9 03:04:09     CRASHED T1 developer-T1          ended with code 7
     out|    10 03:04:09       ENDED T1 developer-T1          crashed: it crashed with exit code 7
-    out|    11 03:04:09    REQUEUED T1 developer-T1          it crashed with exit code 7; the attempt counts; it crashed with exit code 7; 1 of 3 attempts used, next after 337 ms
-    out|    12 03:04:20     STARTED T1 developer-T1          with default, taking up earlier work: fresh: it crashed with exit code 7
+    out|    11 03:04:09    REQUEUED T1 developer-T1          it crashed with exit code 7; 1 of 3 attempts used, next after 337 ms
+    out|    12 03:04:20     STARTED T1 developer-T1          default, fresh: it crashed with exit code 7
     out|    13 03:04:20    REKINDLE T1 developer-T1          a replacement, attempt 2
     out|    14 03:04:20       BEGUN T1 developer-T1          attempt 2 at it begins
     out|    15 03:04:21        RUNS T1 developer-T1          process 1003, held by 2003
@@ -163,15 +163,14 @@ fn why_tells_every_decision_with_its_evidence() {
     eventful(&environment);
     insta::assert_snapshot!(environment.run(&["why", "T1"]), @r"
     out| T1 Parse: complete, 2 of 3 attempts
-    out| it crashed with exit code 7; 1 of 3 attempts used, next after 337 ms
-    out| 03:04:07     STARTED  developer-T1 (epoch 1): with default, afresh: first attempt
+    out| 03:04:07     STARTED  developer-T1 (epoch 1): default, first attempt
     out| 03:04:07       BEGUN  developer-T1 (epoch 1): attempt 1 at it begins
     out| 03:04:08        RUNS  developer-T1 (epoch 1): process 1001, held by 2001
     out| 03:04:09      EXITED  developer-T1 (epoch 1): ended with code 7
     out| 03:04:09     CRASHED  developer-T1 (epoch 1): ended with code 7
     out| 03:04:09       ENDED  developer-T1 (epoch 1): crashed: it crashed with exit code 7
-    out| 03:04:09    REQUEUED  developer-T1 (epoch 1): it crashed with exit code 7; the attempt counts; it crashed with exit code 7; 1 of 3 attempts used, next after 337 ms
-    out| 03:04:20     STARTED  developer-T1 (epoch 2): with default, taking up earlier work: fresh: it crashed with exit code 7
+    out| 03:04:09    REQUEUED  developer-T1 (epoch 1): it crashed with exit code 7; 1 of 3 attempts used, next after 337 ms
+    out| 03:04:20     STARTED  developer-T1 (epoch 2): default, fresh: it crashed with exit code 7
     out| 03:04:20    REKINDLE  developer-T1 (epoch 2): a replacement, attempt 2
     out| 03:04:20       BEGUN  developer-T1 (epoch 2): attempt 2 at it begins
     out| 03:04:21        RUNS  developer-T1 (epoch 2): process 1003, held by 2003
@@ -191,7 +190,7 @@ fn why_tells_every_decision_with_its_evidence() {
     assert_eq!(json["state"], "failed");
     let decisions = json["decisions"].as_array().expect("a list");
     let strategies: Vec<&str> = decisions.iter().filter_map(|decision| decision["strategy"].as_str()).collect();
-    assert_eq!(strategies, ["fresh"]);
+    assert_eq!(strategies, ["first"]);
     let causes: Vec<&str> = decisions.iter().filter_map(|decision| decision["cause"].as_str()).collect();
     assert!(causes.contains(&"exited_incomplete"), "{causes:?}");
     insta::assert_snapshot!(environment.run(&["why", "T3"]), @r"
@@ -214,7 +213,6 @@ fn a_task_is_shown_with_all_that_is_known() {
     insta::assert_snapshot!(environment.run(&["task", "show", "T1"]), @r"
     out|         task  T1 Parse
     out|        state  complete
-    out|       reason  it crashed with exit code 7; 1 of 3 attempts used, next after 337 ms
     out|       result  parser with 3 tests
     out|     attempts  2 of 3
     out|   last cause  crashed
@@ -331,7 +329,8 @@ fn a_state_directory_that_others_may_write_is_refused() {
 fn a_database_of_somebody_else_is_refused() {
     let environment = Environment::new();
     eventful(&environment);
-    environment.write(".rekindle/state.db", "this is no database, but long enough to be looked at by anybody who opens it\n");
+    environment
+        .write(".rekindle/state.db", "this is no database, but long enough to be looked at by anybody who opens it\n");
     for extra in ["state.db-wal", "state.db-shm"] {
         let _may_not_be_there = std::fs::remove_file(environment.path(".rekindle").join(extra));
     }

@@ -69,13 +69,45 @@ fn every_command_has_a_help() {
         .filter_map(|line| line.strip_prefix("out|   "))
         .filter(|line| !line.starts_with(' '))
         .filter_map(|line| line.split_whitespace().next())
+        .filter(|command| *command != "help")
         .collect();
     assert!(commands.len() > 15, "{commands:?}");
     for command in commands {
         let shown = environment.run(&[command, "--help"]);
         assert!(shown.contains("Usage: rekindle") && shown.ends_with("exit 0\n"), "{shown}");
     }
-    insta::assert_snapshot!(environment.run(&["task", "done", "--help"]), @"");
+    insta::assert_snapshot!(environment.run(&["task", "done", "--help"]), @r#"
+    out| Say that a task is done
+    out| 
+    out| For an agent: rekindle runs the task's checks and answers. It ends with 0 when the task is complete,
+    out| with 1 and the failing check's output when it is not. For the operator: the task is complete on your
+    out| word, without checks.
+    out| 
+    out| Usage: rekindle task done [OPTIONS] [TASK]
+    out| 
+    out| Arguments:
+    out|   [TASK]
+    out|           The task [default for an agent: its first task]
+    out| 
+    out| Options:
+    out|       --result <TEXT>
+    out|           The outcome in a few words
+    out| 
+    out|       --state-dir <DIR>
+    out|           Keep the state here instead of in .rekindle of the project [env: REKINDLE_STATE_DIR]
+    out| 
+    out|       --color <WHEN>
+    out|           When to use colours
+    out|           
+    out|           [default: auto]
+    out| 
+    out|   -h, --help
+    out|           Print help (see a summary with '-h')
+    out| 
+    out| Examples:
+    out|   rekindle task done T1 --result "parser with 12 tests"
+    exit 0
+    "#);
 }
 
 #[test]
@@ -125,9 +157,8 @@ fn completions_are_made_for_every_shell() {
 fn colours_only_where_they_are_wanted() {
     let mut environment = Environment::new();
     eventful(&environment);
-    let escapes = |environment: &Environment, arguments: &[&str]| {
-        environment.output(arguments).stdout.contains(&b'\x1b')
-    };
+    let escapes =
+        |environment: &Environment, arguments: &[&str]| environment.output(arguments).stdout.contains(&b'\x1b');
     assert!(!escapes(&environment, &["status"]), "not a terminal");
     assert!(escapes(&environment, &["status", "--color", "always"]));
     environment.variable("NO_COLOR", "1");
