@@ -90,6 +90,13 @@ fn the_stronger_source_wins_and_is_named() {
     );
 }
 
+fn assert_each(cases: &[(&str, &str, &str)]) {
+    for (toml, message, hint) in cases {
+        let error = load(toml).expect_err(toml);
+        assert_eq!(problems(&error), [((*message).to_owned(), (*hint).to_owned())], "{toml}");
+    }
+}
+
 #[test]
 fn what_cannot_be_is_said_with_what_to_write() {
     let cases = [
@@ -135,6 +142,13 @@ fn what_cannot_be_is_said_with_what_to_write() {
         ),
         ("[notify]\ncommand = [1]\n", "`command` is a list of texts, this is a number", "put it in quotes"),
         ("run = 1\n", "`run` is a table, not a number", "write [run]"),
+    ];
+    assert_each(&cases);
+}
+
+#[test]
+fn an_agent_that_cannot_be_is_said_with_what_to_write() {
+    let cases = [
         ("agents = 1\n", "`agents` is a table of agents, not a number", "write [agents.NAME]"),
         (
             "[agents]\nkind = \"command\"\n",
@@ -184,10 +198,7 @@ fn what_cannot_be_is_said_with_what_to_write() {
             "",
         ),
     ];
-    for (toml, message, hint) in cases {
-        let error = load(toml).expect_err(toml);
-        assert_eq!(problems(&error), [(message.to_owned(), hint.to_owned())], "{toml}");
-    }
+    assert_each(&cases);
 }
 
 #[test]
