@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use rekindle_core::limits::Limits;
 use rekindle_core::plan::{FrontMatter, Plan, PlanTask};
 use rekindle_core::role::Role;
+use rekindle_engine::world::real::{Program, Programs};
 
 pub use agents::Agent;
 pub use keys::{KEYS, Key, Value};
@@ -148,7 +149,7 @@ impl Config {
         let mut problems = Vec::new();
         let mut agents = BTreeMap::new();
         if let Some(path) = sources.file {
-            let file = file::read(path, &read_text(path)?);
+            let file = file::read(&shown(path), &read_text(path)?);
             layer.over(file.layer);
             agents = file.agents;
             problems.extend(file.problems);
@@ -284,6 +285,20 @@ impl Config {
         })
     }
 
+    /// What the engine starts for each agent, and what it runs besides.
+    #[must_use]
+    pub fn programs(&self) -> Programs {
+        let agents = self.agents.iter().map(|(name, agent)| {
+            let program = Program { command: agent.command.clone(), env: agent.env.clone() };
+            (name.clone(), program)
+        });
+        Programs {
+            agents: agents.collect(),
+            check_timeout_ms: self.check_timeout_ms(),
+            notify: self.notify_command().unwrap_or_default().to_vec(),
+        }
+    }
+
     /// The agent that does what names no other: `run.agent`, else the first in the file.
     ///
     /// # Errors
@@ -301,7 +316,7 @@ impl Config {
         let first = self.agents.iter().min_by_key(|(_, agent)| agent.line);
         let Some((name, _)) = first else {
             let message = match &self.file {
-                Some(path) => format!("{} names no agent", path.display()),
+                Some(path) => format!("{} names no agent", shown(path).display()),
                 None => format!("no agent is configured: there is no {FILE_NAME} here"),
             };
             return Err(CliError::usage(message).hint("write one to start from: rekindle init"));
@@ -368,9 +383,17 @@ fn read_flag(flag: &Flag) -> Result<(&'static Key, Value), Diagnostic> {
     Ok((key, value))
 }
 
+/// A path as people would write it: relative where it lies below the working directory.
+fn shown(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().ok();
+    let below = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
+    below.unwrap_or_else(|| path.to_owned())
+}
+
 fn read_text(path: &Path) -> Result<String> {
-    let unread =
-        |error: &dyn std::error::Error| CliError::usage(format!("cannot read {}", path.display())).because(error);
+    let unread = |error: &dyn std::error::Error| {
+        CliError::usage(format!("cannot read {}", shown(path).display())).because(error)
+    };
     let file = std::fs::File::open(path).map_err(|e| unread(&e))?;
     let mut bytes = Vec::new();
     file.take(file::FILE_MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|e| unread(&e))?;

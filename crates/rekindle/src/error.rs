@@ -111,7 +111,9 @@ impl From<state_dir::Error> for CliError {
         use state_dir::Error as E;
         let message = error.to_string();
         match error {
-            E::Missing(_) => Self::usage(message).hint("start a run: rekindle run plan.md"),
+            E::Missing(_) => {
+                Self::usage(format!("there is no run here: {message}")).hint("start one: rekindle run plan.md")
+            }
             E::NotADirectory(_) | E::NotOurs(_) | E::ForeignOwner { .. } => {
                 Self::usage(message).hint("name another one: --state-dir DIR")
             }

@@ -65,9 +65,9 @@ fn tell_task(body: &Body) -> Option<Parts> {
             let left = checkpoint.remaining.len();
             ("CHECKPOINT", Tone::Dim, format!("{} ({done} done, {left} left)", checkpoint.status))
         }
-        Body::TaskRequeued { cause, counted, reason, .. } => {
-            let counts = if *counted { "counts" } else { "does not count" };
-            ("REQUEUED", Tone::Warning, format!("{}; the attempt {counts}; {reason}", cause.words()))
+        Body::TaskRequeued { counted, reason, .. } => {
+            let counts = if *counted { "" } else { "; this attempt does not count" };
+            ("REQUEUED", Tone::Warning, format!("{reason}{counts}"))
         }
         Body::TaskParked { question } => ("WAITS", Tone::Warning, format!("for the answer to question {question}")),
         Body::WorkflowFailed { reason, detail } => ("FAILED", Tone::Error, format!("{reason}: {detail}")),
@@ -84,10 +84,7 @@ fn tell_task(body: &Body) -> Option<Parts> {
 
 fn tell_agent(body: &Body) -> Option<Parts> {
     Some(match body {
-        Body::Dispatched { cli, resumed, reason, .. } => {
-            let way = if *resumed { "taking up earlier work" } else { "afresh" };
-            ("STARTED", Tone::Active, format!("with {cli}, {way}: {reason}"))
-        }
+        Body::Dispatched { cli, reason, .. } => ("STARTED", Tone::Active, format!("{cli}, {reason}")),
         Body::Redispatched { attempt, .. } => ("REKINDLE", Tone::Active, format!("a replacement, attempt {attempt}")),
         Body::AgentStarted { pid, shim_pid, .. } => ("RUNS", Tone::Dim, format!("process {pid}, held by {shim_pid}")),
         Body::AgentAdopted { pid, .. } => ("ADOPTED", Tone::Good, format!("process {pid} is still alive and goes on")),

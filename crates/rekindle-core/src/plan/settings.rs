@@ -124,7 +124,8 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn entry(&mut self, entry: Entry) {
         let Entry { key, key_span, value } = entry;
-        let key = key.strip_prefix("run.").unwrap_or(&key);
+        let written = key;
+        let key = written.strip_prefix("run.").unwrap_or(&written);
         if let Some(role) = timeout_of(key) {
             if let Some(ms) = self.duration(key, key_span, value) {
                 self.settings.timeouts_ms.insert(role.to_owned(), ms);
@@ -147,7 +148,7 @@ impl Reader<'_> {
             "environments" => self.settings.environments = Some(self.environments(value)),
             "health" => self.settings.health = commands(value),
             "isolation" => self.settings.isolation = self.isolation(key_span, value),
-            _ => self.other(key, key_span, value),
+            _ => self.other(&written, key_span, value),
         }
     }
 

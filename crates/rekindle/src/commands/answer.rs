@@ -11,18 +11,18 @@ use crate::exit_code::Exit;
 /// Answer a question that an agent asked
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  rekindle questions\n  rekindle answer 3 \"use PostgreSQL\"\n  rekindle answer 3 -- --force is fine"
+    after_help = "Examples:\n  rekindle questions\n  rekindle answer 3 \"use PostgreSQL\"\n  rekindle answer 3 \"yes, both\""
 )]
 pub struct AnswerArgs {
     /// The question's number, as `rekindle questions` shows it
     id: u64,
     /// The answer, any text
-    #[arg(required = true, num_args = 1.., allow_negative_numbers = true)]
-    text: Vec<String>,
+    #[arg(allow_hyphen_values = true)]
+    text: String,
 }
 
 /// Gives the answer.
 pub fn run(args: &AnswerArgs, context: &Context) -> Result<Exit> {
-    let order = Order::Answer { id: QuestionId(args.id), text: args.text.join(" ") };
+    let order = Order::Answer { id: QuestionId(args.id), text: args.text.clone() };
     context.order(&order, &format!("question {} is answered", args.id))
 }

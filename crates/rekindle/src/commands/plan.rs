@@ -118,7 +118,17 @@ fn check_agents(file: &PlanFile, plan: &plan::Plan, context: &Context) -> Result
     let sources = Sources { file: Some(path), plan: Some((&shown, &plan.settings)), ..Sources::default() };
     let config = Config::load(&sources.with_environment())?;
     context.ui.diagnose(&config.warnings);
-    config.check_plan(plan, std::env::var_os("PATH").as_deref(), &context.project.root)
+    for task in plan.tasks.iter().filter(|task| task.cli.is_some()) {
+        config.agent_for(task)?;
+    }
+    // A plan may be checked where it is not run: what is missing on this machine does not make it wrong.
+    if let Err(error) = config.check_plan(plan, std::env::var_os("PATH").as_deref(), &context.project.root) {
+        let causes: Vec<&str> =
+            std::iter::once(error.message.as_str()).chain(error.causes.iter().map(String::as_str)).collect();
+        context.ui.warn(&causes.join(": "));
+        error.hints.iter().for_each(|hint| context.ui.hint(hint));
+    }
+    Ok(())
 }
 
 fn show(args: &ShowArgs, context: &Context) -> Result<Exit> {

@@ -140,8 +140,9 @@ fn cause_of(body: &Body) -> Option<&Cause> {
 
 fn strategy_of(body: &Body) -> Option<&'static str> {
     match body {
-        Body::Dispatched { resumed: true, .. } => Some("continue"),
-        Body::Dispatched { .. } => Some("fresh"),
+        // A `command` cannot take up its own session: what follows a first attempt is always a fresh one.
+        Body::Dispatched { resumed: true, .. } => Some("fresh"),
+        Body::Dispatched { .. } => Some("first"),
         _ => None,
     }
 }

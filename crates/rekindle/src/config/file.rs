@@ -37,7 +37,9 @@ pub fn read(path: &Path, text: &str) -> File {
         reader.problem(span, format!("not valid TOML: {}", error.message()), None);
     }
     let mut file = File::default();
-    for (name, value) in document.get_ref() {
+    // What is left of a broken text would only be complained about for what is missing in it.
+    let whole = reader.problems.is_empty();
+    for (name, value) in document.get_ref().iter().filter(|_| whole) {
         match name.get_ref().as_ref() {
             "agents" => file.agents = agents::read(&mut reader, value),
             section if sections().any(|known| known == section) => {

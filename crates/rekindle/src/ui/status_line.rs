@@ -60,6 +60,6 @@ mod tests {
             text: "attempt 1\x1b[2J",
         };
         assert_eq!(line.render(Paint::OFF, 100), "     STARTED [  412.8s] ( 3/12) T3 lexer                 attempt 1");
-        assert_eq!(line.render(Paint::OFF, 40), "     STARTED [  412.8s] ( 3/12) T3 lexer");
+        assert_eq!(line.render(Paint::OFF, 40), "     STARTED [  412.8s] ( 3/12) T3 lexe…");
     }
 }
