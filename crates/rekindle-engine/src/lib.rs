@@ -1,3 +1,4 @@
 //! The part of rekindle that carries out: store, supervision, adapters, the driver loop. It has no terminal.
 
 pub mod door;
+pub mod redact;
