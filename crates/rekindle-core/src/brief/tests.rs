@@ -42,9 +42,7 @@ fn first() -> Facts {
     }
 }
 
-/// A second attempt with `words` wherever an agent or its tools could have written them.
-fn second(words: &str) -> Facts {
-    let words = words.to_owned();
+fn second_disk(words: &str) -> Disk {
     let check = CheckResult {
         command: "cargo test T2".into(),
         passed: false,
@@ -64,6 +62,18 @@ fn second(words: &str) -> Facts {
         result,
         just_now,
     };
+    Disk {
+        commits: vec![format!("abc123 lexer {words}")],
+        diff_stat: " src/T2.rs | 12 ++\n".into(),
+        artifacts_present: Vec::new(),
+        artifacts_missing: vec!["src/T2.rs".into()],
+        checks: vec![seen(check, false), seen(passing, true)],
+    }
+}
+
+/// A second attempt with `words` wherever an agent or its tools could have written them.
+fn second(words: &str) -> Facts {
+    let words = words.to_owned();
     Facts {
         epoch: Epoch(4),
         attempt: 2,
@@ -87,13 +97,7 @@ fn second(words: &str) -> Facts {
             files: vec!["src/T2.rs".into()],
             progress: Some(50),
         }),
-        disk: Disk {
-            commits: vec![format!("abc123 lexer {words}")],
-            diff_stat: " src/T2.rs | 12 ++\n".into(),
-            artifacts_present: Vec::new(),
-            artifacts_missing: vec!["src/T2.rs".into()],
-            checks: vec![seen(check, false), seen(passing, true)],
-        },
+        disk: second_disk(&words),
         decisions: vec![Decision {
             by: None,
             text: format!("use serde {words}"),
