@@ -108,7 +108,17 @@ pub(crate) fn state() -> State {
     log.dispatch(1, "backend", 1, &["T1", "T3", "T4"], 1);
     log.complete("T1", "Added the module.\nTests pass.");
     log.complete("T2", "| done | <b>\u{1b}[31m");
-    log.add(Some("T3"), Some(("backend", 1)), Body::TaskStarted { attempt: AttemptId(1), number: 1 });
+    begin_t3(&mut log);
+    hand_t3_over(&mut log);
+    log.0
+}
+
+/// T3 is begun, half done, asked about and answered.
+fn begin_t3(log: &mut Log) {
+    let number = 1;
+    let attempt = AttemptId(1);
+    let begun = Body::TaskStarted { attempt, number };
+    log.add(Some("T3"), Some(("backend", 1)), begun);
     let checkpoint = Checkpoint {
         status: "lexer done".into(),
         completed: vec!["lexer".into()],
@@ -125,9 +135,29 @@ pub(crate) fn state() -> State {
         context: String::new(),
     };
     log.add(Some("T3"), Some(("backend", 1)), asked);
-    log.add(Some("T3"), None, Body::QuestionAnswered { id: QuestionId(1), answer: "8080".into() });
-    log.add(None, Some(("backend", 1)), Body::NoteRecorded { text: "serde for all formats".into() });
-    for (task, counted, cause) in [("T3", true, Cause::TimedOut), ("T8", true, Cause::ExitedIncomplete)] {
+    log.add(
+        Some("T3"),
+        None,
+        Body::QuestionAnswered {
+            id: QuestionId(1),
+            answer: "8080".into(),
+        },
+    );
+    log.add(
+        None,
+        Some(("backend", 1)),
+        Body::NoteRecorded {
+            text: "serde for all formats".into(),
+        },
+    );
+}
+
+/// T3 times out and is begun again; the tasks beside it end in other ways.
+fn hand_t3_over(log: &mut Log) {
+    for (task, counted, cause) in [
+        ("T3", true, Cause::TimedOut),
+        ("T8", true, Cause::ExitedIncomplete),
+    ] {
         if task == "T8" {
             log.dispatch(3, "developer-T8", 1, &["T8"], 1);
         }
@@ -149,7 +179,6 @@ pub(crate) fn state() -> State {
         context: String::new(),
     };
     log.add(Some("T3"), Some(("backend", 2)), asked);
-    log.0
 }
 
 #[test]
