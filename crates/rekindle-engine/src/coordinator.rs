@@ -146,7 +146,10 @@ impl Coordinator {
             workspace: setup.workspace.to_string_lossy().into_owned(),
             build_status_path: Files::build_status_path(&setup.files_dir, &slug).to_string_lossy().into_owned(),
         };
-        let redactor = Redactor::from_environment(std::env::vars());
+        let redactor = Redactor::new(
+            std::env::vars_os()
+                .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())),
+        );
         let as_store: Arc<dyn Store> = store.clone();
         let mut driver = Driver::new(as_store, world, (state, last_seq), tokens, redactor, settings);
         if let Some(input) = setup.new_run
@@ -248,12 +251,8 @@ impl Coordinator {
     fn time_to_wait(&mut self) -> Duration {
         let now = self.clock.now();
         let seq = self.driver.last_seq();
-        let due = [
-            self.deadline,
-            self.files.due(seq, now),
-            self.pulse.due(self.driver.state()),
-            Some(self.housekeeping_at),
-        ];
+        let due =
+            [self.deadline, self.files.due(seq, now), self.pulse.due(self.driver.state()), Some(self.housekeeping_at)];
         let next = due.into_iter().flatten().min().unwrap_or(self.housekeeping_at);
         Duration::from_millis(next.since_ms(now))
     }

@@ -3,4 +3,14 @@
 pub mod clock;
 pub mod coordinator;
 pub mod door;
+pub mod driver;
+pub mod files;
+pub mod ingest;
+pub mod offline;
+pub mod pulse;
 pub mod redact;
+pub mod state_dir;
+pub mod store;
+pub mod supervise;
+pub mod token;
+pub mod world;

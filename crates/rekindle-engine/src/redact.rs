@@ -131,11 +131,7 @@ impl Redactor {
         for hit in self.automaton.find_overlapping_iter(text) {
             match &self.patterns[hit.pattern().as_usize()] {
                 Pattern::Known { name, is_base64 } => {
-                    let end = if *is_base64 {
-                        encode::end_of_base64(text, hit.end())
-                    } else {
-                        hit.end()
-                    };
+                    let end = if *is_base64 { encode::end_of_base64(text, hit.end()) } else { hit.end() };
                     found.push((hit.start()..end, name));
                 }
                 Pattern::Form(form) if hit.start() >= form_end => {
@@ -165,9 +161,7 @@ fn merged(mut found: Vec<(Range<usize>, &str)>) -> Vec<(Range<usize>, &str)> {
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Redactor")
-            .field("secrets", &self.secrets)
-            .finish_non_exhaustive()
+        f.debug_struct("Redactor").field("secrets", &self.secrets).finish_non_exhaustive()
     }
 }
 
@@ -192,10 +186,7 @@ impl Known {
                 continue;
             }
             self.texts.push(spelling);
-            self.patterns.push(Pattern::Known {
-                name: name.to_owned(),
-                is_base64,
-            });
+            self.patterns.push(Pattern::Known { name: name.to_owned(), is_base64 });
         }
     }
 
@@ -210,40 +201,23 @@ impl Known {
         if self.texts.len() < 512 {
             builder.kind(Some(AhoCorasickKind::DFA));
         }
-        let automaton = builder
-            .build(&self.texts)
-            .expect("at most a few thousand patterns of bounded length fit an automaton");
-        Redactor {
-            automaton,
-            patterns: self.patterns,
-            secrets: self.secrets,
-        }
+        let automaton =
+            builder.build(&self.texts).expect("at most a few thousand patterns of bounded length fit an automaton");
+        Redactor { automaton, patterns: self.patterns, secrets: self.secrets }
     }
 }
 
 /// Whether a variable holds a secret, by its name. A path or a number under such a name is none.
 fn looks_secret(name: &str, value: &str) -> bool {
     /// Words that mean a secret wherever they stand in a name.
-    const ANYWHERE: [&str; 7] = [
-        "TOKEN",
-        "SECRET",
-        "PASSWORD",
-        "PASSWD",
-        "PASSPHRASE",
-        "CREDENTIAL",
-        "APIKEY",
-    ];
+    const ANYWHERE: [&str; 7] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY"];
     /// Words too short for that: only as a part of their own, or `MONKEY` would be one.
     const PARTS: [&str; 5] = ["KEY", "KEYS", "PAT", "PASS", "JWT"];
     let upper = name.to_ascii_uppercase();
-    let points_elsewhere = ["_FILE", "_PATH", "_DIR", "_SOCK", "_URL"]
-        .iter()
-        .any(|end| upper.ends_with(end));
+    let points_elsewhere = ["_FILE", "_PATH", "_DIR", "_SOCK", "_URL"].iter().any(|end| upper.ends_with(end));
     let is_number = value.bytes().all(|byte| byte.is_ascii_digit()) && upper.ends_with("TOKENS");
     let named = ANYWHERE.iter().any(|part| upper.contains(part))
-        || upper
-            .split(|c: char| !c.is_ascii_alphanumeric())
-            .any(|part| PARTS.contains(&part));
+        || upper.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| PARTS.contains(&part));
     named && !points_elsewhere && !is_number
 }
 

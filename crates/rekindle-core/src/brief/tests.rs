@@ -51,17 +51,8 @@ fn second_disk(words: &str) -> Disk {
         output: format!("test failed\n{words}"),
         took_ms: 5,
     };
-    let passing = CheckResult {
-        passed: true,
-        code: Some(0),
-        command: "true".into(),
-        ..check.clone()
-    };
-    let seen = |result, just_now| CheckSeen {
-        task: id("T2"),
-        result,
-        just_now,
-    };
+    let passing = CheckResult { passed: true, code: Some(0), command: "true".into(), ..check.clone() };
+    let seen = |result, just_now| CheckSeen { task: id("T2"), result, just_now };
     Disk {
         commits: vec![format!("abc123 lexer {words}")],
         diff_stat: " src/T2.rs | 12 ++\n".into(),
@@ -88,15 +79,8 @@ fn second(words: &str) -> Facts {
             progress: Some(50),
         }),
         disk: second_disk(&words),
-        decisions: vec![Decision {
-            by: None,
-            text: format!("use serde {words}"),
-        }],
-        answers: vec![Answered {
-            task: id("T2"),
-            question: format!("Which port? {words}"),
-            answer: "8080".into(),
-        }],
+        decisions: vec![Decision { by: None, text: format!("use serde {words}") }],
+        answers: vec![Answered { task: id("T2"), question: format!("Which port? {words}"), answer: "8080".into() }],
         do_not_redo: vec![format!("published 1.0 {words}")],
         activity: vec![
             Activity { text: format!("thinking {words}"), ..Activity::default() },

@@ -135,29 +135,13 @@ fn begin_t3(log: &mut Log) {
         context: String::new(),
     };
     log.add(Some("T3"), Some(("backend", 1)), asked);
-    log.add(
-        Some("T3"),
-        None,
-        Body::QuestionAnswered {
-            id: QuestionId(1),
-            answer: "8080".into(),
-        },
-    );
-    log.add(
-        None,
-        Some(("backend", 1)),
-        Body::NoteRecorded {
-            text: "serde for all formats".into(),
-        },
-    );
+    log.add(Some("T3"), None, Body::QuestionAnswered { id: QuestionId(1), answer: "8080".into() });
+    log.add(None, Some(("backend", 1)), Body::NoteRecorded { text: "serde for all formats".into() });
 }
 
 /// T3 times out and is begun again; the tasks beside it end in other ways.
 fn hand_t3_over(log: &mut Log) {
-    for (task, counted, cause) in [
-        ("T3", true, Cause::TimedOut),
-        ("T8", true, Cause::ExitedIncomplete),
-    ] {
+    for (task, counted, cause) in [("T3", true, Cause::TimedOut), ("T8", true, Cause::ExitedIncomplete)] {
         if task == "T8" {
             log.dispatch(3, "developer-T8", 1, &["T8"], 1);
         }

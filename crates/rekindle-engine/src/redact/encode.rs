@@ -15,12 +15,7 @@ pub(super) fn spellings(value: &str) -> Vec<(String, bool)> {
     let json = json_escaped(value);
     // A string inside a string: streams carry tool results as JSON in JSON.
     let twice = json_escaped(&json);
-    for spelling in [
-        json,
-        twice,
-        url_encoded(value, true),
-        url_encoded(value, false),
-    ] {
+    for spelling in [json, twice, url_encoded(value, true), url_encoded(value, false)] {
         if spelling != value {
             all.push((spelling, false));
         }
@@ -74,8 +69,7 @@ fn base64_core(value: &[u8], offset: usize, alphabet: &[u8; 64]) -> String {
     let last = bytes.len() * 8 / 6;
     let sextet = |index: usize| {
         let bit = index * 6;
-        let pair =
-            u16::from(bytes[bit / 8]) << 8 | u16::from(*bytes.get(bit / 8 + 1).unwrap_or(&0));
+        let pair = u16::from(bytes[bit / 8]) << 8 | u16::from(*bytes.get(bit / 8 + 1).unwrap_or(&0));
         char::from(alphabet[usize::from(pair >> (10 - bit % 8) & 0x3f)])
     };
     (first..last).map(sextet).collect()
@@ -84,9 +78,5 @@ fn base64_core(value: &[u8], offset: usize, alphabet: &[u8; 64]) -> String {
 /// Where base64 that goes on after a match ends, at most one group further: those characters still hold bits of it.
 pub(super) fn end_of_base64(text: &str, from: usize) -> usize {
     let is_base64 = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+/-_=".contains(byte);
-    from + text.as_bytes()[from..]
-        .iter()
-        .take(3)
-        .take_while(is_base64)
-        .count()
+    from + text.as_bytes()[from..].iter().take(3).take_while(is_base64).count()
 }

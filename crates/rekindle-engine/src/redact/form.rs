@@ -39,8 +39,7 @@ pub(super) enum Form {
 }
 
 use Form::{
-    ApiKey, Assigned, Aws, Bearer, GitHub, GitHubPat, GitLab, Google, Jwt, Password, PrivateKey,
-    Slack, UrlPassword,
+    ApiKey, Assigned, Aws, Bearer, GitHub, GitHubPat, GitLab, Google, Jwt, Password, PrivateKey, Slack, UrlPassword,
 };
 
 /// What each form begins with.
@@ -124,15 +123,12 @@ impl Form {
             Self::GitLab => token(20, is_token),
             Self::Google => token(35, is_token),
             Self::Slack => token(10, is_token).filter(|range| has_digit(&bytes[range.clone()])),
-            Self::Aws => token(16, |byte| {
-                byte.is_ascii_uppercase() || byte.is_ascii_digit()
-            })
-            .filter(|range| range.len() == 20),
+            Self::Aws => {
+                token(16, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()).filter(|range| range.len() == 20)
+            }
             Self::Jwt => jwt(bytes, start),
             Self::Bearer => {
-                let run = run(bytes, end, |byte| {
-                    is_token(byte) || b".~+/=".contains(&byte)
-                });
+                let run = run(bytes, end, |byte| is_token(byte) || b".~+/=".contains(&byte));
                 let fit = run - end >= 16 && has_digit(&bytes[end..run]);
                 fit.then_some(end..run)
             }
@@ -191,8 +187,7 @@ fn private_key(text: &str, start: usize) -> Option<Range<usize>> {
 pub(super) fn leaves_private_key_open(line: &str) -> bool {
     let begin = line.rfind("-----BEGIN ");
     begin.is_some_and(|at| {
-        private_key(line, at).is_some_and(|range| range.end == line.len())
-            && !ends_private_key(&line[at..])
+        private_key(line, at).is_some_and(|range| range.end == line.len()) && !ends_private_key(&line[at..])
     })
 }
 
@@ -237,8 +232,6 @@ fn url_password(bytes: &[u8], from: usize) -> Option<Range<usize>> {
     let to = run(bytes, from, in_authority);
     let at = from + bytes[from..to].iter().rposition(|byte| *byte == b'@')?;
     let colon = from + bytes[from..at].iter().position(|byte| *byte == b':')?;
-    let placeholder = bytes
-        .get(colon + 1)
-        .is_some_and(|byte| b"$<{*".contains(byte));
+    let placeholder = bytes.get(colon + 1).is_some_and(|byte| b"$<{*".contains(byte));
     (at > colon + 1 && !placeholder).then_some(colon + 1..at)
 }

@@ -7,11 +7,7 @@ use super::*;
 const CANARY: &str = "c4n4ry/\"quoted\"+value=ü9";
 
 fn redactor() -> Redactor {
-    Redactor::new([
-        ("DEPLOY_TOKEN", CANARY),
-        ("HOME", "/home/somebody"),
-        ("MAX_TOKENS", "123456789"),
-    ])
+    Redactor::new([("DEPLOY_TOKEN", CANARY), ("HOME", "/home/somebody"), ("MAX_TOKENS", "123456789")])
 }
 
 /// Base64 by the book, apart from the code under test.
@@ -24,11 +20,7 @@ fn base64(bytes: &[u8]) -> String {
         let bits = u32::from(group[0]) << 16 | u32::from(group[1]) << 8 | u32::from(group[2]);
         for index in 0..4 {
             let sextet = (bits >> (18 - 6 * index) & 0x3f) as usize;
-            out.push(if index <= chunk.len() {
-                char::from(alphabet[sextet])
-            } else {
-                '='
-            });
+            out.push(if index <= chunk.len() { char::from(alphabet[sextet]) } else { '=' });
         }
     }
     out
@@ -50,11 +42,7 @@ fn known_values_go_in_every_spelling() {
     ];
     for spelling in spellings {
         let text = format!("before {spelling} after");
-        assert_eq!(
-            redactor.redact(&text),
-            "before [redacted:DEPLOY_TOKEN] after",
-            "{spelling}"
-        );
+        assert_eq!(redactor.redact(&text), "before [redacted:DEPLOY_TOKEN] after", "{spelling}");
     }
     for prefix in ["", "u", "us", "user:", "a longer user:"] {
         let encoded = base64(format!("{prefix}{CANARY} and more").as_bytes());
@@ -62,10 +50,7 @@ fn known_values_go_in_every_spelling() {
         let core = &base64(CANARY.as_bytes())[2..20];
         for text in [encoded, safe] {
             let clean = redactor.redact(&text).into_owned();
-            assert!(
-                clean.contains("[redacted:DEPLOY_TOKEN]"),
-                "{prefix}: {clean}"
-            );
+            assert!(clean.contains("[redacted:DEPLOY_TOKEN]"), "{prefix}: {clean}");
             assert!(!clean.contains(core), "{clean}");
         }
     }
@@ -91,11 +76,7 @@ fn only_secret_names_count_and_short_values_do_not() {
     for (name, secret) in names {
         let redactor = Redactor::new([(name, "some-value-1")]);
         assert_eq!(redactor.secrets() == 1, secret, "{name}");
-        assert_eq!(
-            redactor.redact("x some-value-1 y") != "x some-value-1 y",
-            secret,
-            "{name}"
-        );
+        assert_eq!(redactor.redact("x some-value-1 y") != "x some-value-1 y", secret, "{name}");
     }
     assert_eq!(Redactor::new([("TOKEN", "short12")]).secrets(), 0);
     let redactor = Redactor::with_secrets([("HOME", "/root/abc")], [("agent", "0123abcd0123abcd")]);
@@ -106,68 +87,29 @@ fn only_secret_names_count_and_short_values_do_not() {
 fn forms_are_found() {
     let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P";
     let cases = [
-        (
-            "key sk-ant-api03-AbCdEf0123456789AbCdEf.",
-            "key [redacted:api-key].",
-        ),
-        (
-            "ghp_0123456789abcdefghijABCDEFGHIJ012345",
-            "[redacted:github-token]",
-        ),
-        (
-            "github_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz",
-            "[redacted:github-token]",
-        ),
-        (
-            "\"glpat-abcdefghij0123456789\"",
-            "\"[redacted:gitlab-token]\"",
-        ),
+        ("key sk-ant-api03-AbCdEf0123456789AbCdEf.", "key [redacted:api-key]."),
+        ("ghp_0123456789abcdefghijABCDEFGHIJ012345", "[redacted:github-token]"),
+        ("github_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz", "[redacted:github-token]"),
+        ("\"glpat-abcdefghij0123456789\"", "\"[redacted:gitlab-token]\""),
         ("id=AKIAIOSFODNN7EXAMPLE,", "id=[redacted:aws-key],"),
-        (
-            "AIzaSyA0123456789abcdefghijklmnopqrstuvw",
-            "[redacted:google-key]",
-        ),
+        ("AIzaSyA0123456789abcdefghijklmnopqrstuvw", "[redacted:google-key]"),
         ("xoxb-123456789012-abcdef", "[redacted:slack-token]"),
-        (
-            "Authorization: Bearer abcdef0123456789abcd",
-            "Authorization: Bearer [redacted:bearer]",
-        ),
-        (
-            "password=hunter2 user=x",
-            "password=[redacted:password] user=x",
-        ),
-        (
-            "DB_PASSWORD=\"a b c d\"",
-            "DB_PASSWORD=\"[redacted:password]\"",
-        ),
-        (
-            "{\"password\": \"hunter22\"}",
-            "{\"password\": \"[redacted:password]\"}",
-        ),
-        (
-            "{\\\"password\\\":\\\"hunter22\\\"}",
-            "{\\\"password\\\":\\\"[redacted:password]\\\"}",
-        ),
+        ("Authorization: Bearer abcdef0123456789abcd", "Authorization: Bearer [redacted:bearer]"),
+        ("password=hunter2 user=x", "password=[redacted:password] user=x"),
+        ("DB_PASSWORD=\"a b c d\"", "DB_PASSWORD=\"[redacted:password]\""),
+        ("{\"password\": \"hunter22\"}", "{\"password\": \"[redacted:password]\"}"),
+        ("{\\\"password\\\":\\\"hunter22\\\"}", "{\\\"password\\\":\\\"[redacted:password]\\\"}"),
         ("?token=abcdef123456789&x=1", "?token=[redacted:secret]&x=1"),
         ("api_key: 'abcdef123456789'", "api_key: '[redacted:secret]'"),
-        (
-            "postgres://app:s3cr3t@db:5432/x",
-            "postgres://app:[redacted:password]@db:5432/x",
-        ),
-        (
-            "line\\nsk-abcdefghij0123456789abcd",
-            "line\\n[redacted:api-key]",
-        ),
+        ("postgres://app:s3cr3t@db:5432/x", "postgres://app:[redacted:password]@db:5432/x"),
+        ("line\\nsk-abcdefghij0123456789abcd", "line\\n[redacted:api-key]"),
     ];
     let redactor = redactor();
     for (text, clean) in cases {
         assert_eq!(redactor.redact(text), clean);
     }
     assert_eq!(redactor.redact(&format!("t {jwt} t")), "t [redacted:jwt] t");
-    assert_eq!(
-        redactor.redact(&format!("Bearer {jwt}")),
-        "Bearer [redacted:bearer]"
-    );
+    assert_eq!(redactor.redact(&format!("Bearer {jwt}")), "Bearer [redacted:bearer]");
 }
 
 #[test]
@@ -195,11 +137,7 @@ fn what_only_looks_like_a_secret_stays() {
     ];
     let redactor = redactor();
     for text in texts {
-        assert!(
-            matches!(redactor.redact(text), Cow::Borrowed(_)),
-            "{text} -> {}",
-            redactor.redact(text)
-        );
+        assert!(matches!(redactor.redact(text), Cow::Borrowed(_)), "{text} -> {}", redactor.redact(text));
     }
 }
 
@@ -207,14 +145,8 @@ fn what_only_looks_like_a_secret_stays() {
 fn private_keys_go_whole() {
     let key = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\nAAAABG5vbmU\n-----END OPENSSH PRIVATE KEY-----";
     let redactor = redactor();
-    assert_eq!(
-        redactor.redact(&format!("a\n{key}\nb")),
-        "a\n[redacted:private-key]\nb"
-    );
-    assert_eq!(
-        redactor.redact(&key.replace('\n', "\\n")),
-        "[redacted:private-key]"
-    );
+    assert_eq!(redactor.redact(&format!("a\n{key}\nb")), "a\n[redacted:private-key]\nb");
+    assert_eq!(redactor.redact(&key.replace('\n', "\\n")), "[redacted:private-key]");
     let mut lines = Lines::default();
     let text = format!("a\n{key}\nb");
     let mut clean = Vec::new();
@@ -228,9 +160,7 @@ fn private_keys_go_whole() {
     // One that is never closed does not swallow the rest of a stream.
     let mut lines = Lines::default();
     let _ = redactor.redact_line(&mut lines, "-----BEGIN PRIVATE KEY-----");
-    let open = (0..1_000)
-        .filter(|_| redactor.redact_line(&mut lines, "text") != "text")
-        .count();
+    let open = (0..1_000).filter(|_| redactor.redact_line(&mut lines, "text") != "text").count();
     assert_eq!(open, usize::from(KEY_LINES_MAX));
 }
 
@@ -238,30 +168,17 @@ fn private_keys_go_whole() {
 fn a_known_key_of_many_lines_is_found_line_by_line() {
     let value = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nshort\n-----END PRIVATE KEY-----";
     let redactor = Redactor::new([("SIGNING_KEY", value)]);
-    assert_eq!(
-        redactor.redact("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"),
-        "[redacted:SIGNING_KEY]"
-    );
+    assert_eq!(redactor.redact("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"), "[redacted:SIGNING_KEY]");
     assert_eq!(redactor.redact("short"), "short");
 }
 
 #[test]
 fn overlapping_secrets_leave_nothing_between() {
-    let redactor = Redactor::new([
-        ("A_TOKEN", "abcdefgh"),
-        ("B_TOKEN", "efghijkl"),
-        ("C_KEY", "word1234"),
-    ]);
+    let redactor = Redactor::new([("A_TOKEN", "abcdefgh"), ("B_TOKEN", "efghijkl"), ("C_KEY", "word1234")]);
     assert_eq!(redactor.redact("1abcdefghijkl2"), "1[redacted:A_TOKEN]2");
-    assert_eq!(
-        redactor.redact("abcdefghefghijkl"),
-        "[redacted:A_TOKEN][redacted:B_TOKEN]"
-    );
+    assert_eq!(redactor.redact("abcdefghefghijkl"), "[redacted:A_TOKEN][redacted:B_TOKEN]");
     assert_eq!(redactor.redact("password1234"), "pass[redacted:C_KEY]");
-    assert_eq!(
-        redactor.redact("password=abcdefgh"),
-        "password=[redacted:password]"
-    );
+    assert_eq!(redactor.redact("password=abcdefgh"), "password=[redacted:password]");
 }
 
 #[test]
@@ -274,16 +191,7 @@ fn debug_shows_no_value() {
 fn hostile_text_takes_linear_time() {
     let redactor = redactor();
     let begun = std::time::Instant::now();
-    for unit in [
-        "sk-",
-        "eyJ",
-        "password",
-        "://a:",
-        "-----BEGIN ",
-        "-----BEGIN PRIVATE KEY-----",
-        "Bearer ",
-        "token=",
-    ] {
+    for unit in ["sk-", "eyJ", "password", "://a:", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "Bearer ", "token="] {
         let _ = redactor.redact(&unit.repeat(200_000));
     }
     assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
@@ -293,29 +201,15 @@ fn hostile_text_takes_linear_time() {
 /// given more.
 #[test]
 fn a_clean_line_costs_less_than_a_microsecond() {
-    let bound_ns = if cfg!(debug_assertions) {
-        50_000
-    } else {
-        1_000
-    };
-    let environment = (0..20).map(|n| {
-        (
-            format!("SERVICE_{n}_TOKEN"),
-            format!("value-number-{n}-0123456789abcdef"),
-        )
-    });
+    let bound_ns = if cfg!(debug_assertions) { 50_000 } else { 1_000 };
+    let environment = (0..20).map(|n| (format!("SERVICE_{n}_TOKEN"), format!("value-number-{n}-0123456789abcdef")));
     let redactor = Redactor::new(environment);
-    let line =
-        "running 12 tests in crates/core: state::apply::replays_to_the_same_state ... ok (0.03 s) "
-            .repeat(3);
+    let line = "running 12 tests in crates/core: state::apply::replays_to_the_same_state ... ok (0.03 s) ".repeat(3);
     let line = &line[..200];
     let round = || {
         let begun = std::time::Instant::now();
         for _ in 0..1_000 {
-            assert!(matches!(
-                redactor.redact(std::hint::black_box(line)),
-                Cow::Borrowed(_)
-            ));
+            assert!(matches!(redactor.redact(std::hint::black_box(line)), Cow::Borrowed(_)));
         }
         begun.elapsed().as_nanos() / 1_000
     };

@@ -2,12 +2,7 @@
 
 /// What agents' output may hold at its worst; each also inside a sentence and after a blank line.
 pub(super) fn strings() -> Vec<String> {
-    let dressed = |text: &&str| {
-        [
-            (*text).to_owned(),
-            format!("Previous agent said: {text} (end)\n\n{text}"),
-        ]
-    };
+    let dressed = |text: &&str| [(*text).to_owned(), format!("Previous agent said: {text} (end)\n\n{text}")];
     STRINGS.iter().flat_map(dressed).collect()
 }
 

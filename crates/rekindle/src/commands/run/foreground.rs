@@ -110,10 +110,14 @@ fn listen_for_signals(
 fn tell_repairs(context: &Context, report: &OpenReport) {
     if let Some(repaired) = &report.repaired {
         let kept = repaired.kept_aside.display();
-        context.ui.warn(&format!("the store was damaged ({}) and has been repaired; damaged files: {kept}", repaired.why));
+        context
+            .ui
+            .warn(&format!("the store was damaged ({}) and has been repaired; damaged files: {kept}", repaired.why));
     }
     if report.replayed > 0 {
-        context.ui.warn(&format!("{} events that the database had lost were taken from the shadow log", report.replayed));
+        context
+            .ui
+            .warn(&format!("{} events that the database had lost were taken from the shadow log", report.replayed));
     }
     if let Some(seq) = report.lost_after {
         context.ui.warn(&format!("events after {seq} are known to have existed and could not be brought back"));

@@ -53,7 +53,9 @@ pub fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
                 return Err(CliError::usage(message).hint(hint));
             }
             if run.plan.hash != plan.hash {
-                context.ui.warn("the plan's file has changed since the run began; the run goes on with the plan it began with");
+                context.ui.warn(
+                    "the plan's file has changed since the run began; the run goes on with the plan it began with",
+                );
             }
             None
         }
@@ -122,7 +124,9 @@ fn known_run(dir: &StateDir) -> Result<Option<Run>> {
     let Ok(reader) = SqliteReader::open(dir) else { return Ok(None) };
     match driver::load(&reader) {
         Ok((state, _)) => Ok(state.run),
-        Err(error) => Err(CliError::internal("the state cannot be read").because(&error).hint("look at it: rekindle doctor")),
+        Err(error) => {
+            Err(CliError::internal("the state cannot be read").because(&error).hint("look at it: rekindle doctor"))
+        }
     }
 }
 
@@ -178,9 +182,10 @@ fn setup(
     new_run: Option<Input>,
     no_wait: bool,
 ) -> Result<Setup> {
-    let agents = config.agents.iter().map(|(name, agent)| {
-        (name.clone(), Program { command: agent.command.clone(), env: agent.env.clone() })
-    });
+    let agents = config
+        .agents
+        .iter()
+        .map(|(name, agent)| (name.clone(), Program { command: agent.command.clone(), env: agent.env.clone() }));
     let programs = Programs {
         agents: agents.collect(),
         check_timeout_ms: config.check_timeout_ms(),

@@ -50,7 +50,9 @@ impl Live {
             rows.push(format!("  … and {} more", running.len() - AGENTS_SHOWN));
         }
         let asking = run.questions()?.into_iter().filter(|question| question.answer.is_none());
-        rows.extend(asking.map(|question| format!("  ? {} {}: rekindle answer {} TEXT", question.task, one_line(&question.text), question.id)));
+        rows.extend(asking.map(|question| {
+            format!("  ? {} {}: rekindle answer {} TEXT", question.task, one_line(&question.text), question.id)
+        }));
         let waiting = tasks.iter().filter_map(|task| task.not_before.filter(|time| *time > now)).min();
         rows.extend(waiting.map(|time| format!("  next attempt in {}", elapsed(time.since_ms(now)))));
         Ok(rows)

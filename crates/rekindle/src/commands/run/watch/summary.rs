@@ -30,7 +30,8 @@ pub fn summary(context: &Context) -> Result<()> {
         ui.line(&format!("unproven {} {}: complete on its agent's word alone", task.id, one_line(&task.title)))?;
     }
     let attempts = run.attempts()?;
-    let lost = attempts.iter().filter(|attempt| attempt.cause.as_deref().is_some_and(|cause| cause != "completed")).count();
+    let lost =
+        attempts.iter().filter(|attempt| attempt.cause.as_deref().is_some_and(|cause| cause != "completed")).count();
     let took = elapsed(run.until(clock::wall()).since_ms(run.row.started_at));
     let left = counts.all - counts.complete - counts.failed - counts.skipped;
     ui.line(&format!(
