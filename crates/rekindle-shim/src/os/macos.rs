@@ -215,7 +215,7 @@ pub fn stat(pid: u32) -> io::Result<ProcStat> {
         "/bin/ps",
         &[
             "-o",
-            "ppid=,sess=,stat=,time=,lstart=,ucomm=",
+            "ppid=,pgid=,sess=,stat=,time=,lstart=,ucomm=",
             "-p",
             &pid.to_string(),
         ],
@@ -223,6 +223,7 @@ pub fn stat(pid: u32) -> io::Result<ProcStat> {
     let fields: Vec<&str> = text.split_whitespace().collect();
     let [
         ppid,
+        group,
         session,
         state,
         time,
@@ -240,6 +241,7 @@ pub fn stat(pid: u32) -> io::Result<ProcStat> {
     Ok(ProcStat {
         pid,
         ppid: ppid.parse().map_err(|_| io::ErrorKind::InvalidData)?,
+        group: group.parse().unwrap_or(0),
         session: session.parse().unwrap_or(0),
         zombie: state.starts_with('Z'),
         start_ticks: fingerprint(&[month, date, clock, year]),
