@@ -234,6 +234,10 @@ fn orders_reach_the_shim_and_lines_the_agent() {
         send_line(&dir, "1", "one", BUDGET).expect("sent"),
         Delivered::Duplicate
     );
+    // Acknowledged is "in the pipe"; the agent reads when it likes.
+    until("the agent to read", || {
+        (std::fs::read(dir.join("out.log")).expect("out") == b"got one\n").then_some(())
+    });
     rekindle_engine::supervise::close_stdin(&dir, BUDGET).expect("close");
     stop(
         &dir,
