@@ -74,14 +74,7 @@ fn kill_while_launching(rig: &Rig, call: &str, n: u32) -> bool {
     let mut strace = Command::new("strace")
         // A long search for libraries would come before everything that matters.
         .env_remove("LD_LIBRARY_PATH")
-        .args([
-            "-qq",
-            "-o",
-            "/dev/null",
-            "-e",
-            &format!("trace={call}"),
-            "-e",
-        ])
+        .args(["-qq", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e"])
         .arg(format!("inject={call}:signal=SIGKILL:when={n}"))
         .args([PROGRAM, "coordinate"])
         .arg(rig.root())
@@ -140,8 +133,5 @@ fn a_launch_cut_off_anywhere_is_either_never_started_for_good_or_found() {
             assert!(n + 1 < STEPS_MAX, "{call} was not followed to its last");
         }
     }
-    assert!(
-        never > 10 && found > 1,
-        "the launch was not cut on both sides: {never} {found}"
-    );
+    assert!(never > 10 && found > 1, "the launch was not cut on both sides: {never} {found}");
 }

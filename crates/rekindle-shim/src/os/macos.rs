@@ -189,31 +189,9 @@ pub fn pids() -> io::Result<Vec<u32>> {
 
 /// Reads one row of the process table.
 pub fn stat(pid: u32) -> io::Result<ProcStat> {
-    let text = ask(
-        "/bin/ps",
-        &[
-            "-o",
-            "ppid=,pgid=,sess=,stat=,time=,lstart=,ucomm=",
-            "-p",
-            &pid.to_string(),
-        ],
-    )?;
+    let text = ask("/bin/ps", &["-o", "ppid=,pgid=,sess=,stat=,time=,lstart=,ucomm=", "-p", &pid.to_string()])?;
     let fields: Vec<&str> = text.split_whitespace().collect();
-    let [
-        ppid,
-        group,
-        session,
-        state,
-        time,
-        _day,
-        month,
-        date,
-        clock,
-        year,
-        name,
-        ..,
-    ] = fields[..]
-    else {
+    let [ppid, group, session, state, time, _day, month, date, clock, year, name, ..] = fields[..] else {
         return Err(io::ErrorKind::NotFound.into());
     };
     Ok(ProcStat {

@@ -18,14 +18,7 @@ fn killed_at(rig: &Rig, call: &str, n: u32) -> bool {
     let status = Command::new("strace")
         // A long search for libraries would come before everything that matters.
         .env_remove("LD_LIBRARY_PATH")
-        .args([
-            "-qq",
-            "-o",
-            "/dev/null",
-            "-e",
-            &format!("trace={call}"),
-            "-e",
-        ])
+        .args(["-qq", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e"])
         .arg(format!("inject={call}:signal=SIGKILL:when={n}"))
         .args([PROGRAM, "__shim"])
         .arg(&rig.dir)
@@ -38,16 +31,7 @@ fn killed_at(rig: &Rig, call: &str, n: u32) -> bool {
 #[test]
 fn an_agent_never_runs_unrecorded_wherever_its_shim_is_killed() {
     let mut recorded = 0;
-    for call in [
-        "fsync",
-        "rename,renameat,renameat2",
-        "write",
-        "openat",
-        "flock",
-        "bind",
-        "pipe2",
-        "pidfd_open",
-    ] {
+    for call in ["fsync", "rename,renameat,renameat2", "write", "openat", "flock", "bind", "pipe2", "pidfd_open"] {
         let mut after = 0;
         // Some steps beyond the barrier are enough: later ones are those of the end.
         for n in 1..STEPS_MAX {
@@ -93,28 +77,15 @@ fn a_shim_that_leads_its_group_leaves_its_session_and_works_as_an_orphan_too() {
     let rig = Rig::sh("sleep 1000");
     rig.create();
     let mut shim = rig.command().process_group(0).spawn().expect("spawn");
-    let session = |pid| {
-        Table::scan()
-            .expect("table")
-            .row(pid)
-            .expect("alive")
-            .session
-    };
-    assert_eq!(
-        session(rig.record().shim.pid),
-        shim.id(),
-        "it leads a session of its own"
-    );
+    let session = |pid| Table::scan().expect("table").row(pid).expect("alive").session;
+    assert_eq!(session(rig.record().shim.pid), shim.id(), "it leads a session of its own");
     rig.client().kill().expect("kill");
     rig.finish(&mut shim);
     // Its starter is gone before it looks for it: its parent is then the first process, whose group is 0 here.
     let rig = Rig::sh("echo ran >ran");
     rig.create();
     let script = "import os,sys\nparent = os.getpid()\nif os.fork() == 0:\n  os.setpgid(0, 0)\n  while os.getppid() == parent: pass\n  os.execv(sys.argv[1], sys.argv[1:])\n";
-    let status = Command::new("python3")
-        .args(["-c", script, PROGRAM, "__shim"])
-        .arg(&rig.dir)
-        .status();
+    let status = Command::new("python3").args(["-c", script, PROGRAM, "__shim"]).arg(&rig.dir).status();
     assert!(status.expect("python").success());
     rig.await_file("ran");
     until("the end", || rig.bundle().exit().expect("readable"));
