@@ -50,7 +50,9 @@ pub enum Cause {
     OutOfMemory,
     /// Its program could not be started.
     StartFailed {
-        /// What the operating system said.
+        /// What the operating system said. Under a name of its own: a cause is written among the details of its event, and
+        /// those have a `reason` too.
+        #[serde(rename = "start_error")]
         reason: String,
     },
     /// The shim that held it died.

@@ -149,6 +149,7 @@ pub struct Driver<W: World> {
     waiters: Vec<Waiter>,
     more_to_read: BTreeSet<AttemptId>,
     heard_from: BTreeMap<AttemptId, Time>,
+    decided_at: Time,
     events_since_snapshot: usize,
     redactor: Redactor,
     tokens: Tokens,
@@ -175,6 +176,7 @@ impl<W: World> Driver<W> {
             waiters: Vec::new(),
             more_to_read: BTreeSet::new(),
             heard_from: BTreeMap::new(),
+            decided_at: Time::default(),
             events_since_snapshot: 0,
             redactor,
             tokens,
@@ -250,10 +252,10 @@ impl<W: World> Driver<W> {
         self.commit()
     }
 
-    /// The earliest moment at which `pass_time` would change anything.
-    pub fn next_deadline(&mut self) -> Option<Time> {
-        let now = self.world.now();
-        decide::next_deadline(&self.state, now)
+    /// The earliest moment at which `pass_time` would change anything. It may have passed: a wait that is shorter than the
+    /// work since the last decision has not been looked at yet.
+    pub fn next_deadline(&self) -> Option<Time> {
+        decide::next_deadline(&self.state, self.decided_at)
     }
 
     /// Whether the run is over or paused, so that the coordinator can leave.
@@ -308,6 +310,7 @@ impl<W: World> Driver<W> {
     /// Decides on an input and keeps what follows until it is durable.
     fn take(&mut self, input: Input) -> Reply {
         let now = self.world.now();
+        self.decided_at = now;
         let step = decide::decide(&mut self.state, now, input);
         for event in &step.events {
             self.pending.touched.add(&self.state, event);

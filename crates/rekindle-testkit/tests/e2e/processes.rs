@@ -34,6 +34,22 @@ pub fn signal(pid: u32, mark: &str, signal: Signal) -> bool {
     carries(pid, &format!("{MARK}={mark}")) && rustix::process::pidfd_send_signal(&handle, signal).is_ok()
 }
 
+/// A process of a test, held so that its number cannot come to mean another.
+pub struct Pinned(OwnedFd);
+
+impl Pinned {
+    /// The process, if it is there and carries the mark.
+    pub fn new(pid: u32, mark: &str) -> Option<Self> {
+        let handle = pin(pid)?;
+        carries(pid, &format!("{MARK}={mark}")).then_some(Self(handle))
+    }
+
+    /// Kills it at once, unless it is gone already.
+    pub fn kill(&self) {
+        let _gone = rustix::process::pidfd_send_signal(&self.0, Signal::KILL);
+    }
+}
+
 /// Whether the process runs: there, and not a zombie.
 pub fn runs(pid: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::processes;
+use crate::processes::{self, Pinned};
 
 /// Longer than anything here takes on a loaded machine.
 pub const BOUND: Duration = Duration::from_secs(90);
@@ -240,9 +240,9 @@ impl Rig {
         serde_json::from_slice(&text).ok()
     }
 
-    /// Kills a process of this project at once.
-    pub fn kill(&self, pid: u32) {
-        assert!(processes::signal(pid, &self.mark, Signal::KILL), "process {pid} is not one of this test");
+    /// A process of this project, to be killed.
+    pub fn pin(&self, pid: u32) -> Pinned {
+        Pinned::new(pid, &self.mark).unwrap_or_else(|| panic!("process {pid} is not one of this test"))
     }
 
     /// Processes of this project that still run.
@@ -346,6 +346,15 @@ pub fn until<T>(mut condition: impl FnMut() -> Option<T>) -> Option<T> {
             return None;
         }
         std::thread::sleep(LOOK);
+    }
+}
+
+/// Awaits a condition that is over soon, without a pause between two looks.
+pub fn until_quickly(mut condition: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < BOUND, "waited in vain");
+        std::thread::yield_now();
     }
 }
 
