@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use rekindle_core::decide::Reply;
@@ -216,11 +216,7 @@ impl Coordinator {
         let wait = if unread.is_empty() { self.time_to_wait() } else { Duration::ZERO };
         let mut gathered = unread;
         let mut grew: BTreeSet<AttemptId> = BTreeSet::new();
-        let first = match self.messages.recv_timeout(wait) {
-            Ok(message) => Some(message),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        };
-        let mut next = first;
+        let mut next = self.messages.recv_timeout(wait).ok();
         while let Some(message) = next {
             match message {
                 Message::Grew { attempt } => {

@@ -5,7 +5,8 @@ use crate::environment::Environment;
 #[test]
 fn the_demonstration_keeps_its_promises_in_its_log() {
     let mut place = Environment::new();
-    place.variable("TMPDIR", place.root().to_owned());
+    let root = place.root().to_owned();
+    place.variable("TMPDIR", &root);
     let output = place.output(&["demo", "--keep"]);
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{out}\n{err}");
