@@ -36,6 +36,18 @@ pub struct Owner {
     pub plan: String,
 }
 
+impl Owner {
+    /// A holder that has not written itself down (yet).
+    fn unknown() -> Owner {
+        Owner {
+            pid: 0,
+            host: "unknown".into(),
+            since_ms: 0,
+            plan: "unknown".into(),
+        }
+    }
+}
+
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -87,9 +99,8 @@ impl StateDir {
         })
     }
 
-    /// Whether a coordinator holds the directory, and who it says to be: `None` when free, `Some(None)` when held by
-    /// one that has not written itself down (yet).
-    pub fn owner(&self) -> Result<Option<Option<Owner>>, Error> {
+    /// Who holds the directory, as it says itself; `None` when nobody does.
+    pub fn owner(&self) -> Result<Option<Owner>, Error> {
         let path = self.path().join(LOCK_FILE);
         let file = match open_lock(&path, false) {
             Ok(file) => file,
@@ -97,7 +108,7 @@ impl StateDir {
             Err(e) => return Err(e),
         };
         let free = shareable(&file).map_err(|e| Error::from_io(&path, e))?;
-        Ok((!free).then(|| read_owner(&path)))
+        Ok((!free).then(|| read_owner(&path).unwrap_or_else(Owner::unknown)))
     }
 }
 

@@ -152,7 +152,7 @@ fn one_coordinator_at_a_time_and_the_lock_decides() {
     let dir = StateDir::open_or_create(&parent.path().join("state")).expect("made");
     assert_eq!(dir.owner().expect("readable"), None);
     let held = dir.lock_coordinator(&owner("first")).expect("free");
-    assert_eq!(dir.owner().expect("readable"), Some(Some(owner("first"))));
+    assert_eq!(dir.owner().expect("readable"), Some(owner("first")));
     let refused = dir.lock_coordinator(&owner("second")).expect_err("held");
     assert!(refused.to_string().contains("running first"), "{refused}");
     drop(held);

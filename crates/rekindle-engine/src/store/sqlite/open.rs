@@ -90,7 +90,7 @@ fn sound(
             Err(error) => return Err(error),
         }
     }
-    report.repaired = Some(repair::repair(dir, &why.unwrap_or_default(), migrations)?);
+    repair::repair(dir, &why.unwrap_or_default(), migrations, report)?;
     examine(&path, options, migrations, report)
 }
 
@@ -164,7 +164,7 @@ fn inspect(
             read::latest_snapshot(conn)?.map_or(Depth::Chain, |snapshot| Depth::Tail(snapshot.seq))
         }
     };
-    let found = check::content(conn, depth, migrations)?;
+    let found = check::below_schema(conn, depth)?;
     match found.problems.into_iter().next() {
         None => Ok(depth),
         Some(problem) => Err(Error::Corrupt(problem)),
@@ -243,7 +243,7 @@ fn level(dir: &StateDir, conn: &mut Connection, report: &mut OpenReport) -> Resu
         });
     }
     if replayed.events > 0 {
-        report.gaps = replay::settle(&tx, &replayed.offsets)?;
+        report.gaps.extend(replay::settle(&tx, &replayed.offsets)?);
     }
     tx.commit().map_err(fault)?;
     report.replayed = replayed.events;

@@ -16,7 +16,7 @@ use super::check::{self, Depth};
 use super::connect::{self, fault, io_fault};
 use super::replay::{self, Offsets};
 use super::write::{Cursor, Sources, put_event, put_line, put_offset, put_snapshot};
-use super::{Repaired, SpoolGap, read, schema};
+use super::{OpenReport, Repaired, SpoolGap, read, schema};
 use crate::state_dir::{StateDir, sync_dir};
 use crate::store::chain;
 use crate::store::{Error, Head};
@@ -33,8 +33,18 @@ const ROUNDS: usize = 64;
 /// Events taken from a damaged file at once, before going one by one up to the damage.
 const CHUNK: usize = 256;
 
-/// Builds and installs a new database.
-pub fn repair(dir: &StateDir, why: &str, migrations: &[&str]) -> Result<Repaired, Error> {
+/// Builds and installs a new database, and writes into the report what was done and what is missing.
+pub fn repair(
+    dir: &StateDir,
+    why: &str,
+    migrations: &[&str],
+    report: &mut OpenReport,
+) -> Result<(), Error> {
+    let refuse = |tried: String| Error::Unrepairable {
+        path: dir.database(),
+        why: why.to_owned(),
+        tried,
+    };
     let work = dir.path().join(WORK);
     remove_database(&work)?;
     let restored_from = base(dir, &work, migrations)?;
@@ -46,41 +56,25 @@ pub fn repair(dir: &StateDir, why: &str, migrations: &[&str]) -> Result<Repaired
     tx.commit().map_err(fault)?;
     drop(damaged);
     if rebuilt.head.last_seq == 0 {
-        let tried = "no good backup, no shadow log, and no event in the file that its hash proves"
-            .to_owned();
-        return Err(Error::Unrepairable {
-            path: dir.database(),
-            why: why.to_owned(),
-            tried,
-        });
+        let tried = "no good backup, no shadow log, and no event in it that its hash proves";
+        return Err(refuse(tried.to_owned()));
     }
-    let report = check::content(&conn, Depth::Whole, migrations)?;
-    if let Some(tried) = report.problems.into_iter().next() {
-        return Err(Error::Unrepairable {
-            path: dir.database(),
-            why: why.to_owned(),
-            tried,
-        });
+    let checked = check::content(&conn, Depth::Whole, migrations)?;
+    if let Some(problem) = checked.problems.into_iter().next() {
+        return Err(refuse(problem));
     }
     drop(conn);
     install(dir, &work)?;
-    let kept_aside = finish_exchange(dir)?.unwrap_or_else(|| dir.path().to_owned());
-    let Rebuilt {
-        replayed,
-        salvaged,
-        lost_after,
-        gaps,
-        ..
-    } = rebuilt;
-    Ok(Repaired {
+    report.gaps = rebuilt.gaps;
+    report.lost_after = rebuilt.lost_after;
+    report.repaired = Some(Repaired {
         why: why.to_owned(),
-        kept_aside,
+        kept_aside: finish_exchange(dir)?.unwrap_or_else(|| dir.path().to_owned()),
         restored_from,
-        replayed,
-        salvaged,
-        lost_after,
-        gaps,
-    })
+        replayed: rebuilt.replayed,
+        salvaged: rebuilt.salvaged,
+    });
+    Ok(())
 }
 
 /// Puts the newest good backup, or an empty database, in place to work on.

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use super::*;
 use crate::store::search::Query;
-use crate::store::{LogLine, NewEvent, Read, SpoolOffset, Table};
+use crate::store::{Hash, LogLine, NewEvent, Read, SpoolOffset, Table};
 
 fn state() -> (tempfile::TempDir, StateDir) {
     let parent = tempfile::tempdir().expect("a temporary directory");
@@ -426,4 +426,61 @@ fn the_wal_does_not_grow_without_end() {
         len < 64 * 1024 * 1024,
         "{len} bytes of WAL after 60 MiB of lines"
     );
+}
+
+#[test]
+fn a_verification_beside_a_busy_index_raises_no_false_alarm() {
+    let (_parent, dir) = state();
+    let (store, _) = SqliteStore::open(&dir, Options::default()).expect("opens");
+    let view = SqliteReader::open(&dir).expect("opens");
+    let mut count = 0;
+    for round in 0..40 {
+        // Large parts first, small ones later: the small ones take the large ones' names.
+        let size = if round <= 5 { 400 } else { 3 };
+        let lines: Vec<LogLine> = (0..size)
+            .map(|n: u64| {
+                line(
+                    n,
+                    &format!("line {} {round}", Hash([n.to_le_bytes()[0]; 32])),
+                )
+            })
+            .map(|l| LogLine {
+                text: l.text.replace('0', &l.offset.to_string()),
+                ..l
+            })
+            .collect();
+        count += lines.len();
+        store
+            .append(Batch {
+                lines,
+                ..Batch::default()
+            })
+            .expect("append");
+        let upto = || {
+            store
+                .pool
+                .ask(|conn| read::meta(conn, text_index::INDEXED_UPTO))
+                .expect("meta")
+        };
+        until("the index", || {
+            usize::try_from(upto()).expect("small") == count
+        });
+        // Both connections see an early state of the index; the later rounds merge its parts away.
+        if round == 5 {
+            for reader in [&store as &dyn Read, &view] {
+                assert!(
+                    !reader
+                        .log_search("line", None, 5)
+                        .expect("search")
+                        .is_empty()
+                );
+            }
+        }
+    }
+    for report in [
+        store.verify(0).expect("verify"),
+        view.verify(0).expect("verify"),
+    ] {
+        assert!(report.ok(), "{report:?}");
+    }
 }
