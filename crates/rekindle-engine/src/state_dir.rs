@@ -63,9 +63,7 @@ pub enum Error {
     #[error("{0} is not empty and is not a rekindle state directory")]
     NotOurs(PathBuf),
     /// A newer rekindle made it.
-    #[error(
-        "{path} has state version {found}, this rekindle knows up to {known}; use a newer rekindle"
-    )]
+    #[error("{path} has state version {found}, this rekindle knows up to {known}; use a newer rekindle")]
     Newer {
         /// The directory.
         path: PathBuf,
@@ -138,25 +136,17 @@ impl StateDir {
     /// The same; `any_filesystem` accepts a network filesystem at the caller's risk.
     pub fn open_or_create_on(path: &Path, any_filesystem: bool) -> Result<StateDir, Error> {
         match DirBuilder::new().mode(DIR_MODE).create(path) {
-            Ok(()) => sync_dir(
-                path.parent()
-                    .filter(|p| !p.as_os_str().is_empty())
-                    .unwrap_or(Path::new(".")),
-            )
-            .map_err(|e| Error::from_io(path, e))?,
+            Ok(()) => sync_dir(path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+                .map_err(|e| Error::from_io(path, e))?,
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
             // A missing parent is the caller's mistake; the answer names the path that was asked for.
             Err(e) => return Err(Error::from_io(path, e)),
         }
         let dir = StateDir::inspect(path)?;
-        if let Some(kind) =
-            os::network_filesystem(&dir.path).map_err(|e| Error::from_io(path, e))?
+        if let Some(kind) = os::network_filesystem(&dir.path).map_err(|e| Error::from_io(path, e))?
             && !any_filesystem
         {
-            return Err(Error::Network {
-                path: dir.path,
-                kind,
-            });
+            return Err(Error::Network { path: dir.path, kind });
         }
         rustix::fs::access(&dir.path, Access::WRITE_OK | Access::EXEC_OK)
             .map_err(|e| Error::from_io(path, e.into()))?;
@@ -194,19 +184,14 @@ impl StateDir {
     }
 
     fn inspect(path: &Path) -> Result<StateDir, Error> {
-        let meta = path
-            .symlink_metadata()
-            .map_err(|e| Error::from_io(path, e))?;
+        let meta = path.symlink_metadata().map_err(|e| Error::from_io(path, e))?;
         if !meta.is_dir() {
             return Err(Error::NotADirectory(path.to_owned()));
         }
         check_owner(path, &meta)?;
         let mode = meta.permissions().mode() & 0o777;
         if mode & FOREIGN_WRITE != 0 {
-            return Err(Error::TooOpen {
-                path: path.to_owned(),
-                mode,
-            });
+            return Err(Error::TooOpen { path: path.to_owned(), mode });
         }
         let path = path.canonicalize().map_err(|e| Error::from_io(path, e))?;
         Ok(StateDir { path })
@@ -217,18 +202,11 @@ impl StateDir {
         let fail = |e| Error::from_io(&self.path, e);
         if self.version()?.is_none() {
             self.refuse_foreign_content()?;
-            save_atomically(
-                &self.path,
-                VERSION_FILE,
-                format!("{STATE_VERSION}\n").as_bytes(),
-            )
-            .map_err(fail)?;
+            save_atomically(&self.path, VERSION_FILE, format!("{STATE_VERSION}\n").as_bytes()).map_err(fail)?;
         }
         let handle = File::open(&self.path).map_err(fail)?;
         if handle.metadata().map_err(fail)?.permissions().mode() & 0o777 != DIR_MODE {
-            handle
-                .set_permissions(PermissionsExt::from_mode(DIR_MODE))
-                .map_err(fail)?;
+            handle.set_permissions(PermissionsExt::from_mode(DIR_MODE)).map_err(fail)?;
         }
         let ignore = self.path.join(".gitignore");
         if !ignore.try_exists().map_err(fail)? {
@@ -248,11 +226,7 @@ impl StateDir {
         };
         let found: u32 = text.trim_end().parse().map_err(|_| Error::Damaged(path))?;
         if found > STATE_VERSION {
-            return Err(Error::Newer {
-                path: self.path.clone(),
-                found,
-                known: STATE_VERSION,
-            });
+            return Err(Error::Newer { path: self.path.clone(), found, known: STATE_VERSION });
         }
         Ok(Some(found))
     }
@@ -274,11 +248,7 @@ impl StateDir {
 fn check_owner(path: &Path, meta: &Metadata) -> Result<(), Error> {
     let us = rustix::process::geteuid().as_raw();
     if meta.uid() != us {
-        return Err(Error::ForeignOwner {
-            path: path.to_owned(),
-            owner: meta.uid(),
-            us,
-        });
+        return Err(Error::ForeignOwner { path: path.to_owned(), owner: meta.uid(), us });
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ pub mod sqlite;
 
 pub use chain::Hash;
 pub use memory::MemoryStore;
-pub use sqlite::{OpenReport, Options, Repaired, SpoolGap, SqliteReader, SqliteStore};
+pub use sqlite::{OpenReport, Options, Repaired, SpoolGap, SqliteReader, SqliteStore, sqlite_version};
 
 /// Largest sum of texts in one batch: far above any real step, far below what would stall the writer for seconds.
 pub const MAX_BATCH_BYTES: usize = 64 * 1024 * 1024;
@@ -169,15 +169,11 @@ impl Batch {
     /// Bytes of text and state in it, for the bound on batches.
     pub fn size_bytes(&self) -> usize {
         let events = self.events.iter().map(|e| {
-            let names =
-                e.agent.as_ref().map_or(0, String::len) + e.task.as_ref().map_or(0, String::len);
+            let names = e.agent.as_ref().map_or(0, String::len) + e.task.as_ref().map_or(0, String::len);
             e.run.len() + e.kind.len() + e.details.len() + names
         });
         let lines = self.lines.iter().map(|l| l.text.len() + l.agent.len());
-        let rows = self
-            .rows
-            .iter()
-            .map(|r| r.run.len() + r.key.len() + r.json.len());
+        let rows = self.rows.iter().map(|r| r.run.len() + r.key.len() + r.json.len());
         let snapshot = self.snapshot.as_ref().map_or(0, Vec::len);
         events.chain(lines).chain(rows).sum::<usize>() + snapshot
     }
@@ -186,10 +182,7 @@ impl Batch {
     pub(crate) fn check_size(&self) -> Result<(), Error> {
         let bytes = self.size_bytes();
         if bytes > MAX_BATCH_BYTES {
-            return Err(Error::TooLarge {
-                bytes,
-                limit: MAX_BATCH_BYTES,
-            });
+            return Err(Error::TooLarge { bytes, limit: MAX_BATCH_BYTES });
         }
         Ok(())
     }
@@ -335,19 +328,9 @@ pub trait Read: Send + Sync {
     /// The last `n` lines, of one agent or of all, oldest first.
     fn log_tail(&self, agent: Option<&str>, n: usize) -> Result<Vec<StoredLine>, Error>;
     /// Up to `limit` lines after place `after`, of one agent or of all, oldest first.
-    fn log_since(
-        &self,
-        agent: Option<&str>,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<StoredLine>, Error>;
+    fn log_since(&self, agent: Option<&str>, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error>;
     /// The last `limit` lines that contain every word of `query`, oldest first; see [`search::Query`].
-    fn log_search(
-        &self,
-        query: &str,
-        agent: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<StoredLine>, Error>;
+    fn log_search(&self, query: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>, Error>;
     /// Recomputes the hash chain after `from_seq`; from 0 also everything else that is stored.
     fn verify(&self, from_seq: u64) -> Result<Verification, Error>;
 }

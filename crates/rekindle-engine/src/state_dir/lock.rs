@@ -37,24 +37,17 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// A holder that has not written itself down (yet).
-    fn unknown() -> Owner {
-        Owner {
-            pid: 0,
-            host: "unknown".into(),
-            since_ms: 0,
-            plan: "unknown".into(),
-        }
+    /// This process, as an owner.
+    #[must_use]
+    pub fn this_process(now_ms: i64, plan: &str) -> Self {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Self { pid: std::process::id(), host, since_ms: now_ms, plan: plan.to_owned() }
     }
 }
 
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "process {} on {} running {}",
-            self.pid, self.host, self.plan
-        )
+        write!(f, "process {} on {} running {}", self.pid, self.host, self.plan)
     }
 }
 
@@ -86,21 +79,17 @@ impl StateDir {
                 // The file was replaced between opening and locking: that lock protects nothing.
                 Ok(()) => {}
                 // Shared with somebody who only asks is not held.
-                Err(Errno::WOULDBLOCK) if shareable(&file).map_err(fail)? => {
-                    std::thread::yield_now()
-                }
+                Err(Errno::WOULDBLOCK) if shareable(&file).map_err(fail)? => std::thread::yield_now(),
                 Err(Errno::WOULDBLOCK) => break,
                 Err(e) => return Err(fail(e.into())),
             }
         }
-        Err(Error::Held {
-            path: self.path().to_owned(),
-            owner: read_owner(&path),
-        })
+        Err(Error::Held { path: self.path().to_owned(), owner: read_owner(&path) })
     }
 
-    /// Who holds the directory, as it says itself; `None` when nobody does.
-    pub fn owner(&self) -> Result<Option<Owner>, Error> {
+    /// Whether a coordinator holds the directory, and who it says to be: `None` when free, `Some(None)` when held by
+    /// one that has not written itself down (yet).
+    pub fn owner(&self) -> Result<Option<Option<Owner>>, Error> {
         let path = self.path().join(LOCK_FILE);
         let file = match open_lock(&path, false) {
             Ok(file) => file,
@@ -108,7 +97,7 @@ impl StateDir {
             Err(e) => return Err(e),
         };
         let free = shareable(&file).map_err(|e| Error::from_io(&path, e))?;
-        Ok((!free).then(|| read_owner(&path).unwrap_or_else(Owner::unknown)))
+        Ok((!free).then(|| read_owner(&path)))
     }
 }
 
@@ -124,21 +113,11 @@ fn shareable(file: &File) -> std::io::Result<bool> {
 fn open_lock(path: &Path, create: bool) -> Result<File, Error> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let mut options = OpenOptions::new();
-    options
-        .read(true)
-        .write(create)
-        .create(create)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(flags);
+    options.read(true).write(create).create(create).truncate(false).mode(0o600).custom_flags(flags);
     let file = options.open(path).map_err(|e| Error::from_io(path, e))?;
     let meta = file.metadata().map_err(|e| Error::from_io(path, e))?;
     check_owner(path, &meta)?;
-    if meta.is_file() {
-        Ok(file)
-    } else {
-        Err(Error::Damaged(path.to_owned()))
-    }
+    if meta.is_file() { Ok(file) } else { Err(Error::Damaged(path.to_owned())) }
 }
 
 fn is_at(file: &File, path: &Path) -> bool {

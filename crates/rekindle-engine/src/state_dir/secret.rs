@@ -51,31 +51,19 @@ impl StateDir {
 
 fn read(path: &Path) -> Result<Secret, Error> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(path)
-        .map_err(|e| Error::from_io(path, e))?;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|e| Error::from_io(path, e))?;
     let meta = file.metadata().map_err(|e| Error::from_io(path, e))?;
     check_owner(path, &meta)?;
     let mode = meta.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
-        return Err(Error::TooOpen {
-            path: path.to_owned(),
-            mode,
-        });
+        return Err(Error::TooOpen { path: path.to_owned(), mode });
     }
     if !meta.is_file() || meta.len() != SECRET_BYTES as u64 {
         return Err(Error::Damaged(path.to_owned()));
     }
     let mut bytes = Vec::with_capacity(SECRET_BYTES);
-    file.take(SECRET_BYTES as u64)
-        .read_to_end(&mut bytes)
-        .map_err(|e| Error::from_io(path, e))?;
-    bytes
-        .try_into()
-        .map(Secret)
-        .map_err(|_| Error::Damaged(path.to_owned()))
+    file.take(SECRET_BYTES as u64).read_to_end(&mut bytes).map_err(|e| Error::from_io(path, e))?;
+    bytes.try_into().map(Secret).map_err(|_| Error::Damaged(path.to_owned()))
 }
 
 /// Written under another name and linked: a link never replaces, so the first maker wins and nobody sees half a key.
@@ -84,15 +72,11 @@ fn make(dir: &Path, path: &Path) -> io::Result<()> {
     random(&mut bytes)?;
     let mut suffix = [0; 8];
     random(&mut suffix)?;
-    let temporary = dir.join(format!(
-        "{SECRET_FILE}.{:016x}.tmp",
-        u64::from_le_bytes(suffix)
-    ));
-    let made =
-        write_new(&temporary, &bytes).and_then(|()| match std::fs::hard_link(&temporary, path) {
-            Err(e) if e.kind() != ErrorKind::AlreadyExists => Err(e),
-            _ => Ok(()),
-        });
+    let temporary = dir.join(format!("{SECRET_FILE}.{:016x}.tmp", u64::from_le_bytes(suffix)));
+    let made = write_new(&temporary, &bytes).and_then(|()| match std::fs::hard_link(&temporary, path) {
+        Err(e) if e.kind() != ErrorKind::AlreadyExists => Err(e),
+        _ => Ok(()),
+    });
     std::fs::remove_file(&temporary)?;
     made?;
     sync_dir(dir)

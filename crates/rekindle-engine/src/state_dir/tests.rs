@@ -10,12 +10,7 @@ fn parent() -> tempfile::TempDir {
 }
 
 fn owner(plan: &str) -> Owner {
-    Owner {
-        pid: std::process::id(),
-        host: "here".into(),
-        since_ms: 7,
-        plan: plan.into(),
-    }
+    Owner { pid: std::process::id(), host: "here".into(), since_ms: 7, plan: plan.into() }
 }
 
 fn mode(path: &Path) -> u32 {
@@ -28,16 +23,10 @@ fn a_new_directory_is_private_ignored_by_git_and_opens_again() {
     let path = parent.path().join("state");
     let dir = StateDir::open_or_create(&path).expect("made");
     assert_eq!(mode(dir.path()), 0o700);
-    assert_eq!(
-        std::fs::read_to_string(path.join(".gitignore")).expect("there"),
-        "*\n"
-    );
+    assert_eq!(std::fs::read_to_string(path.join(".gitignore")).expect("there"), "*\n");
     StateDir::open_or_create(&path).expect("opened again");
     StateDir::open(&path).expect("opened for reading");
-    assert!(matches!(
-        StateDir::open(&parent.path().join("other")),
-        Err(Error::Missing(_))
-    ));
+    assert!(matches!(StateDir::open(&parent.path().join("other")), Err(Error::Missing(_))));
 }
 
 #[test]
@@ -49,10 +38,7 @@ fn a_readable_directory_is_tightened_and_a_writable_one_refused() {
     StateDir::open_or_create(&path).expect("readable by others is mended");
     assert_eq!(mode(&path), 0o700);
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o770)).expect("chmod");
-    assert!(matches!(
-        StateDir::open_or_create(&path),
-        Err(Error::TooOpen { mode: 0o770, .. })
-    ));
+    assert!(matches!(StateDir::open_or_create(&path), Err(Error::TooOpen { mode: 0o770, .. })));
 }
 
 #[test]
@@ -62,37 +48,19 @@ fn a_link_a_file_a_foreign_folder_and_a_foreign_owner_are_refused() {
     StateDir::open_or_create(&real).expect("made");
     let link = parent.path().join("link");
     symlink(&real, &link).expect("symlink");
-    assert!(matches!(
-        StateDir::open_or_create(&link),
-        Err(Error::NotADirectory(_))
-    ));
+    assert!(matches!(StateDir::open_or_create(&link), Err(Error::NotADirectory(_))));
     let file = parent.path().join("file");
     std::fs::write(&file, "x").expect("written");
-    assert!(matches!(
-        StateDir::open_or_create(&file),
-        Err(Error::NotADirectory(_))
-    ));
+    assert!(matches!(StateDir::open_or_create(&file), Err(Error::NotADirectory(_))));
     let documents = parent.path().join("documents");
     std::fs::create_dir(&documents).expect("made");
     std::fs::set_permissions(&documents, PermissionsExt::from_mode(0o700)).expect("chmod");
     std::fs::write(documents.join("letter"), "dear").expect("written");
-    assert!(matches!(
-        StateDir::open_or_create(&documents),
-        Err(Error::NotOurs(_))
-    ));
-    assert!(
-        !documents.join(".gitignore").exists(),
-        "a refused folder stays as it was"
-    );
-    assert!(
-        rustix::process::geteuid().is_root(),
-        "giving a directory away needs root"
-    );
+    assert!(matches!(StateDir::open_or_create(&documents), Err(Error::NotOurs(_))));
+    assert!(!documents.join(".gitignore").exists(), "a refused folder stays as it was");
+    assert!(rustix::process::geteuid().is_root(), "giving a directory away needs root");
     std::os::unix::fs::chown(&real, Some(12345), None).expect("chown");
-    assert!(matches!(
-        StateDir::open_or_create(&real),
-        Err(Error::ForeignOwner { owner: 12345, .. })
-    ));
+    assert!(matches!(StateDir::open_or_create(&real), Err(Error::ForeignOwner { owner: 12345, .. })));
 }
 
 #[test]
@@ -101,13 +69,8 @@ fn a_newer_or_broken_version_marker_is_refused() {
     let path = parent.path().join("state");
     StateDir::open_or_create(&path).expect("made");
     std::fs::write(path.join("version"), "2\n").expect("written");
-    let error = StateDir::open_or_create(&path)
-        .expect_err("newer")
-        .to_string();
-    assert!(
-        error.contains("version 2") && error.contains("up to 1"),
-        "{error}"
-    );
+    let error = StateDir::open_or_create(&path).expect_err("newer").to_string();
+    assert!(error.contains("version 2") && error.contains("up to 1"), "{error}");
     std::fs::write(path.join("version"), "one").expect("written");
     assert!(matches!(StateDir::open(&path), Err(Error::Damaged(_))));
 }
@@ -128,15 +91,8 @@ fn a_read_only_disk_is_named() {
     let path = parent.path().join("disk");
     std::fs::create_dir(&path).expect("made");
     let run = |args: &[&str]| {
-        let status = Command::new(args[0])
-            .args(&args[1..])
-            .arg(&path)
-            .status()
-            .expect("runs");
-        assert!(
-            status.success(),
-            "{args:?} is needed for this test (root, mount)"
-        );
+        let status = Command::new(args[0]).args(&args[1..]).arg(&path).status().expect("runs");
+        assert!(status.success(), "{args:?} is needed for this test (root, mount)");
     };
     run(&["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "none"]);
     StateDir::open_or_create(&path).expect("made while writable");
@@ -152,17 +108,14 @@ fn one_coordinator_at_a_time_and_the_lock_decides() {
     let dir = StateDir::open_or_create(&parent.path().join("state")).expect("made");
     assert_eq!(dir.owner().expect("readable"), None);
     let held = dir.lock_coordinator(&owner("first")).expect("free");
-    assert_eq!(dir.owner().expect("readable"), Some(owner("first")));
+    assert_eq!(dir.owner().expect("readable"), Some(Some(owner("first"))));
     let refused = dir.lock_coordinator(&owner("second")).expect_err("held");
     assert!(refused.to_string().contains("running first"), "{refused}");
     drop(held);
     assert_eq!(dir.owner().expect("readable"), None);
     // A file left by a killed owner says a name, but no lock: it is free.
-    std::fs::write(
-        dir.path().join("coordinator.lock"),
-        serde_json::to_vec(&owner("dead")).expect("json"),
-    )
-    .expect("written");
+    std::fs::write(dir.path().join("coordinator.lock"), serde_json::to_vec(&owner("dead")).expect("json"))
+        .expect("written");
     assert_eq!(dir.owner().expect("readable"), None);
     drop(dir.lock_coordinator(&owner("third")).expect("free"));
 }
@@ -180,10 +133,7 @@ fn asking_for_the_owner_never_makes_a_free_lock_look_held() {
             }
         });
         for _ in 0..50 {
-            drop(
-                dir.lock_coordinator(&owner("again"))
-                    .expect("nobody else holds it"),
-            );
+            drop(dir.lock_coordinator(&owner("again")).expect("nobody else holds it"));
         }
         done.store(true, std::sync::atomic::Ordering::Relaxed);
     });
@@ -195,10 +145,7 @@ fn the_secret_is_made_once_kept_and_guarded() {
     let dir = StateDir::open_or_create(&parent.path().join("state")).expect("made");
     let secrets: Vec<Secret> = std::thread::scope(|scope| {
         let asked: Vec<_> = (0..4).map(|_| scope.spawn(|| dir.secret())).collect();
-        asked
-            .into_iter()
-            .map(|t| t.join().expect("no panic").expect("made or read"))
-            .collect()
+        asked.into_iter().map(|t| t.join().expect("no panic").expect("made or read")).collect()
     });
     let kept = dir.secret().expect("there");
     assert!(secrets.iter().all(|s| *s == kept) && kept.bytes() != &[0; 32]);

@@ -23,9 +23,7 @@ impl Hash {
 
     /// The hash written as 64 hexadecimal digits, if it is one.
     pub fn from_hex(text: &str) -> Option<Hash> {
-        blake3::Hash::from_hex(text)
-            .ok()
-            .map(|hash| Hash(*hash.as_bytes()))
+        blake3::Hash::from_hex(text).ok().map(|hash| Hash(*hash.as_bytes()))
     }
 }
 
@@ -123,21 +121,12 @@ pub fn event_hash(previous: Hash, event: &StoredEvent) -> Hash {
 /// Walks a chain: the event must be the next one and carry the right hash; the head moves on to it.
 pub fn follow(head: &mut Head, event: &StoredEvent) -> Result<(), Error> {
     if event.seq != head.last_seq + 1 {
-        return Err(Error::Corrupt(format!(
-            "event {} follows event {}",
-            event.seq, head.last_seq
-        )));
+        return Err(Error::Corrupt(format!("event {} follows event {}", event.seq, head.last_seq)));
     }
     if event_hash(head.last_hash, event) != event.hash {
-        return Err(Error::Corrupt(format!(
-            "event {} does not match its hash",
-            event.seq
-        )));
+        return Err(Error::Corrupt(format!("event {} does not match its hash", event.seq)));
     }
-    *head = Head {
-        last_seq: event.seq,
-        last_hash: event.hash,
-    };
+    *head = Head { last_seq: event.seq, last_hash: event.hash };
     Ok(())
 }
 
@@ -246,11 +235,7 @@ mod tests {
     #[test]
     fn the_form_is_fixed_for_ever() {
         let stored = link(Head::default(), event());
-        assert_eq!(
-            stored.hash.to_string(),
-            FIRST_HASH,
-            "a changed form breaks every existing store"
-        );
+        assert_eq!(stored.hash.to_string(), FIRST_HASH, "a changed form breaks every existing store");
     }
 
     /// The hash of `event()` as first event, written down once.
@@ -259,22 +244,11 @@ mod tests {
     #[test]
     fn neighbouring_fields_cannot_be_shifted() {
         let plain = link(Head::default(), event()).hash;
-        let shifted = NewEvent {
-            run: "rk".into(),
-            kind: String::new(),
-            ..event()
-        };
+        let shifted = NewEvent { run: "rk".into(), kind: String::new(), ..event() };
         assert_ne!(plain, link(Head::default(), shifted).hash);
-        let moved = NewEvent {
-            agent: None,
-            task: Some("a".into()),
-            ..event()
-        };
+        let moved = NewEvent { agent: None, task: Some("a".into()), ..event() };
         assert_ne!(plain, link(Head::default(), moved).hash);
-        let absent = NewEvent {
-            epoch: None,
-            ..event()
-        };
+        let absent = NewEvent { epoch: None, ..event() };
         assert_ne!(plain, link(Head::default(), absent).hash);
     }
 

@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::chain::{self, Hash};
 use super::search::Query;
 use super::{
-    Batch, Error, Head, Read, Receipt, Row, SNAPSHOTS_KEPT, Snapshot, SpoolOffset, Store,
-    StoredEvent, StoredLine, Stream, Table, Verification,
+    Batch, Error, Head, Read, Receipt, Row, SNAPSHOTS_KEPT, Snapshot, SpoolOffset, Store, StoredEvent, StoredLine,
+    Stream, Table, Verification,
 };
 
 /// What happens to one of the next appends.
@@ -62,12 +62,7 @@ impl MemoryStore {
     /// What a restart after a crash at this moment would find: the durable content, no faults.
     pub fn restarted(&self) -> MemoryStore {
         let content = self.lock().content.clone();
-        MemoryStore {
-            inner: Mutex::new(Inner {
-                content,
-                ..Inner::default()
-            }),
-        }
+        MemoryStore { inner: Mutex::new(Inner { content, ..Inner::default() }) }
     }
 
     /// Whether an injected crash has happened; every call now answers [`Error::Closed`].
@@ -82,30 +77,20 @@ impl MemoryStore {
 
     fn live(&self) -> Result<MutexGuard<'_, Inner>, Error> {
         let inner = self.lock();
-        if inner.crashed {
-            Err(Error::Closed)
-        } else {
-            Ok(inner)
-        }
+        if inner.crashed { Err(Error::Closed) } else { Ok(inner) }
     }
 }
 
 impl Content {
     fn head(&self) -> Head {
-        self.events.last().map_or_else(Head::default, |e| Head {
-            last_seq: e.seq,
-            last_hash: e.hash,
-        })
+        self.events.last().map_or_else(Head::default, |e| Head { last_seq: e.seq, last_hash: e.hash })
     }
 
     fn apply(&mut self, batch: Batch) -> Receipt {
         let mut head = self.head();
         for event in batch.events {
             let stored = chain::link(head, event);
-            head = Head {
-                last_seq: stored.seq,
-                last_hash: stored.hash,
-            };
+            head = Head { last_seq: stored.seq, last_hash: stored.hash };
             self.events.push(stored);
         }
         for line in batch.lines {
@@ -113,16 +98,14 @@ impl Content {
             self.lines.push(StoredLine { seq, line });
         }
         for offset in batch.offsets {
-            self.offsets
-                .insert((offset.attempt, offset.stream), offset.next);
+            self.offsets.insert((offset.attempt, offset.stream), offset.next);
         }
         for row in batch.rows {
             self.put_row(row);
         }
         if let Some(state) = batch.snapshot {
             let hash = chain::snapshot_hash(head, &state);
-            self.snapshots
-                .retain(|(at, _, _)| at.last_seq != head.last_seq);
+            self.snapshots.retain(|(at, _, _)| at.last_seq != head.last_seq);
             self.snapshots.push((head, state, hash));
             let surplus = self.snapshots.len().saturating_sub(SNAPSHOTS_KEPT);
             self.snapshots.drain(..surplus);
@@ -131,17 +114,11 @@ impl Content {
     }
 
     fn put_row(&mut self, row: Row) {
-        self.rows
-            .insert((row.table, row.run.clone(), row.key.clone()), row);
+        self.rows.insert((row.table, row.run.clone(), row.key.clone()), row);
     }
 
-    fn lines_of<'a>(
-        &'a self,
-        agent: Option<&'a str>,
-    ) -> impl DoubleEndedIterator<Item = &'a StoredLine> {
-        self.lines
-            .iter()
-            .filter(move |l| agent.is_none_or(|agent| agent == l.line.agent))
+    fn lines_of<'a>(&'a self, agent: Option<&'a str>) -> impl DoubleEndedIterator<Item = &'a StoredLine> {
+        self.lines.iter().filter(move |l| agent.is_none_or(|agent| agent == l.line.agent))
     }
 }
 
@@ -160,62 +137,30 @@ impl Read for MemoryStore {
     fn events(&self, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error> {
         let inner = self.live()?;
         let start = usize::try_from(after_seq).unwrap_or(usize::MAX);
-        Ok(inner
-            .content
-            .events
-            .iter()
-            .skip(start)
-            .take(limit)
-            .cloned()
-            .collect())
+        Ok(inner.content.events.iter().skip(start).take(limit).cloned().collect())
     }
 
     fn latest_snapshot(&self) -> Result<Option<Snapshot>, Error> {
         let inner = self.live()?;
-        let good = inner
-            .content
-            .snapshots
-            .iter()
-            .rev()
-            .find(|(at, state, hash)| chain::snapshot_hash(*at, state) == *hash);
-        Ok(good.map(|(at, state, _)| Snapshot {
-            seq: at.last_seq,
-            state: state.clone(),
-        }))
+        let good =
+            inner.content.snapshots.iter().rev().find(|(at, state, hash)| chain::snapshot_hash(*at, state) == *hash);
+        Ok(good.map(|(at, state, _)| Snapshot { seq: at.last_seq, state: state.clone() }))
     }
 
     fn offsets(&self) -> Result<Vec<SpoolOffset>, Error> {
         let inner = self.live()?;
         let all = inner.content.offsets.iter();
-        Ok(all
-            .map(|(&(attempt, stream), &next)| SpoolOffset {
-                attempt,
-                stream,
-                next,
-            })
-            .collect())
+        Ok(all.map(|(&(attempt, stream), &next)| SpoolOffset { attempt, stream, next }).collect())
     }
 
     fn offset(&self, attempt: u64, stream: Stream) -> Result<u64, Error> {
-        Ok(self
-            .live()?
-            .content
-            .offsets
-            .get(&(attempt, stream))
-            .copied()
-            .unwrap_or(0))
+        Ok(self.live()?.content.offsets.get(&(attempt, stream)).copied().unwrap_or(0))
     }
 
     fn rows(&self, table: Table, run: Option<&str>) -> Result<Vec<Row>, Error> {
         let inner = self.live()?;
         let wanted = |row: &&Row| row.table == table && run.is_none_or(|run| run == row.run);
-        let mut rows: Vec<Row> = inner
-            .content
-            .rows
-            .values()
-            .filter(wanted)
-            .cloned()
-            .collect();
+        let mut rows: Vec<Row> = inner.content.rows.values().filter(wanted).cloned().collect();
         rows.sort_by(|a, b| (&a.run, a.order, &a.key).cmp(&(&b.run, b.order, &b.key)));
         Ok(rows)
     }
@@ -224,46 +169,20 @@ impl Read for MemoryStore {
         Ok(newest(self.live()?.content.lines_of(agent).rev(), n))
     }
 
-    fn log_since(
-        &self,
-        agent: Option<&str>,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<StoredLine>, Error> {
+    fn log_since(&self, agent: Option<&str>, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
         let inner = self.live()?;
-        Ok(inner
-            .content
-            .lines_of(agent)
-            .filter(|l| l.seq > after)
-            .take(limit)
-            .cloned()
-            .collect())
+        Ok(inner.content.lines_of(agent).filter(|l| l.seq > after).take(limit).cloned().collect())
     }
 
-    fn log_search(
-        &self,
-        query: &str,
-        agent: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<StoredLine>, Error> {
+    fn log_search(&self, query: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>, Error> {
         let query = Query::new(query);
         let inner = self.live()?;
-        Ok(newest(
-            inner
-                .content
-                .lines_of(agent)
-                .rev()
-                .filter(|l| query.matches(&l.line.text)),
-            limit,
-        ))
+        Ok(newest(inner.content.lines_of(agent).rev().filter(|l| query.matches(&l.line.text)), limit))
     }
 
     fn verify(&self, from_seq: u64) -> Result<Verification, Error> {
         let inner = self.live()?;
-        let mut report = Verification {
-            lines: inner.content.lines.len() as u64,
-            ..Verification::default()
-        };
+        let mut report = Verification { lines: inner.content.lines.len() as u64, ..Verification::default() };
         for event in &inner.content.events {
             if let Err(error) = chain::follow(&mut report.head, event) {
                 report.problems.push(error.to_string());
@@ -325,10 +244,7 @@ mod tests {
             epoch: None,
             details: "{}".into(),
         };
-        Batch {
-            events: vec![event],
-            ..Batch::default()
-        }
+        Batch { events: vec![event], ..Batch::default() }
     }
 
     #[test]
@@ -337,15 +253,9 @@ mod tests {
             let store = MemoryStore::new();
             store.inject(Fault::None);
             store.inject(fault);
-            store
-                .append(one("a"))
-                .expect("the first append has no fault");
+            store.append(one("a")).expect("the first append has no fault");
             assert_eq!(store.append(one("b")), Err(Error::Closed));
-            assert_eq!(
-                store.head(),
-                Err(Error::Closed),
-                "a crashed store answers nothing"
-            );
+            assert_eq!(store.head(), Err(Error::Closed), "a crashed store answers nothing");
             assert_eq!(store.restarted().head().expect("restarted").last_seq, left);
         }
     }

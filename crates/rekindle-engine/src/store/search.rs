@@ -17,13 +17,7 @@ pub struct Query {
 impl Query {
     /// Splits the text into words.
     pub fn new(text: &str) -> Query {
-        Query {
-            words: text
-                .split_whitespace()
-                .take(MAX_WORDS)
-                .map(str::to_ascii_lowercase)
-                .collect(),
-        }
+        Query { words: text.split_whitespace().take(MAX_WORDS).map(str::to_ascii_lowercase).collect() }
     }
 
     /// Nothing is looked for, and nothing matches.
@@ -50,10 +44,7 @@ impl Query {
                 }
             }
         }
-        let quoted: Vec<String> = terms
-            .iter()
-            .map(|term| format!("\"{}\"", term.replace('"', "\"\"")))
-            .collect();
+        let quoted: Vec<String> = terms.iter().map(|term| format!("\"{}\"", term.replace('"', "\"\""))).collect();
         (!quoted.is_empty()).then(|| quoted.join(" AND "))
     }
 }
@@ -72,23 +63,9 @@ mod tests {
 
     #[test]
     fn an_expression_is_made_of_quoted_terms_only() {
-        assert_eq!(
-            Query::new("abcd").index_expression().as_deref(),
-            Some("\"abc\" AND \"bcd\"")
-        );
-        assert_eq!(
-            Query::new("a\"b*").index_expression().as_deref(),
-            Some("\"a\"\"b\" AND \"\"\"b*\"")
-        );
-        assert_eq!(
-            Query::new("ab OR x").index_expression(),
-            None,
-            "all words are too short to be indexed"
-        );
-        assert_eq!(
-            Query::new("ab\0cd").index_expression(),
-            None,
-            "a NUL would end the expression early"
-        );
+        assert_eq!(Query::new("abcd").index_expression().as_deref(), Some("\"abc\" AND \"bcd\""));
+        assert_eq!(Query::new("a\"b*").index_expression().as_deref(), Some("\"a\"\"b\" AND \"\"\"b*\""));
+        assert_eq!(Query::new("ab OR x").index_expression(), None, "all words are too short to be indexed");
+        assert_eq!(Query::new("ab\0cd").index_expression(), None, "a NUL would end the expression early");
     }
 }

@@ -29,6 +29,11 @@ mod writer;
 use pool::{Pool, Pooled};
 use writer::{QUEUE, Reply, Request, Writer};
 
+/// The version of the database library that is built in.
+pub fn sqlite_version() -> &'static str {
+    rusqlite::version()
+}
+
 /// How to open.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
@@ -109,24 +114,13 @@ impl SqliteStore {
         SqliteStore::open_at(dir, options, schema::MIGRATIONS)
     }
 
-    fn open_at(
-        dir: &StateDir,
-        options: Options,
-        migrations: &[&str],
-    ) -> Result<(SqliteStore, OpenReport), Error> {
+    fn open_at(dir: &StateDir, options: Options, migrations: &[&str]) -> Result<(SqliteStore, OpenReport), Error> {
         let opened = open::open(dir, options, migrations)?;
         let pool = Arc::new(Pool::new(dir.database(), dir.shadow()));
         let syncer = opened.shadow.syncer();
-        let writer = Writer::new(
-            opened.conn,
-            opened.shadow,
-            Arc::clone(&pool),
-            &dir.database(),
-        )?;
+        let writer = Writer::new(opened.conn, opened.shadow, Arc::clone(&pool), &dir.database())?;
         let (queue, requests) = sync_channel(QUEUE);
-        let thread = std::thread::Builder::new()
-            .name("store-writer".into())
-            .spawn(move || writer.run(&requests));
+        let thread = std::thread::Builder::new().name("store-writer".into()).spawn(move || writer.run(&requests));
         let thread = thread.map_err(|e| Error::Io(format!("cannot start a thread: {e}")))?;
         let store = SqliteStore {
             dir: dir.clone(),
@@ -146,11 +140,8 @@ impl SqliteStore {
     }
 
     fn take_backup(&self, now_ms: i64) -> Result<PathBuf, Error> {
-        self.syncer
-            .sync_now()
-            .map_err(|e| connect::io_fault(&self.dir.shadow(), &e))?;
-        self.pool
-            .ask(|conn| backup::take(&self.dir, conn, now_ms, schema::MIGRATIONS))
+        self.syncer.sync_now().map_err(|e| connect::io_fault(&self.dir.shadow(), &e))?;
+        self.pool.ask(|conn| backup::take(&self.dir, conn, now_ms, schema::MIGRATIONS))
     }
 
     /// Hands a request to the writing thread and waits for its answer.
@@ -190,11 +181,7 @@ impl Store for SqliteStore {
 
     fn backup_if_due(&self, now_ms: i64) -> Result<Option<PathBuf>, Error> {
         let _one = self.backup.lock().unwrap_or_else(PoisonError::into_inner);
-        if backup::is_due(&self.dir, now_ms)? {
-            self.take_backup(now_ms).map(Some)
-        } else {
-            Ok(None)
-        }
+        if backup::is_due(&self.dir, now_ms)? { self.take_backup(now_ms).map(Some) } else { Ok(None) }
     }
 }
 

@@ -13,33 +13,21 @@ use rekindle_engine::store::{
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().collect();
     let (Some(dir), Some(count)) = (args.get(1), args.get(2).and_then(|n| n.parse().ok())) else {
-        return say("usage: store-writer DIR COUNT")
-            .map_or(ExitCode::FAILURE, |()| ExitCode::FAILURE);
+        return say("usage: store-writer DIR COUNT").map_or(ExitCode::FAILURE, |()| ExitCode::FAILURE);
     };
     match write(Path::new(dir), count) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say(&format!("error {error}")).map_or(ExitCode::FAILURE, |()| ExitCode::FAILURE)
-        }
+        Err(error) => say(&format!("error {error}")).map_or(ExitCode::FAILURE, |()| ExitCode::FAILURE),
     }
 }
 
 fn write(dir: &Path, count: u64) -> Result<(), Box<dyn std::error::Error>> {
     let dir = StateDir::open_or_create(dir)?;
-    let owner = Owner {
-        pid: std::process::id(),
-        host: "test".into(),
-        since_ms: 0,
-        plan: "test".into(),
-    };
+    let owner = Owner { pid: std::process::id(), host: "test".into(), since_ms: 0, plan: "test".into() };
     let _lock = dir.lock_coordinator(&owner)?;
     let (store, report) = SqliteStore::open(&dir, Options::default())?;
     let mut n = store.head()?.last_seq;
-    say(&format!(
-        "open {n} repaired {} replayed {}",
-        report.repaired.is_some(),
-        report.replayed
-    ))?;
+    say(&format!("open {n} repaired {} replayed {}", report.repaired.is_some(), report.replayed))?;
     for _ in 0..count {
         match store.append(batch(n)) {
             Ok(told) => {
@@ -80,11 +68,7 @@ fn batch(n: u64) -> Batch {
         expect_last_seq: Some(n),
         events: vec![event],
         lines: vec![line],
-        offsets: vec![SpoolOffset {
-            attempt: 1,
-            stream: Stream::Out,
-            next: n + 1,
-        }],
+        offsets: vec![SpoolOffset { attempt: 1, stream: Stream::Out, next: n + 1 }],
         rows: vec![Row {
             table: Table::Task,
             run: "run".into(),

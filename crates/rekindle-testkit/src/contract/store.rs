@@ -34,18 +34,9 @@ pub const CASES: &[(&str, Case)] = &[
     ("an empty batch is answered", events::empty),
     ("a batch over the limit is refused", events::too_large),
     ("a batch is there as a whole after a kill", crash::whole),
-    (
-        "lines and offsets stand or fall together",
-        crash::lines_with_offsets,
-    ),
-    (
-        "what was acknowledged to many threads survives a kill",
-        crash::many_threads,
-    ),
-    (
-        "of many that expect the same end one wins",
-        crash::one_winner,
-    ),
+    ("lines and offsets stand or fall together", crash::lines_with_offsets),
+    ("what was acknowledged to many threads survives a kill", crash::many_threads),
+    ("of many that expect the same end one wins", crash::one_winner),
     ("rows replace each other and come in order", tables::rows),
     ("derived tables can be rebuilt", tables::rebuilt),
     ("offsets are kept per spool", tables::offsets),
@@ -93,38 +84,22 @@ pub fn line(agent: &str, attempt: u64, offset: u64, text: &str) -> LogLine {
 
 /// How far an attempt's output is read.
 pub fn offset(attempt: u64, next: u64) -> SpoolOffset {
-    SpoolOffset {
-        attempt,
-        stream: Stream::Out,
-        next,
-    }
+    SpoolOffset { attempt, stream: Stream::Out, next }
 }
 
 /// A derived row.
 pub fn row(table: Table, run: &str, key: &str, order: u64, json: &str) -> Row {
-    Row {
-        table,
-        run: run.into(),
-        key: key.into(),
-        order,
-        json: json.into(),
-    }
+    Row { table, run: run.into(), key: key.into(), order, json: json.into() }
 }
 
 /// A batch of events only.
 pub fn events_only(events: Vec<NewEvent>) -> Batch {
-    Batch {
-        events,
-        ..Batch::default()
-    }
+    Batch { events, ..Batch::default() }
 }
 
 /// A batch of lines only.
 pub fn lines_only(lines: Vec<LogLine>) -> Batch {
-    Batch {
-        lines,
-        ..Batch::default()
-    }
+    Batch { lines, ..Batch::default() }
 }
 
 /// Texts that have broken stores before.

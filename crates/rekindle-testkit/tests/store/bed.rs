@@ -18,11 +18,7 @@ pub fn state() -> (TempDir, StateDir) {
 /// A directory in memory where there is one: for tests about content, which sync thousands of times.
 pub fn fast_dir() -> TempDir {
     let memory = Path::new("/dev/shm");
-    let made = if memory.is_dir() {
-        tempfile::tempdir_in(memory)
-    } else {
-        tempfile::tempdir()
-    };
+    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     made.expect("a temporary directory")
 }
 
@@ -34,18 +30,8 @@ pub fn open(dir: &StateDir) -> (SqliteStore, OpenReport) {
 /// Copies a directory as it is at this moment: what the disk holds when the process is killed. A process of its own
 /// does the reading, because closing a database file would drop this process's locks on it.
 pub fn image(from: &Path, to: &Path) {
-    let status = Command::new("cp")
-        .arg("-a")
-        .arg(from)
-        .arg(to)
-        .status()
-        .expect("cp runs");
-    assert!(
-        status.success(),
-        "cp -a {} {}",
-        from.display(),
-        to.display()
-    );
+    let status = Command::new("cp").arg("-a").arg(from).arg(to).status().expect("cp runs");
+    assert!(status.success(), "cp -a {} {}", from.display(), to.display());
 }
 
 /// The engine on SQLite as a subject of the contract.
@@ -101,8 +87,6 @@ impl Random {
 
 /// A number from the environment, for longer runs than CI's.
 pub fn knob(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| {
-        text.parse()
-            .unwrap_or_else(|_| panic!("{name} is not a number: {text}"))
-    })
+    std::env::var(name)
+        .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
 }

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rekindle_engine::state_dir::StateDir;
 use rekindle_engine::store::{
-    Error, OpenReport, Options, Read, Row, SpoolGap, SpoolOffset, SqliteStore, Store, StoredEvent,
-    StoredLine, Table,
+    Error, OpenReport, Options, Read, Row, SpoolGap, SpoolOffset, SqliteStore, Store, StoredEvent, StoredLine, Table,
 };
 use rekindle_testkit::contract::store::{event, line, offset, row};
 use tempfile::TempDir;
@@ -48,16 +47,9 @@ struct Image {
 
 /// Appends one step of a run: an event or three, lines, rows, now and then a snapshot.
 fn step(store: &dyn Store, n: u64, snapshots: &mut BTreeMap<u64, Vec<u8>>) {
-    let start = store
-        .offset(n % 3, rekindle_engine::store::Stream::Out)
-        .expect("offset");
+    let start = store.offset(n % 3, rekindle_engine::store::Stream::Out).expect("offset");
     let texts: Vec<String> = (0..4)
-        .map(|k| {
-            format!(
-                "step {n} line {k} {}",
-                "output ".repeat(usize::try_from(n % 9).expect("small"))
-            )
-        })
+        .map(|k| format!("step {n} line {k} {}", "output ".repeat(usize::try_from(n % 9).expect("small"))))
         .collect();
     let mut at = start;
     let mut lines = Vec::new();
@@ -71,13 +63,7 @@ fn step(store: &dyn Store, n: u64, snapshots: &mut BTreeMap<u64, Vec<u8>>) {
         events: (0..1 + n % 3).map(|k| event(n * 10 + k)).collect(),
         lines,
         offsets: vec![offset(n % 3, at)],
-        rows: vec![row(
-            Table::Task,
-            "run-1",
-            &format!("T{}", n % 20),
-            n % 20,
-            &format!("{{\"step\":{n}}}"),
-        )],
+        rows: vec![row(Table::Task, "run-1", &format!("T{}", n % 20), n % 20, &format!("{{\"step\":{n}}}"))],
         snapshot: n.is_multiple_of(10).then(|| state.clone()),
     };
     let keep = batch.snapshot.is_some();
@@ -104,17 +90,9 @@ fn make(checkpointed: bool) -> Image {
     let truth = content(&store).expect("content");
     let path = parent.path().join("image");
     image(dir.path(), &path);
-    assert!(
-        path.join("state.db-wal").metadata().expect("a WAL").len() > 4096,
-        "the image has a WAL"
-    );
+    assert!(path.join("state.db-wal").metadata().expect("a WAL").len() > 4096, "the image has a WAL");
     drop(store);
-    Image {
-        _parent: parent,
-        path,
-        truth,
-        snapshots,
-    }
+    Image { _parent: parent, path, truth, snapshots }
 }
 
 /// What came of one damaged image.
@@ -143,17 +121,12 @@ fn trial(image_of: &Image, what: &str, damage: impl FnOnce(&Path)) -> Outcome {
     compare(image_of, &store, &report, what);
     // What was opened can be gone on with, and is then as sound as any other.
     step(&store, 1_000, &mut BTreeMap::new());
-    assert!(
-        store.verify(0).expect("verify").ok(),
-        "{what}: not sound after going on"
-    );
+    assert!(store.verify(0).expect("verify").ok(), "{what}: not sound after going on");
     drop(store);
     let (_, again) = open(&dir);
     assert_eq!(again.repaired, None, "{what}: repaired twice");
     match report {
-        OpenReport {
-            repaired: Some(_), ..
-        } => Outcome::Repaired,
+        OpenReport { repaired: Some(_), .. } => Outcome::Repaired,
         OpenReport { replayed, .. } if replayed > 0 => Outcome::Replayed,
         _ => Outcome::Harmless,
     }
@@ -162,59 +135,33 @@ fn trial(image_of: &Image, what: &str, damage: impl FnOnce(&Path)) -> Outcome {
 fn compare(image_of: &Image, store: &SqliteStore, report: &OpenReport, what: &str) {
     let truth = &image_of.truth;
     let found = content(store).unwrap_or_else(|e| panic!("{what}: opened, but not readable: {e}"));
-    assert_eq!(
-        found.events, truth.events,
-        "{what}: one good copy of every event was left, {report:?}"
-    );
-    assert_eq!(
-        found.lines,
-        truth.lines[..found.lines.len()],
-        "{what}: lines are not as written"
-    );
+    assert_eq!(found.events, truth.events, "{what}: one good copy of every event was left, {report:?}");
+    assert_eq!(found.lines, truth.lines[..found.lines.len()], "{what}: lines are not as written");
     let gaps: &[SpoolGap] = &report.gaps;
     for missing in &truth.lines[found.lines.len()..] {
         let at = &missing.line;
-        let in_gap = gaps.iter().any(|g| {
-            (g.attempt, g.stream) == (at.attempt, at.stream) && (g.from..g.to).contains(&at.offset)
-        });
+        let in_gap = gaps
+            .iter()
+            .any(|g| (g.attempt, g.stream) == (at.attempt, at.stream) && (g.from..g.to).contains(&at.offset));
         let stored = store.offset(at.attempt, at.stream).expect("offset");
-        assert!(
-            in_gap || at.offset >= stored,
-            "{what}: line {} is lost and nobody is told",
-            missing.seq
-        );
+        assert!(in_gap || at.offset >= stored, "{what}: line {} is lost and nobody is told", missing.seq);
     }
     for there in &found.lines {
         let at = &there.line;
-        let in_gap = gaps.iter().any(|g| {
-            (g.attempt, g.stream) == (at.attempt, at.stream) && (g.from..g.to).contains(&at.offset)
-        });
+        let in_gap = gaps
+            .iter()
+            .any(|g| (g.attempt, g.stream) == (at.attempt, at.stream) && (g.from..g.to).contains(&at.offset));
         let stored = store.offset(at.attempt, at.stream).expect("offset");
-        assert!(
-            !in_gap && at.offset < stored,
-            "{what}: line {} would be read a second time",
-            there.seq
-        );
+        assert!(!in_gap && at.offset < stored, "{what}: line {} would be read a second time", there.seq);
     }
-    assert!(
-        report.rows_stale || found.rows == truth.rows,
-        "{what}: derived rows are wrong and nobody is told"
-    );
+    assert!(report.rows_stale || found.rows == truth.rows, "{what}: derived rows are wrong and nobody is told");
     if let Some(snapshot) = store.latest_snapshot().expect("snapshot") {
-        assert_eq!(
-            image_of.snapshots.get(&snapshot.seq),
-            Some(&snapshot.state),
-            "{what}: a wrong snapshot"
-        );
+        assert_eq!(image_of.snapshots.get(&snapshot.seq), Some(&snapshot.state), "{what}: a wrong snapshot");
     }
 }
 
 fn flip(path: &Path, bit: u64) {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(path)
-        .expect("opened");
+    let file = OpenOptions::new().read(true).write(true).open(path).expect("opened");
     let mut byte = [0];
     file.read_exact_at(&mut byte, bit / 8).expect("read");
     byte[0] ^= 1 << (bit % 8);
@@ -223,10 +170,8 @@ fn flip(path: &Path, bit: u64) {
 
 /// The files of an image that hold content.
 fn targets(image_of: &Image) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = ["state.db", "state.db-wal", "shadow/000001.jsonl"]
-        .iter()
-        .map(PathBuf::from)
-        .collect();
+    let mut found: Vec<PathBuf> =
+        ["state.db", "state.db-wal", "shadow/000001.jsonl"].iter().map(PathBuf::from).collect();
     if let Ok(backups) = image_of.path.join("backups").read_dir() {
         found.extend(backups.map(|e| Path::new("backups").join(e.expect("entry").file_name())));
     }
@@ -248,28 +193,12 @@ fn flipped_bits_are_never_passed_on() {
         let bit = random.below(bits);
         let what = format!("seed {seed} trial {n}: bit {bit} of {}", target.display());
         let outcome = trial(image_of, &what, |path| flip(&path.join(target), bit));
-        let kind = if target.starts_with("backups") {
-            PathBuf::from("backup")
-        } else {
-            target.clone()
-        };
+        let kind = if target.starts_with("backups") { PathBuf::from("backup") } else { target.clone() };
         *outcomes.entry((kind, outcome)).or_default() += 1;
     }
-    let of = |wanted: Outcome| -> u64 {
-        outcomes
-            .iter()
-            .filter(|((_, o), _)| *o == wanted)
-            .map(|(_, n)| n)
-            .sum()
-    };
-    assert!(
-        of(Outcome::Refused) * 20 <= trials,
-        "too much is refused with a good copy beside it: {outcomes:?}"
-    );
-    assert!(
-        of(Outcome::Repaired) > 0 && of(Outcome::Replayed) > 0,
-        "damage was not found: {outcomes:?}"
-    );
+    let of = |wanted: Outcome| -> u64 { outcomes.iter().filter(|((_, o), _)| *o == wanted).map(|(_, n)| n).sum() };
+    assert!(of(Outcome::Refused) * 20 <= trials, "too much is refused with a good copy beside it: {outcomes:?}");
+    assert!(of(Outcome::Repaired) > 0 && of(Outcome::Replayed) > 0, "damage was not found: {outcomes:?}");
 }
 
 #[test]
@@ -283,17 +212,10 @@ fn cut_files_are_never_passed_on() {
                 let keep = pages * 4096;
                 let what = format!("{name}: {} cut to {keep} of {len} bytes", target.display());
                 let outcome = trial(&image_of, &what, |path| {
-                    let file = OpenOptions::new()
-                        .write(true)
-                        .open(path.join(&target))
-                        .expect("opened");
+                    let file = OpenOptions::new().write(true).open(path.join(&target)).expect("opened");
                     file.set_len(keep).expect("cut");
                 });
-                assert_ne!(
-                    outcome,
-                    Outcome::Refused,
-                    "{what}: refused with a good copy beside it"
-                );
+                assert_ne!(outcome, Outcome::Refused, "{what}: refused with a good copy beside it");
                 pages += step_pages;
             }
         }
@@ -323,23 +245,13 @@ fn a_damaged_database_is_restored_from_backup_and_shadow_log() {
     let dir = StateDir::open_or_create(&path).expect("the directory opens");
     let (store, report) = open(&dir);
     let repaired = report.repaired.clone().expect("repaired");
-    assert!(
-        repaired
-            .restored_from
-            .is_some_and(|p| p.starts_with(dir.backups())),
-        "the backup was used"
-    );
+    assert!(repaired.restored_from.is_some_and(|p| p.starts_with(dir.backups())), "the backup was used");
     assert!(repaired.replayed > 0 && report.lost_after.is_none());
     let kept = std::fs::read(repaired.kept_aside.join("state.db")).expect("kept");
-    assert!(
-        kept == vec![0xa5; 40_000],
-        "the damaged file is kept as it was found"
-    );
+    assert!(kept == vec![0xa5; 40_000], "the damaged file is kept as it was found");
     compare(&image_of, &store, &report, "overwritten");
     assert!(report.rows_stale, "rows of the backup are behind");
-    store
-        .replace_rows(image_of.truth.rows.clone())
-        .expect("rebuilt");
+    store.replace_rows(image_of.truth.rows.clone()).expect("rebuilt");
     drop(store);
     let (store, report) = open(&dir);
     assert!(!report.rows_stale && content(&store).expect("content").rows == image_of.truth.rows);
@@ -359,26 +271,14 @@ fn without_any_copy_what_the_chain_proves_is_salvaged() {
     let bytes = std::fs::read(path.join("state.db")).expect("read");
     let needle = b"{\"n\":201}";
     // Pages keep remains of what was moved elsewhere, so every place where it stands is changed.
-    let places: Vec<usize> = (0..bytes.len())
-        .filter(|at| bytes[*at..].starts_with(needle))
-        .collect();
+    let places: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(needle)).collect();
     assert!(!places.is_empty(), "the event is in the file");
-    places
-        .iter()
-        .for_each(|at| flip(&path.join("state.db"), (*at as u64 + 6) * 8));
+    places.iter().for_each(|at| flip(&path.join("state.db"), (*at as u64 + 6) * 8));
     let (store, report) = open(&dir);
     assert!(report.repaired.is_some());
     let kept = store.events(0, usize::MAX).expect("events");
-    assert_eq!(
-        kept,
-        image_of.truth.events[..kept.len()],
-        "what is left is the beginning of the truth"
-    );
-    assert_eq!(
-        report.lost_after,
-        Some(kept.len() as u64),
-        "and that something is lost is said"
-    );
+    assert_eq!(kept, image_of.truth.events[..kept.len()], "what is left is the beginning of the truth");
+    assert_eq!(report.lost_after, Some(kept.len() as u64), "and that something is lost is said");
     assert!(!kept.is_empty() && kept.len() < image_of.truth.events.len());
 }
 
@@ -387,19 +287,10 @@ fn without_anything_good_it_is_refused_and_left_alone() {
     let (_parent, dir) = state();
     for content in [&b"\x89PNG\r\n\x1a\n and so on"[..], &[], &[0; 8192]] {
         std::fs::write(dir.database(), content).expect("written");
-        let Err(error) = SqliteStore::open(&dir, Options::default()) else {
-            panic!("opened {content:?}")
-        };
+        let Err(error) = SqliteStore::open(&dir, Options::default()) else { panic!("opened {content:?}") };
         let text = error.to_string();
-        assert!(
-            matches!(error, Error::Unrepairable { .. } | Error::Foreign { .. }),
-            "{text}"
-        );
+        assert!(matches!(error, Error::Unrepairable { .. } | Error::Foreign { .. }), "{text}");
         assert!(text.contains("state.db"), "{text}");
-        assert_eq!(
-            std::fs::read(dir.database()).expect("read"),
-            content,
-            "the file is left as it was"
-        );
+        assert_eq!(std::fs::read(dir.database()).expect("read"), content, "the file is left as it was");
     }
 }

@@ -23,8 +23,7 @@ impl Said {
         let mut words = line.split(' ');
         match (words.next(), words.next(), words.next()) {
             (Some("ack"), Some(seq), Some(hash)) => {
-                self.acks
-                    .push((seq.parse().expect("a number"), hash.to_owned()));
+                self.acks.push((seq.parse().expect("a number"), hash.to_owned()));
                 self.acks_after_refusal += usize::from(!self.refused.is_empty());
             }
             (Some("refused" | "error"), ..) => self.refused.push(line.to_owned()),
@@ -40,18 +39,10 @@ fn run(dir: &Path, count: u64, strace: &[&str], kill_after: Option<usize>) -> Sa
         Command::new(writer_program())
     } else {
         let mut command = Command::new("strace");
-        command
-            .args(["-f", "-qq", "-o", "/dev/null"])
-            .args(strace)
-            .arg(writer_program());
+        command.args(["-f", "-qq", "-o", "/dev/null"]).args(strace).arg(writer_program());
         command
     };
-    let mut child = command
-        .arg(dir)
-        .arg(count.to_string())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the writer runs");
+    let mut child = command.arg(dir).arg(count.to_string()).stdout(Stdio::piped()).spawn().expect("the writer runs");
     let mut said = Said::default();
     for line in BufReader::new(child.stdout.take().expect("piped")).lines() {
         said.take(&line.expect("text"));
@@ -70,38 +61,17 @@ fn check(dir: &Path, said: &Said, what: &str) -> OpenReport {
     let events = store.events(0, usize::MAX).expect("events");
     for (seq, hash) in &said.acks {
         let at = usize::try_from(*seq).expect("small") - 1;
-        let found = events
-            .get(at)
-            .unwrap_or_else(|| panic!("{what}: acknowledged event {seq} is missing"));
-        assert_eq!(
-            found.hash.to_string(),
-            *hash,
-            "{what}: event {seq} is another one"
-        );
+        let found = events.get(at).unwrap_or_else(|| panic!("{what}: acknowledged event {seq} is missing"));
+        assert_eq!(found.hash.to_string(), *hash, "{what}: event {seq} is another one");
     }
     for (n, event) in events.iter().enumerate() {
-        assert_eq!(
-            event.details,
-            format!("{{\"n\":{n}}}"),
-            "{what}: event {} is not as written",
-            event.seq
-        );
+        assert_eq!(event.details, format!("{{\"n\":{n}}}"), "{what}: event {} is not as written", event.seq);
     }
     let lines = store.log_since(None, 0, usize::MAX).expect("lines");
     let starts: Vec<u64> = lines.iter().map(|l| l.line.offset).collect();
-    assert_eq!(
-        starts,
-        (0..events.len() as u64).collect::<Vec<_>>(),
-        "{what}: one line an event, in order"
-    );
-    let offset = store
-        .offset(1, rekindle_engine::store::Stream::Out)
-        .expect("offset");
-    assert_eq!(
-        offset,
-        events.len() as u64,
-        "{what}: the offset stands where the lines end"
-    );
+    assert_eq!(starts, (0..events.len() as u64).collect::<Vec<_>>(), "{what}: one line an event, in order");
+    let offset = store.offset(1, rekindle_engine::store::Stream::Out).expect("offset");
+    assert_eq!(offset, events.len() as u64, "{what}: the offset stands where the lines end");
     let verified = store.verify(0).expect("verify");
     assert!(verified.ok(), "{what}: {verified:?}");
     report
@@ -116,10 +86,7 @@ fn killed_at_random_again_and_again() {
     for round in 0..knob("REKINDLE_KILL_ROUNDS", 25) {
         let after = usize::try_from(1 + random.below(60)).expect("small");
         let said = run(&dir, 100_000, &[], Some(after));
-        assert!(
-            said.acks.len() >= after && !said.ended,
-            "the writer was killed while writing"
-        );
+        assert!(said.acks.len() >= after && !said.ended, "the writer was killed while writing");
         let report = check(&dir, &said, &format!("seed {seed} round {round}"));
         assert_eq!(report.repaired, None, "a kill damages nothing");
         assert_eq!(report.lost_after, None, "a kill loses nothing");
@@ -134,12 +101,7 @@ fn killed_at_every(calls: &str, limit: u64, step: u64) {
         let parent = tempfile::tempdir().expect("a temporary directory");
         let dir = parent.path().join("state");
         let inject = format!("inject={calls}:signal=SIGKILL:when={at}");
-        let said = run(
-            &dir,
-            12,
-            &["-e", &format!("trace={calls}"), "-e", &inject],
-            None,
-        );
+        let said = run(&dir, 12, &["-e", &format!("trace={calls}"), "-e", &inject], None);
         assert_eq!(said.refused, Vec::<String>::new());
         check(&dir, &said, &format!("killed at {calls} number {at}"));
         if said.ended {
@@ -148,10 +110,7 @@ fn killed_at_every(calls: &str, limit: u64, step: u64) {
         killed += 1;
         at += step;
     }
-    assert!(
-        killed >= 10,
-        "only {killed} kills: the calls are not the ones the writer makes"
-    );
+    assert!(killed >= 10, "only {killed} kills: the calls are not the ones the writer makes");
 }
 
 #[test]
@@ -171,11 +130,7 @@ fn killed_at_every_rename_and_unlink() {
         let dir = parent.path().join(format!("state-{at}"));
         let inject = format!("inject=rename,unlink:signal=SIGKILL:when={at}");
         let said = run(&dir, 3, &["-e", "trace=rename,unlink", "-e", &inject], None);
-        check(
-            &dir,
-            &said,
-            &format!("killed at rename or unlink number {at}"),
-        );
+        check(&dir, &said, &format!("killed at rename or unlink number {at}"));
     }
 }
 
@@ -193,17 +148,11 @@ fn a_failed_sync_is_never_acknowledged_and_the_store_asks_to_be_opened_again() {
         if first.starts_with("refused") {
             refused += 1;
             assert!(first.contains("must be opened again"), "{first}");
-            assert_eq!(
-                said.acks_after_refusal, 0,
-                "after a failed sync nothing is acknowledged any more"
-            );
+            assert_eq!(said.acks_after_refusal, 0, "after a failed sync nothing is acknowledged any more");
         }
         check(&dir, &said, &format!("sync {at} failed"));
     }
-    assert!(
-        refused >= 3,
-        "only {refused} of the failing syncs hit an append"
-    );
+    assert!(refused >= 3, "only {refused} of the failing syncs hit an append");
 }
 
 #[test]
@@ -216,11 +165,8 @@ fn a_failed_write_is_told_and_the_next_append_goes_through() {
         check(&dir, &run(&dir, 1, &[], None), "made");
         let inject = format!("inject=pwrite64:error=EIO:when={at}");
         let said = run(&dir, 12, &["-e", "trace=pwrite64", "-e", &inject], None);
-        let refused = said
-            .refused
-            .iter()
-            .filter(|line| line.starts_with("refused") && line.contains("input/output"))
-            .count();
+        let refused =
+            said.refused.iter().filter(|line| line.starts_with("refused") && line.contains("input/output")).count();
         told += usize::from(refused > 0 && said.acks_after_refusal > 0);
         check(&dir, &said, &format!("write {at} failed"));
     }
@@ -255,22 +201,13 @@ fn killed_at_every_step_of_a_repair() {
         let dir = parent.path().join(format!("state-{at}"));
         image(&damaged, &dir);
         let inject = format!("inject=fsync,rename,unlink:signal=SIGKILL:when={at}");
-        let first = run(
-            &dir,
-            0,
-            &["-e", "trace=fsync,rename,unlink", "-e", &inject],
-            None,
-        );
+        let first = run(&dir, 0, &["-e", "trace=fsync,rename,unlink", "-e", &inject], None);
         let state = StateDir::open_or_create(&dir).expect("the directory opens");
         let (store, report) = open(&state);
         assert_eq!(report.lost_after, None, "killed at step {at}");
         let events = store.events(0, usize::MAX).expect("events");
         assert_eq!(events.len(), said.acks.len(), "killed at step {at}");
-        assert_eq!(
-            events[29].hash.to_string(),
-            said.acks[29].1,
-            "killed at step {at}"
-        );
+        assert_eq!(events[29].hash.to_string(), said.acks[29].1, "killed at step {at}");
         if first.ended {
             break;
         }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use rekindle_engine::store::{
-    Batch, Error, Head, MemoryStore, Read, Receipt, Row, Snapshot, SpoolOffset, Store, StoredEvent,
-    StoredLine, Stream, Table, Verification,
+    Batch, Error, Head, MemoryStore, Read, Receipt, Row, Snapshot, SpoolOffset, Store, StoredEvent, StoredLine, Stream,
+    Table, Verification,
 };
 use rekindle_testkit::contract::store::{CASES, Subject};
 
@@ -36,12 +36,7 @@ struct Planted {
 
 impl Planted {
     fn new(bug: Bug) -> Planted {
-        Planted {
-            bug,
-            seen: MemoryStore::new(),
-            durable: Arc::default(),
-            late: Mutex::default(),
-        }
+        Planted { bug, seen: MemoryStore::new(), durable: Arc::default(), late: Mutex::default() }
     }
 }
 
@@ -67,20 +62,10 @@ impl Read for Planted {
     fn log_tail(&self, agent: Option<&str>, n: usize) -> Result<Vec<StoredLine>, Error> {
         self.seen.log_tail(agent, n)
     }
-    fn log_since(
-        &self,
-        agent: Option<&str>,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<StoredLine>, Error> {
+    fn log_since(&self, agent: Option<&str>, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
         self.seen.log_since(agent, after, limit)
     }
-    fn log_search(
-        &self,
-        query: &str,
-        agent: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<StoredLine>, Error> {
+    fn log_search(&self, query: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>, Error> {
         self.seen.log_search(query, agent, limit)
     }
     fn verify(&self, from_seq: u64) -> Result<Verification, Error> {
@@ -96,10 +81,7 @@ impl Store for Planted {
             batch.expect_last_seq = None;
         }
         if self.bug == Bug::LinesOfRefused {
-            let lines = Batch {
-                lines: std::mem::take(&mut batch.lines),
-                ..Batch::default()
-            };
+            let lines = Batch { lines: std::mem::take(&mut batch.lines), ..Batch::default() };
             self.seen.append(lines.clone())?;
             self.durable.append(lines)?;
         }
@@ -108,19 +90,13 @@ impl Store for Planted {
         let now = match self.bug {
             Bug::AckBeforeCommit => late.replace(batch),
             Bug::OffsetsLater => {
-                let offsets = Batch {
-                    offsets: std::mem::take(&mut batch.offsets),
-                    ..Batch::default()
-                };
+                let offsets = Batch { offsets: std::mem::take(&mut batch.offsets), ..Batch::default() };
                 if let Some(earlier) = late.replace(offsets) {
                     self.durable.append(earlier)?;
                 }
                 Some(batch)
             }
-            Bug::NoSnapshot => Some(Batch {
-                snapshot: None,
-                ..batch
-            }),
+            Bug::NoSnapshot => Some(Batch { snapshot: None, ..batch }),
             _ => Some(batch),
         };
         now.map_or(Ok(()), |batch| self.durable.append(batch).map(drop))?;
@@ -144,26 +120,15 @@ impl Subject for Planted {
 
     fn killed(&self) -> Box<dyn Subject> {
         let (seen, durable) = (self.durable.restarted(), Arc::new(self.durable.restarted()));
-        Box::new(Planted {
-            bug: self.bug,
-            seen,
-            durable,
-            late: Mutex::default(),
-        })
+        Box::new(Planted { bug: self.bug, seen, durable, late: Mutex::default() })
     }
 }
 
 /// The names of the cases that a bug breaks.
 fn broken(bug: Bug) -> Vec<&'static str> {
     let make = || -> Box<dyn Subject> { Box::new(Planted::new(bug)) };
-    let fails = |case: fn(&dyn Fn() -> Box<dyn Subject>)| {
-        catch_unwind(AssertUnwindSafe(|| case(&make))).is_err()
-    };
-    CASES
-        .iter()
-        .filter(|(_, case)| fails(*case))
-        .map(|(name, _)| *name)
-        .collect()
+    let fails = |case: fn(&dyn Fn() -> Box<dyn Subject>)| catch_unwind(AssertUnwindSafe(|| case(&make))).is_err();
+    CASES.iter().filter(|(_, case)| fails(*case)).map(|(name, _)| *name).collect()
 }
 
 #[test]
@@ -174,22 +139,13 @@ fn the_wrapper_without_a_bug_keeps_the_contract() {
 #[test]
 fn every_planted_bug_is_caught() {
     let expected = [
-        (
-            Bug::AckBeforeCommit,
-            "what was acknowledged to many threads survives a kill",
-        ),
+        (Bug::AckBeforeCommit, "what was acknowledged to many threads survives a kill"),
         (Bug::IgnoreExpectation, "a conflict writes nothing"),
-        (
-            Bug::OffsetsLater,
-            "lines and offsets stand or fall together",
-        ),
+        (Bug::OffsetsLater, "lines and offsets stand or fall together"),
         (Bug::LinesOfRefused, "a conflict writes nothing"),
         (Bug::NoSnapshot, "the newest snapshot is found"),
     ];
     for (bug, case) in expected {
-        assert!(
-            broken(bug).contains(&case),
-            "{bug:?} slips through {case:?}"
-        );
+        assert!(broken(bug).contains(&case), "{bug:?} slips through {case:?}");
     }
 }

@@ -20,18 +20,12 @@ impl SmallDisk {
         let path = parent.path().join("disk");
         std::fs::create_dir(&path).expect("made");
         let options = format!("size={size},mode=0700");
-        let status = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &options, "none"])
-            .arg(&path)
-            .status();
+        let status = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "none"]).arg(&path).status();
         assert!(
             status.is_ok_and(|s| s.success()),
             "mounting a small tmpfs is not permitted here, and this test needs it"
         );
-        SmallDisk {
-            _parent: parent,
-            path,
-        }
+        SmallDisk { _parent: parent, path }
     }
 }
 
@@ -72,20 +66,11 @@ fn a_full_disk_is_told_and_the_store_goes_on_when_there_is_space() {
     };
     assert!(matches!(error, Error::Full(_)), "{error}");
     assert!(acknowledged > 0, "something fits");
-    assert_eq!(
-        store.head().expect("head").last_seq,
-        acknowledged,
-        "nothing of a refused batch is there"
-    );
-    assert!(matches!(
-        store.append(lines_only(vec![line("a", 1, 0, &"x".repeat(400_000))])),
-        Err(Error::Full(_))
-    ));
+    assert_eq!(store.head().expect("head").last_seq, acknowledged, "nothing of a refused batch is there");
+    assert!(matches!(store.append(lines_only(vec![line("a", 1, 0, &"x".repeat(400_000))])), Err(Error::Full(_))));
     assert_eq!(store.log_tail(None, 5).expect("tail"), []);
     std::fs::remove_file(ballast).expect("removed");
-    let told = store
-        .append(events_only(vec![event(7)]))
-        .expect("the same store goes on");
+    let told = store.append(events_only(vec![event(7)])).expect("the same store goes on");
     assert_eq!(told.last_seq, acknowledged + 1);
     assert!(store.verify(0).expect("verify").ok());
     drop(store);
@@ -102,21 +87,10 @@ fn one_batch_that_is_too_much_for_the_disk_does_not_fail_the_others() {
     let answers: Vec<_> = std::thread::scope(|scope| {
         let append = |n: usize| {
             let snapshot = n.is_multiple_of(8).then(|| vec![1; 3_000_000]);
-            move || {
-                (
-                    snapshot.is_some(),
-                    store.append(Batch {
-                        snapshot,
-                        ..events_only(vec![event(1)])
-                    }),
-                )
-            }
+            move || (snapshot.is_some(), store.append(Batch { snapshot, ..events_only(vec![event(1)]) }))
         };
         let threads: Vec<_> = (0..32).map(|n| scope.spawn(append(n))).collect();
-        threads
-            .into_iter()
-            .map(|t| t.join().expect("no panic"))
-            .collect()
+        threads.into_iter().map(|t| t.join().expect("no panic")).collect()
     });
     for (large, answer) in &answers {
         assert_eq!(answer.is_err(), *large, "{answer:?}");
@@ -129,17 +103,11 @@ fn no_space_for_a_backup_or_a_repair_changes_nothing() {
     let disk = SmallDisk::new("1m");
     let dir = StateDir::open_or_create(&disk.path.join("state")).expect("a state directory");
     let (store, _) = SqliteStore::open(&dir, Options::default()).expect("opens");
-    store
-        .append(events_only((0..100).map(event).collect()))
-        .expect("append");
+    store.append(events_only((0..100).map(event).collect())).expect("append");
     let ballast = all_but(&disk.path, 64 * 1024);
     let refused = store.backup_if_due(1);
     assert!(matches!(refused, Err(Error::Full(_))), "{refused:?}");
-    assert_eq!(
-        dir.backups().read_dir().expect("listed").count(),
-        0,
-        "no half backup is left"
-    );
+    assert_eq!(dir.backups().read_dir().expect("listed").count(), 0, "no half backup is left");
     std::fs::remove_file(ballast).expect("removed");
     assert!(store.backup_if_due(2).expect("backup").is_some());
 }

@@ -15,15 +15,7 @@ fn an_append_costs_one_sync() {
     let parent = tempfile::tempdir().expect("a temporary directory");
     let trace = parent.path().join("trace");
     let status = Command::new("strace")
-        .args([
-            "-f",
-            "-qq",
-            "-e",
-            "trace=fsync,fdatasync,write",
-            "-e",
-            "signal=none",
-            "-o",
-        ])
+        .args(["-f", "-qq", "-e", "trace=fsync,fdatasync,write", "-e", "signal=none", "-o"])
         .arg(&trace)
         .arg(writer_program())
         .arg(parent.path().join("state"))
@@ -39,8 +31,5 @@ fn an_append_costs_one_sync() {
     let begun = |call: &str| during.matches(&format!("{call}(")).count();
     let syncs = begun("fsync") + begun("fdatasync");
     let wanted = APPENDS - 1;
-    assert!(
-        (wanted..=wanted + BESIDE).contains(&syncs),
-        "{syncs} syncs for {wanted} appends"
-    );
+    assert!((wanted..=wanted + BESIDE).contains(&syncs), "{syncs} syncs for {wanted} appends");
 }

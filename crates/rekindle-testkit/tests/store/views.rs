@@ -12,10 +12,7 @@ fn a_view_follows_a_living_writer() {
     let view = SqliteReader::open(&dir).expect("opens beside the writer");
     for n in 0..50 {
         let told = store
-            .append(Batch {
-                rows: vec![row(Table::Task, "r", "T", n, "{}")],
-                ..events_only(vec![event(n)])
-            })
+            .append(Batch { rows: vec![row(Table::Task, "r", "T", n, "{}")], ..events_only(vec![event(n)]) })
             .expect("append");
         assert_eq!(view.head().expect("head"), told);
         assert_eq!(view.rows(Table::Task, None).expect("rows").len(), 1);
@@ -26,15 +23,11 @@ fn a_view_follows_a_living_writer() {
 #[test]
 fn a_view_works_without_a_coordinator_and_after_a_kill() {
     let (parent, dir) = state();
-    let Err(error) = SqliteReader::open(&dir) else {
-        panic!("there is no store yet")
-    };
+    let Err(error) = SqliteReader::open(&dir) else { panic!("there is no store yet") };
     assert!(matches!(error, Error::Gone(_)), "{error}");
     assert!(!dir.database().exists(), "looking makes nothing");
     let (store, _) = open(&dir);
-    store
-        .append(events_only(vec![event(1), event(2)]))
-        .expect("append");
+    store.append(events_only(vec![event(1), event(2)])).expect("append");
     let killed = parent.path().join("killed");
     image(dir.path(), &killed);
     drop(store);
@@ -44,11 +37,7 @@ fn a_view_works_without_a_coordinator_and_after_a_kill() {
         assert_eq!(view.head().expect("head").last_seq, 2);
         drop(view);
         let (store, report) = open(&dir);
-        assert_eq!(
-            (report.repaired, store.head().expect("head").last_seq),
-            (None, 2),
-            "looking changed nothing"
-        );
+        assert_eq!((report.repaired, store.head().expect("head").last_seq), (None, 2), "looking changed nothing");
     }
 }
 
@@ -72,9 +61,7 @@ fn a_view_sees_the_repaired_store_not_the_old_file() {
 fn slow_views_do_not_hold_up_the_writer() {
     let (_parent, dir) = state();
     let (store, _) = open(&dir);
-    let lines: Vec<_> = (0..5_000)
-        .map(|n| line("a", 1, n, &format!("line {n} of a long log")))
-        .collect();
+    let lines: Vec<_> = (0..5_000).map(|n| line("a", 1, n, &format!("line {n} of a long log"))).collect();
     store.append(lines_only(lines)).expect("append");
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -82,12 +69,7 @@ fn slow_views_do_not_hold_up_the_writer() {
             scope.spawn(|| {
                 let view = SqliteReader::open(&dir).expect("opens");
                 while !done.load(std::sync::atomic::Ordering::Relaxed) {
-                    assert_eq!(
-                        view.log_search("of a long", None, 10_000)
-                            .expect("search")
-                            .len(),
-                        5_000
-                    );
+                    assert_eq!(view.log_search("of a long", None, 10_000).expect("search").len(), 5_000);
                 }
             });
         }

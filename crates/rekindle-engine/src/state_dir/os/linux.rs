@@ -25,10 +25,7 @@ pub fn network_filesystem(path: &Path) -> io::Result<Option<String>> {
     let kind = rustix::fs::statfs(path)?.f_type;
     // The field's type differs between architectures; every magic number has 32 bits.
     let magic = (kind as u64 & 0xffff_ffff) as u32;
-    Ok(NETWORK
-        .iter()
-        .find(|(known, _)| *known == magic)
-        .map(|(_, name)| (*name).to_owned()))
+    Ok(NETWORK.iter().find(|(known, _)| *known == magic).map(|(_, name)| (*name).to_owned()))
 }
 
 #[cfg(test)]

@@ -51,37 +51,20 @@ pub fn list(dir: &StateDir) -> Result<Vec<Kept>, Error> {
 }
 
 fn parse(path: PathBuf) -> Option<Kept> {
-    let mut parts = path
-        .file_name()?
-        .to_str()?
-        .strip_suffix(".db")?
-        .splitn(3, '-');
+    let mut parts = path.file_name()?.to_str()?.strip_suffix(".db")?.splitn(3, '-');
     let (number, seq) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     let time_ms = parts.next()?.parse().ok()?;
-    Some(Kept {
-        number,
-        seq,
-        time_ms,
-        path,
-    })
+    Some(Kept { number, seq, time_ms, path })
 }
 
 /// Whether the last backup is old, or from a future that a corrected clock took back.
 pub fn is_due(dir: &StateDir, now_ms: i64) -> Result<bool, Error> {
     let age = |kept: &Kept| now_ms.saturating_sub(kept.time_ms);
-    Ok(list(dir)?
-        .first()
-        .map(age)
-        .is_none_or(|age| !(0..INTERVAL_MS).contains(&age)))
+    Ok(list(dir)?.first().map(age).is_none_or(|age| !(0..INTERVAL_MS).contains(&age)))
 }
 
 /// Copies the database behind `source`, verifies the copy, and lets go of what is no longer needed.
-pub fn take(
-    dir: &StateDir,
-    source: &Connection,
-    now_ms: i64,
-    migrations: &[&str],
-) -> Result<PathBuf, Error> {
+pub fn take(dir: &StateDir, source: &Connection, now_ms: i64, migrations: &[&str]) -> Result<PathBuf, Error> {
     let folder = dir.backups();
     match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
         Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
@@ -102,9 +85,7 @@ pub fn take(
         }
     };
     let path = folder.join(format!("{number:08}-{seq}-{now_ms}.db"));
-    File::open(&temporary)
-        .and_then(|file| file.sync_all())
-        .map_err(|e| io_fault(&temporary, &e))?;
+    File::open(&temporary).and_then(|file| file.sync_all()).map_err(|e| io_fault(&temporary, &e))?;
     std::fs::rename(&temporary, &path).map_err(|e| io_fault(&path, &e))?;
     sync_dir(&folder).map_err(|e| io_fault(&folder, &e))?;
     prune(dir)?;
@@ -117,9 +98,7 @@ fn copy(source: &Connection, to: &Path) -> Result<(), Error> {
     let backup = Backup::new(source, &mut target).map_err(fault)?;
     match backup.step(-1).map_err(fault)? {
         StepResult::Done => Ok(()),
-        _ => Err(Error::Busy(
-            "the database was locked when a backup was to be taken".into(),
-        )),
+        _ => Err(Error::Busy("the database was locked when a backup was to be taken".into())),
     }
 }
 

@@ -27,11 +27,7 @@ pub enum Depth {
 }
 
 /// Looks, and says what is wrong. Answers an error only when looking was not possible.
-pub fn content(
-    conn: &Connection,
-    depth: Depth,
-    migrations: &[&str],
-) -> Result<Verification, Error> {
+pub fn content(conn: &Connection, depth: Depth, migrations: &[&str]) -> Result<Verification, Error> {
     let mut report = Verification::default();
     note(&mut report, schema::check_shape(conn, migrations))?;
     if !report.ok() {
@@ -76,44 +72,28 @@ fn note(report: &mut Verification, result: Result<(), Error>) -> Result<(), Erro
 }
 
 fn integrity(conn: &Connection) -> Result<(), Error> {
-    let mut query = conn
-        .prepare(&format!("PRAGMA integrity_check({MAX_PROBLEMS})"))
-        .map_err(fault)?;
-    let lines = query
-        .query_map([], |row| row.get::<_, String>(0))
-        .map_err(fault)?;
+    let mut query = conn.prepare(&format!("PRAGMA integrity_check({MAX_PROBLEMS})")).map_err(fault)?;
+    let lines = query.query_map([], |row| row.get::<_, String>(0)).map_err(fault)?;
     let lines = lines.collect::<Result<Vec<_>, _>>().map_err(fault)?;
-    if lines == ["ok"] {
-        Ok(())
-    } else {
-        Err(Error::Corrupt(lines.join("; ")))
-    }
+    if lines == ["ok"] { Ok(()) } else { Err(Error::Corrupt(lines.join("; "))) }
 }
 
 fn follow_chain(conn: &Connection, from: u64, report: &mut Verification) -> Result<(), Error> {
-    let start = read::head_at(conn, from)?
-        .ok_or_else(|| Error::Corrupt(format!("event {from} is missing")))?;
+    let start = read::head_at(conn, from)?.ok_or_else(|| Error::Corrupt(format!("event {from} is missing")))?;
     report.head = start;
     loop {
         let events = read::events(conn, report.head.last_seq, CHUNK)?;
         let Some(last) = events.last() else { break };
         report.events += events.len() as u64;
-        report.head = Head {
-            last_seq: last.seq,
-            last_hash: last.hash,
-        };
+        report.head = Head { last_seq: last.seq, last_hash: last.hash };
     }
     let outside: i64 = conn
-        .query_row(
-            "SELECT count(*) FROM event WHERE seq < 1 OR seq > ?1",
-            [stored(report.head.last_seq)],
-            |row| row.get(0),
-        )
+        .query_row("SELECT count(*) FROM event WHERE seq < 1 OR seq > ?1", [stored(report.head.last_seq)], |row| {
+            row.get(0)
+        })
         .map_err(fault)?;
     if outside > 0 {
-        return Err(Error::Corrupt(format!(
-            "{outside} events stand outside the chain"
-        )));
+        return Err(Error::Corrupt(format!("{outside} events stand outside the chain")));
     }
     Ok(())
 }
@@ -129,27 +109,20 @@ fn beside(conn: &Connection) -> Result<(), Error> {
     }
     let indexed = read::meta(conn, super::text_index::INDEXED_UPTO)?.cast_unsigned();
     if indexed > read::last_line(conn)? {
-        return Err(Error::Corrupt(format!(
-            "the text index reaches to line {indexed}, which does not exist"
-        )));
+        return Err(Error::Corrupt(format!("the text index reaches to line {indexed}, which does not exist")));
     }
     snapshots(conn)
 }
 
 fn snapshots(conn: &Connection) -> Result<(), Error> {
-    let mut query = conn
-        .prepare("SELECT seq, state, hash FROM snapshot")
-        .map_err(fault)?;
+    let mut query = conn.prepare("SELECT seq, state, hash FROM snapshot").map_err(fault)?;
     let mut rows = query.query([]).map_err(fault)?;
     while let Some(row) = rows.next().map_err(fault)? {
         let seq = row.get::<_, i64>(0).map_err(fault)?.cast_unsigned();
-        let (state, hash): (Vec<u8>, [u8; 32]) =
-            (row.get(1).map_err(fault)?, row.get(2).map_err(fault)?);
+        let (state, hash): (Vec<u8>, [u8; 32]) = (row.get(1).map_err(fault)?, row.get(2).map_err(fault)?);
         let at = read::head_at(conn, seq)?;
         if at.is_none_or(|at| chain::snapshot_hash(at, &state).0 != hash) {
-            return Err(Error::Corrupt(format!(
-                "the snapshot at event {seq} does not match its hash"
-            )));
+            return Err(Error::Corrupt(format!("the snapshot at event {seq} does not match its hash")));
         }
     }
     Ok(())
@@ -158,18 +131,13 @@ fn snapshots(conn: &Connection) -> Result<(), Error> {
 /// Places of lines are given out without gaps, so a missing one is damage too.
 fn lines(conn: &Connection, report: &mut Verification) -> Result<(), Error> {
     let mut next = 1;
-    each_line(
-        conn,
-        "ORDER BY l.seq LIMIT ?1",
-        [limit_of(usize::MAX)],
-        |line| {
-            if line.seq != next {
-                return Err(Error::Corrupt(format!("log line {next} is missing")));
-            }
-            next += 1;
-            Ok(true)
-        },
-    )?;
+    each_line(conn, "ORDER BY l.seq LIMIT ?1", [limit_of(usize::MAX)], |line| {
+        if line.seq != next {
+            return Err(Error::Corrupt(format!("log line {next} is missing")));
+        }
+        next += 1;
+        Ok(true)
+    })?;
     report.lines = next - 1;
     Ok(())
 }

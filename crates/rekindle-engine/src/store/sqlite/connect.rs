@@ -41,9 +41,7 @@ const READONLY_DBMOVED: i32 = 1032;
 pub fn check_library() -> Result<(), Error> {
     let found = rusqlite::version_number();
     if found < LEAST_SQLITE {
-        return Err(Error::Database(format!(
-            "SQLite {found} is older than {LEAST_SQLITE}, which this store needs"
-        )));
+        return Err(Error::Database(format!("SQLite {found} is older than {LEAST_SQLITE}, which this store needs")));
     }
     Ok(())
 }
@@ -58,13 +56,9 @@ pub fn existing(path: &Path) -> Result<Connection, Error> {
 
 /// Makes a connection that [`existing`] gave the writer's: WAL, every commit synced, checkpoints only on demand.
 pub fn make_writer(conn: &Connection) -> Result<(), Error> {
-    let mode: String = conn
-        .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
-        .map_err(fault)?;
+    let mode: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(fault)?;
     if mode != "wal" {
-        return Err(Error::Denied(format!(
-            "the filesystem allows no write-ahead log (journal mode is {mode})"
-        )));
+        return Err(Error::Denied(format!("the filesystem allows no write-ahead log (journal mode is {mode})")));
     }
     set(conn, "synchronous", 2)?;
     set(conn, "fullfsync", 1)?;
@@ -78,21 +72,13 @@ pub fn make_writer(conn: &Connection) -> Result<(), Error> {
 /// Opens a new or private file that nobody else looks at: a copy to check, a database being built. It is one file,
 /// without a WAL; whoever built it syncs it before it gets its name.
 pub fn private(path: &Path, create: bool) -> Result<Connection, Error> {
-    let create = if create {
-        OpenFlags::SQLITE_OPEN_CREATE
-    } else {
-        OpenFlags::empty()
-    };
+    let create = if create { OpenFlags::SQLITE_OPEN_CREATE } else { OpenFlags::empty() };
     let conn = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE | create)?;
     set(&conn, "cell_size_check", 1)?;
     set(&conn, "mmap_size", 0)?;
-    let mode: String = conn
-        .query_row("PRAGMA journal_mode = DELETE", [], |row| row.get(0))
-        .map_err(fault)?;
+    let mode: String = conn.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get(0)).map_err(fault)?;
     if mode != "delete" {
-        return Err(Error::Busy(format!(
-            "the copy stays in journal mode {mode}"
-        )));
+        return Err(Error::Busy(format!("the copy stays in journal mode {mode}")));
     }
     Ok(conn)
 }
@@ -119,12 +105,9 @@ pub fn close_untouched(conn: Connection) {
 }
 
 fn open(path: &Path, flags: OpenFlags) -> Result<Connection, Error> {
-    let always = OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | OpenFlags::SQLITE_OPEN_NOFOLLOW
-        | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let always = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let conn = Connection::open_with_flags(path, flags | always).map_err(fault)?;
-    conn.busy_timeout(Duration::from_millis(BUSY_MS))
-        .map_err(fault)?;
+    conn.busy_timeout(Duration::from_millis(BUSY_MS)).map_err(fault)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     set(&conn, "trusted_schema", 0)?;
     Ok(conn)
@@ -132,21 +115,17 @@ fn open(path: &Path, flags: OpenFlags) -> Result<Connection, Error> {
 
 /// Sets a pragma and reads it back: SQLite ignores what it does not know or does not like.
 fn set(conn: &Connection, name: &str, value: i64) -> Result<(), Error> {
-    conn.execute_batch(&format!("PRAGMA {name} = {value}"))
-        .map_err(fault)?;
+    conn.execute_batch(&format!("PRAGMA {name} = {value}")).map_err(fault)?;
     let found = pragma(conn, name)?;
     if found != value {
-        return Err(Error::Database(format!(
-            "PRAGMA {name} is {found} after it was set to {value}"
-        )));
+        return Err(Error::Database(format!("PRAGMA {name} is {found} after it was set to {value}")));
     }
     Ok(())
 }
 
 /// The number a pragma has.
 pub fn pragma(conn: &Connection, name: &str) -> Result<i64, Error> {
-    conn.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
-        .map_err(fault)
+    conn.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0)).map_err(fault)
 }
 
 /// Names what the library said. Only damage is called damage: a lock, a lack of memory or of rights passes.
@@ -161,24 +140,17 @@ pub fn fault(error: rusqlite::Error) -> Error {
         _ => return Error::Database(text),
     };
     match (code.code, code.extended_code) {
-        (_, IOERR_FSYNC | IOERR_DIR_FSYNC) => {
-            Error::MustReopen(format!("a sync to disk failed: {text}"))
-        }
+        (_, IOERR_FSYNC | IOERR_DIR_FSYNC) => Error::MustReopen(format!("a sync to disk failed: {text}")),
         (_, IOERR_SHMSIZE) => Error::Full(text),
         (_, IOERR_DATA | IOERR_CORRUPTFS) => Error::Corrupt(text),
         (_, READONLY_DBMOVED) => Error::MustReopen(text),
         (ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase, _) => Error::Corrupt(text),
         (ErrorCode::DiskFull, _) => Error::Full(text),
-        (
-            ErrorCode::DatabaseBusy
-            | ErrorCode::DatabaseLocked
-            | ErrorCode::FileLockingProtocolFailed,
-            _,
-        ) => Error::Busy(text),
-        (ErrorCode::ReadOnly | ErrorCode::PermissionDenied, _) => Error::Denied(text),
-        (ErrorCode::SystemIoFailure | ErrorCode::OutOfMemory | ErrorCode::CannotOpen, _) => {
-            Error::Io(text)
+        (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed, _) => {
+            Error::Busy(text)
         }
+        (ErrorCode::ReadOnly | ErrorCode::PermissionDenied, _) => Error::Denied(text),
+        (ErrorCode::SystemIoFailure | ErrorCode::OutOfMemory | ErrorCode::CannotOpen, _) => Error::Io(text),
         _ => Error::Database(text),
     }
 }
@@ -188,9 +160,7 @@ pub fn io_fault(path: &Path, error: &std::io::Error) -> Error {
     let text = format!("{}: {error}", path.display());
     match error.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Error::Full(text),
-        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
-            Error::Denied(text)
-        }
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => Error::Denied(text),
         _ => Error::Io(text),
     }
 }
@@ -201,22 +171,13 @@ mod tests {
 
     #[test]
     fn the_linked_library_has_the_wal_reset_fix() {
-        assert!(
-            rusqlite::version_number() >= LEAST_SQLITE,
-            "found {}",
-            rusqlite::version()
-        );
+        assert!(rusqlite::version_number() >= LEAST_SQLITE, "found {}", rusqlite::version());
         check_library().expect("new enough");
     }
 
     #[test]
     fn only_damage_is_called_damage() {
-        let named = |code: i32| {
-            fault(rusqlite::Error::SqliteFailure(
-                rusqlite::ffi::Error::new(code),
-                None,
-            ))
-        };
+        let named = |code: i32| fault(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None));
         assert!(matches!(named(11), Error::Corrupt(_)), "SQLITE_CORRUPT");
         assert!(matches!(named(26), Error::Corrupt(_)), "SQLITE_NOTADB");
         assert!(matches!(named(5), Error::Busy(_)), "SQLITE_BUSY");

@@ -48,36 +48,22 @@ pub fn open(dir: &StateDir, options: Options, migrations: &[&str]) -> Result<Ope
     replay::catch_up(&conn, &mut shadow)?;
     report.head = read::head(&conn)?;
     report.rows_stale = read::meta(&conn, ROWS_STALE)? != 0;
-    Ok(Opened {
-        conn,
-        shadow,
-        report,
-    })
+    Ok(Opened { conn, shadow, report })
 }
 
 /// A connection to a database that was found sound, after making or repairing it if need be.
-fn sound(
-    dir: &StateDir,
-    options: Options,
-    migrations: &[&str],
-    report: &mut OpenReport,
-) -> Result<Connection, Error> {
+fn sound(dir: &StateDir, options: Options, migrations: &[&str], report: &mut OpenReport) -> Result<Connection, Error> {
     let path = dir.database();
     let mut why = None;
     match path.symlink_metadata() {
-        Err(e) if e.kind() == ErrorKind::NotFound && has_copies(dir)? => {
-            why = Some("the file is missing".to_owned())
-        }
+        Err(e) if e.kind() == ErrorKind::NotFound && has_copies(dir)? => why = Some("the file is missing".to_owned()),
         Err(e) if e.kind() == ErrorKind::NotFound => {
             create(dir, migrations)?;
             report.created = true;
         }
         Err(e) => return Err(io_fault(&path, &e)),
         Ok(meta) if !meta.is_file() => {
-            return Err(Error::Foreign {
-                path,
-                why: "it is not a regular file".into(),
-            });
+            return Err(Error::Foreign { path, why: "it is not a regular file".into() });
         }
         Ok(_) => {}
     }
@@ -107,29 +93,16 @@ fn create(dir: &StateDir, migrations: &[&str]) -> Result<(), Error> {
     schema::migrate(&mut conn, migrations)?;
     drop(conn);
     let fail = |e: std::io::Error| io_fault(&temporary, &e);
-    std::fs::File::open(&temporary)
-        .and_then(|file| file.sync_all())
-        .map_err(fail)?;
+    std::fs::File::open(&temporary).and_then(|file| file.sync_all()).map_err(fail)?;
     std::fs::rename(&temporary, dir.database()).map_err(fail)?;
     sync_dir(dir.path()).map_err(fail)
 }
 
 /// Opens and checks; damage is [`Error::Corrupt`], whatever passes by itself is another error.
-fn examine(
-    path: &Path,
-    options: Options,
-    migrations: &[&str],
-    report: &mut OpenReport,
-) -> Result<Connection, Error> {
-    let bytes = path
-        .symlink_metadata()
-        .map_err(|e| io_fault(path, &e))?
-        .len();
+fn examine(path: &Path, options: Options, migrations: &[&str], report: &mut OpenReport) -> Result<Connection, Error> {
+    let bytes = path.symlink_metadata().map_err(|e| io_fault(path, &e))?.len();
     if bytes == 0 {
-        return Err(Error::Foreign {
-            path: path.to_owned(),
-            why: "it is empty".into(),
-        });
+        return Err(Error::Foreign { path: path.to_owned(), why: "it is empty".into() });
     }
     let conn = connect::existing(path)?;
     match inspect(&conn, path, bytes, options, migrations) {
@@ -145,13 +118,7 @@ fn examine(
     }
 }
 
-fn inspect(
-    conn: &Connection,
-    path: &Path,
-    bytes: u64,
-    options: Options,
-    migrations: &[&str],
-) -> Result<Depth, Error> {
+fn inspect(conn: &Connection, path: &Path, bytes: u64, options: Options, migrations: &[&str]) -> Result<Depth, Error> {
     schema::check_marks(conn, path, migrations)?;
     check_journal(conn, path)?;
     schema::check_shape(conn, migrations)?;
@@ -160,9 +127,7 @@ fn inspect(
         _ if options.whole_check => Depth::Whole,
         (true, true) => Depth::Whole,
         (true, false) => Depth::Chain,
-        (false, _) => {
-            read::latest_snapshot(conn)?.map_or(Depth::Chain, |snapshot| Depth::Tail(snapshot.seq))
-        }
+        (false, _) => read::latest_snapshot(conn)?.map_or(Depth::Chain, |snapshot| Depth::Tail(snapshot.seq)),
     };
     let found = check::below_schema(conn, depth)?;
     match found.problems.into_iter().next() {
@@ -173,16 +138,12 @@ fn inspect(
 
 /// A header that no longer says WAL hides the log beside it, and with it the newest commits.
 fn check_journal(conn: &Connection, path: &Path) -> Result<(), Error> {
-    let mode: String = conn
-        .query_row("PRAGMA journal_mode", [], |row| row.get(0))
-        .map_err(fault)?;
+    let mode: String = conn.query_row("PRAGMA journal_mode", [], |row| row.get(0)).map_err(fault)?;
     let mut wal = path.as_os_str().to_owned();
     wal.push("-wal");
     let hidden = Path::new(&wal).metadata().is_ok_and(|meta| meta.len() > 0);
     if mode != "wal" && hidden {
-        return Err(Error::Corrupt(format!(
-            "its journal mode is {mode}, but it has a write-ahead log"
-        )));
+        return Err(Error::Corrupt(format!("its journal mode is {mode}, but it has a write-ahead log")));
     }
     Ok(())
 }
@@ -208,9 +169,7 @@ fn migrate(
 fn settle_wal(conn: &Connection) -> Result<(), Error> {
     let checkpoint = |mode: &str| -> Result<bool, Error> {
         let sql = format!("PRAGMA wal_checkpoint({mode})");
-        conn.query_row(&sql, [], |row| row.get::<_, i64>(0))
-            .map(|busy| busy == 0)
-            .map_err(fault)
+        conn.query_row(&sql, [], |row| row.get::<_, i64>(0)).map(|busy| busy == 0).map_err(fault)
     };
     match checkpoint("RESTART") {
         Ok(true) => Ok(()),
@@ -230,17 +189,13 @@ fn level(dir: &StateDir, conn: &mut Connection, report: &mut OpenReport) -> Resu
     if shadowed.last_seq <= head.last_seq {
         return match read::head_at(conn, shadowed.last_seq)? {
             Some(same) if same == shadowed => Ok(()),
-            _ => Err(Error::Diverged {
-                seq: shadowed.last_seq,
-            }),
+            _ => Err(Error::Diverged { seq: shadowed.last_seq }),
         };
     }
     let tx = conn.transaction().map_err(fault)?;
     let replayed = replay::events(&tx, &dir.shadow(), head)?;
     if replayed.diverged {
-        return Err(Error::Diverged {
-            seq: head.last_seq + replayed.events + 1,
-        });
+        return Err(Error::Diverged { seq: head.last_seq + replayed.events + 1 });
     }
     if replayed.events > 0 {
         report.gaps.extend(replay::settle(&tx, &replayed.offsets)?);

@@ -11,8 +11,7 @@ use super::check::{self, Depth};
 use super::connect;
 use super::{read, schema, shadow, text_index};
 use crate::store::{
-    Error, Head, Read, Row, Snapshot, SpoolOffset, StoredEvent, StoredLine, Stream, Table,
-    Verification,
+    Error, Head, Read, Row, Snapshot, SpoolOffset, StoredEvent, StoredLine, Stream, Table, Verification,
 };
 
 /// Connections kept open between questions: more are opened when needed and closed again.
@@ -30,11 +29,7 @@ impl Identity {
     /// Of the file at a path; a missing one is [`Error::Gone`].
     pub fn of(path: &Path) -> Result<Identity, Error> {
         match path.symlink_metadata() {
-            Ok(meta) => Ok(Identity {
-                path: path.to_owned(),
-                dev: meta.dev(),
-                ino: meta.ino(),
-            }),
+            Ok(meta) => Ok(Identity { path: path.to_owned(), dev: meta.dev(), ino: meta.ino() }),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(Error::Gone(path.to_owned())),
             Err(e) => Err(connect::io_fault(path, &e)),
         }
@@ -42,11 +37,7 @@ impl Identity {
 
     /// The file is still there and the same.
     pub fn check(&self) -> Result<(), Error> {
-        if Identity::of(&self.path)? == *self {
-            Ok(())
-        } else {
-            Err(Error::Gone(self.path.clone()))
-        }
+        if Identity::of(&self.path)? == *self { Ok(()) } else { Err(Error::Gone(self.path.clone())) }
     }
 }
 
@@ -66,11 +57,7 @@ struct State {
 impl Pool {
     /// Reads from the database at a path.
     pub fn new(path: PathBuf, shadow: PathBuf) -> Pool {
-        Pool {
-            path,
-            shadow,
-            state: Mutex::default(),
-        }
+        Pool { path, shadow, state: Mutex::default() }
     }
 
     /// Closes all connections; every further question gets this answer.
@@ -81,10 +68,7 @@ impl Pool {
     }
 
     /// Asks with one of the connections.
-    pub fn ask<T>(
-        &self,
-        question: impl FnOnce(&Connection) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    pub fn ask<T>(&self, question: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
         // After a repair the path leads to another file: connections to the old one would answer from the past.
         let now = Identity::of(&self.path)?;
         let kept = {
@@ -109,10 +93,7 @@ impl Pool {
 
     /// Asks with a new connection. The text index's own check trusts what its connection remembers of the index, and
     /// calls it damaged when the writer has merged parts of it since.
-    fn ask_afresh<T>(
-        &self,
-        question: impl FnOnce(&Connection) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    fn ask_afresh<T>(&self, question: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
         if let Some(why) = &self.lock().closed {
             return Err(why.clone());
         }
@@ -166,32 +147,16 @@ impl<T: Pooled> Read for T {
         self.pool().ask(|conn| read::log_tail(conn, agent, n))
     }
 
-    fn log_since(
-        &self,
-        agent: Option<&str>,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<StoredLine>, Error> {
-        self.pool()
-            .ask(|conn| read::log_since(conn, agent, after, limit))
+    fn log_since(&self, agent: Option<&str>, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
+        self.pool().ask(|conn| read::log_since(conn, agent, after, limit))
     }
 
-    fn log_search(
-        &self,
-        query: &str,
-        agent: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<StoredLine>, Error> {
-        self.pool()
-            .ask(|conn| text_index::search(conn, query, agent, limit))
+    fn log_search(&self, query: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>, Error> {
+        self.pool().ask(|conn| text_index::search(conn, query, agent, limit))
     }
 
     fn verify(&self, from_seq: u64) -> Result<Verification, Error> {
-        let depth = if from_seq == 0 {
-            Depth::Whole
-        } else {
-            Depth::Tail(from_seq)
-        };
+        let depth = if from_seq == 0 { Depth::Whole } else { Depth::Tail(from_seq) };
         let pool = self.pool();
         // The shadow log first: it only ever trails the database, so what it has now the database must have.
         let shadowed = shadow::last_record(&pool.shadow)?;
@@ -203,9 +168,7 @@ impl<T: Pooled> Read for T {
                 && report.ok()
                 && read::head_at(&tx, at.last_seq)? != Some(at)
             {
-                report
-                    .problems
-                    .push(format!("the shadow log has another event {}", at.last_seq));
+                report.problems.push(format!("the shadow log has another event {}", at.last_seq));
             }
             Ok(report)
         })

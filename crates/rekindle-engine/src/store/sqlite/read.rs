@@ -5,12 +5,11 @@ use rusqlite::{Connection, OptionalExtension, Params};
 
 use super::connect::fault;
 use crate::store::chain::{self, Hash, stream_code, stream_from_code, table_name};
-use crate::store::{
-    Error, Head, LogLine, Row, Snapshot, SpoolOffset, StoredEvent, StoredLine, Stream, Table,
-};
+use crate::store::{Error, Head, LogLine, Row, Snapshot, SpoolOffset, StoredEvent, StoredLine, Stream, Table};
 
 /// The columns of a line, in the order [`line_of`] takes them. The outer join turns a lost source into an error.
-pub const LINE_COLUMNS: &str = "SELECT l.seq, s.attempt, s.agent, s.epoch, s.stream, l.time_ms, l.pos, l.len, l.torn, l.text, l.sum
+pub const LINE_COLUMNS: &str =
+    "SELECT l.seq, s.attempt, s.agent, s.epoch, s.stream, l.time_ms, l.pos, l.len, l.torn, l.text, l.sum
      FROM line l LEFT JOIN source s ON s.id = l.source";
 
 /// SQLite's integers have a sign; all 64 bits are kept.
@@ -34,31 +33,19 @@ pub fn head_at(conn: &Connection, seq: u64) -> Result<Option<Head>, Error> {
     if seq == 0 {
         return Ok(Some(Head::default()));
     }
-    one_head(
-        conn,
-        "SELECT seq, hash FROM event WHERE seq = ?1",
-        [stored(seq)],
-    )
+    one_head(conn, "SELECT seq, hash FROM event WHERE seq = ?1", [stored(seq)])
 }
 
 fn one_head(conn: &Connection, sql: &str, params: impl Params) -> Result<Option<Head>, Error> {
     let found: Option<(i64, Vec<u8>)> = conn
         .prepare_cached(sql)
-        .and_then(|mut query| {
-            query
-                .query_row(params, |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()
-        })
+        .and_then(|mut query| query.query_row(params, |row| Ok((row.get(0)?, row.get(1)?))).optional())
         .map_err(fault)?;
     let Some((seq, hash)) = found else {
         return Ok(None);
     };
-    let last_hash = Hash::from_slice(&hash)
-        .ok_or_else(|| Error::Corrupt(format!("event {seq} has no whole hash")))?;
-    Ok(Some(Head {
-        last_seq: seq.cast_unsigned(),
-        last_hash,
-    }))
+    let last_hash = Hash::from_slice(&hash).ok_or_else(|| Error::Corrupt(format!("event {seq} has no whole hash")))?;
+    Ok(Some(Head { last_seq: seq.cast_unsigned(), last_hash }))
 }
 
 /// Events after a place, with the chain followed through them.
@@ -71,9 +58,7 @@ pub fn events(conn: &Connection, after_seq: u64, limit: usize) -> Result<Vec<Sto
             "SELECT seq, time_ms, run, kind, agent, task, epoch, details, hash FROM event WHERE seq > ?1 ORDER BY seq LIMIT ?2",
         )
         .map_err(fault)?;
-    let mut rows = query
-        .query((stored(after_seq), limit_of(limit)))
-        .map_err(fault)?;
+    let mut rows = query.query((stored(after_seq), limit_of(limit))).map_err(fault)?;
     let mut events = Vec::new();
     while let Some(row) = rows.next().map_err(fault)? {
         let event = event_of(row).map_err(fault)?;
@@ -99,9 +84,7 @@ fn event_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<StoredEvent> {
 
 /// The newest snapshot that matches its hash and the event it stands on.
 pub fn latest_snapshot(conn: &Connection) -> Result<Option<Snapshot>, Error> {
-    let mut query = conn
-        .prepare_cached("SELECT seq, state, hash FROM snapshot ORDER BY seq DESC")
-        .map_err(fault)?;
+    let mut query = conn.prepare_cached("SELECT seq, state, hash FROM snapshot ORDER BY seq DESC").map_err(fault)?;
     let mut rows = query.query([]).map_err(fault)?;
     while let Some(row) = rows.next().map_err(fault)? {
         let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<(i64, Vec<u8>, [u8; 32])> {
@@ -122,13 +105,9 @@ pub fn latest_snapshot(conn: &Connection) -> Result<Option<Snapshot>, Error> {
 
 /// How far every spool has been read.
 pub fn offsets(conn: &Connection) -> Result<Vec<SpoolOffset>, Error> {
-    let mut query = conn
-        .prepare_cached("SELECT attempt, stream, next, sum FROM spool")
-        .map_err(fault)?;
+    let mut query = conn.prepare_cached("SELECT attempt, stream, next, sum FROM spool").map_err(fault)?;
     let rows = query.query_map([], raw_offset).map_err(fault)?;
-    let mut offsets = rows
-        .map(|row| row.map_err(fault).and_then(checked_offset))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut offsets = rows.map(|row| row.map_err(fault).and_then(checked_offset)).collect::<Result<Vec<_>, _>>()?;
     offsets.sort_unstable();
     Ok(offsets)
 }
@@ -138,11 +117,7 @@ pub fn offset(conn: &Connection, attempt: u64, stream: Stream) -> Result<u64, Er
     let sql = "SELECT attempt, stream, next, sum FROM spool WHERE attempt = ?1 AND stream = ?2";
     let found = conn
         .prepare_cached(sql)
-        .and_then(|mut query| {
-            query
-                .query_row((stored(attempt), stream_code(stream)), raw_offset)
-                .optional()
-        })
+        .and_then(|mut query| query.query_row((stored(attempt), stream_code(stream)), raw_offset).optional())
         .map_err(fault)?;
     found.map_or(Ok(0), |raw| checked_offset(raw).map(|offset| offset.next))
 }
@@ -151,25 +126,11 @@ fn raw_offset(row: &rusqlite::Row<'_>) -> rusqlite::Result<(i64, i64, i64, i64)>
     Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
 }
 
-fn checked_offset(
-    (attempt, stream, next, sum): (i64, i64, i64, i64),
-) -> Result<SpoolOffset, Error> {
-    let damaged = || {
-        Error::Corrupt(format!(
-            "the spool offset of attempt {attempt} does not match its checksum"
-        ))
-    };
+fn checked_offset((attempt, stream, next, sum): (i64, i64, i64, i64)) -> Result<SpoolOffset, Error> {
+    let damaged = || Error::Corrupt(format!("the spool offset of attempt {attempt} does not match its checksum"));
     let stream = stream_from_code(stream).ok_or_else(damaged)?;
-    let offset = SpoolOffset {
-        attempt: attempt.cast_unsigned(),
-        stream,
-        next: next.cast_unsigned(),
-    };
-    if chain::offset_sum(offset) == sum {
-        Ok(offset)
-    } else {
-        Err(damaged())
-    }
+    let offset = SpoolOffset { attempt: attempt.cast_unsigned(), stream, next: next.cast_unsigned() };
+    if chain::offset_sum(offset) == sum { Ok(offset) } else { Err(damaged()) }
 }
 
 /// Rows of a derived table.
@@ -188,9 +149,7 @@ pub fn rows(conn: &Connection, table: Table, run: Option<&str>) -> Result<Vec<Ro
             json: row.get(3).map_err(fault)?,
         };
         if chain::row_sum(&read) != row.get::<_, i64>(4).map_err(fault)? {
-            return Err(Error::Corrupt(format!(
-                "a row of table {name} does not match its checksum"
-            )));
+            return Err(Error::Corrupt(format!("a row of table {name} does not match its checksum")));
         }
         rows.push(read);
     }
@@ -202,18 +161,12 @@ pub fn rows(conn: &Connection, table: Table, run: Option<&str>) -> Result<Vec<Ro
 pub fn meta(conn: &Connection, key: &str) -> Result<i64, Error> {
     let found: Option<(i64, i64)> = conn
         .prepare_cached("SELECT value, sum FROM meta WHERE key = ?1")
-        .and_then(|mut query| {
-            query
-                .query_row([key], |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()
-        })
+        .and_then(|mut query| query.query_row([key], |row| Ok((row.get(0)?, row.get(1)?))).optional())
         .map_err(fault)?;
     match found {
         None => Ok(0),
         Some((value, sum)) if chain::meta_sum(key, value) == sum => Ok(value),
-        Some(_) => Err(Error::Corrupt(format!(
-            "the number {key} does not match its checksum"
-        ))),
+        Some(_) => Err(Error::Corrupt(format!("the number {key} does not match its checksum"))),
     }
 }
 
@@ -227,11 +180,7 @@ pub fn last_line(conn: &Connection) -> Result<u64, Error> {
 }
 
 /// The last lines, oldest first.
-pub fn log_tail(
-    conn: &Connection,
-    agent: Option<&str>,
-    n: usize,
-) -> Result<Vec<StoredLine>, Error> {
+pub fn log_tail(conn: &Connection, agent: Option<&str>, n: usize) -> Result<Vec<StoredLine>, Error> {
     let n_stored = limit_of(n);
     let Some(agent) = agent else {
         let mut lines = lines(conn, "ORDER BY l.seq DESC LIMIT ?1", [n_stored])?;
@@ -241,30 +190,17 @@ pub fn log_tail(
     // Source by source, each from its end by its index: the cost does not grow with what the agent wrote before.
     let mut found = Vec::new();
     for source in sources(conn, agent)? {
-        found.extend(lines(
-            conn,
-            "WHERE l.source = ?1 ORDER BY l.seq DESC LIMIT ?2",
-            (source, n_stored),
-        )?);
+        found.extend(lines(conn, "WHERE l.source = ?1 ORDER BY l.seq DESC LIMIT ?2", (source, n_stored))?);
     }
     found.sort_by_key(|line| line.seq);
     Ok(found.split_off(found.len().saturating_sub(n)))
 }
 
 /// Lines after a place, oldest first.
-pub fn log_since(
-    conn: &Connection,
-    agent: Option<&str>,
-    after: u64,
-    limit: usize,
-) -> Result<Vec<StoredLine>, Error> {
+pub fn log_since(conn: &Connection, agent: Option<&str>, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
     let (after, limit_stored) = (stored(after), limit_of(limit));
     let Some(agent) = agent else {
-        return lines(
-            conn,
-            "WHERE l.seq > ?1 ORDER BY l.seq LIMIT ?2",
-            (after, limit_stored),
-        );
+        return lines(conn, "WHERE l.seq > ?1 ORDER BY l.seq LIMIT ?2", (after, limit_stored));
     };
     let mut found = Vec::new();
     for source in sources(conn, agent)? {
@@ -277,19 +213,13 @@ pub fn log_since(
 }
 
 fn sources(conn: &Connection, agent: &str) -> Result<Vec<i64>, Error> {
-    let mut query = conn
-        .prepare_cached("SELECT id FROM source WHERE agent = ?1")
-        .map_err(fault)?;
+    let mut query = conn.prepare_cached("SELECT id FROM source WHERE agent = ?1").map_err(fault)?;
     let ids = query.query_map([agent], |row| row.get(0)).map_err(fault)?;
     ids.collect::<Result<_, _>>().map_err(fault)
 }
 
 /// The lines that an ending of the query selects.
-pub fn lines(
-    conn: &Connection,
-    ending: &str,
-    params: impl Params,
-) -> Result<Vec<StoredLine>, Error> {
+pub fn lines(conn: &Connection, ending: &str, params: impl Params) -> Result<Vec<StoredLine>, Error> {
     let mut found = Vec::new();
     each_line(conn, ending, params, |line| {
         found.push(line);
@@ -305,9 +235,7 @@ pub fn each_line(
     params: impl Params,
     mut take: impl FnMut(StoredLine) -> Result<bool, Error>,
 ) -> Result<(), Error> {
-    let mut query = conn
-        .prepare_cached(&format!("{LINE_COLUMNS} {ending}"))
-        .map_err(fault)?;
+    let mut query = conn.prepare_cached(&format!("{LINE_COLUMNS} {ending}")).map_err(fault)?;
     let mut rows = query.query(params).map_err(fault)?;
     while let Some(row) = rows.next().map_err(fault)? {
         if !take(line_of(row)?)? {

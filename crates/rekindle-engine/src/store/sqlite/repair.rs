@@ -34,17 +34,8 @@ const ROUNDS: usize = 64;
 const CHUNK: usize = 256;
 
 /// Builds and installs a new database, and writes into the report what was done and what is missing.
-pub fn repair(
-    dir: &StateDir,
-    why: &str,
-    migrations: &[&str],
-    report: &mut OpenReport,
-) -> Result<(), Error> {
-    let refuse = |tried: String| Error::Unrepairable {
-        path: dir.database(),
-        why: why.to_owned(),
-        tried,
-    };
+pub fn repair(dir: &StateDir, why: &str, migrations: &[&str], report: &mut OpenReport) -> Result<(), Error> {
+    let refuse = |tried: String| Error::Unrepairable { path: dir.database(), why: why.to_owned(), tried };
     let work = dir.path().join(WORK);
     remove_database(&work)?;
     let restored_from = base(dir, &work, migrations)?;
@@ -83,9 +74,7 @@ fn base(dir: &StateDir, work: &Path, migrations: &[&str]) -> Result<Option<PathB
         std::fs::copy(&kept.path, work).map_err(|e| io_fault(work, &e))?;
         match backup::verified_head(work, migrations) {
             Ok(_) => return Ok(Some(kept.path)),
-            Err(Error::Corrupt(_) | Error::Foreign { .. } | Error::Newer { .. }) => {
-                remove_database(work)?
-            }
+            Err(Error::Corrupt(_) | Error::Foreign { .. } | Error::Newer { .. }) => remove_database(work)?,
             Err(error) => return Err(error),
         }
     }
@@ -103,11 +92,7 @@ struct Rebuilt {
     gaps: Vec<SpoolGap>,
 }
 
-fn rebuild(
-    dir: &StateDir,
-    tx: &Transaction<'_>,
-    damaged: Option<&Connection>,
-) -> Result<Rebuilt, Error> {
+fn rebuild(dir: &StateDir, tx: &Transaction<'_>, damaged: Option<&Connection>) -> Result<Rebuilt, Error> {
     let mut head = read::head(tx)?;
     let (mut replayed, mut salvaged) = (0, 0);
     let mut offsets = Offsets::new();
@@ -123,50 +108,28 @@ fn rebuild(
         }
     }
     let shadowed = super::shadow::last_record(&dir.shadow())?.map_or(0, |head| head.last_seq);
-    let agrees =
-        damaged.is_some_and(|damaged| read::head(damaged).is_ok_and(|theirs| theirs == head));
+    let agrees = damaged.is_some_and(|damaged| read::head(damaged).is_ok_and(|theirs| theirs == head));
     let whole_log = match damaged {
         Some(damaged) if agrees => salvage_log(tx, damaged)?,
         _ => false,
     };
-    let gaps = replay::settle(
-        tx,
-        if whole_log {
-            const { &Offsets::new() }
-        } else {
-            &offsets
-        },
-    )?;
-    if let Some(snapshot) =
-        damaged.and_then(|damaged| read::latest_snapshot(damaged).ok().flatten())
+    let gaps = replay::settle(tx, if whole_log { const { &Offsets::new() } } else { &offsets })?;
+    if let Some(snapshot) = damaged.and_then(|damaged| read::latest_snapshot(damaged).ok().flatten())
         && let Some(at) = read::head_at(tx, snapshot.seq)?
     {
         put_snapshot(tx, at, &snapshot.state)?;
     }
-    let lost_after = (shadowed > head.last_seq || !agrees && claims_more(damaged, head))
-        .then_some(head.last_seq);
-    Ok(Rebuilt {
-        head,
-        replayed,
-        salvaged,
-        lost_after,
-        gaps,
-    })
+    let lost_after = (shadowed > head.last_seq || !agrees && claims_more(damaged, head)).then_some(head.last_seq);
+    Ok(Rebuilt { head, replayed, salvaged, lost_after, gaps })
 }
 
 /// Whether the damaged file speaks of later events than could be proved.
 fn claims_more(damaged: Option<&Connection>, head: Head) -> bool {
-    damaged.is_some_and(|damaged| {
-        read::head(damaged).is_ok_and(|theirs| theirs.last_seq > head.last_seq)
-    })
+    damaged.is_some_and(|damaged| read::head(damaged).is_ok_and(|theirs| theirs.last_seq > head.last_seq))
 }
 
 /// Takes events that continue the chain out of the damaged file, up to the first that does not or cannot be read.
-fn salvage_events(
-    tx: &Transaction<'_>,
-    damaged: &Connection,
-    head: &mut Head,
-) -> Result<u64, Error> {
+fn salvage_events(tx: &Transaction<'_>, damaged: &Connection, head: &mut Head) -> Result<u64, Error> {
     let mut taken = 0;
     let mut size = CHUNK;
     loop {
@@ -197,42 +160,30 @@ fn salvage_log(tx: &Transaction<'_>, damaged: &Connection) -> Result<bool, Error
     tx.execute_batch("SAVEPOINT log").map_err(fault)?;
     let mut cursor = Cursor::read(tx)?;
     let mut sources = Sources::default();
-    let copied = read::each_line(
-        damaged,
-        "WHERE l.seq > ?1 ORDER BY l.seq",
-        [read::stored(cursor.last_line)],
-        |found| {
+    let copied =
+        read::each_line(damaged, "WHERE l.seq > ?1 ORDER BY l.seq", [read::stored(cursor.last_line)], |found| {
             if found.seq != cursor.last_line + 1 {
-                return Err(Error::Corrupt(format!(
-                    "log line {} is missing",
-                    cursor.last_line + 1
-                )));
+                return Err(Error::Corrupt(format!("log line {} is missing", cursor.last_line + 1)));
             }
             put_line(tx, &mut cursor, &mut sources, &found.line)?;
             Ok(true)
-        },
-    );
+        });
     match copied {
         Ok(()) => {
-            offsets
-                .into_iter()
-                .try_for_each(|offset| put_offset(tx, offset))?;
+            offsets.into_iter().try_for_each(|offset| put_offset(tx, offset))?;
             tx.execute_batch("RELEASE log").map_err(fault)?;
             Ok(true)
         }
         Err(Error::Full(why)) => Err(Error::Full(why)),
         Err(_) => {
-            tx.execute_batch("ROLLBACK TO log; RELEASE log")
-                .map_err(fault)?;
+            tx.execute_batch("ROLLBACK TO log; RELEASE log").map_err(fault)?;
             Ok(false)
         }
     }
 }
 
 fn install(dir: &StateDir, work: &Path) -> Result<(), Error> {
-    File::open(work)
-        .and_then(|file| file.sync_all())
-        .map_err(|e| io_fault(work, &e))?;
+    File::open(work).and_then(|file| file.sync_all()).map_err(|e| io_fault(work, &e))?;
     let ready = dir.path().join(READY);
     std::fs::rename(work, &ready).map_err(|e| io_fault(&ready, &e))?;
     sync_dir(dir.path()).map_err(|e| io_fault(dir.path(), &e))
@@ -244,15 +195,7 @@ pub fn finish_exchange(dir: &StateDir) -> Result<Option<PathBuf>, Error> {
     if !ready.try_exists().map_err(|e| io_fault(&ready, &e))? {
         return Ok(None);
     }
-    let aside = put_aside(
-        dir,
-        &[
-            "state.db",
-            "state.db-wal",
-            "state.db-shm",
-            "state.db-journal",
-        ],
-    )?;
+    let aside = put_aside(dir, &["state.db", "state.db-wal", "state.db-shm", "state.db-journal"])?;
     std::fs::rename(&ready, &path).map_err(|e| io_fault(&path, &e))?;
     sync_dir(dir.path()).map_err(|e| io_fault(dir.path(), &e))?;
     Ok(Some(aside))
@@ -268,9 +211,7 @@ pub fn put_aside(dir: &StateDir, names: &[&str]) -> Result<PathBuf, Error> {
             _ => {}
         }
     }
-    sync_dir(&aside)
-        .and_then(|()| sync_dir(dir.path()))
-        .map_err(|e| io_fault(&aside, &e))?;
+    sync_dir(&aside).and_then(|()| sync_dir(dir.path())).map_err(|e| io_fault(&aside, &e))?;
     Ok(aside)
 }
 

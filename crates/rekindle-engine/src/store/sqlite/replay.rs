@@ -31,18 +31,11 @@ pub struct Replayed {
 
 /// Adds the events of the shadow log that continue after `head`. The caller holds the transaction.
 pub fn events(conn: &Connection, shadow_dir: &Path, head: Head) -> Result<Replayed, Error> {
-    let mut replayed = Replayed {
-        head,
-        ..Replayed::default()
-    };
+    let mut replayed = Replayed { head, ..Replayed::default() };
     shadow::records(shadow_dir, |record| {
         let offsets: Vec<SpoolOffset> = record.offsets().collect();
         let ends_at = record.head().map(|head| head.last_seq);
-        for event in record
-            .events
-            .into_iter()
-            .filter_map(shadow::ShadowEvent::into_stored)
-        {
+        for event in record.events.into_iter().filter_map(shadow::ShadowEvent::into_stored) {
             if event.seq != replayed.head.last_seq + 1 {
                 continue;
             }
@@ -55,9 +48,7 @@ pub fn events(conn: &Connection, shadow_dir: &Path, head: Head) -> Result<Replay
         }
         // Offsets count once an event of this replay needs them; those of records that did not fit are not believed.
         if replayed.events > 0 && ends_at.is_none_or(|seq| seq == replayed.head.last_seq) {
-            replayed
-                .offsets
-                .extend(offsets.iter().map(|o| ((o.attempt, o.stream), o.next)));
+            replayed.offsets.extend(offsets.iter().map(|o| ((o.attempt, o.stream), o.next)));
         }
         Ok(())
     })?;
@@ -66,28 +57,13 @@ pub fn events(conn: &Connection, shadow_dir: &Path, head: Head) -> Result<Replay
 
 /// Writes what a replay found beside events; returns the parts of spools whose lines are now missing in the index.
 pub fn settle(conn: &Connection, offsets: &Offsets) -> Result<Vec<SpoolGap>, Error> {
-    let before: Offsets = read::offsets(conn)?
-        .into_iter()
-        .map(|o| ((o.attempt, o.stream), o.next))
-        .collect();
+    let before: Offsets = read::offsets(conn)?.into_iter().map(|o| ((o.attempt, o.stream), o.next)).collect();
     let mut gaps = Vec::new();
     for (&(attempt, stream), &next) in offsets {
-        put_offset(
-            conn,
-            SpoolOffset {
-                attempt,
-                stream,
-                next,
-            },
-        )?;
+        put_offset(conn, SpoolOffset { attempt, stream, next })?;
         let from = before.get(&(attempt, stream)).copied().unwrap_or(0);
         if next > from {
-            gaps.push(SpoolGap {
-                attempt,
-                stream,
-                from,
-                to: next,
-            });
+            gaps.push(SpoolGap { attempt, stream, from, to: next });
         }
     }
     put_meta(conn, ROWS_STALE, 1)?;

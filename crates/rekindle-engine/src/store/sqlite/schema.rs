@@ -31,14 +31,10 @@ pub fn migrate(conn: &mut Connection, migrations: &[&str]) -> Result<(), Error> 
         if version(conn)? >= number {
             continue;
         }
-        let tx = conn
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(fault)?;
+        let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault)?;
         tx.execute_batch(sql).map_err(fault)?;
-        tx.execute_batch(&format!(
-            "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {number};"
-        ))
-        .map_err(fault)?;
+        tx.execute_batch(&format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {number};"))
+            .map_err(fault)?;
         tx.commit().map_err(fault)?;
     }
     Ok(())
@@ -48,18 +44,11 @@ pub fn migrate(conn: &mut Connection, migrations: &[&str]) -> Result<(), Error> 
 pub fn check_marks(conn: &Connection, path: &Path, migrations: &[&str]) -> Result<(), Error> {
     let id = pragma(conn, "application_id")?;
     if id != APPLICATION_ID {
-        return Err(Error::Foreign {
-            path: path.to_owned(),
-            why: format!("its application id is {id}"),
-        });
+        return Err(Error::Foreign { path: path.to_owned(), why: format!("its application id is {id}") });
     }
     let (found, known) = (version(conn)?, newest(migrations));
     if found > known {
-        return Err(Error::Newer {
-            path: path.to_owned(),
-            found,
-            known,
-        });
+        return Err(Error::Newer { path: path.to_owned(), found, known });
     }
     Ok(())
 }
@@ -68,24 +57,16 @@ pub fn check_marks(conn: &Connection, path: &Path, migrations: &[&str]) -> Resul
 /// SQLite's own check does not see that.
 pub fn check_shape(conn: &Connection, migrations: &[&str]) -> Result<(), Error> {
     let found = version(conn)?;
-    let known = usize::try_from(found)
-        .ok()
-        .and_then(|n| migrations.get(..n));
+    let known = usize::try_from(found).ok().and_then(|n| migrations.get(..n));
     let Some(steps) = known.filter(|steps| !steps.is_empty()) else {
-        return Err(Error::Corrupt(format!(
-            "schema version {found} never existed"
-        )));
+        return Err(Error::Corrupt(format!("schema version {found} never existed")));
     };
     let mut scratch = connect::scratch()?;
     migrate(&mut scratch, steps)?;
     if statements(conn)? != statements(&scratch)? {
-        return Err(Error::Corrupt(format!(
-            "the schema is not that of version {found}"
-        )));
+        return Err(Error::Corrupt(format!("the schema is not that of version {found}")));
     }
-    let encoding: String = conn
-        .query_row("PRAGMA encoding", [], |row| row.get(0))
-        .map_err(fault)?;
+    let encoding: String = conn.query_row("PRAGMA encoding", [], |row| row.get(0)).map_err(fault)?;
     if encoding != "UTF-8" {
         return Err(Error::Corrupt(format!("its text encoding is {encoding}")));
     }
@@ -93,11 +74,7 @@ pub fn check_shape(conn: &Connection, migrations: &[&str]) -> Result<(), Error> 
 }
 
 fn statements(conn: &Connection) -> Result<Vec<(String, String, Option<String>)>, Error> {
-    let mut query = conn
-        .prepare("SELECT name, tbl_name, sql FROM sqlite_schema ORDER BY name")
-        .map_err(fault)?;
-    let rows = query
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-        .map_err(fault)?;
+    let mut query = conn.prepare("SELECT name, tbl_name, sql FROM sqlite_schema ORDER BY name").map_err(fault)?;
+    let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).map_err(fault)?;
     rows.collect::<Result<_, _>>().map_err(fault)
 }

@@ -43,21 +43,14 @@ impl Record {
     /// The offsets, as the store has them.
     pub fn offsets(&self) -> impl Iterator<Item = SpoolOffset> + '_ {
         self.offsets.iter().filter_map(|&(attempt, code, next)| {
-            Some(SpoolOffset {
-                attempt,
-                stream: chain::stream_from_code(code)?,
-                next,
-            })
+            Some(SpoolOffset { attempt, stream: chain::stream_from_code(code)?, next })
         })
     }
 
     /// Where the log ends with it, if it has events.
     pub fn head(&self) -> Option<Head> {
         let last = self.events.last()?;
-        Some(Head {
-            last_seq: last.seq,
-            last_hash: Hash::from_hex(&last.hash)?,
-        })
+        Some(Head { last_seq: last.seq, last_hash: Hash::from_hex(&last.hash)? })
     }
 }
 
@@ -77,55 +70,15 @@ pub struct ShadowEvent {
 
 impl ShadowEvent {
     fn new(event: &StoredEvent) -> ShadowEvent {
-        let StoredEvent {
-            seq,
-            time_ms,
-            run,
-            kind,
-            agent,
-            task,
-            epoch,
-            details,
-            hash,
-        } = event.clone();
-        ShadowEvent {
-            seq,
-            time_ms,
-            run,
-            kind,
-            agent,
-            task,
-            epoch,
-            details,
-            hash: hash.to_string(),
-        }
+        let StoredEvent { seq, time_ms, run, kind, agent, task, epoch, details, hash } = event.clone();
+        ShadowEvent { seq, time_ms, run, kind, agent, task, epoch, details, hash: hash.to_string() }
     }
 
     /// The event, unless its hash is not one.
     pub fn into_stored(self) -> Option<StoredEvent> {
-        let ShadowEvent {
-            seq,
-            time_ms,
-            run,
-            kind,
-            agent,
-            task,
-            epoch,
-            details,
-            hash,
-        } = self;
+        let ShadowEvent { seq, time_ms, run, kind, agent, task, epoch, details, hash } = self;
         let hash = Hash::from_hex(&hash)?;
-        Some(StoredEvent {
-            seq,
-            time_ms,
-            run,
-            kind,
-            agent,
-            task,
-            epoch,
-            details,
-            hash,
-        })
+        Some(StoredEvent { seq, time_ms, run, kind, agent, task, epoch, details, hash })
     }
 }
 
@@ -173,19 +126,10 @@ impl Shadow {
         };
         if let Some((_, path)) = last {
             let end = scan::sound_length(&path)?;
-            let file = OpenOptions::new()
-                .append(true)
-                .open(&path)
-                .map_err(|e| io_fault(&path, &e))?;
-            file.set_len(end)
-                .and_then(|()| file.sync_all())
-                .map_err(|e| io_fault(&path, &e))?;
+            let file = OpenOptions::new().append(true).open(&path).map_err(|e| io_fault(&path, &e))?;
+            file.set_len(end).and_then(|()| file.sync_all()).map_err(|e| io_fault(&path, &e))?;
             shadow.syncer.already(shadow.reached);
-            shadow.segment = Some(Segment {
-                file: Arc::new(file),
-                path,
-                len: end,
-            });
+            shadow.segment = Some(Segment { file: Arc::new(file), path, len: end });
         }
         Ok(shadow)
     }
@@ -203,8 +147,7 @@ impl Shadow {
     /// Remembers offsets for the next record.
     pub fn note_offsets(&mut self, offsets: &[SpoolOffset]) {
         for offset in offsets {
-            self.pending
-                .insert((offset.attempt, offset.stream), offset.next);
+            self.pending.insert((offset.attempt, offset.stream), offset.next);
         }
     }
 
@@ -216,18 +159,13 @@ impl Shadow {
             self.reached = self.reached.min(synced);
             return Err(Error::Io("the shadow log could not be synced".into()));
         }
-        if events
-            .first()
-            .is_some_and(|first| first.seq != self.reached + 1)
-        {
+        if events.first().is_some_and(|first| first.seq != self.reached + 1) {
             return Err(Error::Io("the shadow log is behind".into()));
         }
         let pending = self.pending.iter();
         let record = Record {
             events: events.iter().map(ShadowEvent::new).collect(),
-            offsets: pending
-                .map(|(&(attempt, stream), &next)| (attempt, chain::stream_code(stream), next))
-                .collect(),
+            offsets: pending.map(|(&(attempt, stream), &next)| (attempt, chain::stream_code(stream), next)).collect(),
         };
         if record.events.is_empty() && record.offsets.is_empty() {
             return Ok(());
@@ -280,19 +218,11 @@ impl Shadow {
         }
         let number = self.number + 1;
         let path = self.dir.join(format!("{number:06}.jsonl"));
-        let file = OpenOptions::new()
-            .append(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path);
+        let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path);
         let file = file.map_err(|e| io_fault(&path, &e))?;
         sync_dir(&self.dir).map_err(|e| io_fault(&self.dir, &e))?;
         self.number = number;
-        self.segment = Some(Segment {
-            file: Arc::new(file),
-            path,
-            len: 0,
-        });
+        self.segment = Some(Segment { file: Arc::new(file), path, len: 0 });
         Ok(())
     }
 }
@@ -322,10 +252,7 @@ fn encode(record: &Record) -> Result<Vec<u8>, Error> {
 /// The record in a line, if the line is whole and unchanged.
 fn decode(line: &[u8]) -> Option<Record> {
     let line = line.strip_suffix(b"\n")?;
-    let (len, rest) = (
-        line.get(..8)?,
-        line.strip_prefix(line.get(..8)?)?.strip_prefix(b" ")?,
-    );
+    let (len, rest) = (line.get(..8)?, line.strip_prefix(line.get(..8)?)?.strip_prefix(b" ")?);
     let (sum, json) = (rest.get(..16)?, rest.get(16..)?.strip_prefix(b" ")?);
     let hex = |digits: &[u8]| u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
     if hex(len)? != json.len() as u64 || hex(sum)? != chain::record_sum(json) {

@@ -28,10 +28,7 @@ fn event(n: u64) -> NewEvent {
 }
 
 fn events(count: u64) -> Batch {
-    Batch {
-        events: (0..count).map(event).collect(),
-        ..Batch::default()
-    }
+    Batch { events: (0..count).map(event).collect(), ..Batch::default() }
 }
 
 fn line(n: u64, text: &str) -> LogLine {
@@ -52,10 +49,7 @@ fn line(n: u64, text: &str) -> LogLine {
 fn until(what: &str, mut fact: impl FnMut() -> bool) {
     let started = Instant::now();
     while !fact() {
-        assert!(
-            started.elapsed() < Duration::from_secs(30),
-            "{what} did not come about"
-        );
+        assert!(started.elapsed() < Duration::from_secs(30), "{what} did not come about");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -70,48 +64,19 @@ fn an_older_schema_is_migrated_after_a_verified_backup() {
     store.append(events(5)).expect("append");
     drop(store);
     let both = [schema::MIGRATIONS[0], NEXT];
-    let opened = open::open(
-        &dir,
-        Options {
-            now_ms: 77,
-            ..Options::default()
-        },
-        &both,
-    )
-    .expect("migrates");
+    let opened = open::open(&dir, Options { now_ms: 77, ..Options::default() }, &both).expect("migrates");
     assert_eq!(opened.report.migrated, Some((1, 2)));
-    let x: i64 = opened
-        .conn
-        .query_row("SELECT x FROM later", [], |row| row.get(0))
-        .expect("the new table");
+    let x: i64 = opened.conn.query_row("SELECT x FROM later", [], |row| row.get(0)).expect("the new table");
     assert_eq!(x, 1);
     let kept = backup::list(&dir).expect("listed");
-    assert_eq!(
-        kept.iter().map(|k| (k.seq, k.time_ms)).collect::<Vec<_>>(),
-        [(5, 77)]
-    );
-    assert_eq!(
-        backup::verified_head(&kept[0].path, &both).expect("good"),
-        5
-    );
+    assert_eq!(kept.iter().map(|k| (k.seq, k.time_ms)).collect::<Vec<_>>(), [(5, 77)]);
+    assert_eq!(backup::verified_head(&kept[0].path, &both).expect("good"), 5);
     drop(opened);
     let again = open::open(&dir, Options::default(), &both).expect("opens");
     assert!(again.report.migrated.is_none() && again.report.repaired.is_none());
     drop(again);
-    let Err(error) = SqliteStore::open(&dir, Options::default()) else {
-        panic!("an older program opened it")
-    };
-    assert!(
-        matches!(
-            error,
-            Error::Newer {
-                found: 2,
-                known: 1,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    let Err(error) = SqliteStore::open(&dir, Options::default()) else { panic!("an older program opened it") };
+    assert!(matches!(error, Error::Newer { found: 2, known: 1, .. }), "{error}");
 }
 
 #[test]
@@ -120,20 +85,10 @@ fn a_migration_that_fails_leaves_the_old_schema() {
     let (store, _) = SqliteStore::open(&dir, Options::default()).expect("opens");
     store.append(events(5)).expect("append");
     drop(store);
-    let broken = [
-        schema::MIGRATIONS[0],
-        "CREATE TABLE later (x INTEGER) STRICT; INSERT INTO nowhere VALUES (1);",
-    ];
+    let broken = [schema::MIGRATIONS[0], "CREATE TABLE later (x INTEGER) STRICT; INSERT INTO nowhere VALUES (1);"];
     assert!(open::open(&dir, Options::default(), &broken).is_err());
     let (store, report) = SqliteStore::open(&dir, Options::default()).expect("opens as before");
-    assert_eq!(
-        (
-            report.repaired,
-            report.migrated,
-            store.head().expect("head").last_seq
-        ),
-        (None, None, 5)
-    );
+    assert_eq!((report.repaired, report.migrated, store.head().expect("head").last_seq), (None, None, 5));
 }
 
 #[test]
@@ -150,99 +105,60 @@ fn every_setting_of_the_writer_is_as_wanted() {
         ("wal_autocheckpoint", 0),
     ];
     for (name, value) in wanted {
-        assert_eq!(
-            connect::pragma(&opened.conn, name).expect("read"),
-            value,
-            "{name}"
-        );
+        assert_eq!(connect::pragma(&opened.conn, name).expect("read"), value, "{name}");
     }
-    let mode: String = opened
-        .conn
-        .query_row("PRAGMA journal_mode", [], |row| row.get(0))
-        .expect("read");
+    let mode: String = opened.conn.query_row("PRAGMA journal_mode", [], |row| row.get(0)).expect("read");
     assert_eq!(mode, "wal");
     let reader = connect::reader(&dir.database()).expect("opens");
-    assert!(
-        reader.execute("DELETE FROM event", []).is_err(),
-        "a reader cannot write"
-    );
+    assert!(reader.execute("DELETE FROM event", []).is_err(), "a reader cannot write");
+}
+
+/// Words whose cases and lengths are awkward for an index.
+const WORDS: [&str; 12] =
+    ["error", "ERROR", "src/main.rs", "größe", "GRÖSSE", "漢字", "a\0b", "\"q\"", "x", "İstanbul", "ß", "e\u{301}t"];
+
+/// What is looked for among them.
+const QUERIES: [&str; 15] = [
+    "error", "Main.RS", "größe", "GRÖSSE", "漢字", "字e", "a\0b", "b x", "\"q\"", "İst", "i̇s", "ßx", "1", "e\u{301}",
+    "rorx",
+];
+
+/// The answer by definition: look at every line.
+fn by_definition(lines: &[LogLine], query: &str, agent: Option<&str>, limit: usize) -> Vec<u64> {
+    let parsed = Query::new(query);
+    let wanted = |l: &&LogLine| parsed.matches(&l.text) && agent.is_none_or(|a| a == l.agent);
+    let all: Vec<u64> = lines.iter().filter(wanted).map(|l| l.offset).collect();
+    all[all.len().saturating_sub(limit)..].to_vec()
+}
+
+fn check_searches(store: &SqliteStore, lines: &[LogLine], when: &str) {
+    for query in QUERIES {
+        for (agent, limit) in [(None, 10_000), (Some("agent-1"), 7)] {
+            let found = store.log_search(query, agent, limit).expect("search");
+            let found: Vec<u64> = found.iter().map(|l| l.line.offset).collect();
+            assert_eq!(found, by_definition(lines, query, agent, limit), "{when}: {query:?} of {agent:?}");
+        }
+    }
 }
 
 #[test]
 fn indexed_and_scanned_lines_answer_alike() {
     let (_parent, dir) = state();
     let (store, _) = SqliteStore::open(&dir, Options::default()).expect("opens");
-    let words = [
-        "error",
-        "ERROR",
-        "src/main.rs",
-        "größe",
-        "GRÖSSE",
-        "漢字",
-        "a\0b",
-        "\"q\"",
-        "x",
-        "İstanbul",
-        "ß",
-        "e\u{301}t",
-    ];
     let text = |n: u64| {
-        let pick = |k: u64| words[usize::try_from((n * 7 + k * k + n / 5) % 12).expect("small")];
+        let pick = |k: u64| WORDS[usize::try_from((n * 7 + k * k + n / 5) % 12).expect("small")];
         format!("{n} {}{} {}", pick(1), pick(2), pick(3))
     };
-    let queries = [
-        "error", "Main.RS", "größe", "GRÖSSE", "漢字", "字e", "a\0b", "b x", "\"q\"", "İst", "i̇s",
-        "ßx", "1", "e\u{301}", "rorx",
-    ];
     let lines: Vec<LogLine> = (0..1_500).map(|n| line(n, &text(n))).collect();
-    let expected = |query: &str, agent: Option<&str>, limit: usize| -> Vec<u64> {
-        let parsed = Query::new(query);
-        let wanted = |l: &&LogLine| parsed.matches(&l.text) && agent.is_none_or(|a| a == l.agent);
-        let all: Vec<u64> = lines.iter().filter(wanted).map(|l| l.offset).collect();
-        all[all.len().saturating_sub(limit)..].to_vec()
-    };
-    let check = |what: &str| {
-        for query in queries {
-            for (agent, limit) in [(None, 10_000), (Some("agent-1"), 7)] {
-                let found = store.log_search(query, agent, limit).expect("search");
-                let found: Vec<u64> = found.iter().map(|l| l.line.offset).collect();
-                assert_eq!(
-                    found,
-                    expected(query, agent, limit),
-                    "{what}: {query:?} of {agent:?}"
-                );
-            }
-        }
-    };
     for chunk in lines.chunks(100) {
-        store
-            .append(Batch {
-                lines: chunk.to_vec(),
-                ..Batch::default()
-            })
-            .expect("append");
+        store.append(Batch { lines: chunk.to_vec(), ..Batch::default() }).expect("append");
     }
-    check("before or while indexing");
-    until("the index", || {
-        store
-            .pool
-            .ask(|conn| read::meta(conn, text_index::INDEXED_UPTO))
-            .expect("meta")
-            == 1_500
-    });
-    check("indexed");
-    let matched: i64 = store
-        .pool
-        .ask(|conn| {
-            conn.query_row(
-                "SELECT count(*) FROM line_text WHERE line_text MATCH '\"err\"'",
-                [],
-                |row| row.get(0),
-            )
-            .map_err(connect::fault)
-        })
-        .expect("asked");
-    assert!(matched > 0, "the index itself knows the lines");
+    check_searches(&store, &lines, "before or while indexing");
+    until("the index", || store.pool.ask(|conn| read::meta(conn, text_index::INDEXED_UPTO)).expect("meta") == 1_500);
+    check_searches(&store, &lines, "indexed");
+    let sql = "SELECT count(*) FROM line_text WHERE line_text MATCH '\"err\"'";
+    let asked = store.pool.ask(|conn| conn.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(connect::fault));
+    assert!(asked.expect("asked") > 0, "the index itself knows the lines");
 }
 
 #[test]
@@ -263,26 +179,13 @@ fn a_damaged_snapshot_is_passed_over_for_an_older_one() {
     let (_parent, dir) = state();
     let (store, _) = SqliteStore::open(&dir, Options::default()).expect("opens");
     for n in 1..=3 {
-        store
-            .append(Batch {
-                snapshot: Some(vec![n; 100]),
-                ..events(1)
-            })
-            .expect("append");
+        store.append(Batch { snapshot: Some(vec![n; 100]), ..events(1) }).expect("append");
     }
     let foreign = Connection::open(dir.database()).expect("opens");
-    foreign
-        .execute("UPDATE snapshot SET state = x'00' WHERE seq = 3", [])
-        .expect("changed");
-    let found = store
-        .latest_snapshot()
-        .expect("snapshot")
-        .expect("an older one");
+    foreign.execute("UPDATE snapshot SET state = x'00' WHERE seq = 3", []).expect("changed");
+    let found = store.latest_snapshot().expect("snapshot").expect("an older one");
     assert_eq!((found.seq, found.state), (2, vec![2; 100]));
-    assert!(
-        !store.verify(0).expect("verify").ok(),
-        "and a verification says so"
-    );
+    assert!(!store.verify(0).expect("verify").ok(), "and a verification says so");
 }
 
 #[test]
@@ -303,35 +206,16 @@ fn changed_content_is_an_error_on_reading_and_found_by_verify() {
         let (store, _) = SqliteStore::open(&dir, Options::default()).expect("opens");
         let batch = Batch {
             lines: vec![line(0, "one"), line(0, "two")],
-            offsets: vec![SpoolOffset {
-                attempt: 0,
-                stream: Stream::Out,
-                next: 9,
-            }],
-            rows: vec![Row {
-                table: Table::Task,
-                run: "r".into(),
-                key: "k".into(),
-                order: 0,
-                json: "{}".into(),
-            }],
+            offsets: vec![SpoolOffset { attempt: 0, stream: Stream::Out, next: 9 }],
+            rows: vec![Row { table: Table::Task, run: "r".into(), key: "k".into(), order: 0, json: "{}".into() }],
             ..events(3)
         };
         store.append(batch).expect("append");
-        until("the index", || {
-            store
-                .pool
-                .ask(|conn| read::meta(conn, text_index::INDEXED_UPTO))
-                .expect("meta")
-                == 2
-        });
+        until("the index", || store.pool.ask(|conn| read::meta(conn, text_index::INDEXED_UPTO)).expect("meta") == 2);
         assert!(store.verify(0).expect("verify").ok());
         drop(store);
         let foreign = Connection::open(dir.database()).expect("opens");
-        assert!(
-            foreign.execute(change, []).expect("changed") > 0,
-            "{change}"
-        );
+        assert!(foreign.execute(change, []).expect("changed") > 0, "{change}");
         drop(foreign);
         let view = SqliteReader::open(&dir).expect("opens");
         assert!(!view.verify(0).expect("verify").ok(), "{change}");
@@ -355,17 +239,10 @@ fn an_interrupted_exchange_is_finished_at_every_step() {
         std::fs::copy(good, dir.path().join("repaired.db")).expect("copied");
         // As a crash leaves it: the complete new database waits, some of the old files are already aside.
         for name in ["state.db", "state.db-wal"].iter().take(moved) {
-            std::fs::rename(
-                dir.path().join(name),
-                dir.path().join(format!("moved-{name}")),
-            )
-            .expect("moved");
+            std::fs::rename(dir.path().join(name), dir.path().join(format!("moved-{name}"))).expect("moved");
         }
         let (store, report) = SqliteStore::open(&dir, Options::default()).expect("finished");
-        assert_eq!(
-            (report.repaired, store.head().expect("head").last_seq),
-            (None, 4)
-        );
+        assert_eq!((report.repaired, store.head().expect("head").last_seq), (None, 4));
         assert!(!dir.path().join("repaired.db").exists());
     }
 }
@@ -374,30 +251,15 @@ fn an_interrupted_exchange_is_finished_at_every_step() {
 fn rows_that_are_the_same_are_not_written() {
     let (_parent, dir) = state();
     let (store, _) = SqliteStore::open(&dir, Options::default()).expect("opens");
-    let row = |n: u64| Row {
-        table: Table::Task,
-        run: "r".into(),
-        key: format!("T{n}"),
-        order: n,
-        json: "{}".into(),
-    };
-    store
-        .append(Batch {
-            rows: (0..50).map(row).collect(),
-            ..Batch::default()
-        })
-        .expect("append");
+    let row = |n: u64| Row { table: Table::Task, run: "r".into(), key: format!("T{n}"), order: n, json: "{}".into() };
+    store.append(Batch { rows: (0..50).map(row).collect(), ..Batch::default() }).expect("append");
     let wal = dir.path().join("state.db-wal");
     let watcher = connect::reader(&dir.database()).expect("opens");
     let version = || connect::pragma(&watcher, "data_version").expect("read");
     let before = version();
-    store
-        .replace_rows((0..50).rev().map(row).collect())
-        .expect("replaced");
+    store.replace_rows((0..50).rev().map(row).collect()).expect("replaced");
     assert_eq!(version(), before, "nothing was written ({})", wal.display());
-    store
-        .replace_rows((0..49).map(row).collect())
-        .expect("replaced");
+    store.replace_rows((0..49).map(row).collect()).expect("replaced");
     assert_ne!(version(), before);
     assert_eq!(store.rows(Table::Task, None).expect("rows").len(), 49);
 }
@@ -409,23 +271,10 @@ fn the_wal_does_not_grow_without_end() {
     let text = "x".repeat(4_000);
     for _ in 0..60 {
         let lines = (0..256).map(|n| line(n, &text)).collect();
-        store
-            .append(Batch {
-                lines,
-                ..Batch::default()
-            })
-            .expect("append");
+        store.append(Batch { lines, ..Batch::default() }).expect("append");
     }
-    let len = dir
-        .path()
-        .join("state.db-wal")
-        .metadata()
-        .expect("there")
-        .len();
-    assert!(
-        len < 64 * 1024 * 1024,
-        "{len} bytes of WAL after 60 MiB of lines"
-    );
+    let len = dir.path().join("state.db-wal").metadata().expect("there").len();
+    assert!(len < 64 * 1024 * 1024, "{len} bytes of WAL after 60 MiB of lines");
 }
 
 #[test]
@@ -438,49 +287,21 @@ fn a_verification_beside_a_busy_index_raises_no_false_alarm() {
         // Large parts first, small ones later: the small ones take the large ones' names.
         let size = if round <= 5 { 400 } else { 3 };
         let lines: Vec<LogLine> = (0..size)
-            .map(|n: u64| {
-                line(
-                    n,
-                    &format!("line {} {round}", Hash([n.to_le_bytes()[0]; 32])),
-                )
-            })
-            .map(|l| LogLine {
-                text: l.text.replace('0', &l.offset.to_string()),
-                ..l
-            })
+            .map(|n: u64| line(n, &format!("line {} {round}", Hash([n.to_le_bytes()[0]; 32]))))
+            .map(|l| LogLine { text: l.text.replace('0', &l.offset.to_string()), ..l })
             .collect();
         count += lines.len();
-        store
-            .append(Batch {
-                lines,
-                ..Batch::default()
-            })
-            .expect("append");
-        let upto = || {
-            store
-                .pool
-                .ask(|conn| read::meta(conn, text_index::INDEXED_UPTO))
-                .expect("meta")
-        };
-        until("the index", || {
-            usize::try_from(upto()).expect("small") == count
-        });
+        store.append(Batch { lines, ..Batch::default() }).expect("append");
+        let upto = || store.pool.ask(|conn| read::meta(conn, text_index::INDEXED_UPTO)).expect("meta");
+        until("the index", || usize::try_from(upto()).expect("small") == count);
         // Both connections see an early state of the index; the later rounds merge its parts away.
         if round == 5 {
             for reader in [&store as &dyn Read, &view] {
-                assert!(
-                    !reader
-                        .log_search("line", None, 5)
-                        .expect("search")
-                        .is_empty()
-                );
+                assert!(!reader.log_search("line", None, 5).expect("search").is_empty());
             }
         }
     }
-    for report in [
-        store.verify(0).expect("verify"),
-        view.verify(0).expect("verify"),
-    ] {
+    for report in [store.verify(0).expect("verify"), view.verify(0).expect("verify")] {
         assert!(report.ok(), "{report:?}");
     }
 }

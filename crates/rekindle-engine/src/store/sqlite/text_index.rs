@@ -21,15 +21,10 @@ const STEP_BYTES: usize = 128 * 1024;
 
 /// Moves the index on by one step, in the caller's transaction; returns up to where it reaches then.
 pub fn step(conn: &Connection, upto: u64) -> Result<u64, Error> {
-    let mut query = conn
-        .prepare_cached("SELECT seq, text FROM line WHERE seq > ?1 ORDER BY seq LIMIT ?2")
-        .map_err(fault)?;
-    let mut insert = conn
-        .prepare_cached("INSERT INTO line_text (rowid, text) VALUES (?1, ?2)")
-        .map_err(fault)?;
-    let mut rows = query
-        .query((stored(upto), limit_of(STEP_LINES)))
-        .map_err(fault)?;
+    let mut query =
+        conn.prepare_cached("SELECT seq, text FROM line WHERE seq > ?1 ORDER BY seq LIMIT ?2").map_err(fault)?;
+    let mut insert = conn.prepare_cached("INSERT INTO line_text (rowid, text) VALUES (?1, ?2)").map_err(fault)?;
+    let mut rows = query.query((stored(upto), limit_of(STEP_LINES))).map_err(fault)?;
     let (mut reached, mut bytes) = (upto, 0);
     while bytes < STEP_BYTES
         && let Some(row) = rows.next().map_err(fault)?
@@ -45,18 +40,9 @@ pub fn step(conn: &Connection, upto: u64) -> Result<u64, Error> {
 }
 
 /// The last `limit` lines that match, oldest first.
-pub fn search(
-    conn: &Connection,
-    text: &str,
-    agent: Option<&str>,
-    limit: usize,
-) -> Result<Vec<StoredLine>, Error> {
+pub fn search(conn: &Connection, text: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>, Error> {
     let query = Query::new(text);
-    let mut found = Found {
-        query: &query,
-        limit,
-        lines: Vec::new(),
-    };
+    let mut found = Found { query: &query, limit, lines: Vec::new() };
     if query.is_empty() || limit == 0 {
         return Ok(Vec::new());
     }
@@ -92,13 +78,7 @@ impl Found<'_> {
 }
 
 /// Looks at every line on one side of `upto`.
-fn scan(
-    conn: &Connection,
-    side: &str,
-    upto: i64,
-    agent: Option<&str>,
-    found: &mut Found<'_>,
-) -> Result<(), Error> {
+fn scan(conn: &Connection, side: &str, upto: i64, agent: Option<&str>, found: &mut Found<'_>) -> Result<(), Error> {
     let ending = format!("WHERE {side} AND (?2 IS NULL OR s.agent = ?2) ORDER BY l.seq DESC");
     each_line(conn, &ending, (upto, agent), |line| {
         found.take(line);

@@ -8,9 +8,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::connect::fault;
 use super::read::{self, limit_of, stored};
 use crate::store::chain::{self, stream_code, table_name};
-use crate::store::{
-    Batch, Error, Head, LogLine, Row, SNAPSHOTS_KEPT, SpoolOffset, StoredEvent, Stream, Table,
-};
+use crate::store::{Batch, Error, Head, LogLine, Row, SNAPSHOTS_KEPT, SpoolOffset, StoredEvent, Stream, Table};
 
 /// The number that says derived tables are behind the events and wait for `replace_rows`.
 pub const ROWS_STALE: &str = "rows_stale";
@@ -30,10 +28,7 @@ pub struct Cursor {
 impl Cursor {
     /// As the database says.
     pub fn read(conn: &Connection) -> Result<Cursor, Error> {
-        Ok(Cursor {
-            head: read::head(conn)?,
-            last_line: read::last_line(conn)?,
-        })
+        Ok(Cursor { head: read::head(conn)?, last_line: read::last_line(conn)? })
     }
 }
 
@@ -55,12 +50,7 @@ impl Sources {
         {
             return Ok(*id);
         }
-        let fields = (
-            stored(line.attempt),
-            stream_code(line.stream),
-            &line.agent,
-            stored(line.epoch),
-        );
+        let fields = (stored(line.attempt), stream_code(line.stream), &line.agent, stored(line.epoch));
         let known = conn
             .prepare_cached("SELECT id FROM source WHERE attempt = ?1 AND stream = ?2 AND agent = ?3 AND epoch = ?4")
             .and_then(|mut query| query.query_row(fields, |row| row.get(0)).optional())
@@ -68,9 +58,7 @@ impl Sources {
         let id = match known {
             Some(id) => id,
             None => conn
-                .prepare_cached(
-                    "INSERT INTO source (attempt, stream, agent, epoch) VALUES (?1, ?2, ?3, ?4)",
-                )
+                .prepare_cached("INSERT INTO source (attempt, stream, agent, epoch) VALUES (?1, ?2, ?3, ?4)")
                 .and_then(|mut insert| insert.insert(fields))
                 .map_err(fault)?,
         };
@@ -93,20 +81,11 @@ pub fn batch(
     for event in &batch.events {
         let event = chain::link(cursor.head, event.clone());
         put_event(conn, &event)?;
-        cursor.head = Head {
-            last_seq: event.seq,
-            last_hash: event.hash,
-        };
+        cursor.head = Head { last_seq: event.seq, last_hash: event.hash };
         events.push(event);
     }
-    batch
-        .lines
-        .iter()
-        .try_for_each(|line| put_line(conn, cursor, sources, line))?;
-    batch
-        .offsets
-        .iter()
-        .try_for_each(|offset| put_offset(conn, *offset))?;
+    batch.lines.iter().try_for_each(|line| put_line(conn, cursor, sources, line))?;
+    batch.offsets.iter().try_for_each(|offset| put_offset(conn, *offset))?;
     batch.rows.iter().try_for_each(|row| put_row(conn, row))?;
     if let Some(state) = &batch.snapshot {
         put_snapshot(conn, cursor.head, state)?;
@@ -129,36 +108,18 @@ pub fn put_event(conn: &Connection, event: &StoredEvent) -> Result<(), Error> {
         &event.details,
         &event.hash.0,
     );
-    conn.prepare_cached(sql)
-        .and_then(|mut insert| insert.execute(fields))
-        .map_err(fault)
-        .map(drop)
+    conn.prepare_cached(sql).and_then(|mut insert| insert.execute(fields)).map_err(fault).map(drop)
 }
 
 /// Writes a line at the next place.
-pub fn put_line(
-    conn: &Connection,
-    cursor: &mut Cursor,
-    sources: &mut Sources,
-    line: &LogLine,
-) -> Result<(), Error> {
-    let sql = "INSERT INTO line (seq, source, time_ms, pos, len, torn, text, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+pub fn put_line(conn: &Connection, cursor: &mut Cursor, sources: &mut Sources, line: &LogLine) -> Result<(), Error> {
+    let sql =
+        "INSERT INTO line (seq, source, time_ms, pos, len, torn, text, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     let seq = cursor.last_line + 1;
     let source = sources.id(conn, line)?;
     let sum = chain::line_sum(seq, line);
-    let fields = (
-        stored(seq),
-        source,
-        line.time_ms,
-        stored(line.offset),
-        stored(line.len),
-        line.torn,
-        &line.text,
-        sum,
-    );
-    conn.prepare_cached(sql)
-        .and_then(|mut insert| insert.execute(fields))
-        .map_err(fault)?;
+    let fields = (stored(seq), source, line.time_ms, stored(line.offset), stored(line.len), line.torn, &line.text, sum);
+    conn.prepare_cached(sql).and_then(|mut insert| insert.execute(fields)).map_err(fault)?;
     cursor.last_line = seq;
     Ok(())
 }
@@ -167,16 +128,8 @@ pub fn put_line(
 pub fn put_offset(conn: &Connection, offset: SpoolOffset) -> Result<(), Error> {
     let sql = "INSERT INTO spool (attempt, stream, next, sum) VALUES (?1, ?2, ?3, ?4)
                ON CONFLICT (attempt, stream) DO UPDATE SET next = excluded.next, sum = excluded.sum";
-    let fields = (
-        stored(offset.attempt),
-        stream_code(offset.stream),
-        stored(offset.next),
-        chain::offset_sum(offset),
-    );
-    conn.prepare_cached(sql)
-        .and_then(|mut upsert| upsert.execute(fields))
-        .map_err(fault)
-        .map(drop)
+    let fields = (stored(offset.attempt), stream_code(offset.stream), stored(offset.next), chain::offset_sum(offset));
+    conn.prepare_cached(sql).and_then(|mut upsert| upsert.execute(fields)).map_err(fault).map(drop)
 }
 
 /// The upsert of one derived table; written out at compile time, so that the statement cache sees one constant each.
@@ -198,17 +151,8 @@ fn put_row(conn: &Connection, row: &Row) -> Result<(), Error> {
         Table::Attempt => upsert_sql!("attempt"),
         Table::Question => upsert_sql!("question"),
     };
-    let fields = (
-        &row.run,
-        &row.key,
-        stored(row.order),
-        &row.json,
-        chain::row_sum(row),
-    );
-    conn.prepare_cached(sql)
-        .and_then(|mut upsert| upsert.execute(fields))
-        .map_err(fault)
-        .map(drop)
+    let fields = (&row.run, &row.key, stored(row.order), &row.json, chain::row_sum(row));
+    conn.prepare_cached(sql).and_then(|mut upsert| upsert.execute(fields)).map_err(fault).map(drop)
 }
 
 /// Writes a snapshot and lets go of the oldest.
@@ -218,10 +162,7 @@ pub fn put_snapshot(conn: &Connection, head: Head, state: &[u8]) -> Result<(), E
         .and_then(|mut insert| insert.execute((stored(head.last_seq), state, &hash.0)))
         .map_err(fault)?;
     let prune = "DELETE FROM snapshot WHERE seq NOT IN (SELECT seq FROM snapshot ORDER BY seq DESC LIMIT ?1)";
-    conn.prepare_cached(prune)
-        .and_then(|mut d| d.execute([limit_of(SNAPSHOTS_KEPT)]))
-        .map_err(fault)
-        .map(drop)
+    conn.prepare_cached(prune).and_then(|mut d| d.execute([limit_of(SNAPSHOTS_KEPT)])).map_err(fault).map(drop)
 }
 
 /// Sets one of the store's own numbers.
@@ -229,17 +170,13 @@ pub fn put_meta(conn: &Connection, key: &str, value: i64) -> Result<(), Error> {
     let sql = "INSERT INTO meta (key, value, sum) VALUES (?1, ?2, ?3)
                ON CONFLICT (key) DO UPDATE SET value = excluded.value, sum = excluded.sum";
     let fields = (key, value, chain::meta_sum(key, value));
-    conn.prepare_cached(sql)
-        .and_then(|mut upsert| upsert.execute(fields))
-        .map_err(fault)
-        .map(drop)
+    conn.prepare_cached(sql).and_then(|mut upsert| upsert.execute(fields)).map_err(fault).map(drop)
 }
 
 /// Makes the derived tables exactly these rows.
 pub fn replace_rows(conn: &Connection, rows: &[Row]) -> Result<(), Error> {
     for table in Table::ALL {
-        conn.execute(&format!("DELETE FROM {}", table_name(table)), [])
-            .map_err(fault)?;
+        conn.execute(&format!("DELETE FROM {}", table_name(table)), []).map_err(fault)?;
     }
     rows.iter().try_for_each(|row| put_row(conn, row))?;
     put_meta(conn, ROWS_STALE, 0)
@@ -262,10 +199,7 @@ pub fn same_rows(conn: &Connection, rows: &[Row]) -> Result<bool, Error> {
             Err(error) => return Err(error),
         };
         count += found.len();
-        if found
-            .iter()
-            .any(|row| wanted.get(&(row.table, row.run.as_str(), row.key.as_str())) != Some(&row))
-        {
+        if found.iter().any(|row| wanted.get(&(row.table, row.run.as_str(), row.key.as_str())) != Some(&row)) {
             return Ok(false);
         }
     }

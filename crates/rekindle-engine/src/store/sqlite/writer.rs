@@ -73,15 +73,9 @@ pub struct Writer {
 
 impl Writer {
     /// Takes over what opening prepared.
-    pub fn new(
-        conn: Connection,
-        shadow: Shadow,
-        pool: Arc<Pool>,
-        path: &Path,
-    ) -> Result<Writer, Error> {
+    pub fn new(conn: Connection, shadow: Shadow, pool: Arc<Pool>, path: &Path) -> Result<Writer, Error> {
         // An empty write transaction makes sure that the WAL exists before it is looked at.
-        conn.execute_batch("BEGIN IMMEDIATE; COMMIT")
-            .map_err(fault)?;
+        conn.execute_batch("BEGIN IMMEDIATE; COMMIT").map_err(fault)?;
         let mut wal = path.as_os_str().to_owned();
         wal.push("-wal");
         Ok(Writer {
@@ -160,10 +154,7 @@ impl Writer {
             Ok(answers) => answers,
             Err(Error::Full(_) | Error::Io(_) | Error::Database(_)) if batches.len() > 1 => batches
                 .iter()
-                .map(|batch| {
-                    self.transaction(&[batch])
-                        .and_then(|mut one| one.pop().unwrap_or(Err(Error::Closed)))
-                })
+                .map(|batch| self.transaction(&[batch]).and_then(|mut one| one.pop().unwrap_or(Err(Error::Closed))))
                 .collect(),
             Err(error) => vec![Err(error); batches.len()],
         };
@@ -182,17 +173,11 @@ impl Writer {
             let mut answers = Vec::with_capacity(batches.len());
             for batch in batches {
                 let found = writer.cursor.head.last_seq;
-                if let Some(expected) = batch.expect_last_seq.filter(|expected| *expected != found)
-                {
+                if let Some(expected) = batch.expect_last_seq.filter(|expected| *expected != found) {
                     answers.push(Err(Error::Conflict { expected, found }));
                     continue;
                 }
-                events.extend(write::batch(
-                    conn,
-                    &mut writer.cursor,
-                    &mut writer.sources,
-                    batch,
-                )?);
+                events.extend(write::batch(conn, &mut writer.cursor, &mut writer.sources, batch)?);
                 offsets.extend_from_slice(&batch.offsets);
                 writer.wal_bytes += batch.size_bytes();
                 answers.push(Ok(writer.cursor.head));
@@ -208,47 +193,28 @@ impl Writer {
     }
 
     /// Runs `work` in a write transaction; on an error everything is taken back.
-    fn guarded<T>(
-        &mut self,
-        work: impl FnOnce(&mut Writer, &Connection) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    fn guarded<T>(&mut self, work: impl FnOnce(&mut Writer, &Connection) -> Result<T, Error>) -> Result<T, Error> {
         if let Some(why) = &self.broken {
             return Err(why.clone());
         }
         let Some(conn) = self.conn.take() else {
             return Err(Error::Closed);
         };
-        let done = conn
-            .prepare_cached("BEGIN IMMEDIATE")
-            .and_then(|mut s| s.execute([]))
-            .map_err(fault);
+        let done = conn.prepare_cached("BEGIN IMMEDIATE").and_then(|mut s| s.execute([])).map_err(fault);
         let done = done.and_then(|_| work(self, &conn)).and_then(|value| {
-            conn.prepare_cached("COMMIT")
-                .and_then(|mut s| s.execute([]))
-                .map_err(fault)?;
+            conn.prepare_cached("COMMIT").and_then(|mut s| s.execute([])).map_err(fault)?;
             Ok(value)
         });
         // Only what is still reachable under its name is durable.
-        let done = done.and_then(|value| {
-            self.files
-                .iter()
-                .try_for_each(Identity::check)
-                .map(|()| value)
-        });
+        let done = done.and_then(|value| self.files.iter().try_for_each(Identity::check).map(|()| value));
         self.wal_bytes += TRANSACTION_BYTES;
         if let Err(error) = &done {
             self.sources.clear();
             if !conn.is_autocommit() && conn.execute_batch("ROLLBACK").is_err() {
-                self.break_off(
-                    conn,
-                    Error::MustReopen(format!("a rollback failed after: {error}")),
-                );
+                self.break_off(conn, Error::MustReopen(format!("a rollback failed after: {error}")));
                 return done;
             }
-            if matches!(
-                error,
-                Error::MustReopen(_) | Error::Gone(_) | Error::Corrupt(_)
-            ) {
+            if matches!(error, Error::MustReopen(_) | Error::Gone(_) | Error::Corrupt(_)) {
                 self.break_off(conn, error.clone());
                 return done;
             }
@@ -290,9 +256,7 @@ impl Writer {
         if self.wal_bytes >= FULL_CHECKPOINT_BYTES {
             self.checkpoint();
         }
-        if self.cursor.last_line - self.indexed_upto > INDEX_BACKLOG
-            && self.since_index >= INDEX_EVERY
-        {
+        if self.cursor.last_line - self.indexed_upto > INDEX_BACKLOG && self.since_index >= INDEX_EVERY {
             self.index_step();
         }
     }
@@ -328,9 +292,7 @@ impl Writer {
         self.wal_bytes = 0;
         let Some(conn) = self.conn.take() else { return };
         let synced = self.shadow.sync();
-        let moved = conn
-            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
-            .map_err(fault);
+        let moved = conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(fault);
         match moved {
             Err(why @ (Error::MustReopen(_) | Error::Corrupt(_))) => self.break_off(conn, why),
             other => {

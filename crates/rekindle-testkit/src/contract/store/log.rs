@@ -12,16 +12,8 @@ pub(super) fn tail(make: Maker<'_>) {
     let subject = make();
     let store = subject.store();
     assert_eq!(store.log_tail(None, 5).expect("tail"), []);
-    let mut given: Vec<LogLine> = (0..10)
-        .map(|n| {
-            line(
-                if n % 3 == 0 { "a" } else { "b" },
-                n % 4,
-                n,
-                &format!("line {n}"),
-            )
-        })
-        .collect();
+    let mut given: Vec<LogLine> =
+        (0..10).map(|n| line(if n % 3 == 0 { "a" } else { "b" }, n % 4, n, &format!("line {n}"))).collect();
     given[9] = LogLine {
         stream: Stream::Err,
         epoch: u64::MAX,
@@ -32,36 +24,18 @@ pub(super) fn tail(make: Maker<'_>) {
         ..given[9].clone()
     };
     given.extend(HARD_TEXTS.iter().map(|text| line(text, 9, 0, text)));
-    store
-        .append(lines_only(given[..4].to_vec()))
-        .expect("append");
-    store
-        .append(lines_only(given[4..].to_vec()))
-        .expect("append");
+    store.append(lines_only(given[..4].to_vec())).expect("append");
+    store.append(lines_only(given[4..].to_vec())).expect("append");
     for store in [store, subject.killed().store()] {
         let all = store.log_tail(None, usize::MAX).expect("tail");
-        assert_eq!(
-            all.iter().map(|l| l.line.clone()).collect::<Vec<_>>(),
-            given,
-            "every field of every line is kept"
-        );
-        assert!(
-            all.windows(2).all(|pair| pair[0].seq < pair[1].seq),
-            "places rise"
-        );
-        assert_eq!(
-            texts(&store.log_tail(Some("a"), 2).expect("tail")),
-            ["line 6", "line 9"]
-        );
+        assert_eq!(all.iter().map(|l| l.line.clone()).collect::<Vec<_>>(), given, "every field of every line is kept");
+        assert!(all.windows(2).all(|pair| pair[0].seq < pair[1].seq), "places rise");
+        assert_eq!(texts(&store.log_tail(Some("a"), 2).expect("tail")), ["line 6", "line 9"]);
         assert_eq!(store.log_tail(Some("a"), 100).expect("tail").len(), 4);
         assert_eq!(store.log_tail(Some("nobody"), 100).expect("tail"), []);
         assert_eq!(store.log_tail(None, 0).expect("tail"), []);
         for text in HARD_TEXTS {
-            assert_eq!(
-                texts(&store.log_tail(Some(text), 5).expect("tail")),
-                [*text],
-                "an agent of any name"
-            );
+            assert_eq!(texts(&store.log_tail(Some(text), 5).expect("tail")), [*text], "an agent of any name");
         }
     }
 }
@@ -73,9 +47,7 @@ pub(super) fn since(make: Maker<'_>) {
     let (mut seen, mut seen_b) = (Vec::new(), Vec::new());
     for round in 0..20_u64 {
         let agent = if round % 2 == 0 { "a" } else { "b" };
-        let lines = (0..3)
-            .map(|n| line(agent, round % 5, n, &format!("{round}.{n}")))
-            .collect();
+        let lines = (0..3).map(|n| line(agent, round % 5, n, &format!("{round}.{n}"))).collect();
         store.append(lines_only(lines)).expect("append");
         let new = store.log_since(None, after, 2).expect("since");
         after = new.last().expect("there is more").seq;
@@ -103,10 +75,7 @@ pub(super) fn search(make: Maker<'_>) {
         ("a", "before\0after"),
         ("b", "100% done; said \"quoted\" AND left-pad*"),
     ];
-    let lines = given
-        .iter()
-        .map(|(agent, text)| line(agent, 1, 0, text))
-        .collect();
+    let lines = given.iter().map(|(agent, text)| line(agent, 1, 0, text)).collect();
     store.append(lines_only(lines)).expect("append");
     let cases: &[(&str, &[usize])] = &[
         ("error", &[0, 2]),
@@ -133,28 +102,18 @@ pub(super) fn search(make: Maker<'_>) {
             let wanted: Vec<&str> = expected.iter().map(|n| given[*n].1).collect();
             let found = store.log_search(query, None, 100).expect("search");
             assert_eq!(texts(&found), wanted, "searching for {query:?}");
-            let of_a: Vec<&str> = expected
-                .iter()
-                .filter(|n| given[**n].0 == "a")
-                .map(|n| given[*n].1)
-                .collect();
+            let of_a: Vec<&str> = expected.iter().filter(|n| given[**n].0 == "a").map(|n| given[*n].1).collect();
             let found = store.log_search(query, Some("a"), 100).expect("search");
             assert_eq!(texts(&found), of_a, "searching for {query:?} of one agent");
         }
-        assert_eq!(
-            texts(&store.log_search("error", None, 1).expect("search")),
-            [given[2].1],
-            "the newest come first"
-        );
+        assert_eq!(texts(&store.log_search("error", None, 1).expect("search")), [given[2].1], "the newest come first");
     }
 }
 
 pub(super) fn hostile_queries(make: Maker<'_>) {
     let subject = make();
     let store = subject.store();
-    store
-        .append(lines_only(vec![line("a", 1, 0, "some text")]))
-        .expect("append");
+    store.append(lines_only(vec![line("a", 1, 0, "some text")])).expect("append");
     let queries = [
         "\"",
         "\"\"\"",
@@ -172,16 +131,8 @@ pub(super) fn hostile_queries(make: Maker<'_>) {
     ];
     let queries = queries.iter().chain(HARD_TEXTS).map(|q| (*q).to_owned());
     for query in queries.chain(["\"some".repeat(2_000), "x ".repeat(10_000)]) {
-        store
-            .log_search(&query, None, 5)
-            .expect("no query is an error");
-        store
-            .log_search(&query, Some(&query), 5)
-            .expect("no query is an error");
+        store.log_search(&query, None, 5).expect("no query is an error");
+        store.log_search(&query, Some(&query), 5).expect("no query is an error");
     }
-    assert_eq!(
-        store.log_search("", None, 5).expect("search"),
-        [],
-        "nothing is found when nothing is asked"
-    );
+    assert_eq!(store.log_search("", None, 5).expect("search"), [], "nothing is found when nothing is asked");
 }

@@ -25,9 +25,7 @@ pub fn segments(dir: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
     let mut found = Vec::new();
     for entry in entries {
         let path = entry.map_err(|e| io_fault(dir, &e))?.path();
-        let number = path
-            .file_stem()
-            .and_then(|stem| stem.to_str()?.parse().ok());
+        let number = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
         if let Some(number) = number.filter(|_| path.extension().is_some_and(|e| e == "jsonl")) {
             found.push((number, path));
         }
@@ -71,10 +69,7 @@ pub(super) fn last_in(path: &Path) -> Result<Option<Record>, Error> {
 /// How much of a segment to keep when appending: up to the end of its last whole record.
 pub(super) fn sound_length(path: &Path) -> Result<u64, Error> {
     if last_line(path)?.is_some() {
-        return path
-            .metadata()
-            .map(|m| m.len())
-            .map_err(|e| io_fault(path, &e));
+        return path.metadata().map(|m| m.len()).map_err(|e| io_fault(path, &e));
     }
     let mut end = 0;
     each_line(path, |at, record| {
@@ -87,20 +82,14 @@ pub(super) fn sound_length(path: &Path) -> Result<u64, Error> {
 }
 
 /// Hands each line's end and its record, if it is one, to `take`.
-fn each_line(
-    path: &Path,
-    mut take: impl FnMut(u64, Option<Record>) -> Result<(), Error>,
-) -> Result<(), Error> {
+fn each_line(path: &Path, mut take: impl FnMut(u64, Option<Record>) -> Result<(), Error>) -> Result<(), Error> {
     let file = File::open(path).map_err(|e| io_fault(path, &e))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let mut at = 0;
     let mut line = Vec::new();
     loop {
         line.clear();
-        let read = reader
-            .by_ref()
-            .take(MAX_RECORD_BYTES)
-            .read_until(b'\n', &mut line);
+        let read = reader.by_ref().take(MAX_RECORD_BYTES).read_until(b'\n', &mut line);
         match read.map_err(|e| io_fault(path, &e))? {
             0 => return Ok(()),
             n => at += n as u64,

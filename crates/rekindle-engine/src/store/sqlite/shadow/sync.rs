@@ -39,15 +39,9 @@ pub struct Syncer {
 impl Syncer {
     /// Starts the thread.
     pub fn start() -> Result<Syncer, Error> {
-        let shared = Arc::new(Shared {
-            state: Mutex::default(),
-            changed: Condvar::new(),
-            thread: Mutex::new(None),
-        });
+        let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), thread: Mutex::new(None) });
         let theirs = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
-            .name("shadow-sync".into())
-            .spawn(move || run(&theirs));
+        let thread = std::thread::Builder::new().name("shadow-sync".into()).spawn(move || run(&theirs));
         let thread = thread.map_err(|e| Error::Io(format!("cannot start a thread: {e}")))?;
         *lock(&shared.thread) = Some(thread);
         Ok(Syncer { shared })
@@ -106,10 +100,7 @@ fn run(shared: &Shared) {
     let mut state = lock(&shared.state);
     while !state.stop {
         if state.dirty.is_none() {
-            state = shared
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             continue;
         }
         let waited = shared.changed.wait_timeout_while(state, DELAY, |s| !s.stop);
@@ -120,10 +111,7 @@ fn run(shared: &Shared) {
 }
 
 /// Syncs without holding the lock, so that the writer goes on meanwhile.
-fn sync_unlocked<'a>(
-    shared: &'a Shared,
-    mut state: MutexGuard<'a, State>,
-) -> MutexGuard<'a, State> {
+fn sync_unlocked<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
     let Some((file, seq)) = state.dirty.take() else {
         return state;
     };
