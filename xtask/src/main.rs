@@ -1,1 +1,138 @@
-fn main() {}
+//! `cargo xtask …`: every chore of this repository under one name. Owns which commands run and in which order; what a
+//! command needs on the machine is `tools`' business, how it is run and reported is `step`'s.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool talks to its terminal")]
+
+mod step;
+mod tools;
+
+use std::process::ExitCode;
+
+use step::{Failure, Steps, cargo};
+
+/// Seeds the simulator runs unless told otherwise: enough for each kind of fault to meet each other kind many times,
+/// few enough for a minute or two of CI.
+const DEFAULT_SEEDS: &str = "2000";
+
+/// Clippy's configuration for shipped code, stricter than the one for everything.
+const SHIPPED_CLIPPY: &str = ".config/clippy-shipped";
+
+/// The crates that end up in the binary.
+const SHIPPED: &[&str] = &["rekindle", "rekindle-core", "rekindle-engine", "rekindle-shim"];
+
+/// Without its self-update, whose TLS library takes longer to build than all the rest.
+const NEXTEST_OPTIONS: &[&str] = &["--no-default-features", "--features", "default-no-update"];
+
+const HELP: &str = "\
+usage: cargo xtask <command> [arguments]
+
+  ci              everything below but bench and demo, as CI runs it
+  fmt [--check]   format the code
+  lint            clippy and rustdoc, every warning an error
+  tidy            the house rules: sizes, names, imports, banned calls
+  deny            licences, banned crates and sources of all dependencies
+  test [args]     every test; arguments go to the runner, e.g. a name
+  sim [args]      the simulator: --seeds N (default 2000), --seed S for one
+  bench [args]    benchmarks; arguments go to cargo bench
+  demo [args]     the demonstration, from a debug build
+
+Missing tools are installed on the way.";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match arguments.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("help", &[][..]),
+    };
+    let mut steps = Steps::new();
+    let outcome = match command {
+        "ci" => ci(&mut steps),
+        "fmt" => fmt(&mut steps, rest),
+        "lint" => lint(&mut steps),
+        "tidy" => tidy(&mut steps),
+        "deny" => deny(&mut steps, rest),
+        "test" => test(&mut steps, rest),
+        "sim" => sim(&mut steps, rest),
+        "bench" => steps.run("bench", cargo(["bench", "-p", "rekindle-testkit"]).args(rest)),
+        "demo" => steps.run("demo", cargo(["run", "-p", "rekindle", "--", "demo"]).args(rest)),
+        "help" | "--help" | "-h" => {
+            println!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        other => Err(Failure::new(format!("no command `{other}`\nhint: cargo xtask help"))),
+    };
+    steps.close(command, outcome)
+}
+
+/// Cheap and telling first, so that a slip is reported before the long parts begin.
+fn ci(steps: &mut Steps) -> Result<(), Failure> {
+    fmt(steps, &["--check".to_owned()])?;
+    lint(steps)?;
+    tidy(steps)?;
+    deny(steps, &[])?;
+    test(steps, &[])?;
+    sim(steps, &[])
+}
+
+fn fmt(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
+    tools::rustup_component("rustfmt", "fmt")?;
+    steps.run("fmt", cargo(["fmt", "--all"]).args(rest))
+}
+
+fn lint(steps: &mut Steps) -> Result<(), Failure> {
+    tools::rustup_component("clippy", "clippy")?;
+    let deny = ["--", "-D", "warnings"];
+    steps.run("clippy", cargo(["clippy", "--workspace", "--all-targets"]).args(deny))?;
+    // Again without tests: what tests may do (write a file, pause a poll) shipped code may not.
+    let packages = SHIPPED.iter().flat_map(|name| ["-p", name]);
+    steps.run(
+        "clippy, shipped code",
+        cargo(["clippy", "--lib", "--bins"])
+            .args(packages)
+            .args(deny)
+            .env("CLIPPY_CONF_DIR", step::root().join(SHIPPED_CLIPPY)),
+    )?;
+    steps.run(
+        "rustdoc",
+        cargo(["doc", "--workspace", "--no-deps", "--document-private-items"]).env("RUSTDOCFLAGS", "-D warnings"),
+    )
+}
+
+fn tidy(steps: &mut Steps) -> Result<(), Failure> {
+    steps.run("tidy", &mut cargo(["test", "--quiet", "-p", "rekindle-testkit", "--test", "tidy"]))
+}
+
+/// Advisories are left out by default: their database is fetched from the network, and a run must not depend on it.
+fn deny(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
+    tools::cargo_tool("deny", "cargo-deny", &[])?;
+    let checks = if rest.is_empty() { vec!["licenses", "bans", "sources"] } else { Vec::new() };
+    steps.run("deny", cargo(["deny", "--workspace", "check"]).args(checks).args(rest))
+}
+
+fn test(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
+    tools::strace()?;
+    // Tests start the real program and the fakes, and find them beside themselves. The whole workspace is asked for, as
+    // below: with another choice of packages cargo picks other features and builds dependencies twice.
+    steps.run("build the programs under test", &mut cargo(["build", "--workspace", "--bins"]))?;
+    match tools::cargo_tool("nextest", "cargo-nextest", NEXTEST_OPTIONS) {
+        Ok(()) => steps.run("test", cargo(["nextest", "run", "--workspace"]).args(rest))?,
+        Err(failure) => {
+            println!("{failure}");
+            println!("falling back to cargo test, which runs the same tests");
+            steps.run(
+                "test",
+                cargo(["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]).args(rest),
+            )?;
+        }
+    }
+    if rest.is_empty() {
+        steps.run("documentation tests", &mut cargo(["test", "--workspace", "--doc"]))?;
+    }
+    Ok(())
+}
+
+fn sim(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
+    let chosen = rest.iter().any(|argument| argument.starts_with("--seed"));
+    let default = if chosen { Vec::new() } else { vec!["--seeds", DEFAULT_SEEDS] };
+    steps.run("sim", cargo(["run", "-p", "rekindle-testkit", "--bin", "sim", "--"]).args(default).args(rest))
+}

@@ -1,1 +1,25 @@
-//! placeholder
+//! The part of rekindle that decides. Same state and inputs give the same events and effects, byte for byte.
+//!
+//! It has no clock, no randomness, no files, sockets or threads: facts and time come in as arguments, what to do goes out as
+//! data. The engine carries it out; the log keeps it.
+
+pub mod apply;
+pub mod brief;
+pub mod cause;
+pub mod decide;
+pub mod duration;
+pub mod effect;
+pub mod event;
+pub mod ids;
+pub mod input;
+pub mod limits;
+pub mod plan;
+pub mod policy;
+pub mod render;
+pub mod report;
+pub mod role;
+pub mod signal;
+pub mod state;
+pub mod text;
+pub mod time;
+pub mod view;

@@ -1,5 +1,16 @@
-//! Carries out what the core decides: the durable store, supervision, adapters and the driver loop. It owns every
-//! side effect and leaves decisions to `rekindle-core` and showing to the binary.
+//! The part of rekindle that carries out: store, supervision, adapters, the driver loop. It has no terminal.
 
+pub mod clock;
+pub mod coordinator;
+pub mod door;
+pub mod driver;
+pub mod files;
+pub mod ingest;
+pub mod offline;
+pub mod pulse;
+pub mod redact;
 pub mod state_dir;
 pub mod store;
+pub mod supervise;
+pub mod token;
+pub mod world;

@@ -1,0 +1,383 @@
+//! How each event changes the state. The only place that does; it never refuses, because an event is already a fact.
+
+use std::collections::BTreeMap;
+
+use crate::cause::Cause;
+use crate::event::{Body, Event, PauseReason};
+use crate::ids::{AttemptId, Epoch, TaskId};
+use crate::plan::Plan;
+use crate::report::Exit;
+use crate::state::{
+    Attempt, AttemptPhase, Breaker, Claim, Coordinator, Inspection, NOTES_KEPT, Note, Question, Run, RunPhase, State,
+    Stop, Task, TaskState,
+};
+
+/// Applies one event.
+pub fn apply(state: &mut State, event: &Event) {
+    state.last_time = state.last_time.max(event.time);
+    match &event.body {
+        Body::RunStarted { plan, plan_path, branch } => run_started(state, event, plan, plan_path, branch.as_ref()),
+        Body::CoordinatorStarted { .. }
+        | Body::CoordinatorRecovered { .. }
+        | Body::SessionPause { .. }
+        | Body::RunPaused {}
+        | Body::SessionResume { .. }
+        | Body::RunReopened {}
+        | Body::PlanChanged { .. }
+        | Body::WaveEnded { .. }
+        | Body::DiskInspected { .. }
+        | Body::WaveStarted { .. }
+        | Body::RunFinished { .. } => run_changed(state, event),
+        Body::Dispatched { .. } => dispatched(state, event),
+        Body::AgentStarted { attempt, pid, shim_pid } | Body::AgentAdopted { attempt, pid, shim_pid } => {
+            started(state, *attempt, *pid, *shim_pid);
+        }
+        Body::OrphanAgentDetected { attempt, .. } => {
+            for task in held_in_progress(state, *attempt) {
+                on_task(state, &task, |task| task.crashes += 1);
+            }
+        }
+        Body::StopOrdered { attempt, cause, at_once } => {
+            if let Some(attempt) = state.attempts.get_mut(attempt) {
+                let ordered_at = attempt.stop.as_ref().map_or(event.time, |stop| stop.ordered_at);
+                attempt.stop = Some(Stop { cause: cause.clone(), at_once: *at_once, ordered_at });
+            }
+        }
+        Body::AttemptExited { attempt, exit } => exited(state, event, *attempt, exit),
+        Body::AttemptEnded { attempt, cause } => ended(state, event, *attempt, cause),
+        Body::ReportRefused { attempt, .. } => {
+            if let Some(attempt) = state.attempts.get_mut(attempt) {
+                attempt.refused += 1;
+            }
+        }
+        Body::BreakerOpened { cli, until } => {
+            state.breakers.insert(cli.clone(), Breaker { failed_starts: 0, until: Some(*until) });
+        }
+        Body::NoteRecorded { text } => {
+            state.notes.push(Note { time: event.time, agent: event.agent.clone(), text: text.clone() });
+            let excess = state.notes.len().saturating_sub(NOTES_KEPT);
+            state.notes.drain(..excess);
+        }
+        Body::QuestionAsked { .. } | Body::QuestionAnswered { .. } => question(state, event),
+        _ => task_changed(state, event),
+    }
+}
+
+fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, branch: Option<&String>) {
+    let unblocks = plan.graph().unblocks();
+    state.tasks = plan
+        .tasks
+        .iter()
+        .enumerate()
+        .map(|(index, task)| (task.id.clone(), new_task(index, task.done, unblocks.get(index).copied().unwrap_or(0))))
+        .collect();
+    state.attempts = BTreeMap::new();
+    state.agents = BTreeMap::new();
+    state.questions = BTreeMap::new();
+    state.notes = Vec::new();
+    state.breakers = BTreeMap::new();
+    state.run = Some(Run {
+        id: event.run.clone(),
+        plan: plan.clone(),
+        plan_path: plan_path.to_owned(),
+        branch: branch.cloned(),
+        phase: RunPhase::Created,
+        started_at: event.time,
+        ended_at: None,
+        resumes: 0,
+        changed_plan: None,
+        wave: 0,
+        inspection: Inspection::None,
+    });
+}
+
+fn new_task(index: usize, done: bool, unblocks: u32) -> Task {
+    Task {
+        index,
+        state: if done { TaskState::Complete } else { TaskState::Pending },
+        epoch: Epoch(0),
+        attempts: 0,
+        holder: None,
+        started_at: None,
+        waited_ms: 0,
+        not_before: None,
+        last_cause: None,
+        reason: None,
+        result: None,
+        unproven: done,
+        checkpoint: None,
+        claim: None,
+        evidence: None,
+        crashes: 0,
+        ended_at: None,
+        unblocks,
+    }
+}
+
+fn run_changed(state: &mut State, event: &Event) {
+    if let Body::CoordinatorStarted { pid, limits, boot_id, boottime_ms } = &event.body {
+        state.limits = limits.clone();
+        state.coordinator =
+            Some(Coordinator { pid: *pid, since: event.time, boot_id: boot_id.clone(), boottime_ms: *boottime_ms });
+    }
+    let Some(run) = state.run.as_mut() else {
+        return;
+    };
+    match &event.body {
+        Body::CoordinatorStarted { .. } if run.phase == RunPhase::Created => run.phase = RunPhase::Running,
+        Body::CoordinatorRecovered { .. } => run.phase = RunPhase::Running,
+        Body::SessionPause { reason, .. } => run.phase = RunPhase::Pausing(*reason),
+        Body::RunPaused {} => {
+            let reason = match run.phase {
+                RunPhase::Pausing(reason) => reason,
+                _ => PauseReason::Operator,
+            };
+            run.phase = RunPhase::Paused(reason);
+        }
+        Body::SessionResume { resume_count, .. } => {
+            run.phase = RunPhase::Running;
+            run.resumes = *resume_count;
+            run.ended_at = None;
+        }
+        Body::RunReopened {} => {
+            run.phase = RunPhase::Paused(PauseReason::Operator);
+            run.ended_at = None;
+        }
+        Body::PlanChanged { hash } => run.changed_plan = Some(hash.clone()),
+        Body::WaveEnded { .. } => run.inspection = Inspection::Asked,
+        Body::DiskInspected { .. } => run.inspection = Inspection::Done,
+        Body::WaveStarted { wave } => {
+            run.wave = *wave;
+            run.inspection = Inspection::None;
+        }
+        Body::RunFinished { outcome, .. } => {
+            run.phase = RunPhase::Finished(*outcome);
+            run.ended_at = Some(event.time);
+        }
+        _ => {}
+    }
+}
+
+fn dispatched(state: &mut State, event: &Event) {
+    let Body::Dispatched { attempt, role, cli, tasks, resumed, .. } = &event.body else {
+        return;
+    };
+    let (Some(agent), Some(epoch)) = (event.agent.clone(), event.epoch) else {
+        return;
+    };
+    state.last_attempt = state.last_attempt.max(attempt.0);
+    state.agents.insert(agent.clone(), epoch);
+    for task in tasks {
+        on_task(state, task, |task| {
+            task.holder = Some(*attempt);
+            task.epoch = epoch;
+            task.not_before = None;
+        });
+    }
+    let new = Attempt {
+        agent,
+        role: *role,
+        cli: cli.clone(),
+        epoch,
+        tasks: tasks.clone(),
+        resumed: *resumed,
+        phase: AttemptPhase::Starting,
+        pid: None,
+        shim_pid: None,
+        dispatched_at: event.time,
+        ended_at: None,
+        stop: None,
+        exit: None,
+        cause: None,
+        idle_since: None,
+        refused: 0,
+    };
+    state.attempts.insert(*attempt, new);
+}
+
+fn started(state: &mut State, id: AttemptId, pid: u32, shim_pid: u32) {
+    if let Some(attempt) = state.attempts.get_mut(&id) {
+        if attempt.phase == AttemptPhase::Starting {
+            attempt.phase = AttemptPhase::Running;
+        }
+        attempt.pid = Some(pid);
+        attempt.shim_pid = Some(shim_pid);
+    }
+}
+
+fn exited(state: &mut State, event: &Event, id: AttemptId, exit: &Exit) {
+    if let Some(attempt) = state.attempts.get_mut(&id) {
+        attempt.phase = AttemptPhase::Exited;
+        attempt.exit = Some(exit.clone());
+        attempt.ended_at = Some(event.time);
+    }
+}
+
+fn ended(state: &mut State, event: &Event, id: AttemptId, cause: &Cause) {
+    let Some(attempt) = state.attempts.get_mut(&id) else {
+        return;
+    };
+    attempt.phase = AttemptPhase::Ended;
+    attempt.cause = Some(cause.clone());
+    attempt.ended_at = attempt.ended_at.or(Some(event.time));
+    let breaker = state.breakers.entry(attempt.cli.clone()).or_default();
+    match cause {
+        Cause::StartFailed { .. } => breaker.failed_starts += 1,
+        _ => *breaker = Breaker::default(),
+    }
+    // Tasks that stood further down its list were never begun: they are free again.
+    for task in attempt.tasks.clone() {
+        on_task(state, &task, |task| {
+            if task.holder == Some(id) && task.state == TaskState::Pending {
+                task.holder = None;
+            }
+        });
+    }
+}
+
+fn question(state: &mut State, event: &Event) {
+    match &event.body {
+        Body::QuestionAsked { id, attempt, text, options, context } => {
+            let (Some(task), Some(agent)) = (event.task.clone(), event.agent.clone()) else {
+                return;
+            };
+            state.last_question = state.last_question.max(id.0);
+            let new = Question {
+                task,
+                agent,
+                attempt: *attempt,
+                text: text.clone(),
+                options: options.clone(),
+                context: context.clone(),
+                answer: None,
+                asked_at: event.time,
+            };
+            state.questions.insert(*id, new);
+        }
+        Body::QuestionAnswered { id, answer } => {
+            let Some(question) = state.questions.get_mut(id) else {
+                return;
+            };
+            question.answer = Some(answer.clone());
+            let (task, waited) = (question.task.clone(), event.time.since_ms(question.asked_at));
+            let more = state.open_question(&task).is_some();
+            on_task(state, &task, |task| match task.state {
+                TaskState::Blocked if !more => task.state = TaskState::Pending,
+                TaskState::InProgress => task.waited_ms = task.waited_ms.saturating_add(waited),
+                _ => {}
+            });
+        }
+        _ => {}
+    }
+}
+
+fn task_changed(state: &mut State, event: &Event) {
+    let Some(id) = event.task.clone() else { return };
+    let holder = state.tasks.get(&id).and_then(|task| task.holder);
+    let ended_by = holder.and_then(|holder| state.attempts.get(&holder)).and_then(|attempt| attempt.cause.clone());
+    on_task(state, &id, |task| {
+        change_task(task, event);
+        if let (Body::WorkflowFailed { .. }, Some(cause)) = (&event.body, ended_by) {
+            task.last_cause = Some(cause);
+        }
+    });
+    if let (Body::TaskReopened { .. }, Some(run)) = (&event.body, state.run.as_mut()) {
+        run.inspection = Inspection::None;
+    }
+    let holder_idle = holder.is_some_and(|holder| state.open_tasks(holder).is_empty());
+    if let (true, Some(attempt)) = (holder_idle, holder.and_then(|holder| state.attempts.get_mut(&holder))) {
+        attempt.idle_since = attempt.idle_since.or(Some(event.time));
+    }
+}
+
+fn change_task(task: &mut Task, event: &Event) {
+    match &event.body {
+        Body::TaskStarted { number, .. } => {
+            task.state = TaskState::InProgress;
+            task.attempts = *number;
+            task.started_at = Some(event.time);
+            task.waited_ms = 0;
+        }
+        Body::TaskClaimed { attempt, door, result } => {
+            let epoch = event.epoch.unwrap_or(task.epoch);
+            task.claim = Some(Claim { attempt: *attempt, epoch, door: *door, result: result.clone() });
+        }
+        Body::ChecksFinished { evidence, .. } => {
+            task.evidence = Some(evidence.clone());
+            task.claim = None;
+        }
+        Body::TaskCompleted { result, unproven } => {
+            end_task(task, event, TaskState::Complete);
+            // What an earlier attempt failed of no longer says anything about it.
+            task.reason = None;
+            task.result.clone_from(result);
+            task.unproven = *unproven;
+        }
+        Body::CheckpointSaved { checkpoint } => task.checkpoint = Some(checkpoint.clone()),
+        Body::TaskRequeued { cause, counted, not_before, reason } => {
+            release(task);
+            task.state = TaskState::Pending;
+            task.not_before = *not_before;
+            task.last_cause = Some(cause.clone());
+            task.reason = Some(reason.clone());
+            if !counted {
+                task.attempts = task.attempts.saturating_sub(1);
+            }
+        }
+        Body::TaskParked { .. } => {
+            release(task);
+            task.state = TaskState::Blocked;
+            task.last_cause = Some(Cause::WaitingForInput);
+            task.attempts = task.attempts.saturating_sub(1);
+        }
+        Body::WorkflowFailed { detail, .. } => {
+            end_task(task, event, TaskState::Failed);
+            task.reason = Some(detail.clone());
+        }
+        Body::TaskSkipped { reason } => {
+            end_task(task, event, TaskState::Skipped);
+            task.reason = Some(reason.clone());
+        }
+        Body::TaskReopened { reason, reset_attempts } => {
+            release(task);
+            task.state = TaskState::Pending;
+            task.epoch = event.epoch.unwrap_or(Epoch(task.epoch.0 + 1));
+            task.reason = Some(reason.clone());
+            task.not_before = None;
+            task.ended_at = None;
+            task.unproven = false;
+            if *reset_attempts {
+                task.attempts = 0;
+                task.crashes = 0;
+            }
+        }
+        _ => {}
+    }
+}
+
+fn end_task(task: &mut Task, event: &Event, state: TaskState) {
+    release(task);
+    task.state = state;
+    task.ended_at = Some(event.time);
+}
+
+fn release(task: &mut Task) {
+    task.holder = None;
+    task.claim = None;
+    task.started_at = None;
+    task.waited_ms = 0;
+}
+
+fn held_in_progress(state: &State, id: AttemptId) -> Vec<TaskId> {
+    state
+        .open_tasks(id)
+        .into_iter()
+        .filter(|task| state.tasks.get(task).is_some_and(|task| task.state == TaskState::InProgress))
+        .collect()
+}
+
+fn on_task(state: &mut State, id: &TaskId, change: impl FnOnce(&mut Task)) {
+    if let Some(task) = state.tasks.get_mut(id) {
+        change(task);
+    }
+}

@@ -1,0 +1,74 @@
+//! The prompt an attempt is given: who it is, what stands, what was done before it, and how to report.
+//!
+//! Built from facts of rekindle's own, inside a budget of bytes. What others wrote goes in only as data behind a fence
+//! that it cannot close. Collecting the facts from disk and spool is left to the engine; the state's own part is in
+//! `gather`.
+
+mod activity;
+mod facts;
+mod fence;
+mod gather;
+mod parts;
+mod past;
+mod reporting;
+mod resume;
+
+pub use facts::{
+    Activity, Answered, CheckSeen, Decision, Disk, Doors, Facts, LineKind, NamedTask, Standing, Stream, TaskFacts,
+};
+pub use gather::facts_from;
+pub use resume::resume_assignment;
+
+use crate::text;
+
+/// Default size of a brief: a few percent of the smallest context window in use, so that the work has the rest.
+pub const BUDGET_BYTES: usize = 48 * 1024;
+
+/// Lines of recent activity that a brief is made from by default: enough to hold the last calls, decisions and errors.
+pub const ACTIVITY_LINES: usize = 200;
+
+/// The prompt, at most `facts.budget_bytes` long.
+///
+/// Room is given in order of weight and the text is put together in order of reading: what the agent must do is never
+/// crowded out by what its predecessor said.
+#[must_use]
+pub fn render(facts: &Facts) -> String {
+    let mut room = Room(facts.budget_bytes);
+    let who = room.fill(|_| parts::who(facts));
+    let instructions = room.fill(|_| parts::instructions(facts));
+    let status = room.fill(|room| parts::status(facts, room.min(facts.budget_bytes / 4)));
+    let current = room.fill(|room| parts::current_task(facts, room));
+    let goal = room.fill(|room| parts::goal(facts, room));
+    let rules = room.fill(|room| parts::dispatch_rules(facts, room));
+    let later = room.fill(|room| parts::later_tasks(facts, room));
+
+    // Shares of what may be left for the past; recent activity gets whatever the others do not use.
+    let share = facts.budget_bytes / 8;
+    let answers = room.fill(|room| past::answers(facts, room.min(share)));
+    let checkpoint = room.fill(|room| past::checkpoint(facts, room.min(share)));
+    let disk = room.fill(|room| past::disk(facts, room.min(share * 2)));
+    let redo = room.fill(|room| past::do_not_redo(facts, room.min(share)));
+    let decisions = room.fill(|room| past::decisions(facts, room.min(share)));
+    let activity = room.fill(|room| activity::section(facts, room));
+
+    let order =
+        [who, status, goal, rules, current, later, checkpoint, disk, decisions, answers, redo, activity, instructions];
+    let draft = order.concat();
+    // Only a budget smaller than the fixed words gets here, and then no data is in the text.
+    let draft = text::truncate_bytes(&draft, facts.budget_bytes);
+    fence::seal(draft, &facts.nonce)
+}
+
+/// The bytes that are left.
+struct Room(usize);
+
+impl Room {
+    fn fill(&mut self, part: impl FnOnce(usize) -> String) -> String {
+        let part = part(self.0);
+        self.0 = self.0.saturating_sub(part.len());
+        part
+    }
+}
+
+#[cfg(test)]
+mod tests;

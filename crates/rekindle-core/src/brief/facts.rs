@@ -1,0 +1,253 @@
+//! What a brief is made of: plain data, all of it from outside.
+
+use serde::{Deserialize, Serialize};
+
+use super::BUDGET_BYTES;
+use crate::cause::Cause;
+use crate::ids::{AgentName, Epoch, TaskId};
+use crate::report::{CheckResult, Checkpoint};
+use crate::role::Role;
+
+/// Everything that a brief says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// The agent's name.
+    pub agent: AgentName,
+    /// Its role.
+    pub role: Role,
+    /// Its epoch.
+    pub epoch: Epoch,
+    /// Which try at the current task this is, from 1.
+    pub attempt: u32,
+    /// How many there are in all.
+    pub attempt_limit: u32,
+    /// Where it works.
+    pub workspace: String,
+    /// The plan's file.
+    pub plan_path: String,
+    /// The build status file.
+    pub build_status_path: String,
+    /// The plan's title.
+    pub plan_title: String,
+    /// The plan's goal, which every agent receives.
+    pub goal: String,
+    /// The plan's dispatch rules.
+    pub dispatch_rules: Option<String>,
+    /// The attempt's tasks in order, and those its agent has completed before.
+    pub tasks: Vec<TaskFacts>,
+    /// Tasks of the plan that others have completed.
+    pub completed_elsewhere: Vec<NamedTask>,
+    /// Why the previous attempt ended; nothing means that there was none.
+    pub cause: Option<Cause>,
+    /// Where the previous agent said it stood.
+    pub checkpoint: Option<Checkpoint>,
+    /// What is on disk.
+    pub disk: Disk,
+    /// Decisions noted during the run, newest last.
+    pub decisions: Vec<Decision>,
+    /// Questions that a person has answered.
+    pub answers: Vec<Answered>,
+    /// What was already done and must not be done again.
+    pub do_not_redo: Vec<String>,
+    /// What the previous agent did last, oldest first.
+    pub activity: Vec<Activity>,
+    /// Ask for smaller steps although it is not the third try.
+    pub advise_split: bool,
+    /// 32 random letters or digits, new for every brief; the fence is made of them. Anything else is hashed into that form.
+    pub nonce: String,
+    /// How the agent can report.
+    pub doors: Doors,
+    /// The longest the brief may be.
+    pub budget_bytes: usize,
+}
+
+impl Facts {
+    /// The facts of a first prompt without tasks; everything else is to be filled in.
+    #[must_use]
+    pub fn new(agent: AgentName) -> Self {
+        Self {
+            agent,
+            role: Role::default(),
+            epoch: Epoch(1),
+            attempt: 1,
+            attempt_limit: 3,
+            workspace: String::new(),
+            plan_path: String::new(),
+            build_status_path: String::new(),
+            plan_title: String::new(),
+            goal: String::new(),
+            dispatch_rules: None,
+            tasks: Vec::new(),
+            completed_elsewhere: Vec::new(),
+            cause: None,
+            checkpoint: None,
+            disk: Disk::default(),
+            decisions: Vec::new(),
+            answers: Vec::new(),
+            do_not_redo: Vec::new(),
+            activity: Vec::new(),
+            advise_split: false,
+            nonce: String::new(),
+            doors: Doors::default(),
+            budget_bytes: BUDGET_BYTES,
+        }
+    }
+
+    /// The task to begin or go on with.
+    #[must_use]
+    pub fn current(&self) -> Option<&TaskFacts> {
+        self.tasks.iter().find(|task| task.standing == Standing::Current)
+    }
+
+    /// Whether nobody has worked on the current task before.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        self.cause.is_none() && self.attempt <= 1
+    }
+
+    /// Whether smaller steps are asked for: always from the second retry on.
+    #[must_use]
+    pub fn asks_for_split(&self) -> bool {
+        self.advise_split || self.attempt >= 3
+    }
+}
+
+/// How a task stands in a brief.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Done; not to be touched.
+    Completed,
+    /// To begin or go on with.
+    Current,
+    /// Next in the list.
+    Pending,
+}
+
+/// A task, as a brief shows it. The words are the plan's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskFacts {
+    /// Its id.
+    pub id: TaskId,
+    /// Its title.
+    pub title: String,
+    /// How it stands.
+    pub standing: Standing,
+    /// What to do.
+    pub body: String,
+    /// Commands that must exit 0.
+    pub accept: Vec<String>,
+    /// Files that must exist.
+    pub artifacts: Vec<String>,
+    /// What to read first.
+    pub reading: Vec<String>,
+    /// Tasks that had to be complete before it.
+    pub blocked_by: Vec<TaskId>,
+}
+
+/// A task by name only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedTask {
+    /// Its id.
+    pub id: TaskId,
+    /// Its title.
+    pub title: String,
+}
+
+/// What is on disk, seen by rekindle itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disk {
+    /// Commits since the work on the task began, one line each.
+    pub commits: Vec<String>,
+    /// `git diff --stat` since then.
+    pub diff_stat: String,
+    /// Declared artifacts that exist.
+    pub artifacts_present: Vec<String>,
+    /// Declared artifacts that do not.
+    pub artifacts_missing: Vec<String>,
+    /// What the last checks saw.
+    pub checks: Vec<CheckSeen>,
+}
+
+/// A check and when it was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckSeen {
+    /// The task it belongs to.
+    pub task: TaskId,
+    /// What it said.
+    pub result: CheckResult,
+    /// Whether it was run just now, with nobody at work; if not, on the last claim.
+    pub just_now: bool,
+}
+
+/// A decision that was noted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// By whom; nobody means the operator.
+    pub by: Option<AgentName>,
+    /// The decision.
+    pub text: String,
+}
+
+/// A question with its answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    /// The task it was asked for.
+    pub task: TaskId,
+    /// The question, in the asking agent's words.
+    pub question: String,
+    /// The answer, in the operator's.
+    pub answer: String,
+}
+
+/// Where a line came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// Standard output.
+    #[default]
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// What a line is; calls and errors are kept longest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LineKind {
+    /// Anything else.
+    #[default]
+    Plain,
+    /// A call of a tool.
+    Tool,
+    /// An error.
+    Error,
+}
+
+/// One line of the previous agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activity {
+    /// What it says.
+    pub text: String,
+    /// Where it came from.
+    pub stream: Stream,
+    /// What it is.
+    pub kind: LineKind,
+}
+
+/// How an agent can report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Doors {
+    /// The program to call for the command line; nothing where it cannot be called.
+    pub program: Option<String>,
+    /// Whether signal lines in its output are read.
+    pub signals: bool,
+    /// Whether it has rekindle's MCP server.
+    pub mcp: bool,
+}
+
+impl Default for Doors {
+    fn default() -> Self {
+        Self { program: Some("rekindle".to_owned()), signals: true, mcp: false }
+    }
+}

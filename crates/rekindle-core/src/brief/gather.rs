@@ -1,0 +1,117 @@
+//! The facts of a brief that the state itself knows. Workspace, disk, activity and nonce are added by the engine.
+
+use super::facts::{Answered, CheckSeen, Decision, Facts, NamedTask, Standing, TaskFacts};
+use crate::ids::{AttemptId, TaskId};
+use crate::state::{Attempt, State, TaskState};
+
+/// Completed items of earlier checkpoints and tasks are listed as not to be redone, up to this many: more is no longer read.
+const REDO_MAX: usize = 100;
+
+/// What the state knows for the brief of an attempt; nothing if there is no such attempt.
+#[must_use]
+pub fn facts_from(state: &State, id: AttemptId) -> Option<Facts> {
+    let (attempt, run) = (state.attempts.get(&id)?, state.run.as_ref()?);
+    let mut facts = Facts::new(attempt.agent.clone());
+    facts.role = attempt.role;
+    facts.epoch = attempt.epoch;
+    facts.plan_path.clone_from(&run.plan_path);
+    facts.plan_title.clone_from(&run.plan.title);
+    facts.goal.clone_from(&run.plan.goal);
+    facts.dispatch_rules.clone_from(&run.plan.dispatch_rules);
+    facts.tasks = own_tasks(state, attempt);
+    facts.completed_elsewhere = elsewhere(state, attempt);
+    if let Some(current) = facts.current().map(|task| task.id.clone()) {
+        about_current(&mut facts, state, &current);
+    }
+    facts.decisions =
+        state.notes.iter().map(|note| Decision { by: note.agent.clone(), text: note.text.clone() }).collect();
+    let mine = |task: &TaskId| attempt.tasks.contains(task);
+    facts.answers = state
+        .questions
+        .values()
+        .filter(|question| mine(&question.task))
+        .filter_map(|question| {
+            Some(Answered {
+                task: question.task.clone(),
+                question: question.text.clone(),
+                answer: question.answer.clone()?,
+            })
+        })
+        .collect();
+    Some(facts)
+}
+
+/// Tasks the agent has completed before, in the plan's order, then those of this attempt in its own.
+fn own_tasks(state: &State, attempt: &Attempt) -> Vec<TaskFacts> {
+    let planned = state.run.iter().flat_map(|run| &run.plan.tasks);
+    let earlier = planned
+        .filter(|task| task.agent.as_ref() == Some(&attempt.agent))
+        .map(|task| &task.id)
+        .filter(|id| !attempt.tasks.contains(id) && completed(state, id));
+    let mut has_current = false;
+    let mut facts = Vec::new();
+    for id in earlier.chain(&attempt.tasks) {
+        let (Some(task), Some(planned)) = (state.tasks.get(id), state.plan_task(id)) else {
+            continue;
+        };
+        let standing = match task.state {
+            TaskState::Complete | TaskState::Skipped => Standing::Completed,
+            TaskState::Failed => continue,
+            _ if has_current => Standing::Pending,
+            _ => Standing::Current,
+        };
+        has_current |= standing == Standing::Current;
+        facts.push(TaskFacts {
+            id: id.clone(),
+            title: planned.title.clone(),
+            standing,
+            body: planned.body.clone(),
+            accept: planned.accept.clone(),
+            artifacts: planned.artifacts.clone(),
+            reading: planned.reading.clone(),
+            blocked_by: planned.blocked_by.clone(),
+        });
+    }
+    facts
+}
+
+fn completed(state: &State, id: &TaskId) -> bool {
+    state.tasks.get(id).is_some_and(|task| task.state == TaskState::Complete)
+}
+
+fn elsewhere(state: &State, attempt: &Attempt) -> Vec<NamedTask> {
+    let planned = state.run.iter().flat_map(|run| &run.plan.tasks);
+    planned
+        .filter(|task| completed(state, &task.id))
+        .filter(|task| task.agent.as_ref() != Some(&attempt.agent) && !attempt.tasks.contains(&task.id))
+        .map(|task| NamedTask { id: task.id.clone(), title: task.title.clone() })
+        .collect()
+}
+
+fn about_current(facts: &mut Facts, state: &State, id: &TaskId) {
+    let task = &state.tasks[id];
+    facts.attempt = task.attempts.max(1);
+    facts.attempt_limit = state.attempt_limit(id);
+    facts.cause.clone_from(&task.last_cause);
+    facts.checkpoint.clone_from(&task.checkpoint);
+    facts.advise_split = facts.attempt > 1
+        && (facts.attempt >= facts.attempt_limit || task.last_cause.as_ref().is_some_and(advises_split));
+    if let Some(checkpoint) = &task.checkpoint {
+        let items = checkpoint.completed.iter().take(REDO_MAX);
+        facts.do_not_redo = items.cloned().collect();
+    }
+    if let Some(evidence) = &task.evidence {
+        facts.disk.artifacts_missing.clone_from(&evidence.missing_artifacts);
+        facts.disk.checks = evidence
+            .checks
+            .iter()
+            .map(|result| CheckSeen { task: id.clone(), result: result.clone(), just_now: false })
+            .collect();
+    }
+}
+
+/// A task that ran out of context or time once is likely to do so again in one piece.
+fn advises_split(cause: &crate::cause::Cause) -> bool {
+    use crate::cause::Cause;
+    matches!(cause, Cause::Compacted | Cause::CompactionLoop | Cause::ContextExhausted | Cause::TimedOut)
+}

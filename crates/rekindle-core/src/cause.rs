@@ -1,0 +1,129 @@
+//! Why an attempt ended: one typed cause for every end, taken from structured evidence and never from free text.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::Time;
+
+/// The failure taxonomy. What follows from each cause stands in `policy::row`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "cause", rename_all = "snake_case")]
+pub enum Cause {
+    /// Every task it was given has ended.
+    Completed,
+    /// It ended with code 0 although tasks of its own were open.
+    ExitedIncomplete,
+    /// It ended by a signal or with a code other than 0.
+    Crashed {
+        /// Exit code, where it had one.
+        code: Option<i32>,
+        /// Signal number, where one ended it.
+        signal: Option<i32>,
+    },
+    /// No event ever came from it.
+    HungBeforeFirstEvent,
+    /// It fell silent in the middle of its work.
+    HungMidStream,
+    /// It gave its result and did not leave.
+    HungAfterResult,
+    /// A task took longer than its role's time.
+    TimedOut,
+    /// Its context was compacted and the work was not finished.
+    Compacted,
+    /// It compacted again and again without getting on.
+    CompactionLoop,
+    /// Its context window is full.
+    ContextExhausted,
+    /// The account's usage limit was met.
+    UsageLimit {
+        /// When the limit is lifted, where the agent said so.
+        resets_at: Option<Time>,
+    },
+    /// The provider is overloaded.
+    Overloaded,
+    /// The credentials were refused.
+    Auth,
+    /// It waits for a person.
+    WaitingForInput,
+    /// The kernel ended it for want of memory.
+    OutOfMemory,
+    /// Its program could not be started.
+    StartFailed {
+        /// What the operating system said.
+        reason: String,
+    },
+    /// The shim that held it died.
+    ShimLost,
+    /// The machine went down under it.
+    HostLost,
+    /// The same call with the same result again and again.
+    StalledNoProgress,
+    /// An operator stopped or paused it.
+    StoppedByOperator,
+}
+
+impl Cause {
+    /// The name in the log, in `status` and in `why`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::ExitedIncomplete => "exited_incomplete",
+            Self::Crashed { .. } => "crashed",
+            Self::HungBeforeFirstEvent => "hung_before_first_event",
+            Self::HungMidStream => "hung_mid_stream",
+            Self::HungAfterResult => "hung_after_result",
+            Self::TimedOut => "timed_out",
+            Self::Compacted => "compacted",
+            Self::CompactionLoop => "compaction_loop",
+            Self::ContextExhausted => "context_exhausted",
+            Self::UsageLimit { .. } => "usage_limit",
+            Self::Overloaded => "overloaded",
+            Self::Auth => "auth",
+            Self::WaitingForInput => "waiting_for_input",
+            Self::OutOfMemory => "out_of_memory",
+            Self::StartFailed { .. } => "start_failed",
+            Self::ShimLost => "shim_lost",
+            Self::HostLost => "host_lost",
+            Self::StalledNoProgress => "stalled_no_progress",
+            Self::StoppedByOperator => "stopped_by_operator",
+        }
+    }
+
+    /// The cause in words, for a brief and for people.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Completed => "it finished everything it was given".into(),
+            Self::ExitedIncomplete => "it ended by itself before its work was complete".into(),
+            Self::Crashed { signal: Some(signal), .. } => format!("it was ended by signal {signal}"),
+            Self::Crashed { code, .. } => {
+                format!("it crashed with exit code {}", code.map_or("unknown".into(), |code| code.to_string()))
+            }
+            Self::HungBeforeFirstEvent => "it never gave a sign of life".into(),
+            Self::HungMidStream => "it stopped giving signs of life in the middle of its work".into(),
+            Self::HungAfterResult => "it gave its result but did not leave".into(),
+            Self::TimedOut => "it ran out of the time allowed for the task".into(),
+            Self::Compacted => "its context was compacted and it lost its thread".into(),
+            Self::CompactionLoop => "it compacted its context again and again without getting on".into(),
+            Self::ContextExhausted => "its context window was full".into(),
+            Self::UsageLimit { .. } => "the account's usage limit was reached".into(),
+            Self::Overloaded => "the model's provider was overloaded".into(),
+            Self::Auth => "its credentials were refused".into(),
+            Self::WaitingForInput => "it waited for a person's answer".into(),
+            Self::OutOfMemory => "the machine ran out of memory".into(),
+            Self::StartFailed { reason } => format!("it could not be started: {reason}"),
+            Self::ShimLost => "the process that supervised it was killed".into(),
+            Self::HostLost => "the machine was restarted".into(),
+            Self::StalledNoProgress => "it repeated the same step without any progress".into(),
+            Self::StoppedByOperator => "the run was paused or stopped by its operator".into(),
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

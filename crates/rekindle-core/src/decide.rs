@@ -1,0 +1,190 @@
+//! The one place where decisions are made: a state, a moment and an input give events, effects and an answer.
+//!
+//! `decide` advances the state only through `apply`, event by event, so that replaying the events gives the same state.
+//! This file routes; each subject has a file of its own. No clock, no randomness, no I/O.
+
+mod attempt;
+mod finish;
+mod operator;
+mod reconcile;
+mod report;
+mod schedule;
+mod session;
+mod timers;
+
+use crate::apply::apply;
+use crate::effect::{self, Effect};
+use crate::event::{Body, Event};
+use crate::ids::{AttemptId, Epoch, QuestionId, RunId, TaskId};
+use crate::input::Input;
+use crate::state::State;
+use crate::time::Time;
+
+pub use finish::Standstill;
+pub use finish::standstill;
+pub use timers::next_deadline;
+
+/// What a decision comes to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Step {
+    /// Facts to make durable, in order, before anything else.
+    pub events: Vec<Event>,
+    /// What to do once they are durable.
+    pub effects: Vec<Effect>,
+    /// What to tell whoever caused the input.
+    pub reply: Reply,
+}
+
+/// The answer to whoever caused an input.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Reply {
+    /// Taken.
+    #[default]
+    Accepted,
+    /// Nothing new: it was so already.
+    Already,
+    /// The claim is being proven; the outcome follows.
+    Verifying {
+        /// The task.
+        task: TaskId,
+        /// The epoch of the claim.
+        epoch: Epoch,
+    },
+    /// The question was put down.
+    Asked(QuestionId),
+    /// Not taken.
+    Refused {
+        /// Why, and what to do.
+        reason: String,
+    },
+}
+
+/// Decides on one input at one moment.
+pub fn decide(state: &mut State, now: Time, input: Input) -> Step {
+    let mut turn = Turn { now: now.max(state.last_time), state, events: Vec::new() };
+    let reply = route(&mut turn, input);
+    schedule::fill_slots(&mut turn);
+    finish::finish_if_over(&mut turn);
+    let events = turn.events;
+    let effects = events.iter().filter_map(effect::following).collect();
+    Step { events, effects, reply }
+}
+
+/// Decides on an input while no coordinator runs: it is put down, but nothing is begun and nothing is brought to an end.
+pub fn record(state: &mut State, now: Time, input: Input) -> Step {
+    let mut turn = Turn { now: now.max(state.last_time), state, events: Vec::new() };
+    let reply = route(&mut turn, input);
+    let events = turn.events;
+    Step { events, effects: Vec::new(), reply }
+}
+
+fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
+    match input {
+        Input::RunRequested { run, plan, plan_path, branch } => {
+            session::run_requested(turn, run, plan, plan_path, branch)
+        }
+        Input::CoordinatorStarted { pid, limits, boot_id, boottime_ms, found, missing } => {
+            let started = Body::CoordinatorStarted { pid, limits: *limits, boot_id, boottime_ms };
+            session::coordinator_started(turn, started, found, missing)
+        }
+        Input::AttemptStarted { attempt, pid, shim_pid } => attempt::started(turn, attempt, pid, shim_pid),
+        Input::AttemptExited { attempt, epoch, exit } => attempt::exited(turn, attempt, epoch, exit),
+        Input::AttemptLost { attempt, with_host } => attempt::lost(turn, attempt, with_host),
+        Input::AttemptNotStarted { attempt, reason } => attempt::not_started(turn, attempt, reason),
+        Input::AttemptSilent { attempt, quiet_ms, evidence } => attempt::silent(turn, attempt, quiet_ms, evidence),
+        Input::Reported { attempt, epoch, door, report } => report::reported(turn, attempt, epoch, door, report),
+        Input::ChecksFinished { task, epoch, evidence } => report::checks_finished(turn, &task, epoch, evidence),
+        Input::DiskInspected { missing } => reconcile::disk_inspected(turn, missing),
+        Input::PlanFileChanged { hash } => session::plan_file_changed(turn, hash),
+        Input::Ordered(order) => operator::ordered(turn, order),
+        Input::TimePassed => timers::fire_due(turn),
+    }
+}
+
+/// What is still to be done, derived from the state alone. A new coordinator performs exactly this.
+#[must_use]
+pub fn outstanding(state: &State) -> Vec<Effect> {
+    use crate::state::{AttemptPhase, Inspection};
+    let mut effects = Vec::new();
+    for (id, attempt) in state.live_attempts() {
+        if attempt.phase == AttemptPhase::Starting {
+            effects.push(Effect::LaunchAttempt { attempt: id });
+        }
+        if let Some(stop) = &attempt.stop {
+            effects.push(Effect::StopAttempt { attempt: id, at_once: stop.at_once });
+        }
+    }
+    if state.run.as_ref().is_some_and(|run| run.inspection == Inspection::Asked) {
+        effects.push(Effect::InspectDisk);
+    }
+    for (id, task) in &state.tasks {
+        if let Some(claim) = &task.claim {
+            effects.push(Effect::RunChecks { task: id.clone(), epoch: claim.epoch });
+        }
+    }
+    effects
+}
+
+/// One decision under way: the state as it is by now, and the events that made it so.
+struct Turn<'a> {
+    state: &'a mut State,
+    now: Time,
+    events: Vec<Event>,
+}
+
+/// Whom an event is about.
+#[derive(Default)]
+struct About {
+    attempt: Option<AttemptId>,
+    task: Option<TaskId>,
+    epoch: Option<Epoch>,
+}
+
+impl Turn<'_> {
+    /// Puts an event down and applies it.
+    fn emit(&mut self, about: About, body: Body) {
+        let run = match (&body, &self.state.run) {
+            (_, Some(run)) => run.id.clone(),
+            (_, None) => return,
+        };
+        self.emit_for(run, about, body);
+    }
+
+    fn emit_for(&mut self, run: RunId, about: About, body: Body) {
+        let attempt = about.attempt.and_then(|id| self.state.attempts.get(&id));
+        let event = Event {
+            time: self.now,
+            run,
+            agent: attempt.map(|attempt| attempt.agent.clone()),
+            epoch: about.epoch.or(attempt.map(|attempt| attempt.epoch)),
+            task: about.task,
+            body,
+        };
+        self.push(event);
+    }
+
+    fn push(&mut self, event: Event) {
+        apply(self.state, &event);
+        self.events.push(event);
+    }
+
+    fn emit_run(&mut self, body: Body) {
+        self.emit(About::default(), body);
+    }
+
+    fn emit_attempt(&mut self, attempt: AttemptId, body: Body) {
+        // The attempt's current task is named too, so that a task's story holds what happened to its agent.
+        let task = self.state.attempts.get(&attempt).and_then(|found| {
+            let open = self.state.open_tasks(attempt);
+            open.into_iter().next().or_else(|| found.tasks.last().cloned())
+        });
+        self.emit(About { attempt: Some(attempt), task, epoch: None }, body);
+    }
+
+    fn emit_task(&mut self, task: &TaskId, body: Body) {
+        let (attempt, epoch) = self.state.tasks.get(task).map_or((None, None), |found| {
+            (found.holder.or(found.claim.as_ref().map(|claim| claim.attempt)), Some(found.epoch))
+        });
+        self.emit(About { attempt, task: Some(task.clone()), epoch }, body);
+    }
+}

@@ -1,0 +1,201 @@
+//! The life and the end of an attempt: what its end is put down to, and what becomes of the work it held.
+
+use super::{Reply, Turn};
+use crate::cause::Cause;
+use crate::event::Body;
+use crate::ids::{AttemptId, Epoch, TaskId};
+use crate::policy::{self, Next};
+use crate::report::Exit;
+use crate::state::{AttemptPhase, TaskState};
+
+pub(super) fn started(turn: &mut Turn<'_>, id: AttemptId, pid: u32, shim_pid: u32) -> Reply {
+    match turn.state.attempts.get(&id) {
+        Some(attempt) if attempt.phase == AttemptPhase::Starting => {
+            turn.emit_attempt(id, Body::AgentStarted { attempt: id, pid, shim_pid });
+            Reply::Accepted
+        }
+        _ => Reply::Already,
+    }
+}
+
+/// An exit record. It may come twice or late: only the first for a live attempt of that epoch counts.
+pub(super) fn exited(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, exit: Exit) -> Reply {
+    match turn.state.attempts.get(&id) {
+        Some(attempt) if attempt.is_live() && attempt.epoch == epoch => {}
+        _ => return Reply::Already,
+    }
+    turn.emit_attempt(id, Body::AttemptExited { attempt: id, exit });
+    end_if_settled(turn, id);
+    Reply::Accepted
+}
+
+/// Ends an attempt whose process is gone, once none of its claims is being proven any more.
+pub(super) fn end_if_settled(turn: &mut Turn<'_>, id: AttemptId) {
+    let Some(attempt) = turn.state.attempts.get(&id) else {
+        return;
+    };
+    if attempt.phase != AttemptPhase::Exited {
+        return;
+    }
+    let open = turn.state.open_tasks(id);
+    if open.iter().any(|task| turn.state.tasks[task].claim.is_some()) {
+        return;
+    }
+    let in_progress = open.iter().any(|task| turn.state.tasks[task].state == TaskState::InProgress);
+    let cause = cause_of_exit(attempt.exit.as_ref(), attempt.stop.as_ref().map(|stop| &stop.cause), in_progress);
+    end(turn, id, &cause, true);
+}
+
+/// One cause from the evidence at hand: an order of ours first, then what the operating system says.
+fn cause_of_exit(exit: Option<&Exit>, stop: Option<&Cause>, work_open: bool) -> Cause {
+    if !work_open {
+        return Cause::Completed;
+    }
+    if let Some(cause) = stop {
+        return cause.clone();
+    }
+    match exit {
+        Some(Exit { start_error: Some(reason), .. }) => Cause::StartFailed { reason: reason.clone() },
+        Some(Exit { out_of_memory: true, .. }) => Cause::OutOfMemory,
+        Some(Exit { code: Some(0), .. }) => Cause::ExitedIncomplete,
+        Some(Exit { code, signal, .. }) => Cause::Crashed { code: *code, signal: *signal },
+        None => Cause::ShimLost,
+    }
+}
+
+pub(super) fn lost(turn: &mut Turn<'_>, id: AttemptId, with_host: bool) -> Reply {
+    if !turn.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
+        return Reply::Already;
+    }
+    let stopped = turn.state.attempts[&id].stop.as_ref().map(|stop| stop.cause.clone());
+    let cause = if with_host { Cause::HostLost } else { stopped.unwrap_or(Cause::ShimLost) };
+    if turn.state.open_tasks(id).iter().any(|task| turn.state.tasks[task].claim.is_some()) {
+        // What it claimed before it was lost is proven first; its end is put down when the checks are through.
+        turn.emit_attempt(id, Body::StopOrdered { attempt: id, cause, at_once: true });
+        turn.emit_attempt(id, Body::AttemptExited { attempt: id, exit: Exit::default() });
+        return Reply::Accepted;
+    }
+    end(turn, id, &cause, true);
+    Reply::Accepted
+}
+
+pub(super) fn not_started(turn: &mut Turn<'_>, id: AttemptId, reason: String) -> Reply {
+    if !turn.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
+        return Reply::Already;
+    }
+    end(turn, id, &Cause::StartFailed { reason }, true);
+    Reply::Accepted
+}
+
+pub(super) fn silent(turn: &mut Turn<'_>, id: AttemptId, quiet_ms: u64, evidence: String) -> Reply {
+    let Some(attempt) = turn.state.attempts.get(&id) else {
+        return Reply::Already;
+    };
+    let waits_for_person = turn.state.open_tasks(id).iter().any(|task| turn.state.open_question(task).is_some());
+    let proving = turn.state.open_tasks(id).iter().any(|task| turn.state.tasks[task].claim.is_some());
+    if attempt.phase != AttemptPhase::Running || attempt.stop.is_some() || waits_for_person || proving {
+        return Reply::Already;
+    }
+    turn.emit_attempt(id, Body::AgentHung { attempt: id, quiet_ms, evidence });
+    order_stop(turn, id, Cause::HungMidStream, false);
+    Reply::Accepted
+}
+
+/// Orders a stop, unless an equally sharp one stands already.
+pub(super) fn order_stop(turn: &mut Turn<'_>, id: AttemptId, cause: Cause, at_once: bool) {
+    let Some(attempt) = turn.state.attempts.get(&id) else {
+        return;
+    };
+    let cause = match &attempt.stop {
+        Some(stop) if stop.at_once || !at_once => return,
+        Some(stop) => stop.cause.clone(),
+        None => cause,
+    };
+    turn.emit_attempt(id, Body::StopOrdered { attempt: id, cause, at_once });
+}
+
+/// Ends an attempt and settles every task that it held.
+pub(super) fn end(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, may_count: bool) {
+    let held: Vec<TaskId> = turn
+        .state
+        .open_tasks(id)
+        .into_iter()
+        .filter(|task| turn.state.tasks[task].state == TaskState::InProgress)
+        .collect();
+    if let (Cause::Crashed { code, signal }, false) = (cause, held.is_empty()) {
+        turn.emit_attempt(id, Body::AgentCrashed { attempt: id, code: *code, signal: *signal });
+    }
+    turn.emit_attempt(id, Body::AttemptEnded { attempt: id, cause: cause.clone() });
+    for task in held {
+        settle(turn, &task, cause, may_count);
+    }
+    open_breaker(turn, id);
+}
+
+/// What becomes of a task whose attempt is over: another attempt, a wait, or its end.
+pub(super) fn settle(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_count: bool) {
+    let task = &turn.state.tasks[id];
+    let row = policy::row(cause);
+    let counted = row.counts && may_count;
+    if let Some(question) = turn.state.open_question(id) {
+        turn.emit_task(id, Body::TaskParked { question });
+        return;
+    }
+    let limit = turn.state.attempt_limit(id);
+    let role =
+        task.holder.and_then(|holder| turn.state.attempts.get(&holder)).map_or_else(Default::default, |a| a.role);
+    if task.crashes >= policy::QUARANTINE_CRASHES && counted {
+        let detail = format!("its agent was lost in {} coordinator crashes: set aside for a person", task.crashes);
+        return fail(turn, id, "quarantined", detail);
+    }
+    if counted && !turn.state.limits.recover {
+        return fail(turn, id, "recovery_off", format!("{}; recovery is off", cause.words()));
+    }
+    if counted && task.attempts >= limit {
+        let detail = format!("{}; {} of {limit} attempts used", failure_words(turn, id, cause), task.attempts);
+        return fail(turn, id, &format!("{role}_crash_limit"), detail);
+    }
+    let run = turn.state.run.as_ref().map(|run| run.id.to_string()).unwrap_or_default();
+    let wait_ms = match row.next {
+        Next::RetryAfterBackoff if counted => {
+            policy::backoff_ms(turn.state.limits.backoff_ms, task.attempts, &format!("{run} {id} {}", task.attempts))
+        }
+        _ => 0,
+    };
+    let used = if counted { task.attempts } else { task.attempts.saturating_sub(1) };
+    let reason =
+        format!("{}; {used} of {limit} attempts used, next after {wait_ms} ms", failure_words(turn, id, cause));
+    let not_before = (wait_ms > 0).then(|| turn.now.plus_ms(wait_ms));
+    turn.emit_task(id, Body::TaskRequeued { cause: cause.clone(), counted, not_before, reason });
+}
+
+/// The cause in words, with what the last checks said of the claim.
+fn failure_words(turn: &Turn<'_>, id: &TaskId, cause: &Cause) -> String {
+    match &turn.state.tasks[id].evidence {
+        Some(evidence) if !evidence.passed() => {
+            format!("{}; {}", cause.words(), evidence.complaint())
+        }
+        _ => cause.words(),
+    }
+}
+
+fn fail(turn: &mut Turn<'_>, id: &TaskId, reason: &str, detail: String) {
+    let text = format!("task {id} failed: {detail}");
+    turn.emit_task(id, Body::WorkflowFailed { reason: reason.to_owned(), detail });
+    let choices = vec![
+        format!("rekindle why {id}"),
+        format!("rekindle task retry {id}"),
+        format!("rekindle task skip {id}"),
+        "edit the plan: split the task, clarify it or raise its timeout; then run it with --again".to_owned(),
+    ];
+    turn.emit_task(id, Body::PersonAlerted { text, choices });
+}
+
+fn open_breaker(turn: &mut Turn<'_>, id: AttemptId) {
+    let cli = turn.state.attempts[&id].cli.clone();
+    let failed = turn.state.breakers.get(&cli).map_or(0, |breaker| breaker.failed_starts);
+    if failed >= policy::BREAKER_FAILED_STARTS {
+        let until = turn.now.plus_ms(policy::BREAKER_PAUSE_MS);
+        turn.emit_run(Body::BreakerOpened { cli, until });
+    }
+}

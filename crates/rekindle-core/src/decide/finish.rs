@@ -1,0 +1,116 @@
+//! When a run is over, paused, or standing still and for what.
+
+use std::collections::BTreeSet;
+
+use super::{Turn, session};
+use crate::event::{Body, Outcome, PauseReason};
+use crate::ids::TaskId;
+use crate::state::{AttemptPhase, RunPhase, State, TaskState};
+
+/// What a run that is not over waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standstill {
+    /// Agents or checks are at work.
+    Working,
+    /// A backoff or a breaker.
+    Time,
+    /// Only a person's answer is missing.
+    Person,
+    /// Nothing: everything has ended or can no longer be reached.
+    Over,
+}
+
+/// What the run waits for.
+#[must_use]
+pub fn standstill(state: &State) -> Standstill {
+    let at_work = state.attempts.values().any(|attempt| attempt.phase != AttemptPhase::Ended)
+        || state.tasks.values().any(|task| task.claim.is_some());
+    if at_work {
+        let only_person = state.live_attempts().all(|(id, _)| {
+            let open = state.open_tasks(id);
+            !open.is_empty() && open.iter().any(|task| state.open_question(task).is_some())
+        });
+        let all_live = state.attempts.values().all(|attempt| attempt.is_live() || attempt.phase == AttemptPhase::Ended);
+        let proving = state.tasks.values().any(|task| task.claim.is_some());
+        if !(only_person && all_live && !proving) {
+            return Standstill::Working;
+        }
+    }
+    let unreachable = unreachable(state);
+    let waiting = |id: &TaskId| {
+        let task = &state.tasks[id];
+        task.state == TaskState::Pending && task.holder.is_none() && !unreachable.contains(id)
+    };
+    // Agents that wait for an answer may hold every slot: then nothing begins however ready it is.
+    let slot_free = state.live_attempts().count() < state.limits.max_agents as usize;
+    if slot_free && state.tasks.keys().any(|id| waiting(id) && state.unmet_blockers(id).is_empty()) {
+        return Standstill::Time;
+    }
+    if at_work || state.tasks.values().any(|task| task.state == TaskState::Blocked) {
+        return Standstill::Person;
+    }
+    if state.tasks.keys().any(waiting) { Standstill::Time } else { Standstill::Over }
+}
+
+/// Pending tasks behind one that failed, directly or not.
+#[must_use]
+pub(crate) fn unreachable(state: &State) -> BTreeSet<TaskId> {
+    let mut found: BTreeSet<TaskId> = BTreeSet::new();
+    let Some(run) = &state.run else { return found };
+    if !state.tasks.values().any(|task| task.state == TaskState::Failed) {
+        return found;
+    }
+    // Document order is not dependency order, so this repeats until nothing is added; plans are shallow.
+    loop {
+        let before = found.len();
+        for planned in &run.plan.tasks {
+            let open = state.tasks[&planned.id].state == TaskState::Pending;
+            let dead = |blocker: &TaskId| {
+                found.contains(blocker) || state.tasks.get(blocker).is_some_and(|task| task.state == TaskState::Failed)
+            };
+            if open && !found.contains(&planned.id) && planned.blocked_by.iter().any(dead) {
+                found.insert(planned.id.clone());
+            }
+        }
+        if found.len() == before {
+            return found;
+        }
+    }
+}
+
+/// The lowest wave with a task that has not ended and can still be reached; later waves wait for it.
+pub(super) fn open_wave(state: &State) -> u32 {
+    let unreachable = unreachable(state);
+    let Some(run) = &state.run else { return 0 };
+    let open = |id: &TaskId| !state.tasks[id].state.is_terminal() && !unreachable.contains(id);
+    run.plan.tasks.iter().filter(|task| open(&task.id)).map(|task| task.wave).min().unwrap_or(run.wave)
+}
+
+pub(super) fn finish_if_over(turn: &mut Turn<'_>) {
+    let Some(phase) = turn.state.run.as_ref().map(|run| run.phase) else {
+        return;
+    };
+    let busy = turn.state.attempts.values().any(|attempt| attempt.phase != AttemptPhase::Ended);
+    match phase {
+        RunPhase::Pausing(_) if !busy => turn.emit_run(Body::RunPaused {}),
+        RunPhase::Running => match standstill(turn.state) {
+            Standstill::Over => finish(turn),
+            Standstill::Person if turn.state.limits.no_wait => {
+                session::pause(turn, PauseReason::NoWait);
+                finish_if_over(turn);
+            }
+            _ => {}
+        },
+        _ => {}
+    }
+}
+
+fn finish(turn: &mut Turn<'_>) {
+    let count = |state: TaskState| {
+        u32::try_from(turn.state.tasks.values().filter(|task| task.state == state).count()).unwrap_or(u32::MAX)
+    };
+    let (complete, failed, skipped) = (count(TaskState::Complete), count(TaskState::Failed), count(TaskState::Skipped));
+    let unreachable = u32::try_from(unreachable(turn.state).len()).unwrap_or(u32::MAX);
+    let outcome = if failed + unreachable == 0 { Outcome::Complete } else { Outcome::Failed };
+    turn.emit_run(Body::RunFinished { outcome, complete, failed, skipped, unreachable });
+}

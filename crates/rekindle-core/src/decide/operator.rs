@@ -1,0 +1,137 @@
+//! What an operator may order, whatever agents say.
+
+use super::{About, Reply, Turn, attempt, reconcile, session};
+use crate::cause::Cause;
+use crate::event::Body;
+use crate::ids::{AttemptId, QuestionId, TaskId};
+use crate::input::Order;
+use crate::state::{RunPhase, TaskState};
+
+pub(super) fn ordered(turn: &mut Turn<'_>, order: Order) -> Reply {
+    if turn.state.run.is_none() {
+        return Reply::Refused { reason: "there is no run here".to_owned() };
+    }
+    match order {
+        Order::Pause(reason) => session::pause(turn, reason),
+        Order::Recover { agent } => recover(turn, &agent),
+        Order::Skip { task, reason } => skip(turn, &task, reason),
+        Order::Retry { task } => retry(turn, &task),
+        Order::Complete { task, result } => complete(turn, &task, result),
+        Order::Answer { id, text } => answer(turn, id, text),
+        Order::Note { text } => {
+            turn.emit_run(Body::NoteRecorded { text });
+            Reply::Accepted
+        }
+    }
+}
+
+/// Replaces an agent: a living one is stopped and handed over, a failed task of a dead one is opened again.
+fn recover(turn: &mut Turn<'_>, agent: &str) -> Reply {
+    let live: Option<AttemptId> =
+        turn.state.live_attempts().find(|(_, attempt)| attempt.agent.as_str() == agent).map(|(id, _)| id);
+    if let Some(id) = live {
+        attempt::order_stop(turn, id, Cause::StoppedByOperator, false);
+        return Reply::Accepted;
+    }
+    let failed: Vec<TaskId> = turn
+        .state
+        .tasks
+        .iter()
+        .filter(|(id, task)| {
+            task.state == TaskState::Failed
+                && turn.state.agent_for(id, crate::role::Role::Developer).is_some_and(|name| name.as_str() == agent)
+        })
+        .map(|(id, _)| id.clone())
+        .collect();
+    if failed.is_empty() {
+        return Reply::Refused { reason: format!("agent {agent} neither runs nor has a failed task") };
+    }
+    for task in failed {
+        reopen_for_operator(turn, &task);
+    }
+    Reply::Accepted
+}
+
+fn skip(turn: &mut Turn<'_>, id: &TaskId, reason: String) -> Reply {
+    let Some(task) = turn.state.tasks.get(id) else {
+        return unknown(id);
+    };
+    match task.state {
+        TaskState::Skipped => return Reply::Already,
+        TaskState::Complete => {
+            return Reply::Refused { reason: format!("task {id} is complete") };
+        }
+        _ => {}
+    }
+    let holder = task.holder;
+    turn.emit_task(id, Body::TaskSkipped { reason });
+    stop_if_idle(turn, holder);
+    go_on_after_end(turn);
+    Reply::Accepted
+}
+
+fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>) -> Reply {
+    let Some(task) = turn.state.tasks.get(id) else {
+        return unknown(id);
+    };
+    if task.state == TaskState::Complete {
+        return Reply::Already;
+    }
+    let holder = task.holder;
+    turn.emit_task(id, Body::TaskCompleted { result, unproven: true });
+    stop_if_idle(turn, holder);
+    go_on_after_end(turn);
+    Reply::Accepted
+}
+
+fn stop_if_idle(turn: &mut Turn<'_>, holder: Option<AttemptId>) {
+    if let Some(id) = holder
+        && turn.state.open_tasks(id).is_empty()
+    {
+        attempt::order_stop(turn, id, Cause::StoppedByOperator, false);
+    }
+}
+
+fn retry(turn: &mut Turn<'_>, id: &TaskId) -> Reply {
+    let Some(task) = turn.state.tasks.get(id) else {
+        return unknown(id);
+    };
+    if !task.state.is_terminal() {
+        return Reply::Refused { reason: format!("task {id} has not ended: there is nothing to retry") };
+    }
+    reopen_for_operator(turn, id);
+    Reply::Accepted
+}
+
+fn reopen_for_operator(turn: &mut Turn<'_>, id: &TaskId) {
+    reconcile::reopen(turn, id, "opened again by the operator".to_owned(), true);
+    go_on_after_end(turn);
+}
+
+/// An order that opens work in a finished run makes the run one that can be continued.
+fn go_on_after_end(turn: &mut Turn<'_>) {
+    let finished = turn.state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Finished(_)));
+    let open = turn.state.tasks.values().any(|task| !task.state.is_terminal());
+    if finished && open {
+        turn.emit_run(Body::RunReopened {});
+    }
+}
+
+fn answer(turn: &mut Turn<'_>, id: QuestionId, answer: String) -> Reply {
+    let Some(question) = turn.state.questions.get(&id) else {
+        return Reply::Refused { reason: format!("there is no question {id}") };
+    };
+    if let Some(known) = &question.answer {
+        if *known == answer {
+            return Reply::Already;
+        }
+        return Reply::Refused { reason: format!("question {id} is answered already: {known}") };
+    }
+    let about = About { attempt: Some(question.attempt), task: Some(question.task.clone()), epoch: None };
+    turn.emit(about, Body::QuestionAnswered { id, answer });
+    Reply::Accepted
+}
+
+fn unknown(id: &TaskId) -> Reply {
+    Reply::Refused { reason: format!("there is no task {id} in this run") }
+}

@@ -1,0 +1,175 @@
+//! What agents say and what the checks saw. An agent speaks only for its own attempt, and its word alone completes nothing.
+
+use super::{About, Reply, Turn, attempt};
+use crate::cause::Cause;
+use crate::event::Body;
+use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
+use crate::report::{Door, Evidence, Report};
+use crate::state::{AttemptPhase, TaskState};
+
+/// Refused reports that are written into the log for one attempt; a confused agent may send any number.
+const REFUSALS_LOGGED: u32 = 20;
+
+pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: Door, report: Report) -> Reply {
+    if let Err(refusal) = may_report(turn, id, epoch, &report) {
+        return match refusal {
+            Refusal::Already => Reply::Already,
+            Refusal::Because(reason) => refuse(turn, id, reason),
+        };
+    }
+    match report {
+        Report::Start { task } => start(turn, id, &task),
+        Report::Done { task, result } => claim(turn, id, &task, door, result),
+        Report::Fail { task, reason } => give_up(turn, id, &task, reason),
+        Report::Checkpoint { task, checkpoint } => {
+            turn.emit_task(&task, Body::CheckpointSaved { checkpoint });
+            Reply::Accepted
+        }
+        Report::Ask { task, text, options, context } => ask(turn, id, &task, text, options, context),
+        Report::Note { text } => {
+            turn.emit_attempt(id, Body::NoteRecorded { text });
+            Reply::Accepted
+        }
+    }
+}
+
+enum Refusal {
+    Already,
+    Because(String),
+}
+
+/// The fence: the attempt must be the newest that holds the task, and must not be over.
+fn may_report(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> Result<(), Refusal> {
+    let over = |what: String| Err(Refusal::Because(format!("{what}; stop working and exit")));
+    let Some(found) = turn.state.attempts.get(&id) else {
+        return over(format!("attempt {id} is not part of this run"));
+    };
+    if found.epoch != epoch {
+        return over(format!("epoch {epoch} is over"));
+    }
+    if let Some(task) = report.task() {
+        if !found.tasks.contains(task) {
+            let own: Vec<String> = found.tasks.iter().map(ToString::to_string).collect();
+            return Err(Refusal::Because(format!("task {task} is not yours; yours: {}", own.join(", "))));
+        }
+        let held = &turn.state.tasks[task];
+        if held.state == TaskState::Complete && held.epoch == epoch {
+            return Err(Refusal::Already);
+        }
+        if held.epoch != epoch || held.holder != Some(id) {
+            return over(format!("task {task} is no longer yours: epoch {epoch} is over"));
+        }
+    }
+    if found.phase == AttemptPhase::Ended {
+        return over(format!("epoch {epoch} is over"));
+    }
+    Ok(())
+}
+
+fn refuse(turn: &mut Turn<'_>, id: AttemptId, reason: String) -> Reply {
+    if turn.state.attempts.get(&id).is_some_and(|attempt| attempt.refused < REFUSALS_LOGGED) {
+        turn.emit_attempt(id, Body::ReportRefused { attempt: id, reason: reason.clone() });
+    }
+    Reply::Refused { reason }
+}
+
+fn start(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId) -> Reply {
+    if turn.state.tasks[task].state != TaskState::Pending {
+        return Reply::Already;
+    }
+    begin(turn, id, task);
+    Reply::Accepted
+}
+
+/// Hands a task over: it is in progress from now on and counts as one attempt.
+pub(super) fn begin(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId) {
+    let number = turn.state.tasks[task].attempts + 1;
+    turn.emit(
+        About { attempt: Some(id), task: Some(task.clone()), epoch: None },
+        Body::TaskStarted { attempt: id, number },
+    );
+}
+
+fn claim(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, door: Door, result: Option<String>) -> Reply {
+    let epoch = turn.state.tasks[task].epoch;
+    if turn.state.tasks[task].claim.is_none() {
+        if turn.state.tasks[task].state == TaskState::Pending {
+            begin(turn, id, task);
+        }
+        turn.emit_task(task, Body::TaskClaimed { attempt: id, door, result });
+    }
+    Reply::Verifying { task: task.clone(), epoch }
+}
+
+fn give_up(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, reason: String) -> Reply {
+    if turn.state.tasks[task].state == TaskState::Pending {
+        begin(turn, id, task);
+    }
+    turn.emit_task(task, Body::TaskFailReported { attempt: id, reason });
+    attempt::settle(turn, task, &Cause::ExitedIncomplete, true);
+    go_on(turn, id);
+    Reply::Accepted
+}
+
+fn ask(
+    turn: &mut Turn<'_>,
+    id: AttemptId,
+    task: &TaskId,
+    text: String,
+    options: Vec<String>,
+    context: String,
+) -> Reply {
+    let same =
+        turn.state.questions.iter().find(|(_, known)| known.attempt == id && known.task == *task && known.text == text);
+    if let Some((known, _)) = same {
+        return Reply::Asked(*known);
+    }
+    if turn.state.tasks[task].state == TaskState::Pending {
+        begin(turn, id, task);
+    }
+    let question = QuestionId(turn.state.last_question + 1);
+    let alert = format!("{} asks about {task}: {text}", turn.state.attempts[&id].agent);
+    turn.emit_task(task, Body::QuestionAsked { id: question, attempt: id, text, options, context });
+    turn.emit_task(
+        task,
+        Body::PersonAlerted { text: alert, choices: vec![format!("rekindle answer {question} TEXT")] },
+    );
+    Reply::Asked(question)
+}
+
+/// The checks of a claim are through. Only the claim they were run for can be decided by them.
+pub(super) fn checks_finished(turn: &mut Turn<'_>, id: &TaskId, epoch: Epoch, evidence: Evidence) -> Reply {
+    let Some(claim) = turn.state.tasks.get(id).and_then(|task| task.claim.clone()) else {
+        return Reply::Already;
+    };
+    if claim.epoch != epoch {
+        return Reply::Already;
+    }
+    let passed = evidence.passed();
+    let unproven = evidence.checks.is_empty()
+        && turn.state.plan_task(id).is_none_or(|task| task.artifacts.is_empty() && task.accept.is_empty());
+    turn.emit_task(id, Body::ChecksFinished { evidence, passed });
+    if passed {
+        turn.emit_task(id, Body::TaskCompleted { result: claim.result, unproven });
+        go_on(turn, claim.attempt);
+    }
+    attempt::end_if_settled(turn, claim.attempt);
+    Reply::Accepted
+}
+
+/// The next task of a named agent is in progress as soon as the one before it has ended.
+pub(super) fn go_on(turn: &mut Turn<'_>, id: AttemptId) {
+    let Some(found) = turn.state.attempts.get(&id) else {
+        return;
+    };
+    if !found.is_live() || found.stop.is_some() {
+        return;
+    }
+    let open = turn.state.open_tasks(id);
+    if open.iter().any(|task| turn.state.tasks[task].state == TaskState::InProgress) {
+        return;
+    }
+    if let Some(next) = open.into_iter().find(|task| turn.state.unmet_blockers(task).is_empty()) {
+        begin(turn, id, &next);
+    }
+}

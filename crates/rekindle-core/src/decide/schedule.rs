@@ -1,0 +1,184 @@
+//! Who works next: free slots go to ready tasks, most useful first; one process per named agent; no two on one artifact.
+
+use std::collections::BTreeSet;
+
+use super::{About, Turn, finish, report};
+use crate::event::Body;
+use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
+use crate::role::Role;
+use crate::state::{AttemptPhase, Inspection, RunPhase, State, TaskState};
+
+/// Starts attempts until slots or ready tasks run out.
+pub(super) fn fill_slots(turn: &mut Turn<'_>) {
+    if !turn.state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running) {
+        return;
+    }
+    open_wave(turn);
+    let mut free = (turn.state.limits.max_agents as usize).saturating_sub(turn.state.live_attempts().count());
+    if free == 0 {
+        return;
+    }
+    let mut taken = Taken::of(turn.state);
+    for task in ready(turn.state, turn.now) {
+        if free == 0 {
+            break;
+        }
+        if taken.conflicts(turn.state, &task) {
+            continue;
+        }
+        if let Some(attempt) = dispatch(turn, &task) {
+            taken.add(turn.state, attempt);
+            free -= 1;
+        }
+    }
+}
+
+/// What living attempts occupy: their names and the artifacts of everything on their lists.
+struct Taken {
+    agents: BTreeSet<AgentName>,
+    artifacts: BTreeSet<String>,
+}
+
+impl Taken {
+    fn of(state: &State) -> Self {
+        let mut taken = Self { agents: BTreeSet::new(), artifacts: BTreeSet::new() };
+        let busy = state.attempts.iter().filter(|(_, attempt)| attempt.phase != AttemptPhase::Ended);
+        for (id, _) in busy {
+            taken.add(state, *id);
+        }
+        taken
+    }
+
+    fn add(&mut self, state: &State, id: AttemptId) {
+        let attempt = &state.attempts[&id];
+        self.agents.insert(attempt.agent.clone());
+        for task in attempt.tasks.iter().filter_map(|task| state.plan_task(task)) {
+            self.artifacts.extend(task.artifacts.iter().cloned());
+        }
+    }
+
+    fn conflicts(&self, state: &State, id: &TaskId) -> bool {
+        let Some(task) = state.plan_task(id) else {
+            return true;
+        };
+        state.agent_for(id, Role::Developer).is_none_or(|agent| self.agents.contains(&agent))
+            || task.artifacts.iter().any(|artifact| self.artifacts.contains(artifact))
+    }
+}
+
+/// Notes that a wave has begun, which is when the one before it is over.
+fn open_wave(turn: &mut Turn<'_>) {
+    let Some(run) = turn.state.run.as_ref() else {
+        return;
+    };
+    if !run.plan.explicit_waves {
+        return;
+    }
+    let (open, wave, inspection) = (finish::open_wave(turn.state), run.wave, run.inspection);
+    if open <= wave {
+        return;
+    }
+    match inspection {
+        Inspection::None if wave > 0 => turn.emit_run(Body::WaveEnded { wave }),
+        Inspection::Asked => {}
+        Inspection::None | Inspection::Done => turn.emit_run(Body::WaveStarted { wave: open }),
+    }
+}
+
+/// Tasks that could begin now, in the order in which they should.
+fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
+    let Some(run) = &state.run else {
+        return Vec::new();
+    };
+    let open_wave = if run.plan.explicit_waves { run.wave } else { u32::MAX };
+    let mut ready: Vec<_> = run
+        .plan
+        .tasks
+        .iter()
+        .enumerate()
+        .filter(|(_, planned)| planned.wave <= open_wave)
+        .filter_map(|(index, planned)| state.tasks.get(&planned.id).map(|task| (index, planned, task)))
+        .filter(|(_, planned, task)| {
+            task.state == TaskState::Pending
+                && task.holder.is_none()
+                && task.not_before.is_none_or(|time| time <= now)
+                && state.unmet_blockers(&planned.id).is_empty()
+                && !breaker_open(state, &cli_for(state, &planned.id), now)
+        })
+        .map(|(index, planned, task)| {
+            (std::cmp::Reverse(task.unblocks), std::cmp::Reverse(planned.priority), index, planned.id.clone())
+        })
+        .collect();
+    ready.sort();
+    ready.into_iter().map(|(.., id)| id).collect()
+}
+
+fn breaker_open(state: &State, cli: &str, now: crate::time::Time) -> bool {
+    state.breakers.get(cli).and_then(|breaker| breaker.until).is_some_and(|until| until > now)
+}
+
+/// Which `[agents.NAME]` runs a task: its own word, else one named like its worker, else the default.
+fn cli_for(state: &State, id: &TaskId) -> String {
+    let Some(task) = state.plan_task(id) else {
+        return state.limits.default_cli.clone();
+    };
+    if let Some(cli) = &task.cli {
+        return cli.clone();
+    }
+    let named =
+        task.agent.as_ref().map(AgentName::as_str).filter(|name| state.limits.clis.iter().any(|cli| cli == name));
+    named.map_or_else(|| state.limits.default_cli.clone(), str::to_owned)
+}
+
+fn dispatch(turn: &mut Turn<'_>, first: &TaskId) -> Option<AttemptId> {
+    let role = Role::Developer;
+    let agent = turn.state.agent_for(first, role)?;
+    let cli = cli_for(turn.state, first);
+    let tasks = list_for(turn.state, first, &cli);
+    let known = turn.state.agents.get(&agent).copied().unwrap_or(Epoch(0));
+    let newest = tasks.iter().map(|task| turn.state.tasks[task].epoch).max().unwrap_or(Epoch(0)).max(known);
+    let attempt = AttemptId(turn.state.last_attempt + 1);
+    let task = &turn.state.tasks[first];
+    let number = task.attempts + 1;
+    let resumed = task.last_cause.is_some() || number > 1;
+    let reason = match (&task.last_cause, resumed) {
+        (Some(cause), _) => format!("fresh: {}", cause.words()),
+        (None, true) => "fresh: the task was opened again".to_owned(),
+        (None, false) => "first attempt".to_owned(),
+    };
+    let blocked_by = turn.state.plan_task(first).map(|task| task.blocked_by.clone()).unwrap_or_default();
+    let event = crate::event::Event {
+        time: turn.now,
+        run: turn.state.run.as_ref()?.id.clone(),
+        agent: Some(agent),
+        task: Some(first.clone()),
+        epoch: Some(Epoch(newest.0 + 1)),
+        body: Body::Dispatched { attempt, role, cli, tasks, blocked_by, resumed, reason },
+    };
+    turn.push(event);
+    if number > 1 {
+        let about = About { attempt: Some(attempt), task: Some(first.clone()), epoch: None };
+        turn.emit(about, Body::Redispatched { role, attempt: number });
+    }
+    report::begin(turn, attempt, first);
+    Some(attempt)
+}
+
+/// The list a process is given: every open task of its named agent, in the plan's order, whose blockers are complete or
+/// stand earlier in the list. A task without a named agent is a list of one.
+fn list_for(state: &State, first: &TaskId, cli: &str) -> Vec<TaskId> {
+    let mut list = vec![first.clone()];
+    let (Some(run), Some(Some(agent))) = (&state.run, state.plan_task(first).map(|task| task.agent.clone())) else {
+        return list;
+    };
+    let open_wave = if run.plan.explicit_waves { run.wave } else { u32::MAX };
+    for planned in run.plan.tasks.iter().filter(|task| task.agent.as_ref() == Some(&agent) && task.id != *first) {
+        let task = &state.tasks[&planned.id];
+        let free = task.state == TaskState::Pending && task.holder.is_none() && task.not_before.is_none();
+        let reachable = state.unmet_blockers(&planned.id).iter().all(|blocker| list.contains(blocker));
+        if free && reachable && planned.wave <= open_wave && cli_for(state, &planned.id) == cli {
+            list.push(planned.id.clone());
+        }
+    }
+    list
+}

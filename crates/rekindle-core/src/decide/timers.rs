@@ -1,0 +1,101 @@
+//! Every timer by name. Deadlines are derived from the state, so a restart forgets none of them.
+
+use super::{Reply, Turn, attempt};
+use crate::cause::Cause;
+use crate::event::Body;
+use crate::ids::AttemptId;
+use crate::state::{AttemptPhase, RunPhase, State, TaskState};
+use crate::time::Time;
+
+/// Grace beyond the whole stop ladder before a stop is ordered again without grace.
+const STOP_MARGIN_MS: u64 = 5_000;
+
+/// A named timer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// A task in progress has used up its role's time.
+    TaskTimeout(AttemptId),
+    /// An agent has lingered too long after its last task.
+    AfterResult(AttemptId),
+    /// A stop that was ordered has not come to an end.
+    StopOverdue(AttemptId),
+    /// A backoff or a breaker is over; scheduling looks again.
+    MayStart,
+}
+
+/// The earliest moment at which time alone changes anything.
+#[must_use]
+pub fn next_deadline(state: &State, now: Time) -> Option<Time> {
+    // A start that was due and could not be made (no slot) waits for another event, not for time.
+    deadlines(state).filter(|(time, timer)| *timer != Timer::MayStart || *time > now).map(|(time, _)| time).min()
+}
+
+pub(super) fn fire_due(turn: &mut Turn<'_>) -> Reply {
+    let now = turn.now;
+    let mut due: Vec<Timer> = deadlines(turn.state).filter(|(time, _)| *time <= now).map(|(_, timer)| timer).collect();
+    due.sort();
+    due.dedup();
+    for timer in due {
+        match timer {
+            Timer::TaskTimeout(id) => time_out(turn, id),
+            Timer::AfterResult(id) => attempt::order_stop(turn, id, Cause::HungAfterResult, false),
+            Timer::StopOverdue(id) => attempt::order_stop(turn, id, Cause::HungMidStream, true),
+            Timer::MayStart => {}
+        }
+    }
+    Reply::Accepted
+}
+
+fn time_out(turn: &mut Turn<'_>, id: AttemptId) {
+    let Some(found) = turn.state.attempts.get(&id) else {
+        return;
+    };
+    let role = found.role;
+    let task = turn.state.open_tasks(id).into_iter().find(|task| task_deadline(turn.state, id, task).is_some());
+    let timeout_ms = task.map_or(0, |task| timeout_ms(turn.state, id, &task));
+    turn.emit_attempt(id, Body::RoleTimeout { role, attempt: id, timeout_ms });
+    attempt::order_stop(turn, id, Cause::TimedOut, false);
+}
+
+fn deadlines(state: &State) -> impl Iterator<Item = (Time, Timer)> {
+    let over = state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Finished(_) | RunPhase::Paused(_)));
+    let starts =
+        state.tasks.values().filter(move |task| !over && task.state == TaskState::Pending && task.holder.is_none());
+    let backoffs = starts.filter_map(|task| task.not_before);
+    let breakers = state.breakers.values().filter_map(|breaker| breaker.until);
+    let attempts = state.live_attempts().flat_map(|(id, _)| attempt_deadlines(state, id));
+    backoffs.chain(breakers).map(|time| (time, Timer::MayStart)).chain(attempts)
+}
+
+fn attempt_deadlines(state: &State, id: AttemptId) -> Vec<(Time, Timer)> {
+    let found = &state.attempts[&id];
+    let limits = &state.limits;
+    if let Some(stop) = &found.stop {
+        if stop.at_once {
+            return Vec::new();
+        }
+        let ladder = limits.stop_grace_ms * 2 + STOP_MARGIN_MS;
+        return vec![(stop.ordered_at.plus_ms(ladder), Timer::StopOverdue(id))];
+    }
+    let timeouts = found.tasks.iter().filter_map(|task| task_deadline(state, id, task));
+    let mut all: Vec<_> = timeouts.map(|time| (time, Timer::TaskTimeout(id))).collect();
+    if let (AttemptPhase::Running, Some(since)) = (found.phase, found.idle_since) {
+        all.push((since.plus_ms(limits.after_result_ms), Timer::AfterResult(id)));
+    }
+    all
+}
+
+/// When a task in progress is over its time; not while it waits for a person or its claim is being proven.
+fn task_deadline(state: &State, id: AttemptId, task_id: &crate::ids::TaskId) -> Option<Time> {
+    let task = state.tasks.get(task_id)?;
+    let waits = task.claim.is_some() || state.open_question(task_id).is_some();
+    if task.holder != Some(id) || task.state != TaskState::InProgress || waits {
+        return None;
+    }
+    Some(task.started_at?.plus_ms(task.waited_ms).plus_ms(timeout_ms(state, id, task_id)))
+}
+
+fn timeout_ms(state: &State, id: AttemptId, task: &crate::ids::TaskId) -> u64 {
+    let role = state.attempts.get(&id).map_or_else(Default::default, |attempt| attempt.role);
+    state.plan_task(task).and_then(|task| task.timeout_ms).unwrap_or_else(|| state.limits.timeout_for(role))
+}

@@ -1,0 +1,57 @@
+//! What is asked of the world. Every effect follows from an event that is already durable, and may be performed twice.
+
+use crate::event::{Body, Event};
+use crate::ids::{AttemptId, Epoch, TaskId};
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Start the process of an attempt, or find that it was started.
+    LaunchAttempt {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// Stop the process tree of an attempt.
+    StopAttempt {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Without grace.
+        at_once: bool,
+    },
+    /// Run the checks of a claimed task.
+    RunChecks {
+        /// The task.
+        task: TaskId,
+        /// The epoch of the claim.
+        epoch: Epoch,
+    },
+    /// Look which artifacts of complete tasks are on disk.
+    InspectDisk,
+    /// Tell a person.
+    AlertPerson {
+        /// What it is about.
+        text: String,
+        /// The commands to choose from.
+        choices: Vec<String>,
+    },
+}
+
+/// The effect that follows from an event, if one does.
+#[must_use]
+pub fn following(event: &Event) -> Option<Effect> {
+    match &event.body {
+        Body::Dispatched { attempt, .. } => Some(Effect::LaunchAttempt { attempt: *attempt }),
+        Body::StopOrdered { attempt, at_once, .. } => {
+            Some(Effect::StopAttempt { attempt: *attempt, at_once: *at_once })
+        }
+        Body::TaskClaimed { .. } => match (&event.task, event.epoch) {
+            (Some(task), Some(epoch)) => Some(Effect::RunChecks { task: task.clone(), epoch }),
+            _ => None,
+        },
+        Body::WaveEnded { .. } => Some(Effect::InspectDisk),
+        Body::PersonAlerted { text, choices } => {
+            Some(Effect::AlertPerson { text: text.clone(), choices: choices.clone() })
+        }
+        _ => None,
+    }
+}

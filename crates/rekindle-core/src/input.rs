@@ -1,0 +1,183 @@
+//! What can happen: everything that reaches a decision, as past facts. Only these enter the core.
+
+use crate::event::PauseReason;
+use crate::ids::{AttemptId, Epoch, QuestionId, RunId, TaskId};
+use crate::limits::Limits;
+use crate::plan::Plan;
+use crate::report::{Door, Evidence, Exit, Report};
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// An operator asked for a run of a plan.
+    RunRequested {
+        /// The new run's id.
+        run: RunId,
+        /// The plan, whole.
+        plan: Box<Plan>,
+        /// Where its file lies.
+        plan_path: String,
+        /// The git branch, in a repository.
+        branch: Option<String>,
+    },
+    /// A coordinator took the state over.
+    CoordinatorStarted {
+        /// Its process.
+        pid: u32,
+        /// The limits in force.
+        limits: Box<Limits>,
+        /// The machine's boot.
+        boot_id: String,
+        /// Time since that boot.
+        boottime_ms: u64,
+        /// What was found of every attempt that the state holds open.
+        found: Vec<(AttemptId, Found)>,
+        /// Complete tasks with artifacts that are no longer on disk.
+        missing: Vec<(TaskId, Vec<String>)>,
+    },
+    /// An agent's process runs.
+    AttemptStarted {
+        /// Its attempt.
+        attempt: AttemptId,
+        /// The agent's process.
+        pid: u32,
+        /// Its shim's process.
+        shim_pid: u32,
+    },
+    /// An agent's process has ended, by its exit record.
+    AttemptExited {
+        /// Its attempt.
+        attempt: AttemptId,
+        /// The epoch in the record.
+        epoch: Epoch,
+        /// How it ended.
+        exit: Exit,
+    },
+    /// Nothing proves how an attempt ended: its shim is dead and what was left of its tree has been ended.
+    AttemptLost {
+        /// Its attempt.
+        attempt: AttemptId,
+        /// The whole machine went down.
+        with_host: bool,
+    },
+    /// An attempt could not be started at all.
+    AttemptNotStarted {
+        /// Its attempt.
+        attempt: AttemptId,
+        /// What the operating system said.
+        reason: String,
+    },
+    /// No sign of life from an attempt for longer than the limit.
+    AttemptSilent {
+        /// Its attempt.
+        attempt: AttemptId,
+        /// How long.
+        quiet_ms: u64,
+        /// What was looked at.
+        evidence: String,
+    },
+    /// An agent reported.
+    Reported {
+        /// Its attempt.
+        attempt: AttemptId,
+        /// The epoch its token names.
+        epoch: Epoch,
+        /// The door.
+        door: Door,
+        /// What it said.
+        report: Report,
+    },
+    /// The checks of a claim are through.
+    ChecksFinished {
+        /// The task.
+        task: TaskId,
+        /// The epoch of the claim.
+        epoch: Epoch,
+        /// What was seen.
+        evidence: Evidence,
+    },
+    /// The disk was looked at: complete tasks whose artifacts are gone.
+    DiskInspected {
+        /// Tasks with what is missing of each.
+        missing: Vec<(TaskId, Vec<String>)>,
+    },
+    /// The plan's file was seen to differ from the pinned plan.
+    PlanFileChanged {
+        /// Hash of the file now.
+        hash: String,
+    },
+    /// An operator gave an order.
+    Ordered(Order),
+    /// Time has passed.
+    TimePassed,
+}
+
+/// What was found of an attempt when a coordinator started. What ended is settled by inputs of its own, after its output.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found {
+    /// It lives: its shim answered.
+    Alive {
+        /// The agent's process.
+        pid: u32,
+        /// Its shim's process.
+        shim_pid: u32,
+    },
+    /// Its shim lives but does not answer: keep it and ask again.
+    Unresponsive,
+    /// It has ended, by its exit record.
+    Finished(Exit),
+    /// Its shim is dead; what was left of it has been ended.
+    Lost,
+    /// The machine was restarted.
+    HostLost,
+    /// It never began.
+    NeverStarted,
+    /// Its bundle cannot be read and was set aside.
+    Unreadable {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// An operator's order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Order {
+    /// Stop agents, keep state, go on later.
+    Pause(PauseReason),
+    /// Replace an agent now.
+    Recover {
+        /// Its name.
+        agent: String,
+    },
+    /// Leave a task out.
+    Skip {
+        /// The task.
+        task: TaskId,
+        /// Why.
+        reason: String,
+    },
+    /// Open a task again.
+    Retry {
+        /// The task.
+        task: TaskId,
+    },
+    /// Complete a task on the operator's word.
+    Complete {
+        /// The task.
+        task: TaskId,
+        /// The outcome.
+        result: Option<String>,
+    },
+    /// Answer a question.
+    Answer {
+        /// The question.
+        id: QuestionId,
+        /// The answer.
+        text: String,
+    },
+    /// Note a decision.
+    Note {
+        /// The decision.
+        text: String,
+    },
+}

@@ -1,0 +1,335 @@
+//! Walks a plan from top to bottom and sorts its sections into tasks, goal and dispatch rules. Owns what belongs to
+//! which; what the tasks say about each other is checked afterwards.
+
+use std::{collections::BTreeSet, ops::Range};
+
+use super::{
+    Plan, bullets, check, checklist,
+    draft::{Draft, Passage, draft, number_lines, prose, warn_if_unproven},
+    front_matter, heading,
+    keys::{self, Keys},
+    outline::{self, BlockKind, Outline},
+    plan_name,
+    problem::{Problems, Span, quote},
+    settings,
+};
+use crate::ids::TaskId;
+
+/// Headings that were meant as tasks but cannot be: whoever is blocked by one has no mistake of its own.
+pub(super) type Misnamed = BTreeSet<String>;
+
+/// A heading of level 1 to 3 with what follows up to the next, or what stands before the first.
+struct Section {
+    level: u8,
+    heading: Range<usize>,
+    /// The first list, if nothing stands between it and the heading.
+    list: Option<(usize, Range<usize>)>,
+    content: Range<usize>,
+}
+
+/// Which part of the plan a level-3 heading stands in.
+#[derive(Debug, Clone, PartialEq)]
+enum Part {
+    /// Under the title, no level-2 heading yet.
+    Top,
+    /// Under a wave; `None` when its number is no number.
+    Wave(Option<u32>),
+    /// Under `## Dispatch rules`.
+    Rules,
+    /// Under any other level-2 heading.
+    Prose,
+}
+
+/// Reads a whole text. `None` when no task can be made of it; the reason is then among the problems.
+pub(super) fn plan(name: &str, text: &str, problems: &mut Problems) -> Option<Plan> {
+    let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let (entries, from) = front_matter::read(text, start, problems);
+    let settings = settings::settings(entries, problems);
+    let outline = outline::outline(text, from);
+    let mut reader = Reader::new(text, &outline, problems);
+    for section in sections(text, &outline, from) {
+        reader.section(section);
+    }
+    reader.warn_of_levels();
+    let mut drafts = std::mem::take(&mut reader.drafts);
+    let mut cuts = Vec::new();
+    if drafts.is_empty() && !reader.malformed {
+        (drafts, cuts) = checklist::read(text, &outline, &reader.waves, reader.problems);
+    }
+    if drafts.is_empty() && !reader.malformed {
+        let place = reader.title_span.clone().unwrap_or(from..from);
+        reader
+            .problems
+            .error("no-tasks", place, "the plan has no tasks")
+            .hint("write each task as `### T1: title` with its text below, or as a checklist `- [ ] text`");
+    }
+    let Reader { title, goal, rules, misnamed, .. } = reader;
+    number_lines(text, &mut drafts);
+    let (tasks, explicit_waves) = check::check(drafts, &misnamed, problems);
+    let name = plan_name(&settings, name);
+    let rules = prose(text, &rules, &cuts);
+    Some(Plan {
+        title: title.unwrap_or_else(|| name.clone()),
+        name,
+        goal: prose(text, &goal, &cuts),
+        dispatch_rules: (!rules.is_empty()).then_some(rules),
+        settings,
+        explicit_waves,
+        tasks,
+        hash: String::new(),
+    })
+}
+
+/// The sections in order; deeper headings are part of what they stand in.
+fn sections(text: &str, outline: &Outline, from: usize) -> Vec<Section> {
+    let mut sections = vec![Section { level: 0, heading: from..from, list: None, content: from..text.len() }];
+    for (index, block) in outline.blocks.iter().enumerate() {
+        let BlockKind::Heading { level, text: heading } = &block.kind else {
+            continue;
+        };
+        if *level > 3 {
+            continue;
+        }
+        if let Some(before) = sections.last_mut() {
+            before.content.end = block.span.start;
+        }
+        let list = outline.blocks.get(index + 1).and_then(|next| match next.kind {
+            BlockKind::List(list) => Some((list, next.span.clone())),
+            _ => None,
+        });
+        sections.push(Section { level: *level, heading: heading.clone(), list, content: block.span.end..text.len() });
+    }
+    sections
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    outline: &'a Outline,
+    problems: &'a mut Problems,
+    part: Part,
+    /// Whether the part has a task already: what follows in it is meant as one too.
+    task_in_part: bool,
+    /// A wave heading without a number, reported when a task stands under it.
+    bad_wave: Option<Range<usize>>,
+    /// From which offset on which wave holds, for checklists.
+    waves: Vec<(usize, Option<u32>)>,
+    title: Option<String>,
+    title_span: Option<Range<usize>>,
+    goal: Vec<Passage>,
+    rules: Vec<Passage>,
+    drafts: Vec<Draft>,
+    misnamed: Misnamed,
+    malformed: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a str, outline: &'a Outline, problems: &'a mut Problems) -> Self {
+        Reader {
+            text,
+            outline,
+            problems,
+            part: Part::Top,
+            task_in_part: false,
+            bad_wave: None,
+            waves: Vec::new(),
+            title: None,
+            title_span: None,
+            goal: Vec::new(),
+            rules: Vec::new(),
+            drafts: Vec::new(),
+            misnamed: Misnamed::new(),
+            malformed: false,
+        }
+    }
+
+    fn section(&mut self, section: Section) {
+        match section.level {
+            0 => self.goal.push(section.content.into()),
+            1 if self.title.is_none() => {
+                // An underlined heading may have several lines.
+                let words = self.text[section.heading.clone()].split_whitespace();
+                let title = words.collect::<Vec<_>>().join(" ");
+                self.title = (!title.is_empty()).then_some(title);
+                self.title_span = Some(section.heading.clone());
+                self.enter(Part::Top, section.heading.start);
+                self.goal.push(section.content.into());
+            }
+            1 => {
+                self.enter(Part::Top, section.heading.start);
+                self.keep_with_heading(&section);
+            }
+            2 => self.level_2(section),
+            _ => self.level_3(section),
+        }
+    }
+
+    fn enter(&mut self, part: Part, at: usize) {
+        let wave = match part {
+            Part::Wave(wave) => wave,
+            _ => None,
+        };
+        self.waves.push((at, wave));
+        self.part = part;
+        self.task_in_part = false;
+        self.bad_wave = None;
+    }
+
+    fn level_2(&mut self, section: Section) {
+        let at = section.heading.start;
+        match heading::section(&self.text[section.heading.clone()]) {
+            heading::Section::Wave(wave) => {
+                self.enter(Part::Wave(Some(wave)), at);
+                self.keep_with_heading(&section);
+            }
+            heading::Section::BadWave => {
+                self.enter(Part::Wave(None), at);
+                self.bad_wave = Some(section.heading.clone());
+                self.keep_with_heading(&section);
+            }
+            heading::Section::DispatchRules => {
+                self.enter(Part::Rules, at);
+                self.rules.push(section.content.into());
+            }
+            heading::Section::Prose => {
+                self.enter(Part::Prose, at);
+                self.keep_with_heading(&section);
+            }
+        }
+    }
+
+    /// Keeps a section as text, its heading with it.
+    fn keep_with_heading(&mut self, section: &Section) {
+        let line = self.text[..section.heading.start].rfind('\n').map_or(0, |found| found + 1);
+        let passage = Passage {
+            range: line..section.content.end,
+            // What introduces a wave is said to everybody, but the bare heading says nothing.
+            heading_end: matches!(self.part, Part::Wave(_)).then_some(section.content.start),
+        };
+        match self.part {
+            Part::Rules => self.rules.push(passage),
+            _ => self.goal.push(passage),
+        }
+    }
+
+    fn level_3(&mut self, section: Section) {
+        let text = self.text;
+        let written = &text[section.heading.clone()];
+        let in_wave = matches!(self.part, Part::Wave(_));
+        let has_keys = section.list.as_ref().is_some_and(|(list, _)| keys::has_known_key(text, self.outline, *list));
+        let meant = in_wave || has_keys || self.task_in_part || heading::resembles_task(written);
+        match heading::split(written) {
+            heading::Split::Task { id, title } if !title.is_empty() => self.task(section, id, title),
+            heading::Split::Task { id, .. } if meant => {
+                let message = format!("the task {} has no title", quote(id.as_str()));
+                self.misnamed.insert(id.as_str().to_owned());
+                self.malformed_task(section, "bad-heading", message);
+            }
+            heading::Split::BadId { id, why, .. } if meant || self.part == Part::Top => {
+                let message = format!("{} is no task id: {why}", quote(id));
+                self.misnamed.insert(id.to_owned());
+                self.malformed_task(section, "bad-id", message);
+            }
+            heading::Split::NoColon if meant => {
+                let message = format!("{} is no task: its heading has no `ID: title`", quote(written));
+                let first = written.split_whitespace().next().unwrap_or("");
+                self.misnamed.insert(first.to_owned());
+                self.malformed_task(section, "bad-heading", message);
+            }
+            _ => self.keep_with_heading(&section),
+        }
+    }
+
+    fn malformed_task(&mut self, section: Section, code: &'static str, message: String) {
+        self.malformed = true;
+        let hint = heading::suggestion(&self.text[section.heading.clone()]);
+        let place = self.place_of(&section);
+        self.problems.error(code, place, message).hint(hint);
+        self.note_bad_wave();
+        // Its keys are read all the same: every problem at once.
+        self.keys(&section);
+    }
+
+    fn note_bad_wave(&mut self) {
+        if let Some(wave) = self.bad_wave.take() {
+            let message = format!("{} has no number", quote(&self.text[wave.clone()]));
+            self.problems
+                .error("bad-wave", wave, message)
+                .hint("write `## Wave 1`, with a title behind it if you like");
+        }
+    }
+
+    fn task(&mut self, section: Section, id: TaskId, title: &str) {
+        self.task_in_part = true;
+        self.note_bad_wave();
+        let place = self.place_of(&section);
+        let found = self.keys(&section);
+        let has_keys = found.is_some();
+        let (keys, body_from) = found.unwrap_or_else(|| (Keys::default(), section.content.start));
+        let below = Passage::from(body_from..section.content.end);
+        let body = prose(self.text, &[below], &[]);
+        if body.is_empty() && !has_keys {
+            let message = format!("task {} is empty", quote(id.as_str()));
+            self.problems
+                .error("empty-task", place, message)
+                .hint("say below its heading what to do, or how to tell that it is done (`- accept: …`)");
+        }
+        let above = match self.part {
+            Part::Wave(wave) => wave,
+            _ => None,
+        };
+        let wave = self.wave_of(above, keys.wave, &id);
+        let empty = body.is_empty() && !has_keys;
+        let draft = draft(id, title.to_owned(), body, place, keys, wave);
+        if !empty {
+            warn_if_unproven(&draft, self.problems);
+        }
+        self.drafts.push(draft);
+    }
+
+    fn wave_of(&mut self, above: Option<u32>, key: Option<(u32, Span)>, id: &TaskId) -> Option<u32> {
+        if let (Some(above), Some((wave, span))) = (above, key)
+            && above != wave
+        {
+            let message = format!("{} says wave {wave} but stands under wave {above}", quote(id.as_str()));
+            self.problems
+                .error("wave-conflict", span, message)
+                .hint(format!("move it under `## Wave {wave}`, or take the bullet away"));
+        }
+        above.or(key.map(|(wave, _)| wave))
+    }
+
+    /// The keys of a section and where its text begins, if it has keys.
+    fn keys(&mut self, section: &Section) -> Option<(Keys, usize)> {
+        let (list, span) = section.list.as_ref()?;
+        if !keys::is_key_list(self.text, self.outline, *list) {
+            return None;
+        }
+        let (keys, body) = bullets::read(self.text, self.outline, *list, self.problems);
+        Some((keys, body.unwrap_or(span.end)))
+    }
+
+    /// The heading's text, or the start of its line when it has none.
+    fn place_of(&self, section: &Section) -> Span {
+        Span::from(section.heading.clone())
+    }
+
+    /// A task at another level is easily overlooked: it would silently be text.
+    fn warn_of_levels(&mut self) {
+        for block in &self.outline.blocks {
+            let BlockKind::Heading { level, text } = &block.kind else {
+                continue;
+            };
+            let written = &self.text[text.clone()];
+            let is_title = Some(text) == self.title_span.as_ref();
+            if *level == 3 || is_title || !heading::resembles_task(written) {
+                continue;
+            }
+            if let heading::Split::Task { .. } = heading::split(written) {
+                let message = format!("{} looks like a task but is a level-{level} heading", quote(written));
+                self.problems
+                    .warning("heading-level", text.clone(), message)
+                    .hint("tasks are level-3 headings: `### ID: title`");
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The files for people, made from the state alone: what stands in them. Writing them, and when, is left to the engine.
+//!
+//! They are derived and never read back. They hold no time of their own, so that a file whose content is the same need
+//! not be written again.
+
+pub mod build_status;
+pub mod session_state;
+
+use crate::state::{State, Task, TaskState};
+use crate::text::{folded, one_line, sanitize, truncate_bytes};
+
+/// Longest one-line label.
+const LABEL_MAX_BYTES: usize = 160;
+
+/// Tasks in the plan's order.
+fn in_plan_order(state: &State) -> impl Iterator<Item = (&crate::plan::PlanTask, &Task)> {
+    let planned = state.run.iter().flat_map(|run| &run.plan.tasks);
+    planned.filter_map(|planned| Some((planned, state.tasks.get(&planned.id)?)))
+}
+
+/// The word for how a task stands, as readers and programs look for it.
+fn status_word(state: &State, id: &crate::ids::TaskId, task: &Task) -> &'static str {
+    match task.state {
+        TaskState::Complete => "PASS",
+        TaskState::Failed => "FAIL",
+        TaskState::Skipped => "SKIPPED",
+        TaskState::InProgress => "IN PROGRESS",
+        TaskState::Blocked => "BLOCKED",
+        TaskState::Pending if task.attempts > 0 && task.last_cause.is_some() => "FAIL",
+        TaskState::Pending if crate::view::shown_state(state, id).0 == "blocked" => "BLOCKED",
+        TaskState::Pending => "PENDING",
+    }
+}
+
+/// An agent's words as they are, every line behind `prefix`; what is past `max_bytes` is said to be missing, never reworded.
+fn as_spoken(words: &str, prefix: &str, max_bytes: usize) -> String {
+    let clean = sanitize(words);
+    let clean = clean.trim();
+    let shown = truncate_bytes(clean, max_bytes);
+    let mut out = String::new();
+    for line in shown.lines() {
+        out += &format!("{prefix}{line}\n");
+    }
+    if shown.len() < clean.len() {
+        out += &format!("{prefix}{}\n", folded(clean.len() - shown.len()));
+    }
+    out
+}
+
+/// A one-line label.
+fn label(words: &str) -> String {
+    one_line(words, LABEL_MAX_BYTES)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,272 @@
+//! `session-state.md`: the whole run to date on at most [`MAX_BYTES`], for someone who has forgotten everything. What is
+//! over is folded into counts before anything that is still open.
+
+use std::fmt::Write;
+
+use super::{as_spoken, in_plan_order, label, status_word};
+use crate::ids::AttemptId;
+use crate::state::{Attempt, AttemptPhase, State, TaskState};
+use crate::text::one_line;
+use crate::view;
+
+/// Longest file: it must fit into a context that has just been compacted. 10 KB in the smaller of the two readings.
+pub const MAX_BYTES: usize = 10_000;
+
+/// Longest piece of an agent's own words; the whole of it is in the build status file and in the store.
+const WORDS_MAX_BYTES: usize = 600;
+
+/// Room for a line that counts what was folded.
+const FOLD_BYTES: usize = 80;
+
+/// One thing to say, and how much it matters.
+struct Item {
+    text: String,
+    /// Lower is folded first; ties fold the oldest first.
+    weight: u8,
+}
+
+/// A list under a heading.
+struct Section {
+    heading: &'static str,
+    /// What its items are called when they are counted.
+    noun: &'static str,
+    items: Vec<Item>,
+    /// Bytes that it can count on.
+    share: usize,
+}
+
+/// The file's text, at most [`MAX_BYTES`]. `files` are modified files that are known from elsewhere than checkpoints.
+/// Without a run there is no text.
+#[must_use]
+pub fn render(state: &State, files: &[String]) -> Option<String> {
+    let mut out = head(state)?;
+    let sections = [
+        section("Agents", "ended attempts", agents(state), 1_600),
+        section("Tasks", "tasks", tasks(state), 2_800),
+        section("Decisions", "older decisions", decisions(state), 1_300),
+        section("Files Modified", "files", modified(state, files), 900),
+        section("Next Steps", "steps", next_steps(state), 900),
+        section("Open Questions", "questions", questions(state), 1_200),
+    ];
+    let rooms = allot(&sections, MAX_BYTES.saturating_sub(out.len()));
+    for (section, room) in sections.iter().zip(rooms) {
+        out += &section.text(room);
+    }
+    Some(out)
+}
+
+fn section(heading: &'static str, noun: &'static str, items: Vec<Item>, share: usize) -> Section {
+    Section { heading, noun, items, share }
+}
+
+/// Who is served first when room is left over: tasks, questions, steps, decisions, agents, files.
+const LEFT_OVER_ORDER: [usize; 6] = [1, 5, 4, 2, 0, 3];
+
+/// Everyone gets their share or what they need; what is then left goes to those that need more.
+fn allot(sections: &[Section; 6], room: usize) -> [usize; 6] {
+    let mut rooms = sections.each_ref().map(|section| section.wanted().min(section.share));
+    let mut left = room.saturating_sub(rooms.iter().sum());
+    for index in LEFT_OVER_ORDER {
+        let more = sections[index].wanted() - rooms[index];
+        let more = more.min(left);
+        rooms[index] += more;
+        left -= more;
+    }
+    rooms
+}
+
+impl Section {
+    fn title(&self) -> String {
+        format!("\n## {}\n\n", self.heading)
+    }
+
+    fn wanted(&self) -> usize {
+        let items: usize = self.items.iter().map(|item| item.text.len()).sum();
+        self.title().len() + items.max("None.\n".len())
+    }
+
+    fn text(&self, room: usize) -> String {
+        let mut out = self.title();
+        if self.items.is_empty() {
+            return out + "None.\n";
+        }
+        let kept = self.choose(room.saturating_sub(out.len()));
+        let folded = kept.iter().filter(|kept| !**kept).count();
+        if folded > 0 {
+            let _ = writeln!(out, "- … {folded} {} folded", self.noun);
+        }
+        for (item, _) in self.items.iter().zip(&kept).filter(|(_, kept)| **kept) {
+            out += &item.text;
+        }
+        out
+    }
+
+    /// The weightiest and newest that fit.
+    fn choose(&self, room: usize) -> Vec<bool> {
+        let whole: usize = self.items.iter().map(|item| item.text.len()).sum();
+        if whole <= room {
+            return vec![true; self.items.len()];
+        }
+        let mut order: Vec<usize> = (0..self.items.len()).collect();
+        order.sort_by_key(|index| (std::cmp::Reverse(self.items[*index].weight), std::cmp::Reverse(*index)));
+        let mut kept = vec![false; self.items.len()];
+        let mut left = room.saturating_sub(FOLD_BYTES);
+        for index in order {
+            let Some(after) = left.checked_sub(self.items[index].text.len()) else {
+                break;
+            };
+            left = after;
+            kept[index] = true;
+        }
+        kept
+    }
+}
+
+fn head(state: &State) -> Option<String> {
+    let (run, row) = (state.run.as_ref()?, view::run_row(state)?);
+    let mut out = format!("# Session State: {}\n\n", label(&run.plan.title));
+    let _ = writeln!(out, "- Run: {} ({})", run.id, row.state);
+    let _ = writeln!(out, "- Plan: {} in {}", label(&run.plan.name), one_line(&run.plan_path, 400));
+    if let Some(branch) = &run.branch {
+        let _ = writeln!(out, "- Branch: {}", label(branch));
+    }
+    let count = |wanted: TaskState| state.tasks.values().filter(|task| task.state == wanted).count();
+    let _ = writeln!(
+        out,
+        "- Progress: {}/{} tasks complete, {} in progress, {} failed, {} skipped",
+        count(TaskState::Complete),
+        state.tasks.len(),
+        count(TaskState::InProgress),
+        count(TaskState::Failed),
+        count(TaskState::Skipped),
+    );
+    if run.resumes > 0 {
+        let _ = writeln!(out, "- Resumed: {} times", run.resumes);
+    }
+    if run.changed_plan.is_some() {
+        out += "- The plan's file differs from the plan of this run.\n";
+    }
+    Some(out)
+}
+
+fn agents(state: &State) -> Vec<Item> {
+    let item = |(id, attempt): (&AttemptId, &Attempt)| Item {
+        text: agent_line(*id, attempt),
+        weight: u8::from(attempt.phase != AttemptPhase::Ended),
+    };
+    state.attempts.iter().map(item).collect()
+}
+
+fn agent_line(id: AttemptId, attempt: &Attempt) -> String {
+    let tasks: Vec<&str> = attempt.tasks.iter().map(|task| task.as_str()).collect();
+    let outcome = match (&attempt.cause, attempt.phase, &attempt.stop) {
+        (Some(cause), ..) => label(&cause.words()),
+        (None, AttemptPhase::Exited, _) => "has exited, its claim is being proven".to_owned(),
+        (None, _, Some(stop)) => format!("is being stopped: {}", label(&stop.cause.words())),
+        (None, AttemptPhase::Starting, _) => "is being started".to_owned(),
+        _ => "is at work".to_owned(),
+    };
+    format!(
+        "- {} ({}, {}, attempt {id}, epoch {}) on {}: {outcome}\n",
+        attempt.agent,
+        attempt.role,
+        label(&attempt.cli),
+        attempt.epoch,
+        one_line(&tasks.join(", "), 200),
+    )
+}
+
+fn tasks(state: &State) -> Vec<Item> {
+    let item = |(planned, task): (&crate::plan::PlanTask, &crate::state::Task)| {
+        let mark = if task.state == TaskState::Complete { 'x' } else { ' ' };
+        let word = status_word(state, &planned.id, task);
+        let mut text = format!("- [{mark}] {}: {} ({word}", planned.id, label(&planned.title));
+        if task.attempts > 0 {
+            let _ = write!(text, ", attempt {}/{}", task.attempts, state.attempt_limit(&planned.id));
+        }
+        if task.state == TaskState::Complete && task.unproven {
+            text += ", unproven";
+        }
+        text += ")\n";
+        match (&task.result, &task.reason) {
+            (Some(result), _) => text += &as_spoken(result, "  > ", WORDS_MAX_BYTES),
+            (None, Some(reason)) => {
+                let _ = writeln!(text, "  {}", label(reason));
+            }
+            (None, None) => {}
+        }
+        let weight = match task.state {
+            TaskState::InProgress => 4,
+            TaskState::Blocked => 3,
+            TaskState::Failed => 2,
+            TaskState::Pending => 1,
+            TaskState::Complete | TaskState::Skipped => 0,
+        };
+        Item { text, weight }
+    };
+    in_plan_order(state).map(item).collect()
+}
+
+fn decisions(state: &State) -> Vec<Item> {
+    let item = |note: &crate::state::Note| {
+        let by = note.agent.as_ref().map_or("operator", |agent| agent.as_str());
+        let text = format!("- {by}:\n{}", as_spoken(&note.text, "  > ", WORDS_MAX_BYTES));
+        Item { text, weight: 0 }
+    };
+    state.notes.iter().map(item).collect()
+}
+
+fn modified(state: &State, more: &[String]) -> Vec<Item> {
+    let checkpoints = state.tasks.values().filter_map(|task| task.checkpoint.as_ref());
+    let files = checkpoints.flat_map(|checkpoint| &checkpoint.files).chain(more);
+    let mut files: Vec<String> = files.map(|file| one_line(file, 300)).collect();
+    files.sort();
+    files.dedup();
+    files
+        .into_iter()
+        .filter(|file| !file.is_empty())
+        .map(|file| Item { text: format!("- {file}\n"), weight: 0 })
+        .collect()
+}
+
+/// What anyone can do next: people first, then what is under way, then what could begin.
+fn next_steps(state: &State) -> Vec<Item> {
+    let open = state.questions.iter().filter(|(_, question)| question.answer.is_none());
+    let mut items: Vec<Item> = open
+        .map(|(id, question)| Item {
+            text: format!("- answer question {id} for {}: `rekindle answer {id} TEXT`\n", question.task),
+            weight: 3,
+        })
+        .collect();
+    for (planned, task) in in_plan_order(state) {
+        let id = &planned.id;
+        let (text, weight) = match task.state {
+            TaskState::Failed => {
+                (format!("- decide on {id}: `rekindle task retry {id}` or `rekindle task skip {id}`\n"), 2)
+            }
+            TaskState::InProgress => {
+                let rest = task.checkpoint.as_ref().map(|checkpoint| checkpoint.remaining.join("; "));
+                let rest = rest.filter(|rest| !rest.is_empty());
+                let rest = rest.map(|rest| format!(", left: {}", label(&rest))).unwrap_or_default();
+                (format!("- finish {id}{rest}\n"), 1)
+            }
+            TaskState::Pending if state.unmet_blockers(id).is_empty() => (format!("- begin {id}\n"), 0),
+            _ => continue,
+        };
+        items.push(Item { text, weight });
+    }
+    items
+}
+
+fn questions(state: &State) -> Vec<Item> {
+    let open = state.questions.iter().filter(|(_, question)| question.answer.is_none());
+    open.map(|(id, question)| {
+        let mut text = format!("- question {id}, {} by {}:\n", question.task, question.agent);
+        text += &as_spoken(&question.text, "  > ", WORDS_MAX_BYTES);
+        if !question.options.is_empty() {
+            let _ = writeln!(text, "  options: {}", label(&question.options.join(" | ")));
+        }
+        Item { text, weight: 0 }
+    })
+    .collect()
+}

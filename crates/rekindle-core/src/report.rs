@@ -1,0 +1,170 @@
+//! What an agent says of its work, and what rekindle has seen of it. Reports are claims; check results are evidence.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::TaskId;
+
+/// Through which door a report came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Door {
+    /// The command line, over the coordinator's socket.
+    Command,
+    /// A signal line in the agent's output.
+    Signal,
+    /// Kept in the bundle while no coordinator was alive.
+    Kept,
+    /// The MCP server.
+    Mcp,
+    /// The operator.
+    Operator,
+}
+
+/// What an agent says it has done and has left.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// One line on where it stands.
+    #[serde(default)]
+    pub status: String,
+    /// What is done, an item each; a replacement must not do it again.
+    #[serde(default)]
+    pub completed: Vec<String>,
+    /// What is left.
+    #[serde(default)]
+    pub remaining: Vec<String>,
+    /// Files touched.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// Progress in percent, where it can tell.
+    #[serde(default)]
+    pub progress: Option<u8>,
+}
+
+/// A report by an agent on its own attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verb", rename_all = "snake_case")]
+pub enum Report {
+    /// It begins with a task.
+    Start {
+        /// The task.
+        task: TaskId,
+    },
+    /// It claims that a task is complete.
+    Done {
+        /// The task.
+        task: TaskId,
+        /// The outcome in the agent's words.
+        result: Option<String>,
+    },
+    /// It gives a task up.
+    Fail {
+        /// The task.
+        task: TaskId,
+        /// Why.
+        reason: String,
+    },
+    /// It says where it stands.
+    Checkpoint {
+        /// The task.
+        task: TaskId,
+        /// Where it stands.
+        checkpoint: Checkpoint,
+    },
+    /// It asks a person.
+    Ask {
+        /// The task that waits for the answer.
+        task: TaskId,
+        /// The question.
+        text: String,
+        /// Answers to choose from.
+        options: Vec<String>,
+        /// What a person needs to know to answer.
+        context: String,
+    },
+    /// It notes a decision.
+    Note {
+        /// The decision.
+        text: String,
+    },
+}
+
+impl Report {
+    /// The task a report is about, if it is about one.
+    #[must_use]
+    pub fn task(&self) -> Option<&TaskId> {
+        match self {
+            Self::Start { task }
+            | Self::Done { task, .. }
+            | Self::Fail { task, .. }
+            | Self::Checkpoint { task, .. }
+            | Self::Ask { task, .. } => Some(task),
+            Self::Note { .. } => None,
+        }
+    }
+}
+
+/// The outcome of one acceptance command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckResult {
+    /// The command, as in the plan.
+    pub command: String,
+    /// Whether it exited with 0 in time.
+    pub passed: bool,
+    /// Exit code, where it had one.
+    pub code: Option<i32>,
+    /// Whether it was ended for taking too long.
+    pub timed_out: bool,
+    /// The last part of what it printed.
+    pub output: String,
+    /// How long it took.
+    pub took_ms: u64,
+}
+
+/// All the evidence on one claim.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Acceptance commands in the plan's order.
+    pub checks: Vec<CheckResult>,
+    /// Declared artifacts that are not on disk.
+    pub missing_artifacts: Vec<String>,
+}
+
+impl Evidence {
+    /// Whether everything is proven.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.missing_artifacts.is_empty() && self.checks.iter().all(|check| check.passed)
+    }
+
+    /// What is wrong, in one line.
+    #[must_use]
+    pub fn complaint(&self) -> String {
+        if let Some(check) = self.checks.iter().find(|check| !check.passed) {
+            let how = match (check.timed_out, check.code) {
+                (true, _) => "timed out".to_owned(),
+                (false, Some(code)) => format!("exited with {code}"),
+                (false, None) => "was killed".to_owned(),
+            };
+            return format!("check `{}` {how}", check.command);
+        }
+        if self.missing_artifacts.is_empty() {
+            "nothing is wrong".to_owned()
+        } else {
+            format!("missing artifact: {}", self.missing_artifacts.join(", "))
+        }
+    }
+}
+
+/// How a process ended, as its shim recorded it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exit {
+    /// Exit code, where it had one.
+    pub code: Option<i32>,
+    /// Signal, where one ended it.
+    pub signal: Option<i32>,
+    /// Why the program could not be started.
+    pub start_error: Option<String>,
+    /// Whether the kernel ended it for want of memory.
+    #[serde(default)]
+    pub out_of_memory: bool,
+}

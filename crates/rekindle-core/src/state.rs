@@ -1,0 +1,378 @@
+//! Everything that is known of a run. It changes only in `apply`, by events; nothing in here is a cache of the world.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cause::Cause;
+use crate::event::{Outcome, PauseReason};
+use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, RunId, TaskId};
+use crate::limits::Limits;
+use crate::plan::{Plan, PlanTask};
+use crate::report::{Checkpoint, Door, Evidence, Exit};
+use crate::role::Role;
+use crate::time::Time;
+
+/// Decisions kept for briefs; older ones stay in the log.
+pub const NOTES_KEPT: usize = 200;
+
+/// The whole state of the current run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Time of the newest event.
+    pub last_time: Time,
+    /// The run, once there is one.
+    pub run: Option<Run>,
+    /// The limits in force.
+    pub limits: Limits,
+    /// Tasks of the run.
+    pub tasks: BTreeMap<TaskId, Task>,
+    /// Attempts of the run, ended ones included.
+    pub attempts: BTreeMap<AttemptId, Attempt>,
+    /// The highest epoch each agent's name has had.
+    pub agents: BTreeMap<AgentName, Epoch>,
+    /// Questions of the run.
+    pub questions: BTreeMap<QuestionId, Question>,
+    /// Decisions noted, newest last.
+    pub notes: Vec<Note>,
+    /// Failed starts by `[agents.NAME]`.
+    pub breakers: BTreeMap<String, Breaker>,
+    /// The highest attempt number ever given; bundles are named after it, over all runs.
+    pub last_attempt: u64,
+    /// The highest question number ever given.
+    pub last_question: u64,
+    /// The newest coordinator.
+    pub coordinator: Option<Coordinator>,
+}
+
+/// One execution of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its id.
+    pub id: RunId,
+    /// The pinned plan.
+    pub plan: Plan,
+    /// Where the plan's file lies.
+    pub plan_path: String,
+    /// The git branch it was started on.
+    pub branch: Option<String>,
+    /// How it stands.
+    pub phase: RunPhase,
+    /// When it began.
+    pub started_at: Time,
+    /// When it ended.
+    pub ended_at: Option<Time>,
+    /// How often it went on after a pause.
+    pub resumes: u32,
+    /// Hash of the plan's file when it was last seen to differ from the pinned plan.
+    pub changed_plan: Option<String>,
+    /// The highest wave that was begun, to notice when one is over.
+    pub wave: u32,
+    /// Whether the disk has been looked at since that wave ended.
+    pub inspection: Inspection,
+}
+
+/// The look at the disk between two waves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Inspection {
+    /// Not asked for.
+    None,
+    /// Asked for.
+    Asked,
+    /// Done, and nothing was opened again since.
+    Done,
+}
+
+/// How a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunPhase {
+    /// Requested; no coordinator has taken it yet.
+    Created,
+    /// Under way.
+    Running,
+    /// A pause was ordered; agents are being stopped.
+    Pausing(PauseReason),
+    /// Paused; nothing runs.
+    Paused(PauseReason),
+    /// Over.
+    Finished(Outcome),
+}
+
+/// A coordinator process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Coordinator {
+    /// Its process.
+    pub pid: u32,
+    /// Since when.
+    pub since: Time,
+    /// The machine's boot.
+    pub boot_id: String,
+    /// Time since that boot when it started.
+    pub boottime_ms: u64,
+}
+
+/// How a task stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskState {
+    /// Not begun, or waiting for another attempt.
+    Pending,
+    /// An agent is at it, or its claim is being proven.
+    InProgress,
+    /// Its agent has left and a person's answer is missing.
+    Blocked,
+    /// Proven.
+    Complete,
+    /// Its attempts are used up.
+    Failed,
+    /// An operator left it out.
+    Skipped,
+}
+
+impl TaskState {
+    /// Whether nothing more happens to it without an operator or the disk reopening it.
+    #[must_use]
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Self::Complete | Self::Failed | Self::Skipped)
+    }
+
+    /// Whether tasks behind it may begin.
+    #[must_use]
+    pub fn unblocks(self) -> bool {
+        matches!(self, Self::Complete | Self::Skipped)
+    }
+}
+
+/// One task of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its place in the plan.
+    pub index: usize,
+    /// How it stands.
+    pub state: TaskState,
+    /// The newest epoch it was given to; nothing older counts.
+    pub epoch: Epoch,
+    /// Attempts that count.
+    pub attempts: u32,
+    /// The attempt that holds it: at work on it, or with it in its list.
+    pub holder: Option<AttemptId>,
+    /// When the current attempt at it began.
+    pub started_at: Option<Time>,
+    /// Time of that attempt spent waiting for a person, which does not count.
+    pub waited_ms: u64,
+    /// Backoff.
+    pub not_before: Option<Time>,
+    /// Why the last attempt at it ended.
+    pub last_cause: Option<Cause>,
+    /// Why it failed, was skipped or reopened, in words.
+    pub reason: Option<String>,
+    /// The outcome in the agent's words.
+    pub result: Option<String>,
+    /// Complete on an agent's word alone.
+    pub unproven: bool,
+    /// Where its agent said it stood.
+    pub checkpoint: Option<Checkpoint>,
+    /// A claim that is being proven.
+    pub claim: Option<Claim>,
+    /// What the last checks saw.
+    pub evidence: Option<Evidence>,
+    /// Coordinator crashes that took its agent with them.
+    pub crashes: u32,
+    /// When it ended.
+    pub ended_at: Option<Time>,
+    /// How many tasks wait for it, directly or not.
+    pub unblocks: u32,
+}
+
+/// A claim that is being proven.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Whose.
+    pub attempt: AttemptId,
+    /// Its epoch.
+    pub epoch: Epoch,
+    /// The door.
+    pub door: Door,
+    /// The outcome in the agent's words.
+    pub result: Option<String>,
+}
+
+/// One process of one agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The agent's name.
+    pub agent: AgentName,
+    /// Its role.
+    pub role: Role,
+    /// Which `[agents.NAME]` runs it.
+    pub cli: String,
+    /// Its epoch.
+    pub epoch: Epoch,
+    /// Its tasks in order.
+    pub tasks: Vec<TaskId>,
+    /// Whether earlier work is taken up.
+    pub resumed: bool,
+    /// How it stands.
+    pub phase: AttemptPhase,
+    /// The agent's process, once recorded.
+    pub pid: Option<u32>,
+    /// Its shim's process, once recorded.
+    pub shim_pid: Option<u32>,
+    /// When it was decided on.
+    pub dispatched_at: Time,
+    /// When it ended.
+    pub ended_at: Option<Time>,
+    /// A stop that was ordered.
+    pub stop: Option<Stop>,
+    /// How its process ended.
+    pub exit: Option<Exit>,
+    /// Why it ended.
+    pub cause: Option<Cause>,
+    /// Since when it has no open task left.
+    pub idle_since: Option<Time>,
+    /// Reports refused, to bound what a confused agent writes into the log.
+    pub refused: u32,
+}
+
+impl Attempt {
+    /// Whether a process of it runs or may run.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        matches!(self.phase, AttemptPhase::Starting | AttemptPhase::Running)
+    }
+}
+
+/// How an attempt stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptPhase {
+    /// Decided on; the process is not recorded yet.
+    Starting,
+    /// Its process runs.
+    Running,
+    /// Its process has ended; a claim of it is still being proven.
+    Exited,
+    /// Over.
+    Ended,
+}
+
+/// A stop that was ordered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stop {
+    /// What its end will be put down to.
+    pub cause: Cause,
+    /// Without grace.
+    pub at_once: bool,
+    /// When.
+    pub ordered_at: Time,
+}
+
+/// A question to a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// The task that waits.
+    pub task: TaskId,
+    /// Who asked.
+    pub agent: AgentName,
+    /// The attempt that asked.
+    pub attempt: AttemptId,
+    /// The question.
+    pub text: String,
+    /// Answers to choose from.
+    pub options: Vec<String>,
+    /// What a person needs to know.
+    pub context: String,
+    /// The answer.
+    pub answer: Option<String>,
+    /// When it was asked.
+    pub asked_at: Time,
+}
+
+/// A decision that was noted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Note {
+    /// When.
+    pub time: Time,
+    /// By whom; nobody means the operator.
+    pub agent: Option<AgentName>,
+    /// The decision.
+    pub text: String,
+}
+
+/// Failed starts of one agent's program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Breaker {
+    /// In a row.
+    pub failed_starts: u32,
+    /// Left alone until then.
+    pub until: Option<Time>,
+}
+
+impl State {
+    /// The plan's words for a task.
+    #[must_use]
+    pub fn plan_task(&self, id: &TaskId) -> Option<&PlanTask> {
+        let task = self.tasks.get(id)?;
+        self.run.as_ref()?.plan.tasks.get(task.index)
+    }
+
+    /// Attempts whose process runs or may run.
+    pub fn live_attempts(&self) -> impl Iterator<Item = (AttemptId, &Attempt)> {
+        self.attempts.iter().filter(|(_, attempt)| attempt.is_live()).map(|(id, attempt)| (*id, attempt))
+    }
+
+    /// Tasks that an attempt holds and that have not ended, in its order.
+    #[must_use]
+    pub fn open_tasks(&self, id: AttemptId) -> Vec<TaskId> {
+        let Some(attempt) = self.attempts.get(&id) else {
+            return Vec::new();
+        };
+        attempt
+            .tasks
+            .iter()
+            .filter(|task| {
+                self.tasks.get(*task).is_some_and(|task| task.holder == Some(id) && !task.state.is_terminal())
+            })
+            .cloned()
+            .collect()
+    }
+
+    /// The unanswered question that a task waits for, if there is one.
+    #[must_use]
+    pub fn open_question(&self, task: &TaskId) -> Option<QuestionId> {
+        self.questions
+            .iter()
+            .find(|(_, question)| question.task == *task && question.answer.is_none())
+            .map(|(id, _)| *id)
+    }
+
+    /// Blockers of a task that have neither completed nor been skipped.
+    #[must_use]
+    pub fn unmet_blockers(&self, id: &TaskId) -> Vec<TaskId> {
+        let Some(plan_task) = self.plan_task(id) else {
+            return Vec::new();
+        };
+        plan_task
+            .blocked_by
+            .iter()
+            .filter(|blocker| !self.tasks.get(*blocker).is_some_and(|task| task.state.unblocks()))
+            .cloned()
+            .collect()
+    }
+
+    /// Attempts in all that a task may have.
+    #[must_use]
+    pub fn attempt_limit(&self, id: &TaskId) -> u32 {
+        self.plan_task(id).and_then(|task| task.attempts).unwrap_or(self.limits.attempts)
+    }
+
+    /// The name of the agent that has a role on a task; the task's own id where that name would be too long.
+    #[must_use]
+    pub fn agent_for(&self, id: &TaskId, role: Role) -> Option<AgentName> {
+        let plan_task = self.plan_task(id)?;
+        let made = || AgentName::new(format!("{role}-{id}")).or_else(|_| AgentName::new(id.as_str())).ok();
+        plan_task.agent.clone().or_else(made)
+    }
+}

@@ -1,0 +1,320 @@
+//! The rows that readers see, derived from the state and stored beside the events that made them so.
+//!
+//! A row holds what a table shows; how it is shown is left to the views.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Body, Event, Outcome};
+use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
+use crate::report::{Checkpoint, Evidence};
+use crate::role::Role;
+use crate::state::{AttemptPhase, RunPhase, State, TaskState};
+use crate::time::Time;
+
+/// The run, as a table shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRow {
+    /// Its id.
+    pub id: String,
+    /// The plan's name.
+    pub plan: String,
+    /// The plan's title.
+    pub title: String,
+    /// Where the plan's file lies.
+    pub plan_path: String,
+    /// `created`, `running`, `pausing`, `paused`, `complete` or `failed`.
+    pub state: String,
+    /// When it began.
+    pub started_at: Time,
+    /// When it ended.
+    pub ended_at: Option<Time>,
+    /// How often it went on after a pause.
+    pub resumes: u32,
+    /// Attempts a task has in all.
+    pub attempts: u32,
+    /// Whether the plan's file differs from the pinned plan.
+    pub plan_changed: bool,
+}
+
+/// A task, as a table shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskRow {
+    /// Its id.
+    pub id: TaskId,
+    /// Its title.
+    pub title: String,
+    /// `pending`, `in_progress`, `blocked`, `complete`, `failed` or `skipped`.
+    pub state: String,
+    /// Attempts that count.
+    pub attempts: u32,
+    /// Attempts it may have in all.
+    pub attempt_limit: u32,
+    /// The agent that works on it or would.
+    pub agent: Option<AgentName>,
+    /// Its wave.
+    pub wave: u32,
+    /// Why the last attempt ended.
+    pub cause: Option<String>,
+    /// In words: what it waits for, or why it ended as it did.
+    pub reason: Option<String>,
+    /// The outcome in the agent's words.
+    pub result: Option<String>,
+    /// Complete on an agent's word alone.
+    pub unproven: bool,
+    /// Whether its claim is being proven right now.
+    pub verifying: bool,
+    /// Its newest epoch.
+    pub epoch: Epoch,
+    /// What it is blocked by.
+    pub blocked_by: Vec<TaskId>,
+    /// When the current attempt at it began.
+    pub started_at: Option<Time>,
+    /// When it ended.
+    pub ended_at: Option<Time>,
+    /// Not before this time.
+    pub not_before: Option<Time>,
+    /// Where its agent said it stood.
+    pub checkpoint: Option<Checkpoint>,
+    /// What the last checks saw.
+    pub evidence: Option<Evidence>,
+}
+
+/// An agent's attempt, as a table shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AttemptRow {
+    /// Its number.
+    pub attempt: AttemptId,
+    /// The agent's name.
+    pub name: AgentName,
+    /// Which `[agents.NAME]` runs it.
+    pub cli: String,
+    /// Its role.
+    pub role: Role,
+    /// `starting`, `running`, `stopping`, `exited` or `ended`.
+    pub state: String,
+    /// The agent's process.
+    pub pid: Option<u32>,
+    /// Its shim's process.
+    pub shim_pid: Option<u32>,
+    /// The task it is at.
+    pub task: Option<TaskId>,
+    /// All its tasks in order.
+    pub tasks: Vec<TaskId>,
+    /// Its epoch.
+    pub epoch: Epoch,
+    /// When it was decided on.
+    pub started_at: Time,
+    /// When it ended.
+    pub ended_at: Option<Time>,
+    /// Why it ended.
+    pub cause: Option<String>,
+}
+
+/// A question, as a table shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QuestionRow {
+    /// Its number.
+    pub id: QuestionId,
+    /// The task that waits.
+    pub task: TaskId,
+    /// Who asked.
+    pub agent: AgentName,
+    /// The question.
+    pub text: String,
+    /// Answers to choose from.
+    pub options: Vec<String>,
+    /// What a person needs to know.
+    pub context: String,
+    /// The answer.
+    pub answer: Option<String>,
+    /// When it was asked.
+    pub asked_at: Time,
+}
+
+/// Rows that events have changed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Touched {
+    /// The run's row.
+    pub run: bool,
+    /// Rows of tasks.
+    pub tasks: BTreeSet<TaskId>,
+    /// Rows of attempts.
+    pub attempts: BTreeSet<AttemptId>,
+    /// Rows of questions.
+    pub questions: BTreeSet<QuestionId>,
+}
+
+impl Touched {
+    /// Every row there is.
+    #[must_use]
+    pub fn everything(state: &State) -> Self {
+        Self {
+            run: state.run.is_some(),
+            tasks: state.tasks.keys().cloned().collect(),
+            attempts: state.attempts.keys().copied().collect(),
+            questions: state.questions.keys().copied().collect(),
+        }
+    }
+
+    /// Adds what one event changed. The state is the one after it.
+    pub fn add(&mut self, state: &State, event: &Event) {
+        match &event.body {
+            Body::RunStarted { .. } => *self = Self::everything(state),
+            Body::QuestionAsked { id, .. } | Body::QuestionAnswered { id, .. } => {
+                self.questions.insert(*id);
+            }
+            Body::AttemptEnded { attempt, .. } | Body::Dispatched { attempt, .. } => {
+                let tasks = state.attempts.get(attempt).map(|attempt| attempt.tasks.clone()).unwrap_or_default();
+                self.tasks.extend(tasks);
+            }
+            _ => {}
+        }
+        if event.task.is_none() && event.agent.is_none() {
+            self.run = true;
+        }
+        let task = event.task.as_ref().filter(|task| state.tasks.contains_key(*task));
+        if let Some(id) = task {
+            self.tasks.insert(id.clone());
+            if state.tasks[id].state.is_terminal() || matches!(event.body, Body::TaskReopened { .. }) {
+                self.tasks.extend(dependants(state, id));
+            }
+        }
+        if let (Some(agent), Some(epoch)) = (&event.agent, event.epoch) {
+            let newest =
+                state.attempts.iter().rev().find(|(_, attempt)| attempt.agent == *agent && attempt.epoch == epoch);
+            self.attempts.extend(newest.map(|(id, _)| *id));
+        }
+    }
+}
+
+fn dependants<'a>(state: &'a State, id: &'a TaskId) -> impl Iterator<Item = TaskId> + 'a {
+    let tasks = state.run.as_ref().map(|run| run.plan.tasks.as_slice()).unwrap_or_default();
+    tasks.iter().filter(|task| task.blocked_by.contains(id)).map(|task| task.id.clone())
+}
+
+/// The run's row.
+#[must_use]
+pub fn run_row(state: &State) -> Option<RunRow> {
+    let run = state.run.as_ref()?;
+    let name = match run.phase {
+        RunPhase::Created => "created",
+        RunPhase::Running => "running",
+        RunPhase::Pausing(_) => "pausing",
+        RunPhase::Paused(_) => "paused",
+        RunPhase::Finished(Outcome::Complete) => "complete",
+        RunPhase::Finished(Outcome::Failed) => "failed",
+    };
+    Some(RunRow {
+        id: run.id.to_string(),
+        plan: run.plan.name.clone(),
+        title: run.plan.title.clone(),
+        plan_path: run.plan_path.clone(),
+        state: name.to_owned(),
+        started_at: run.started_at,
+        ended_at: run.ended_at,
+        resumes: run.resumes,
+        attempts: state.limits.attempts,
+        plan_changed: run.changed_plan.is_some(),
+    })
+}
+
+/// A task's row.
+#[must_use]
+pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
+    let task = state.tasks.get(id)?;
+    let planned = state.plan_task(id)?;
+    let (name, waits_for) = shown_state(state, id);
+    Some(TaskRow {
+        id: id.clone(),
+        title: planned.title.clone(),
+        state: name.to_owned(),
+        attempts: task.attempts,
+        attempt_limit: state.attempt_limit(id),
+        agent: state.agent_for(id, Role::Developer),
+        wave: planned.wave,
+        cause: task.last_cause.as_ref().map(ToString::to_string),
+        reason: waits_for.or_else(|| task.reason.clone()),
+        result: task.result.clone(),
+        unproven: task.unproven && task.state == TaskState::Complete,
+        verifying: task.claim.is_some(),
+        epoch: task.epoch,
+        blocked_by: planned.blocked_by.clone(),
+        started_at: task.started_at,
+        ended_at: task.ended_at,
+        not_before: task.not_before,
+        checkpoint: task.checkpoint.clone(),
+        evidence: task.evidence.clone(),
+    })
+}
+
+/// The state people see: a pending task behind others is blocked, and so is one that waits for an answer.
+#[must_use]
+pub fn shown_state(state: &State, id: &TaskId) -> (&'static str, Option<String>) {
+    let Some(task) = state.tasks.get(id) else {
+        return ("pending", None);
+    };
+    let question = || state.open_question(id).map(|id| format!("waits for an answer: rekindle answer {id} TEXT"));
+    match task.state {
+        TaskState::Pending => {
+            let unmet = state.unmet_blockers(id);
+            if unmet.is_empty() || task.holder.is_some() {
+                return ("pending", None);
+            }
+            let names: Vec<String> = unmet.iter().map(ToString::to_string).collect();
+            ("blocked", Some(format!("blocked by {}", names.join(", "))))
+        }
+        TaskState::InProgress => ("in_progress", question()),
+        TaskState::Blocked => ("blocked", question()),
+        TaskState::Complete => ("complete", None),
+        TaskState::Failed => ("failed", None),
+        TaskState::Skipped => ("skipped", None),
+    }
+}
+
+/// An attempt's row.
+#[must_use]
+pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
+    let attempt = state.attempts.get(&id)?;
+    let name = match attempt.phase {
+        AttemptPhase::Starting | AttemptPhase::Running if attempt.stop.is_some() => "stopping",
+        AttemptPhase::Starting => "starting",
+        AttemptPhase::Running => "running",
+        AttemptPhase::Exited => "exited",
+        AttemptPhase::Ended => "ended",
+    };
+    let open = state.open_tasks(id);
+    let current = open.iter().find(|task| state.tasks[*task].state == TaskState::InProgress);
+    Some(AttemptRow {
+        attempt: id,
+        name: attempt.agent.clone(),
+        cli: attempt.cli.clone(),
+        role: attempt.role,
+        state: name.to_owned(),
+        pid: attempt.pid,
+        shim_pid: attempt.shim_pid,
+        task: current.or_else(|| attempt.tasks.last()).cloned(),
+        tasks: attempt.tasks.clone(),
+        epoch: attempt.epoch,
+        started_at: attempt.dispatched_at,
+        ended_at: attempt.ended_at,
+        cause: attempt.cause.as_ref().map(ToString::to_string),
+    })
+}
+
+/// A question's row.
+#[must_use]
+pub fn question_row(state: &State, id: QuestionId) -> Option<QuestionRow> {
+    let question = state.questions.get(&id)?;
+    Some(QuestionRow {
+        id,
+        task: question.task.clone(),
+        agent: question.agent.clone(),
+        text: question.text.clone(),
+        options: question.options.clone(),
+        context: question.context.clone(),
+        answer: question.answer.clone(),
+        asked_at: question.asked_at,
+    })
+}

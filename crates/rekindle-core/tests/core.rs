@@ -1,0 +1,8 @@
+//! The core from outside: inputs in, whole events and effects out; properties over random histories.
+
+#[path = "core/harness.rs"]
+mod harness;
+#[path = "core/properties.rs"]
+mod properties;
+#[path = "core/transitions.rs"]
+mod transitions;

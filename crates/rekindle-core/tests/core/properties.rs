@@ -1,0 +1,271 @@
+//! Properties over random histories: replay equals live, the fences hold, and recovery after any prefix finishes the plan.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use rekindle_core::apply::apply;
+use rekindle_core::decide::{self, Reply};
+use rekindle_core::effect::Effect;
+use rekindle_core::event::{Body, Event, PauseReason};
+use rekindle_core::ids::{AttemptId, Epoch, QuestionId, TaskId};
+use rekindle_core::input::{Found, Input, Order};
+use rekindle_core::limits::Limits;
+use rekindle_core::report::{Checkpoint, Door, Exit, Report};
+use rekindle_core::state::{AttemptPhase, RunPhase, State, TaskState};
+
+use crate::harness::{Story, evidence, task};
+
+const PLAN: &str = "---\nplan: demo\n---\n# Demo\n\n## Wave 1\n\n### T1: a\n- accept: `true`\n\n### T2: b\n- agent: duo\n- accept: `true`\n\n### T3: c\n- agent: duo\n- blocked by: T2\n- artifacts: c.txt\n\n## Wave 2\n\n### T4: d\n- blocked by: T1\n- artifacts: c.txt\n\n### T5: e\n- accept: `true`\n- attempts: 2\n";
+
+/// One random move: what happens, and to whom.
+type Move = (u8, u8, u8, u32);
+
+fn attempts(state: &State) -> Vec<AttemptId> {
+    state.attempts.keys().copied().collect()
+}
+
+fn pick<T: Clone>(from: &[T], by: u8) -> Option<T> {
+    (!from.is_empty()).then(|| from[by as usize % from.len()].clone())
+}
+
+fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
+    let tasks: Vec<TaskId> = state.tasks.keys().cloned().collect();
+    let attempt = pick(&attempts(state), who);
+    let epoch = attempt.map(|id| state.attempts[&id].epoch).unwrap_or_default();
+    // Now and then a stale or foreign one.
+    let epoch = if how % 11 == 0 { Epoch(epoch.0.saturating_sub(1)) } else { epoch };
+    let own = attempt.and_then(|id| pick(&state.attempts[&id].tasks, how));
+    let id = if how % 13 == 0 { pick(&tasks, who)? } else { own.or_else(|| pick(&tasks, how))? };
+    let report = |report| attempt.map(|attempt| Input::Reported { attempt, epoch, door: Door::Command, report });
+    match what % 16 {
+        0 | 1 => attempt.map(|attempt| Input::AttemptStarted { attempt, pid: 10, shim_pid: 9 }),
+        2 => {
+            let exit = Exit { code: Some(i32::from(how % 3)), ..Exit::default() };
+            attempt.map(|attempt| Input::AttemptExited { attempt, epoch, exit })
+        }
+        3 => attempt.map(|attempt| Input::AttemptLost { attempt, with_host: how % 5 == 0 }),
+        4..=6 => report(Report::Done { task: id, result: None }),
+        7 => report(Report::Checkpoint { task: id, checkpoint: Checkpoint::default() }),
+        8 => report(Report::Ask { task: id, text: format!("q{how}"), options: Vec::new(), context: String::new() }),
+        9 => report(Report::Fail { task: id, reason: "no".into() }),
+        10..=12 => {
+            let epoch = state.tasks[&id].epoch;
+            Some(Input::ChecksFinished { task: id, epoch, evidence: evidence(how % 4 != 0) })
+        }
+        13 => Some(Input::TimePassed),
+        14 => Some(Input::Ordered(match how % 7 {
+            0 => Order::Retry { task: id },
+            1 => Order::Skip { task: id, reason: "s".into() },
+            2..=4 => Order::Answer { id: QuestionId(u64::from(who % 4) + 1), text: "yes".into() },
+            5 => Order::Note { text: "n".into() },
+            _ => Order::Pause(PauseReason::Operator),
+        })),
+        _ if state.run.as_ref().is_some_and(|run| run.inspection == rekindle_core::state::Inspection::Asked) => {
+            Some(Input::DiskInspected { missing: Vec::new() })
+        }
+        _ => Some(restart(state, how)),
+    }
+}
+
+fn restart(state: &State, how: u8) -> Input {
+    let found = state
+        .live_attempts()
+        .map(|(id, attempt)| {
+            let what = match (how.wrapping_add(id.0 as u8) % 4, attempt.phase) {
+                (0, AttemptPhase::Starting) => Found::NeverStarted,
+                (1, _) => Found::Lost,
+                (2, _) => Found::Finished(Exit::default()),
+                _ => Found::Alive { pid: 10, shim_pid: 9 },
+            };
+            (id, what)
+        })
+        .collect();
+    Input::CoordinatorStarted {
+        pid: 2,
+        limits: Box::new(state.limits.clone()),
+        boot_id: "boot".into(),
+        boottime_ms: 1,
+        found,
+        missing: Vec::new(),
+    }
+}
+
+/// What must hold between two states, whatever happened.
+fn check_step(before: &State, after: &State, events: &[Event]) {
+    for (id, task) in &after.tasks {
+        let old = &before.tasks[id];
+        assert!(task.epoch >= old.epoch, "{id}: an epoch went back");
+        let reopened = events
+            .iter()
+            .any(|event| event.task.as_ref() == Some(id) && matches!(event.body, Body::TaskReopened { .. }));
+        if old.state.is_terminal() && old.state != task.state {
+            let by_operator = events.iter().any(|event| {
+                event.task.as_ref() == Some(id)
+                    && matches!(event.body, Body::TaskCompleted { .. } | Body::TaskSkipped { .. })
+            });
+            assert!(reopened || (old.state != TaskState::Complete && by_operator), "{id}: left {:?}", old.state);
+        }
+        let limit = after.attempt_limit(id);
+        assert!(task.attempts <= limit, "{id}: {} attempts of {limit}", task.attempts);
+        if task.state == TaskState::Complete {
+            assert!(task.claim.is_none() && task.holder.is_none());
+        }
+    }
+    let live = after.live_attempts().count();
+    assert!(live <= before.live_attempts().count().max(after.limits.max_agents as usize));
+    let mut holders: BTreeMap<&TaskId, usize> = BTreeMap::new();
+    for (id, attempt) in after.live_attempts() {
+        for task in attempt.tasks.iter().filter(|task| after.tasks[*task].holder == Some(id)) {
+            *holders.entry(task).or_default() += 1;
+        }
+    }
+    assert!(holders.values().all(|count| *count == 1), "two attempts hold one task");
+    let mut names: Vec<_> = after.live_attempts().map(|(_, attempt)| attempt.agent.clone()).collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), live, "one process an agent");
+}
+
+fn play(moves: &[Move]) -> Story {
+    let mut story = Story::with(PLAN, Limits { max_agents: 2, ..Limits::default() });
+    for &made in moves {
+        story.after_ms(u64::from(made.3 % 400_000));
+        let Some(input) = make_input(&story.state, made) else { continue };
+        let before = story.state.clone();
+        let step = story.input(input);
+        check_step(&before, &story.state, &step.events);
+        for effect in &step.effects {
+            let known =
+                matches!(effect, Effect::AlertPerson { .. }) || decide::outstanding(&story.state).contains(effect);
+            let settled = matches!(effect, Effect::LaunchAttempt { attempt } | Effect::StopAttempt { attempt, .. }
+                if !story.state.attempts[attempt].is_live());
+            assert!(known || settled, "an effect that a restart would forget: {effect:?}");
+        }
+        if let Reply::Refused { .. } = step.reply {
+            assert!(step.events.iter().all(|event| !matches!(event.body, Body::TaskCompleted { .. })));
+        }
+    }
+    story
+}
+
+/// From any state on, a world in which nothing goes wrong any more brings the run to an end.
+fn finish(mut state: State, mut now: rekindle_core::time::Time) -> State {
+    let start = restart(&state, 0);
+    let found = match &start {
+        Input::CoordinatorStarted { found, .. } => found.clone(),
+        _ => Vec::new(),
+    };
+    let mut inputs = vec![start];
+    for (attempt, what) in found {
+        let epoch = state.attempts[&attempt].epoch;
+        match what {
+            Found::Lost => inputs.push(Input::AttemptLost { attempt, with_host: false }),
+            Found::Finished(exit) => inputs.push(Input::AttemptExited { attempt, epoch, exit }),
+            _ => {}
+        }
+    }
+    for _ in 0..400 {
+        for input in inputs.drain(..) {
+            decide::decide(&mut state, now, input);
+        }
+        if matches!(state.run.as_ref().map(|run| run.phase), Some(RunPhase::Finished(_))) {
+            return state;
+        }
+        now = now.plus_ms(1_000_000_000 / 400);
+        if matches!(state.run.as_ref().map(|run| run.phase), Some(RunPhase::Paused(_))) {
+            inputs.push(restart(&state, 0));
+        }
+        for effect in decide::outstanding(&state) {
+            match effect {
+                Effect::LaunchAttempt { attempt } => {
+                    inputs.push(Input::AttemptStarted { attempt, pid: 1, shim_pid: 2 })
+                }
+                Effect::StopAttempt { attempt, .. } => {
+                    let epoch = state.attempts[&attempt].epoch;
+                    inputs.push(Input::AttemptExited { attempt, epoch, exit: Exit::default() });
+                }
+                Effect::RunChecks { task, epoch } => {
+                    inputs.push(Input::ChecksFinished { task, epoch, evidence: evidence(true) });
+                }
+                Effect::InspectDisk => inputs.push(Input::DiskInspected { missing: Vec::new() }),
+                Effect::AlertPerson { .. } => {}
+            }
+        }
+        for (id, _) in state.questions.iter().filter(|(_, question)| question.answer.is_none()) {
+            inputs.push(Input::Ordered(Order::Answer { id: *id, text: "yes".into() }));
+        }
+        for (attempt, found) in state.live_attempts().filter(|(_, found)| found.phase == AttemptPhase::Running) {
+            let (epoch, open) = (found.epoch, state.open_tasks(attempt));
+            let report = |task| Input::Reported {
+                attempt,
+                epoch,
+                door: Door::Command,
+                report: Report::Done { task, result: None },
+            };
+            match open.first() {
+                Some(task) => inputs.push(report(task.clone())),
+                None => inputs.push(Input::AttemptExited {
+                    attempt,
+                    epoch,
+                    exit: Exit { code: Some(0), ..Exit::default() },
+                }),
+            }
+        }
+        inputs.push(Input::TimePassed);
+    }
+    state
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn replay_of_the_log_gives_the_live_state(moves in prop::collection::vec(any::<Move>(), 0..120)) {
+        let story = play(&moves);
+        prop_assert_eq!(&story.replayed(), &story.state);
+        // And through the words of the store: names and details as text.
+        let mut state = State::default();
+        for event in &story.log {
+            let body = Body::from_parts(&event.body.name(), &event.body.details()).expect("its own words");
+            prop_assert_eq!(&body, &event.body);
+            apply(&mut state, &Event { body, ..event.clone() });
+        }
+        prop_assert_eq!(&state, &story.state);
+        let snapshot = serde_json::to_vec(&state).expect("JSON");
+        prop_assert_eq!(serde_json::from_slice::<State>(&snapshot).expect("JSON"), state);
+    }
+
+    #[test]
+    fn recovery_after_any_prefix_of_the_log_finishes_the_plan(
+        moves in prop::collection::vec(any::<Move>(), 0..60),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let story = play(&moves);
+        // A prefix without the run's first event is a state without a run: there is nothing to recover.
+        let keep = 1 + cut.index(story.log.len());
+        let mut state = State::default();
+        for event in &story.log[..keep] {
+            apply(&mut state, event);
+        }
+        let end = finish(state, story.now);
+        let phase = end.run.as_ref().map(|run| run.phase);
+        let open: Vec<_> = end.attempts.iter().filter(|(_, a)| a.phase != AttemptPhase::Ended).collect();
+        let tasks: Vec<_> = end.tasks.iter().filter(|(_, t)| !t.state.is_terminal()).collect();
+        let waits = decide::standstill(&end);
+        prop_assert!(matches!(phase, Some(RunPhase::Finished(_))), "{phase:?} {waits:?} {open:#?} {tasks:#?}");
+    }
+
+    #[test]
+    fn the_same_inputs_give_the_same_events(moves in prop::collection::vec(any::<Move>(), 0..60)) {
+        prop_assert_eq!(play(&moves).log, play(&moves).log);
+    }
+}
+
+#[test]
+fn a_planted_task_is_found_by_the_step_check() {
+    let before = Story::of(PLAN).state;
+    let mut after = before.clone();
+    after.tasks.get_mut(&task("T1")).expect("T1").attempts = 99;
+    let caught = std::panic::catch_unwind(|| check_step(&before, &after, &[]));
+    assert!(caught.is_err());
+}

@@ -1,0 +1,62 @@
+//! The one place that asks what time it is.
+//!
+//! The coordinator's clock is anchored once to the wall and then follows the time since boot, which counts suspension and
+//! never jumps: a changed wall clock moves no timer. Over a restart within one boot the anchor is carried on.
+
+use rekindle_core::state::Coordinator;
+use rekindle_core::time::Time;
+use rustix::time::{ClockId, clock_gettime};
+
+/// A clock that never goes back.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    anchor: Time,
+    anchor_boottime_ms: u64,
+}
+
+impl Clock {
+    /// A clock for a state whose newest event is `last` old and whose last coordinator is known.
+    #[must_use]
+    pub fn starting_after(last: Time, coordinator: Option<&Coordinator>) -> Self {
+        let boottime_ms = boottime_ms();
+        let carried = coordinator.filter(|found| {
+            !found.boot_id.is_empty() && found.boot_id == boot_id() && found.boottime_ms <= boottime_ms
+        });
+        let anchor = match carried {
+            Some(found) => found.since.plus_ms(boottime_ms - found.boottime_ms),
+            None => wall(),
+        };
+        Self { anchor: anchor.max(last), anchor_boottime_ms: boottime_ms }
+    }
+
+    /// Now.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.anchor.plus_ms(boottime_ms().saturating_sub(self.anchor_boottime_ms))
+    }
+}
+
+/// The wall clock, for display and for ids only.
+#[must_use]
+pub fn wall() -> Time {
+    let now = clock_gettime(ClockId::Realtime);
+    Time(now.tv_sec.saturating_mul(1000).saturating_add(now.tv_nsec / 1_000_000))
+}
+
+/// Milliseconds since the machine was started, suspension included.
+#[must_use]
+pub fn boottime_ms() -> u64 {
+    #[cfg(target_os = "linux")]
+    let id = ClockId::Boottime;
+    #[cfg(not(target_os = "linux"))]
+    let id = ClockId::Monotonic;
+    let now = clock_gettime(id);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1000 + u64::try_from(now.tv_nsec).unwrap_or(0) / 1_000_000
+}
+
+/// The machine's boot.
+#[must_use]
+pub fn boot_id() -> String {
+    // Without one, nothing can be told over a restart: every start then counts as another boot.
+    rekindle_shim::boot_id().unwrap_or_default()
+}

@@ -1,0 +1,317 @@
+//! One coordinator process: takes the lock, opens the store, takes the run over and drives it until it is over or paused.
+//!
+//! The loop has three phases: wait for what happened, let the driver handle it, look after what is due by the clock. It
+//! shows nothing; views read the store.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use rekindle_core::decide::Reply;
+use rekindle_core::ids::AttemptId;
+use rekindle_core::input::Input;
+use rekindle_core::limits::Limits;
+use rekindle_core::state::{RunPhase, State};
+use rekindle_core::time::Time;
+
+use crate::clock::{self, Clock};
+use crate::door;
+use crate::driver::{self, Driver, LoadError, Message, Settings};
+use crate::files::Files;
+use crate::pulse::Pulse;
+use crate::redact::Redactor;
+use crate::state_dir::{self, StateDir};
+use crate::store::{self, OpenReport, SqliteStore, Store};
+use crate::token::Tokens;
+use crate::world::real::{Programs, RealWorld};
+
+/// Messages that may wait for the driver; senders wait when it is full.
+const QUEUE: usize = 1_024;
+
+/// Messages handled in one transaction.
+const MESSAGES_PER_COMMIT: usize = 256;
+
+/// How long output may wait for more before it is made durable; decisions never wait.
+const OUTPUT_WINDOW_MS: u64 = 5;
+
+/// How long to wait before trying again when the store refused for a reason that may pass (no space, a lock).
+const STORE_RETRY: Duration = Duration::from_millis(500);
+
+/// Longest sleep of the loop: backups and the plan's file are looked at this often.
+const HOUSEKEEPING_MS: u64 = 5_000;
+
+/// Everything a coordinator needs.
+pub struct Setup {
+    /// The state directory.
+    pub dir: StateDir,
+    /// Where agents work.
+    pub workspace: PathBuf,
+    /// The limits in force.
+    pub limits: Limits,
+    /// What `[agents.NAME]` stand for.
+    pub programs: Programs,
+    /// Lines of the previous agent's output in a brief.
+    pub log_context_lines: usize,
+    /// Largest prompt.
+    pub brief_budget_bytes: usize,
+    /// Where the files for people go.
+    pub files_dir: PathBuf,
+    /// A new run, unless an unfinished one goes on.
+    pub new_run: Option<Input>,
+    /// Whose lock this is, for whoever meets it.
+    pub plan_path: PathBuf,
+}
+
+/// Why a coordinator could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The state directory cannot be used, or another coordinator holds it.
+    #[error(transparent)]
+    StateDir(#[from] state_dir::Error),
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The state cannot be loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The operating system refused something else.
+    #[error("{what}: {source}")]
+    Os {
+        /// What was tried.
+        what: &'static str,
+        /// What it said.
+        source: std::io::Error,
+    },
+    /// The run cannot be begun.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl From<driver::Error> for Error {
+    fn from(error: driver::Error) -> Self {
+        match error {
+            driver::Error::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+/// A coordinator that holds its lock and is ready to go.
+pub struct Coordinator {
+    driver: Driver<RealWorld>,
+    messages: Receiver<Message>,
+    sender: SyncSender<Message>,
+    files: Files,
+    pulse: Pulse,
+    store: Arc<SqliteStore>,
+    report: OpenReport,
+    clock: Clock,
+    plan_path: PathBuf,
+    last_output: Time,
+    deadline: Option<Time>,
+    housekeeping_at: Time,
+    _lock: state_dir::CoordinatorLock,
+}
+
+impl Coordinator {
+    /// Takes the lock, opens the store (repairing it where needed) and loads the state.
+    ///
+    /// # Errors
+    /// When another coordinator holds the state, or it cannot be used.
+    pub fn open(setup: Setup) -> Result<Self, Error> {
+        let wall = clock::wall();
+        let owner = state_dir::Owner::this_process(wall.0, &setup.plan_path.to_string_lossy());
+        let lock = setup.dir.lock_coordinator(&owner)?;
+        let (store, report) = SqliteStore::open(&setup.dir, store::Options { now_ms: wall.0, ..Default::default() })?;
+        let store = Arc::new(store);
+        let (state, last_seq) = driver::load(&*store)?;
+        let clock = Clock::starting_after(state.last_time, state.coordinator.as_ref());
+        let (sender, messages) = sync_channel(QUEUE);
+        let tokens = Tokens::new(*setup.dir.secret()?.bytes());
+        let slug = plan_name(&state, setup.new_run.as_ref());
+        let world = RealWorld::new(
+            clock.clone(),
+            &setup.dir,
+            setup.workspace.clone(),
+            setup.programs,
+            tokens.clone(),
+            setup.limits.stop_grace_ms,
+            sender.clone(),
+        )
+        .map_err(|source| Error::Os { what: "cannot watch processes", source })?;
+        let settings = Settings {
+            log_context_lines: setup.log_context_lines,
+            brief_budget_bytes: setup.brief_budget_bytes,
+            workspace: setup.workspace.to_string_lossy().into_owned(),
+            build_status_path: Files::build_status_path(&setup.files_dir, &slug).to_string_lossy().into_owned(),
+        };
+        let redactor = Redactor::new(
+            std::env::vars_os()
+                .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())),
+        );
+        let as_store: Arc<dyn Store> = store.clone();
+        let mut driver = Driver::new(as_store, world, (state, last_seq), tokens, redactor, settings);
+        if let Some(input) = setup.new_run
+            && let Reply::Refused { reason } = driver.request_run(input)?
+        {
+            return Err(Error::Refused(reason));
+        }
+        door::server::open(setup.dir.path(), sender.clone())
+            .map_err(|source| Error::Os { what: "cannot open the socket", source })?;
+        let now = clock.now();
+        driver.reindex(&report.gaps)?;
+        driver.start(std::process::id(), setup.limits.clone(), clock::boot_id(), clock::boottime_ms())?;
+        Ok(Self {
+            driver,
+            messages,
+            sender,
+            files: Files::new(&setup.files_dir),
+            pulse: Pulse::new(setup.limits.silence_ms),
+            store,
+            report,
+            clock,
+            plan_path: setup.plan_path,
+            last_output: now,
+            deadline: None,
+            housekeeping_at: now,
+            _lock: lock,
+        })
+    }
+
+    /// What opening the store came to.
+    #[must_use]
+    pub fn report(&self) -> &OpenReport {
+        &self.report
+    }
+
+    /// The way to speak to the running coordinator, for signals.
+    #[must_use]
+    pub fn sender(&self) -> SyncSender<Message> {
+        self.sender.clone()
+    }
+
+    /// Drives the run until it is over or paused, and says how it stands then.
+    ///
+    /// # Errors
+    /// When the store refuses for a reason that does not pass. Agents go on; the next coordinator adopts them.
+    pub fn drive(mut self) -> Result<RunPhase, Error> {
+        while !self.driver.is_over() {
+            let messages = self.gather();
+            self.persistently(|driver| driver.handle(messages))?;
+            self.look_after_time()?;
+        }
+        let now = self.clock.now();
+        let seq = driver::stored_head(&*self.store)?;
+        // Nothing depends on these files; a full disk must not turn a finished run into a failed one.
+        let _unwritten = self.files.write(self.driver.state(), seq, now);
+        Ok(self.driver.state().run.as_ref().map_or(RunPhase::Created, |run| run.phase))
+    }
+
+    /// Waits for what happens next, until the next deadline. Output alone is let grow for a moment.
+    fn gather(&mut self) -> Vec<Message> {
+        // Remembered over the wait: a start that has become due is no longer ahead when the wait is over.
+        self.deadline = self.driver.next_deadline();
+        let unread: Vec<Message> = self.driver.unread().into_iter().map(|attempt| Message::Grew { attempt }).collect();
+        let wait = if unread.is_empty() { self.time_to_wait() } else { Duration::ZERO };
+        let mut gathered = unread;
+        let mut grew: BTreeSet<AttemptId> = BTreeSet::new();
+        let first = match self.messages.recv_timeout(wait) {
+            Ok(message) => Some(message),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+        };
+        let mut next = first;
+        while let Some(message) = next {
+            match message {
+                Message::Grew { attempt } => {
+                    grew.insert(attempt);
+                }
+                other => gathered.push(other),
+            }
+            if gathered.len() + grew.len() >= MESSAGES_PER_COMMIT {
+                break;
+            }
+            next = self.messages.try_recv().ok().or_else(|| self.wait_for_more_output(&gathered, &grew));
+        }
+        if !grew.is_empty() {
+            self.last_output = self.clock.now();
+        }
+        // Output goes first: what an agent printed before it reported or ended is decided before that.
+        grew.into_iter().map(|attempt| Message::Grew { attempt }).chain(gathered).collect()
+    }
+
+    fn wait_for_more_output(&self, gathered: &[Message], grew: &BTreeSet<AttemptId>) -> Option<Message> {
+        let since = self.clock.now().since_ms(self.last_output);
+        if !gathered.is_empty() || grew.is_empty() || since >= OUTPUT_WINDOW_MS {
+            return None;
+        }
+        self.messages.recv_timeout(Duration::from_millis(OUTPUT_WINDOW_MS - since)).ok()
+    }
+
+    fn time_to_wait(&mut self) -> Duration {
+        let now = self.clock.now();
+        let seq = self.driver.last_seq();
+        let due =
+            [self.deadline, self.files.due(seq, now), self.pulse.due(self.driver.state()), Some(self.housekeeping_at)];
+        let next = due.into_iter().flatten().min().unwrap_or(self.housekeeping_at);
+        Duration::from_millis(next.since_ms(now))
+    }
+
+    fn look_after_time(&mut self) -> Result<(), Error> {
+        let now = self.clock.now();
+        if self.deadline.is_some_and(|due| due <= now) {
+            self.persistently(Driver::pass_time)?;
+        }
+        if self.pulse.due(self.driver.state()).is_some_and(|due| due <= now) {
+            let heard = self.driver.heard_from().clone();
+            let silent = self.pulse.take(now, &mut self.driver, &heard);
+            self.persistently(|driver| driver.handle(silent))?;
+        }
+        let seq = self.driver.last_seq();
+        let _tried_again_with_the_next_change = self.files.write_if_due(self.driver.state(), seq, now);
+        if now >= self.housekeeping_at {
+            self.housekeeping_at = now.plus_ms(HOUSEKEEPING_MS);
+            self.keep_house(now)?;
+        }
+        Ok(())
+    }
+
+    fn keep_house(&mut self, now: Time) -> Result<(), Error> {
+        // A backup that fails (no space) must not stop the run; the log itself still refuses to lie.
+        let _no_backup = self.store.backup_if_due(now.0);
+        let pinned = self.driver.state().run.as_ref().map(|run| run.plan.hash.clone());
+        if let (Some(pinned), Ok(bytes)) = (pinned, std::fs::read(&self.plan_path)) {
+            let hash = rekindle_core::plan::hash(&bytes);
+            if hash != pinned {
+                self.persistently(|driver| driver.handle([Message::PlanFileChanged { hash }]))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the driver do something, and while the store refuses for a reason that may pass, waits and tries again: what was
+    /// decided is kept, agents work on, nothing is acted on or answered before it is durable.
+    fn persistently(
+        &mut self,
+        what: impl FnOnce(&mut Driver<RealWorld>) -> Result<(), driver::Error>,
+    ) -> Result<(), Error> {
+        let mut outcome = what(&mut self.driver);
+        loop {
+            match outcome {
+                Err(driver::Error::Store(store::Error::Full(_) | store::Error::Busy(_) | store::Error::Io(_))) => {
+                    std::thread::park_timeout(STORE_RETRY);
+                    outcome = self.driver.commit();
+                }
+                other => return other.map_err(Error::from),
+            }
+        }
+    }
+}
+
+fn plan_name(state: &State, new_run: Option<&Input>) -> String {
+    match (new_run, &state.run) {
+        (Some(Input::RunRequested { plan, .. }), _) => plan.name.clone(),
+        (_, Some(run)) => run.plan.name.clone(),
+        _ => String::new(),
+    }
+}

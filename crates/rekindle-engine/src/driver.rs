@@ -1,0 +1,319 @@
+//! The loop that carries decisions out: gather what happened, decide, make it durable, act, answer.
+//!
+//! It routes. What to do is decided in the core; how it is done is the world's business; what must be kept is the store's.
+//! Nothing acts before its events are durable, and after a crash everything outstanding is derived from the state.
+
+mod act;
+mod answer;
+mod commit;
+mod gather;
+mod load;
+mod rows;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rekindle_core::decide::{self, Reply, Standstill};
+use rekindle_core::event::PauseReason;
+use rekindle_core::ids::{AttemptId, Epoch, TaskId};
+use rekindle_core::input::{Input, Order};
+use rekindle_core::limits::Limits;
+use rekindle_core::report::Evidence;
+use rekindle_core::state::{RunPhase, State};
+use rekindle_core::time::Time;
+
+use crate::door::wire::{Answer, Call};
+use crate::redact::Redactor;
+use crate::store::{self, Store};
+use crate::token::Tokens;
+use crate::world::World;
+
+pub use commit::encode;
+pub use load::{LoadError, decode, load, stored_head};
+pub use rows::{all_rows, touched_rows};
+
+/// What reaches the driver.
+pub enum Message {
+    /// An agent's process is recorded and runs.
+    Started {
+        /// Its attempt.
+        attempt: AttemptId,
+        /// The agent's process.
+        pid: u32,
+        /// Its shim's process.
+        shim_pid: u32,
+    },
+    /// An attempt could not be started.
+    NotStarted {
+        /// Its attempt.
+        attempt: AttemptId,
+        /// What the operating system said.
+        reason: String,
+    },
+    /// An agent wrote something.
+    Grew {
+        /// Its attempt.
+        attempt: AttemptId,
+    },
+    /// An attempt's shim is gone: its exit record, or the lack of one, tells the rest.
+    Ended {
+        /// Its attempt.
+        attempt: AttemptId,
+    },
+    /// The checks of a claim are through.
+    ChecksDone {
+        /// The task.
+        task: TaskId,
+        /// The epoch of the claim.
+        epoch: Epoch,
+        /// What was seen.
+        evidence: Evidence,
+    },
+    /// No sign of life.
+    Silent {
+        /// The attempt.
+        attempt: AttemptId,
+        /// How long.
+        quiet_ms: u64,
+        /// What was looked at.
+        evidence: String,
+    },
+    /// Somebody spoke through the door.
+    Called {
+        /// An agent's token; nobody's means the operator.
+        token: Option<String>,
+        /// The caller's process and its ancestors, where the operating system told.
+        ancestors: Vec<u32>,
+        /// What was asked.
+        call: Call,
+        /// Where the answer goes.
+        reply: Answerer,
+    },
+    /// A signal to this process, or `rekindle pause`.
+    Pause(PauseReason),
+    /// The plan's file differs from the pinned plan.
+    PlanFileChanged {
+        /// Its hash.
+        hash: String,
+    },
+}
+
+/// Takes the answer to a call. It must not block.
+pub type Answerer = Box<dyn FnOnce(Answer) + Send>;
+
+/// What the driver needs to know besides the plan and the limits.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Lines of the previous agent's output in a brief.
+    pub log_context_lines: usize,
+    /// Largest prompt.
+    pub brief_budget_bytes: usize,
+    /// Where agents work.
+    pub workspace: String,
+    /// Where `build-status--{slug}.md` lies.
+    pub build_status_path: String,
+}
+
+/// Why the driver cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store refused; nothing that was not durable has been acted on.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+/// Decided and not yet durable.
+#[derive(Default)]
+struct Pending {
+    batch: store::Batch,
+    effects: Vec<rekindle_core::effect::Effect>,
+    answers: Vec<(Answerer, Answer)>,
+    touched: rekindle_core::view::Touched,
+    kept: Vec<AttemptId>,
+}
+
+/// A caller that waits for more than durability.
+enum Waiter {
+    Claim { task: TaskId, epoch: Epoch, reply: Answerer },
+    Answer { question: rekindle_core::ids::QuestionId, reply: Answerer },
+}
+
+/// The driver over a world.
+pub struct Driver<W: World> {
+    store: Arc<dyn Store>,
+    world: W,
+    state: State,
+    last_seq: u64,
+    pending: Pending,
+    spools: BTreeMap<AttemptId, gather::Spools>,
+    waiters: Vec<Waiter>,
+    more_to_read: BTreeSet<AttemptId>,
+    heard_from: BTreeMap<AttemptId, Time>,
+    events_since_snapshot: usize,
+    redactor: Redactor,
+    tokens: Tokens,
+    settings: Settings,
+}
+
+impl<W: World> Driver<W> {
+    /// A driver over a loaded state. Nothing has happened yet: `start` takes the state over.
+    pub fn new(
+        store: Arc<dyn Store>,
+        world: W,
+        (state, last_seq): (State, u64),
+        tokens: Tokens,
+        redactor: Redactor,
+        settings: Settings,
+    ) -> Self {
+        Self {
+            store,
+            world,
+            state,
+            last_seq,
+            pending: Pending::default(),
+            spools: BTreeMap::new(),
+            waiters: Vec::new(),
+            more_to_read: BTreeSet::new(),
+            heard_from: BTreeMap::new(),
+            events_since_snapshot: 0,
+            redactor,
+            tokens,
+            settings,
+        }
+    }
+
+    /// The state as decided so far.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The outside.
+    pub fn world(&mut self) -> &mut W {
+        &mut self.world
+    }
+
+    /// Begins a new run.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub fn request_run(&mut self, input: Input) -> Result<Reply, Error> {
+        let reply = self.take(input);
+        self.commit()?;
+        Ok(reply)
+    }
+
+    /// Takes the state over: finds out what became of every attempt, settles it, and does what is outstanding.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub fn start(&mut self, pid: u32, limits: Limits, boot_id: String, boottime_ms: u64) -> Result<(), Error> {
+        self.store.replace_rows(rows::all_rows(&self.state))?;
+        let found = self.probe_all();
+        let input = Input::CoordinatorStarted {
+            pid,
+            limits: Box::new(limits),
+            boot_id,
+            boottime_ms,
+            found: found.clone(),
+            missing: self.missing_artifacts(),
+        };
+        self.take(input);
+        // What was just decided is outstanding as well: it is derived from the state with everything else.
+        self.pending.effects.clear();
+        self.commit()?;
+        for (attempt, what) in found {
+            self.settle_found(attempt, &what)?;
+        }
+        for effect in decide::outstanding(&self.state) {
+            self.act(effect);
+        }
+        self.commit()
+    }
+
+    /// Handles what happened, in order, and makes it durable in one go.
+    ///
+    /// # Errors
+    /// When the store refuses; the same driver may `commit` again where that is worth a try.
+    pub fn handle(&mut self, messages: impl IntoIterator<Item = Message>) -> Result<(), Error> {
+        for message in messages {
+            self.receive(message)?;
+        }
+        self.commit()
+    }
+
+    /// Lets due timers fire.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub fn pass_time(&mut self) -> Result<(), Error> {
+        self.take(Input::TimePassed);
+        self.commit()
+    }
+
+    /// The earliest moment at which `pass_time` would change anything.
+    pub fn next_deadline(&mut self) -> Option<Time> {
+        let now = self.world.now();
+        decide::next_deadline(&self.state, now)
+    }
+
+    /// Whether the run is over or paused, so that the coordinator can leave.
+    pub fn is_over(&self) -> bool {
+        self.state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Finished(_) | RunPhase::Paused(_)))
+    }
+
+    /// The place of the newest durable event.
+    pub fn last_seq(&self) -> u64 {
+        self.last_seq
+    }
+
+    /// When each agent last spoke through the door.
+    pub fn heard_from(&self) -> &BTreeMap<AttemptId, Time> {
+        &self.heard_from
+    }
+
+    /// What the run waits for.
+    pub fn standstill(&self) -> Standstill {
+        decide::standstill(&self.state)
+    }
+
+    fn receive(&mut self, message: Message) -> Result<(), Error> {
+        match message {
+            Message::Started { attempt, pid, shim_pid } => {
+                self.take(Input::AttemptStarted { attempt, pid, shim_pid });
+            }
+            Message::NotStarted { attempt, reason } => {
+                self.take(Input::AttemptNotStarted { attempt, reason });
+                self.world.forget(attempt);
+            }
+            Message::Grew { attempt } => self.read_on(attempt)?,
+            Message::Ended { attempt } => self.attempt_ended(attempt)?,
+            Message::ChecksDone { task, epoch, evidence } => {
+                let evidence = self.redact_evidence(evidence);
+                self.take(Input::ChecksFinished { task, epoch, evidence });
+            }
+            Message::Silent { attempt, quiet_ms, evidence } => {
+                self.take(Input::AttemptSilent { attempt, quiet_ms, evidence });
+            }
+            Message::Called { token, ancestors, call, reply } => self.called(token, &ancestors, call, reply),
+            Message::Pause(reason) => {
+                self.take(Input::Ordered(Order::Pause(reason)));
+            }
+            Message::PlanFileChanged { hash } => {
+                self.take(Input::PlanFileChanged { hash });
+            }
+        }
+        Ok(())
+    }
+
+    /// Decides on an input and keeps what follows until it is durable.
+    fn take(&mut self, input: Input) -> Reply {
+        let now = self.world.now();
+        let step = decide::decide(&mut self.state, now, input);
+        for event in &step.events {
+            self.pending.touched.add(&self.state, event);
+            self.pending.batch.events.push(commit::encode(event));
+        }
+        self.pending.effects.extend(step.effects);
+        step.reply
+    }
+}

@@ -1,0 +1,79 @@
+//! Carrying effects out. Each is safe to perform twice, because a restart performs whatever is outstanding again.
+
+use rekindle_core::brief::{self, Activity, Doors, Facts, LineKind};
+use rekindle_core::effect::Effect;
+use rekindle_core::ids::{AttemptId, Epoch, TaskId};
+use rekindle_core::input::Input;
+
+use super::Driver;
+use crate::store::{StoredLine, Stream};
+use crate::world::{CheckOrder, LaunchOrder, World};
+
+impl<W: World> Driver<W> {
+    pub(super) fn act(&mut self, effect: Effect) {
+        match effect {
+            Effect::LaunchAttempt { attempt } => self.launch(attempt),
+            Effect::StopAttempt { attempt, at_once } => self.world.stop(attempt, at_once),
+            Effect::RunChecks { task, epoch } => self.run_checks(&task, epoch),
+            Effect::InspectDisk => {
+                let missing = self.missing_artifacts();
+                self.take(Input::DiskInspected { missing });
+            }
+            Effect::AlertPerson { text, choices } => self.world.alert(&text, &choices),
+        }
+    }
+
+    fn launch(&mut self, attempt: AttemptId) {
+        let Some(facts) = self.facts_for(attempt) else { return };
+        let Some(found) = self.state.attempts.get(&attempt) else { return };
+        let Some(first) = found.tasks.first() else { return };
+        let number = self.state.tasks.get(first).map_or(1, |task| task.attempts.max(1));
+        let order = LaunchOrder {
+            attempt,
+            agent: found.agent.clone(),
+            role: found.role,
+            cli: found.cli.clone(),
+            epoch: found.epoch,
+            tasks: found.tasks.clone(),
+            number,
+            facts,
+        };
+        self.world.launch(order);
+    }
+
+    /// What the state and the log know for a prompt; the world adds what is on disk.
+    fn facts_for(&self, id: AttemptId) -> Option<Facts> {
+        let mut facts = brief::facts_from(&self.state, id)?;
+        let found = self.state.attempts.get(&id)?;
+        facts.workspace.clone_from(&self.settings.workspace);
+        facts.build_status_path.clone_from(&self.settings.build_status_path);
+        facts.budget_bytes = self.settings.brief_budget_bytes;
+        facts.nonce = self.tokens.fence(id, found.epoch);
+        facts.doors = Doors { program: Some("rekindle".to_owned()), signals: true, mcp: false };
+        if found.resumed {
+            // A log that cannot be read costs the brief its last part, not the task its attempt.
+            let lines = self.store.log_tail(Some(found.agent.as_str()), self.settings.log_context_lines);
+            facts.activity = lines.unwrap_or_default().into_iter().map(activity_of).collect();
+        }
+        Some(facts)
+    }
+
+    fn run_checks(&mut self, task: &TaskId, epoch: Epoch) {
+        let Some(planned) = self.state.plan_task(task) else { return };
+        let order = CheckOrder {
+            task: task.clone(),
+            epoch,
+            commands: planned.accept.clone(),
+            artifacts: planned.artifacts.clone(),
+        };
+        self.world.run_checks(order);
+    }
+}
+
+fn activity_of(stored: StoredLine) -> Activity {
+    let (stream, kind) = match stored.line.stream {
+        Stream::Out => (brief::Stream::Out, LineKind::Plain),
+        Stream::Err => (brief::Stream::Err, LineKind::Error),
+    };
+    Activity { text: stored.line.text, stream, kind }
+}

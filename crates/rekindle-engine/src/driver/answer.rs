@@ -1,0 +1,156 @@
+//! Who may say what through the door, and what they are told.
+
+use rekindle_core::decide::Reply;
+use rekindle_core::event::PauseReason;
+use rekindle_core::ids::{AttemptId, Epoch};
+use rekindle_core::input::{Input, Order};
+use rekindle_core::report::{Door, Evidence};
+use rekindle_core::state::TaskState;
+use rekindle_core::view;
+
+use super::{Answerer, Driver, Waiter};
+use crate::door::wire::{Answer, Call, TaskLine};
+use crate::world::World;
+
+impl<W: World> Driver<W> {
+    pub(super) fn called(&mut self, token: Option<String>, ancestors: &[u32], call: Call, reply: Answerer) {
+        let caller =
+            self.state.live_attempts().find(|(_, found)| found.shim_pid.is_some_and(|shim| ancestors.contains(&shim)));
+        match (token, caller.is_some()) {
+            (Some(token), _) => match self.tokens.check(&token) {
+                Some((attempt, epoch)) => self.agent_called(attempt, epoch, call, reply),
+                None => self.refuse(reply, "the token is not one of this state directory; stop working and exit"),
+            },
+            // An agent that hides its token is still an agent: its process tree gives it away.
+            (None, true) if call != Call::Ping => {
+                self.refuse(reply, "an agent speaks with its own token: keep REKINDLE_TOKEN in the environment");
+            }
+            (None, _) => self.operator_called(call, reply),
+        }
+    }
+
+    fn agent_called(&mut self, attempt: AttemptId, epoch: Epoch, call: Call, reply: Answerer) {
+        let now = self.world.now();
+        self.heard_from.insert(attempt, now);
+        match call {
+            Call::Report { report } => {
+                let report = self.redact_report(report);
+                let decided = self.take(Input::Reported { attempt, epoch, door: Door::Command, report });
+                self.answer_later(decided, reply);
+            }
+            Call::Heartbeat => self.pending.answers.push((reply, Answer::Accepted)),
+            Call::MyTasks => {
+                let tasks = self.task_lines(attempt);
+                self.pending.answers.push((reply, Answer::Tasks { tasks }));
+            }
+            Call::WaitForAnswer { question } => {
+                let own = self.state.questions.get(&question).is_some_and(|found| found.attempt == attempt);
+                if own {
+                    self.waiters.push(Waiter::Answer { question, reply });
+                } else {
+                    self.refuse(reply, &format!("question {question} is not yours"));
+                }
+            }
+            Call::Ping => self.pending.answers.push((reply, Answer::Pong { pid: std::process::id() })),
+            _ => self.refuse(reply, "that is for the operator, not for an agent"),
+        }
+    }
+
+    fn operator_called(&mut self, call: Call, reply: Answerer) {
+        let order = match call {
+            Call::Pause { stop } => Order::Pause(if stop { PauseReason::Stop } else { PauseReason::Operator }),
+            Call::Recover { agent } => Order::Recover { agent },
+            Call::Skip { task, reason } => Order::Skip { task, reason },
+            Call::Retry { task } => Order::Retry { task },
+            Call::Complete { task, result } => Order::Complete { task, result },
+            Call::Answer { id, text } => Order::Answer { id, text },
+            Call::Note { text } => Order::Note { text },
+            Call::Ping => {
+                self.pending.answers.push((reply, Answer::Pong { pid: std::process::id() }));
+                return;
+            }
+            Call::WaitForAnswer { question } => {
+                self.waiters.push(Waiter::Answer { question, reply });
+                return;
+            }
+            Call::Report { .. } | Call::Heartbeat | Call::MyTasks => {
+                return self.refuse(reply, "only an agent reports: REKINDLE_TOKEN is not set");
+            }
+        };
+        let decided = self.take(Input::Ordered(order));
+        self.answer_later(decided, reply);
+    }
+
+    /// Answers go out when the events they speak of are durable; a claim is answered when it is decided.
+    fn answer_later(&mut self, decided: Reply, reply: Answerer) {
+        let answer = match decided {
+            Reply::Accepted => Answer::Accepted,
+            Reply::Already => Answer::Already,
+            Reply::Asked(question) => Answer::Asked { question },
+            Reply::Refused { reason } => Answer::Refused { reason },
+            Reply::Verifying { task, epoch } => {
+                self.waiters.push(Waiter::Claim { task, epoch, reply });
+                return;
+            }
+        };
+        self.pending.answers.push((reply, answer));
+    }
+
+    fn refuse(&mut self, reply: Answerer, reason: &str) {
+        self.pending.answers.push((reply, Answer::Refused { reason: reason.to_owned() }));
+    }
+
+    /// Answers every waiter whose matter is decided and durable.
+    pub(super) fn answer_waiters(&mut self) {
+        let mut still = Vec::new();
+        for waiter in std::mem::take(&mut self.waiters) {
+            match waiter {
+                Waiter::Claim { task, epoch, reply } => match self.claim_outcome(&task, epoch) {
+                    Some(answer) => reply(answer),
+                    None => still.push(Waiter::Claim { task, epoch, reply }),
+                },
+                Waiter::Answer { question, reply } => match self.state.questions.get(&question) {
+                    None => reply(Answer::Refused { reason: format!("there is no question {question}") }),
+                    Some(found) => match found.answer.clone() {
+                        Some(text) => reply(Answer::Answered { question, text }),
+                        None => still.push(Waiter::Answer { question, reply }),
+                    },
+                },
+            }
+        }
+        self.waiters = still;
+    }
+
+    fn claim_outcome(&self, id: &rekindle_core::ids::TaskId, epoch: Epoch) -> Option<Answer> {
+        let task = self.state.tasks.get(id)?;
+        if task.claim.as_ref().is_some_and(|claim| claim.epoch == epoch) {
+            return None;
+        }
+        if task.epoch == epoch && task.state == TaskState::Complete {
+            return Some(Answer::Complete { task: id.clone() });
+        }
+        if task.epoch != epoch || task.state.is_terminal() {
+            return Some(Answer::Refused {
+                reason: format!("epoch {epoch} of task {id} is over; stop working and exit"),
+            });
+        }
+        let evidence = task.evidence.clone().unwrap_or_else(Evidence::default);
+        Some(Answer::NotProven { task: id.clone(), evidence })
+    }
+
+    fn task_lines(&self, attempt: AttemptId) -> Vec<TaskLine> {
+        let Some(found) = self.state.attempts.get(&attempt) else { return Vec::new() };
+        let lines = found.tasks.iter().filter_map(|id| {
+            let planned = self.state.plan_task(id)?;
+            Some(TaskLine {
+                id: id.clone(),
+                title: planned.title.clone(),
+                state: view::shown_state(&self.state, id).0.to_owned(),
+                epoch: found.epoch,
+                accept: planned.accept.clone(),
+                artifacts: planned.artifacts.clone(),
+            })
+        });
+        lines.collect()
+    }
+}

@@ -1,0 +1,72 @@
+//! Making decisions durable, and only then acting on them and answering.
+
+use rekindle_core::event::Event;
+
+use super::{Driver, Error, Pending, rows};
+use crate::store::NewEvent;
+use crate::world::World;
+
+/// Events after which the whole state is stored, so that a start replays at most this many.
+const SNAPSHOT_EVERY: usize = 1_000;
+
+/// Lines read ahead of a commit: enough to make a commit cheap per line, few enough to keep it short.
+pub(super) const LINES_PER_COMMIT: usize = 2_000;
+
+/// An event in the store's words. It is stored as decided, or replay would not give the same state: what must not be stored
+/// is redacted before it reaches a decision.
+#[must_use]
+pub fn encode(event: &Event) -> NewEvent {
+    NewEvent {
+        time_ms: event.time.0,
+        run: event.run.to_string(),
+        kind: event.body.name(),
+        agent: event.agent.as_ref().map(ToString::to_string),
+        task: event.task.as_ref().map(ToString::to_string),
+        epoch: event.epoch.map(|epoch| epoch.0),
+        details: event.body.details(),
+    }
+}
+
+impl<W: World> Driver<W> {
+    /// Makes everything decided so far durable, then performs its effects and sends its answers.
+    ///
+    /// # Errors
+    /// When the store refuses: nothing was acted on and nothing was answered; calling again tries again.
+    pub fn commit(&mut self) -> Result<(), Error> {
+        self.append_pending()?;
+        let Pending { effects, answers, kept, .. } = std::mem::take(&mut self.pending);
+        for attempt in kept {
+            self.world.drop_kept_reports(attempt);
+        }
+        for effect in effects {
+            self.act(effect);
+        }
+        for (reply, answer) in answers {
+            reply(answer);
+        }
+        self.answer_waiters();
+        // An effect that is answered at once (a look at the disk) has decided more.
+        if self.pending.batch.events.is_empty() { Ok(()) } else { self.commit() }
+    }
+
+    fn append_pending(&mut self) -> Result<(), Error> {
+        let empty = {
+            let batch = &self.pending.batch;
+            batch.events.is_empty() && batch.lines.is_empty() && batch.offsets.is_empty()
+        };
+        if empty {
+            return Ok(());
+        }
+        let mut batch = self.pending.batch.clone();
+        batch.expect_last_seq = Some(self.last_seq);
+        batch.rows = rows::touched_rows(&self.state, &self.pending.touched);
+        let events = self.events_since_snapshot + batch.events.len();
+        if events >= SNAPSHOT_EVERY {
+            batch.snapshot = Some(serde_json::to_vec(&self.state).expect("the state holds nothing that JSON cannot"));
+        }
+        let snapshot = batch.snapshot.is_some();
+        self.last_seq = self.store.append(batch)?.last_seq;
+        self.events_since_snapshot = if snapshot { 0 } else { events };
+        Ok(())
+    }
+}

@@ -1,0 +1,349 @@
+//! What happened outside: output that grew, processes that ended, reports that were kept, artifacts that are gone.
+
+use rekindle_core::ids::{AttemptId, Epoch, TaskId};
+use rekindle_core::input::{Found, Input};
+use rekindle_core::report::{Checkpoint, Door, Evidence, Report};
+use rekindle_core::signal::{Signal, Signals};
+use rekindle_core::state::TaskState;
+use rekindle_core::text;
+
+use super::commit::LINES_PER_COMMIT;
+use super::{Driver, Error};
+use crate::ingest::{Cursor, RECORD_HEAD_BYTES, Record};
+use crate::redact::Lines;
+use crate::store::{LogLine, SpoolGap, SpoolOffset, Stream};
+use crate::world::World;
+
+/// Bytes read from a spool at once.
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// Chunks taken from one agent before the others have their turn.
+const CHUNKS_PER_TURN: usize = 4;
+
+/// How far an attempt's output has been taken.
+pub(super) struct Spools {
+    out: Cursor,
+    err: Cursor,
+    signals: Signals,
+    /// What a secret that spans lines has begun with, by stream.
+    secrets: [Lines; 2],
+}
+
+impl Spools {
+    fn cursor(&mut self, stream: Stream) -> &mut Cursor {
+        match stream {
+            Stream::Out => &mut self.out,
+            Stream::Err => &mut self.err,
+        }
+    }
+}
+
+impl<W: World> Driver<W> {
+    /// What became of every attempt that the state holds open.
+    pub(super) fn probe_all(&mut self) -> Vec<(AttemptId, Found)> {
+        let live: Vec<(AttemptId, Epoch)> = self.state.live_attempts().map(|(id, found)| (id, found.epoch)).collect();
+        let found = self.world.probe(&live);
+        live.into_iter().map(|(id, _)| id).zip(found).collect()
+    }
+
+    /// Goes on with an attempt that was found at the start.
+    pub(super) fn settle_found(&mut self, attempt: AttemptId, found: &Found) -> Result<(), Error> {
+        match found {
+            Found::Alive { .. } | Found::Unresponsive => {
+                self.world.watch(attempt);
+                self.take_kept(attempt);
+                self.read_on(attempt)
+            }
+            Found::NeverStarted => Ok(()),
+            Found::Finished(_) | Found::Lost | Found::HostLost | Found::Unreadable { .. } => {
+                self.end_as_found(attempt, found)
+            }
+        }
+    }
+
+    /// An attempt's shim is gone: look why, take all its output and reports, then end it.
+    pub(super) fn attempt_ended(&mut self, attempt: AttemptId) -> Result<(), Error> {
+        let Some(found) = self.state.attempts.get(&attempt) else { return Ok(()) };
+        if !found.is_live() {
+            return Ok(());
+        }
+        let epoch = found.epoch;
+        let Some(found) = self.world.probe(&[(attempt, epoch)]).pop() else { return Ok(()) };
+        match found {
+            Found::Alive { .. } | Found::Unresponsive => {
+                self.world.watch(attempt);
+                Ok(())
+            }
+            Found::NeverStarted => {
+                let reason = "its supervisor ended before it could start the agent".to_owned();
+                self.take(Input::AttemptNotStarted { attempt, reason });
+                self.world.forget(attempt);
+                Ok(())
+            }
+            ended => self.end_as_found(attempt, &ended),
+        }
+    }
+
+    fn end_as_found(&mut self, attempt: AttemptId, found: &Found) -> Result<(), Error> {
+        let Some(epoch) = self.state.attempts.get(&attempt).map(|found| found.epoch) else { return Ok(()) };
+        while self.read_chunks(attempt)? {}
+        self.finish_spools(attempt)?;
+        self.take_kept(attempt);
+        match found {
+            Found::Finished(exit) => self.take(Input::AttemptExited { attempt, epoch, exit: exit.clone() }),
+            other => self.take(Input::AttemptLost { attempt, with_host: *other == Found::HostLost }),
+        };
+        self.spools.remove(&attempt);
+        self.more_to_read.remove(&attempt);
+        self.world.forget(attempt);
+        Ok(())
+    }
+
+    /// Takes what an agent has written since, up to a bound; more is read in a later turn.
+    pub(super) fn read_on(&mut self, attempt: AttemptId) -> Result<(), Error> {
+        if !self.state.attempts.get(&attempt).is_some_and(rekindle_core::state::Attempt::is_live) {
+            return Ok(());
+        }
+        if self.read_chunks(attempt)? {
+            self.more_to_read.insert(attempt);
+        } else {
+            self.more_to_read.remove(&attempt);
+        }
+        Ok(())
+    }
+
+    /// Attempts with output that one turn was not enough for.
+    pub fn unread(&self) -> Vec<AttemptId> {
+        self.more_to_read.iter().copied().collect()
+    }
+
+    fn read_chunks(&mut self, attempt: AttemptId) -> Result<bool, Error> {
+        let mut bytes = Vec::new();
+        let mut more = false;
+        for stream in [Stream::Out, Stream::Err] {
+            for _ in 0..CHUNKS_PER_TURN {
+                let offset = self.spools_of(attempt)?.cursor(stream).scanned();
+                bytes.clear();
+                if self.world.read_spool(attempt, stream, offset, CHUNK_BYTES, &mut bytes).is_err() {
+                    break;
+                }
+                more = bytes.len() == CHUNK_BYTES;
+                let records = self.spools_of(attempt)?.cursor(stream).feed(&bytes);
+                self.take_records(attempt, stream, records)?;
+                if !more {
+                    break;
+                }
+            }
+            if more {
+                break;
+            }
+        }
+        Ok(more)
+    }
+
+    fn finish_spools(&mut self, attempt: AttemptId) -> Result<(), Error> {
+        for stream in [Stream::Out, Stream::Err] {
+            let torn = self.spools_of(attempt)?.cursor(stream).finish();
+            self.take_records(attempt, stream, torn)?;
+        }
+        let last = self.spools_of(attempt)?.signals.finish();
+        self.take_signal(attempt, last);
+        Ok(())
+    }
+
+    /// The cursors of an attempt. After a restart the signals before the stored offset are read again, and dropped: what
+    /// they said is in the log already, but a signal whose lines are still coming must be known.
+    fn spools_of(&mut self, attempt: AttemptId) -> Result<&mut Spools, Error> {
+        if !self.spools.contains_key(&attempt) {
+            let out = self.store.offset(attempt.0, Stream::Out)?;
+            let err = self.store.offset(attempt.0, Stream::Err)?;
+            let mut signals = Signals::default();
+            let mut cursor = Cursor::at(0);
+            let mut bytes = Vec::new();
+            while cursor.scanned() < out {
+                let left = usize::try_from(out - cursor.scanned()).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
+                bytes.clear();
+                let read = self.world.read_spool(attempt, Stream::Out, cursor.scanned(), left, &mut bytes);
+                if read.is_err() || bytes.is_empty() {
+                    break;
+                }
+                for record in cursor.feed(&bytes) {
+                    feed_signals(&mut signals, &record);
+                }
+            }
+            let secrets = Default::default();
+            let fresh = Spools { out: Cursor::at(out), err: Cursor::at(err), signals, secrets };
+            self.spools.insert(attempt, fresh);
+        }
+        Ok(self.spools.get_mut(&attempt).expect("inserted above"))
+    }
+
+    /// Records become lines of the index and, from standard output, signals: all in the transaction that moves the offset.
+    fn take_records(
+        &mut self,
+        attempt: AttemptId,
+        stream: Stream,
+        records: impl IntoIterator<Item = Record>,
+    ) -> Result<(), Error> {
+        for record in records {
+            let (line, next) = self.line_of(attempt, stream, &record);
+            self.pending.batch.lines.push(line);
+            set_offset(&mut self.pending.batch.offsets, SpoolOffset { attempt: attempt.0, stream, next });
+            if stream == Stream::Out && !record.torn {
+                let signals = &mut self.spools_of(attempt)?.signals;
+                let signal = feed_signals(signals, &record);
+                self.take_signal(attempt, signal);
+            }
+            if self.pending.batch.lines.len() >= LINES_PER_COMMIT {
+                self.commit()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn line_of(&mut self, attempt: AttemptId, stream: Stream, record: &Record) -> (LogLine, u64) {
+        let (agent, epoch) = self
+            .state
+            .attempts
+            .get(&attempt)
+            .map_or_else(|| (String::new(), 0), |found| (found.agent.to_string(), found.epoch.0));
+        let raw = record.text();
+        let clean = text::sanitize(&raw);
+        let mut none = Lines::default();
+        let secrets = self.spools.get_mut(&attempt).map_or(&mut none, |spools| match stream {
+            Stream::Out => &mut spools.secrets[0],
+            Stream::Err => &mut spools.secrets[1],
+        });
+        let redacted = self.redactor.redact_line(secrets, &clean);
+        let line = LogLine {
+            attempt: attempt.0,
+            agent,
+            epoch,
+            stream,
+            time_ms: self.world.now().0,
+            offset: record.offset,
+            len: record.len,
+            text: text::truncate_bytes(&redacted, RECORD_HEAD_BYTES).to_owned(),
+            torn: record.torn,
+        };
+        (line, record.offset + record.len + u64::from(!record.torn))
+    }
+
+    fn take_signal(&mut self, attempt: AttemptId, signal: Option<Signal>) {
+        let Some(epoch) = self.state.attempts.get(&attempt).map(|found| found.epoch) else { return };
+        if let Some(Signal::Report(report)) = signal {
+            let report = self.redact_report(report);
+            self.take(Input::Reported { attempt, epoch, door: Door::Signal, report });
+        }
+    }
+
+    /// Reports that the agent left in its bundle while nobody listened. The world forgets them once they are durable.
+    fn take_kept(&mut self, attempt: AttemptId) {
+        let kept = self.world.kept_reports(attempt);
+        if !kept.is_empty() {
+            self.pending.kept.push(attempt);
+        }
+        for kept in kept {
+            if let Some((named, epoch)) = self.tokens.check(&kept.token).filter(|(named, _)| *named == attempt) {
+                let report = self.redact_report(kept.report);
+                self.take(Input::Reported { attempt: named, epoch, door: Door::Kept, report });
+            }
+        }
+    }
+
+    /// Reads parts of spools again whose lines a repaired store has lost. What they said is in the log; only lines are added.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub fn reindex(&mut self, gaps: &[SpoolGap]) -> Result<(), Error> {
+        for gap in gaps {
+            let attempt = AttemptId(gap.attempt);
+            let mut cursor = Cursor::at(gap.from);
+            let mut bytes = Vec::new();
+            while cursor.scanned() < gap.to {
+                let left = usize::try_from(gap.to - cursor.scanned()).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
+                bytes.clear();
+                let read = self.world.read_spool(attempt, gap.stream, cursor.scanned(), left, &mut bytes);
+                if read.is_err() || bytes.is_empty() {
+                    break;
+                }
+                for record in cursor.feed(&bytes) {
+                    let (line, _) = self.line_of(attempt, gap.stream, &record);
+                    self.pending.batch.lines.push(line);
+                }
+                self.commit()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Complete tasks whose artifacts are not on disk.
+    pub(super) fn missing_artifacts(&mut self) -> Vec<(TaskId, Vec<String>)> {
+        let complete: Vec<(TaskId, Vec<String>)> = self
+            .state
+            .tasks
+            .iter()
+            .filter(|(_, task)| task.state == TaskState::Complete)
+            .filter_map(|(id, _)| self.state.plan_task(id).map(|planned| (id.clone(), planned.artifacts.clone())))
+            .filter(|(_, artifacts)| !artifacts.is_empty())
+            .collect();
+        complete
+            .into_iter()
+            .map(|(id, artifacts)| (id, self.world.missing(&artifacts)))
+            .filter(|(_, missing)| !missing.is_empty())
+            .collect()
+    }
+
+    /// A report with secrets taken out of every text in it, and every text bounded.
+    pub(super) fn redact_report(&self, report: Report) -> Report {
+        let clean = |text: String| self.clean(&text);
+        let all = |texts: Vec<String>| texts.into_iter().map(|text| self.clean(&text)).collect();
+        match report {
+            Report::Start { .. } => report,
+            Report::Done { task, result } => Report::Done { task, result: result.map(clean) },
+            Report::Fail { task, reason } => Report::Fail { task, reason: clean(reason) },
+            Report::Checkpoint { task, checkpoint: c } => {
+                let checkpoint = Checkpoint {
+                    status: clean(c.status),
+                    completed: all(c.completed),
+                    remaining: all(c.remaining),
+                    files: all(c.files),
+                    progress: c.progress.map(|percent| percent.min(100)),
+                };
+                Report::Checkpoint { task, checkpoint }
+            }
+            Report::Ask { task, text, options, context } => {
+                Report::Ask { task, text: clean(text), options: all(options), context: clean(context) }
+            }
+            Report::Note { text } => Report::Note { text: clean(text) },
+        }
+    }
+
+    pub(super) fn redact_evidence(&self, mut evidence: Evidence) -> Evidence {
+        for check in &mut evidence.checks {
+            check.output = self.clean(&check.output);
+        }
+        evidence
+    }
+
+    fn clean(&self, raw: &str) -> String {
+        /// Longest single text of a report: a long result fits, a whole transcript belongs into the spool.
+        const TEXT_BYTES: usize = 64 * 1024;
+        let clean = text::sanitize(raw);
+        let redacted = self.redactor.redact(&clean);
+        text::truncate_bytes(&redacted, TEXT_BYTES).to_owned()
+    }
+}
+
+/// A line too long to be kept whole is no signal.
+fn feed_signals(signals: &mut Signals, record: &Record) -> Option<Signal> {
+    let text = if record.is_whole() { record.text() } else { "…".into() };
+    signals.line(&text)
+}
+
+fn set_offset(offsets: &mut Vec<SpoolOffset>, new: SpoolOffset) {
+    match offsets.iter_mut().find(|known| known.attempt == new.attempt && known.stream == new.stream) {
+        Some(known) => known.next = new.next,
+        None => offsets.push(new),
+    }
+}

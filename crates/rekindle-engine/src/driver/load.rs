@@ -1,0 +1,77 @@
+//! The state back from the store: the newest snapshot and the events after it.
+
+use rekindle_core::apply::apply;
+use rekindle_core::event::{Body, Event};
+use rekindle_core::ids::{AgentName, Epoch, RunId, TaskId};
+use rekindle_core::state::State;
+use rekindle_core::time::Time;
+
+use crate::store::{self, Read, StoredEvent};
+
+/// Events fetched at once while loading.
+const PAGE: usize = 4_096;
+
+/// Why a state cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// An event is not of a kind that this version knows.
+    #[error("event {seq} ({kind}) cannot be read: {reason}")]
+    Event {
+        /// Its place.
+        seq: u64,
+        /// Its kind.
+        kind: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// The state and the place of the newest event in it.
+///
+/// # Errors
+/// When the store refuses, or holds an event that this version does not know.
+pub fn load(store: &(impl Read + ?Sized)) -> Result<(State, u64), LoadError> {
+    // A snapshot that this version cannot read is no loss: the events before it tell the same.
+    let snapshot = store.latest_snapshot()?.and_then(|found| {
+        let state = serde_json::from_slice::<State>(&found.state).ok()?;
+        Some((state, found.seq))
+    });
+    let (mut state, mut seq) = snapshot.unwrap_or_default();
+    loop {
+        let page = store.events(seq, PAGE)?;
+        let Some(last) = page.last().map(|event| event.seq) else { return Ok((state, seq)) };
+        for stored in &page {
+            apply(&mut state, &decode(stored)?);
+        }
+        seq = last;
+    }
+}
+
+/// Where the log ends.
+///
+/// # Errors
+/// When the store refuses.
+pub fn stored_head(store: &(impl Read + ?Sized)) -> Result<u64, store::Error> {
+    Ok(store.head()?.last_seq)
+}
+
+/// A stored event in the core's words.
+///
+/// # Errors
+/// When it was written by a version that knows other events.
+pub fn decode(stored: &StoredEvent) -> Result<Event, LoadError> {
+    let bad = |reason: String| LoadError::Event { seq: stored.seq, kind: stored.kind.clone(), reason };
+    let agent = stored.agent.as_ref().map(AgentName::new).transpose().map_err(|error| bad(error.to_string()))?;
+    let task = stored.task.as_ref().map(TaskId::new).transpose().map_err(|error| bad(error.to_string()))?;
+    Ok(Event {
+        time: Time(stored.time_ms),
+        run: RunId::new(&stored.run).map_err(|error| bad(error.to_string()))?,
+        agent,
+        task,
+        epoch: stored.epoch.map(Epoch),
+        body: Body::from_parts(&stored.kind, &stored.details).map_err(|error| bad(error.to_string()))?,
+    })
+}

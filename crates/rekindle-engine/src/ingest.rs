@@ -1,0 +1,137 @@
+//! From the bytes of a spool to records, each once: where one ends, what is kept of it, and where to read on.
+//!
+//! A record ends at a newline; its identity is its offset. A line of any length is taken in bounded memory: only its head is
+//! kept. What has no newline yet is not a record, so a cut-off write is never taken for a whole one.
+
+use std::borrow::Cow;
+
+/// Bytes of a record that are kept for reading and for signals; the spool has the rest.
+pub const RECORD_HEAD_BYTES: usize = 8 * 1024;
+
+/// A record of a spool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Where it begins.
+    pub offset: u64,
+    /// Its length without the newline.
+    pub len: u64,
+    /// Its first bytes.
+    pub head: Vec<u8>,
+    /// The process ended before the newline came.
+    pub torn: bool,
+}
+
+impl Record {
+    /// Whether everything of it is in `head`.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.head.len() as u64 == self.len
+    }
+
+    /// The head as text, without a carriage return at the end; what is not UTF-8 is shown as replacement characters.
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, str> {
+        let bytes = self.head.strip_suffix(b"\r").unwrap_or(&self.head);
+        String::from_utf8_lossy(bytes)
+    }
+}
+
+/// How far one spool has been taken, and what is known of the record under way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cursor {
+    start: u64,
+    scanned: u64,
+    head: Vec<u8>,
+}
+
+impl Cursor {
+    /// A cursor that goes on at a stored offset.
+    #[must_use]
+    pub fn at(offset: u64) -> Self {
+        Self { start: offset, scanned: offset, head: Vec::new() }
+    }
+
+    /// The first byte that belongs to no record yet: what is stored with the records before it.
+    #[must_use]
+    pub fn next(&self) -> u64 {
+        self.start
+    }
+
+    /// Where to read on.
+    #[must_use]
+    pub fn scanned(&self) -> u64 {
+        self.scanned
+    }
+
+    /// Takes the bytes that follow and returns the records they complete.
+    pub fn feed(&mut self, mut bytes: &[u8]) -> Vec<Record> {
+        let mut records = Vec::new();
+        while let Some(at) = bytes.iter().position(|byte| *byte == b'\n') {
+            let (line, rest) = bytes.split_at(at);
+            self.keep(line);
+            records.push(self.complete(false));
+            self.scanned += 1;
+            self.start = self.scanned;
+            bytes = &rest[1..];
+        }
+        self.keep(bytes);
+        records
+    }
+
+    /// The process has ended: what is left without a newline is taken as torn.
+    pub fn finish(&mut self) -> Option<Record> {
+        if self.scanned == self.start {
+            return None;
+        }
+        let record = self.complete(true);
+        self.start = self.scanned;
+        Some(record)
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        let room = RECORD_HEAD_BYTES.saturating_sub(self.head.len()).min(bytes.len());
+        self.head.extend_from_slice(&bytes[..room]);
+        self.scanned += bytes.len() as u64;
+    }
+
+    fn complete(&mut self, torn: bool) -> Record {
+        Record { offset: self.start, len: self.scanned - self.start, head: std::mem::take(&mut self.head), torn }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_the_same_however_the_bytes_arrive() {
+        let mut spool = Vec::new();
+        spool.extend_from_slice(b"first\n\n\x00\xff bad\nlast without end");
+        spool.splice(6..6, std::iter::repeat_n(b'x', 100_000).chain([b'\n']));
+        let mut whole = Cursor::at(0);
+        let mut expected = whole.feed(&spool);
+        expected.extend(whole.finish());
+        for size in [1, 2, 3, 7, 64, 8191, 8192, 8193, 65_536] {
+            let mut cursor = Cursor::at(0);
+            let mut records: Vec<Record> = spool.chunks(size).flat_map(|chunk| cursor.feed(chunk)).collect();
+            records.extend(cursor.finish());
+            assert_eq!(records, expected, "chunks of {size}");
+        }
+        let total: u64 = expected.iter().map(|record| record.len + u64::from(!record.torn)).sum();
+        assert_eq!(total, spool.len() as u64);
+    }
+
+    #[test]
+    fn going_on_at_a_stored_offset_repeats_nothing() {
+        let spool = b"one\ntwo\nthree\nfour";
+        for cut in 0..=spool.len() {
+            let mut first = Cursor::at(0);
+            let mut records = first.feed(&spool[..cut]);
+            let mut second = Cursor::at(first.next());
+            records.extend(second.feed(&spool[usize::try_from(first.next()).expect("small")..]));
+            records.extend(second.finish());
+            let texts: Vec<String> = records.iter().map(|record| record.text().into_owned()).collect();
+            assert_eq!(texts, ["one", "two", "three", "four"], "cut at {cut}");
+        }
+    }
+}

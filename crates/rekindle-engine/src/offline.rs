@@ -1,0 +1,52 @@
+//! Operator's orders while no coordinator runs: decided and made durable here, carried out by the next coordinator.
+
+use rekindle_core::decide::{self, Reply};
+use rekindle_core::input::{Input, Order};
+use rekindle_core::view::Touched;
+
+use crate::clock::Clock;
+use crate::driver::{self, LoadError};
+use crate::state_dir::{self, StateDir};
+use crate::store::{self, Batch, SqliteStore, Store};
+
+/// Why an order could not be put down.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The state directory cannot be used.
+    #[error(transparent)]
+    StateDir(#[from] state_dir::Error),
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The state cannot be loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+}
+
+/// Decides on an order and makes it durable. The coordinator's lock is held meanwhile, so nobody else writes.
+///
+/// # Errors
+/// When a coordinator runs after all, or the store refuses.
+pub fn order(dir: &StateDir, order: Order) -> Result<Reply, Error> {
+    let now_ms = crate::clock::wall().0;
+    let _lock = dir.lock_coordinator(&state_dir::Owner::this_process(now_ms, "an operator's order"))?;
+    let (store, _report) = SqliteStore::open(dir, store::Options { now_ms, ..Default::default() })?;
+    let (mut state, last_seq) = driver::load(&store)?;
+    let now = Clock::starting_after(state.last_time, state.coordinator.as_ref()).now();
+    let step = decide::record(&mut state, now, Input::Ordered(order));
+    if step.events.is_empty() {
+        return Ok(step.reply);
+    }
+    let mut touched = Touched::default();
+    for event in &step.events {
+        touched.add(&state, event);
+    }
+    let batch = Batch {
+        expect_last_seq: Some(last_seq),
+        events: step.events.iter().map(driver::encode).collect(),
+        rows: driver::touched_rows(&state, &touched),
+        ..Batch::default()
+    };
+    store.append(batch)?;
+    Ok(step.reply)
+}

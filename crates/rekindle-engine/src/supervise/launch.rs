@@ -1,0 +1,107 @@
+//! Starting a shim: bundle first, then the lock, then the process that inherits it.
+//!
+//! The lock is taken before the process exists and handed over as its standard input, so a coordinator that is
+//! killed between the two leaves either a free lock and no shim, or a held one and a shim; never a shim that looks
+//! as if it had not been started.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rekindle_shim::bundle::{self, Bundle, Spec};
+use rekindle_shim::identity::Process;
+use rekindle_shim::lock::Lock;
+
+/// Why a shim was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// The bundle is already there; probe it to learn what became of it.
+    #[error("the bundle {0} already exists")]
+    Exists(PathBuf),
+    /// There is no bundle to start.
+    #[error("there is no bundle at {0}")]
+    Absent(PathBuf),
+    /// Another shim holds this bundle.
+    #[error("another shim holds the bundle {0}")]
+    Held(PathBuf),
+    /// The bundle could not be written.
+    #[error("cannot prepare the bundle: {0}")]
+    Bundle(#[from] bundle::Error),
+    /// The system would not start a process; the bundle stays and can be started later.
+    #[error("cannot start a shim: {0}")]
+    Spawn(io::Error),
+}
+
+/// A shim that was started and is our child: watch it, so that it is reaped.
+#[derive(Debug)]
+pub struct Launched {
+    /// The shim.
+    pub shim: Process,
+}
+
+/// Starts shims from one program.
+#[derive(Debug, Clone)]
+pub struct Launcher {
+    program: PathBuf,
+}
+
+impl Default for Launcher {
+    /// This very program, even when its file was replaced meanwhile.
+    fn default() -> Self {
+        let program = if cfg!(target_os = "linux") {
+            PathBuf::from("/proc/self/exe")
+        } else {
+            std::env::current_exe().unwrap_or_else(|_| PathBuf::from("rekindle"))
+        };
+        Self { program }
+    }
+}
+
+impl Launcher {
+    /// Another program that knows the hidden subcommands.
+    #[must_use]
+    pub fn new(program: PathBuf) -> Self {
+        Self { program }
+    }
+
+    /// Creates the bundle and starts its shim.
+    ///
+    /// # Errors
+    /// [`LaunchError::Exists`] when the bundle is there, in whatever state: the caller probes and decides.
+    pub fn launch(&self, dir: &Path, spec: &Spec, prompt: Option<&[u8]>) -> Result<Launched, LaunchError> {
+        let bundle = Bundle::create(dir, spec, prompt).map_err(|error| match error {
+            bundle::Error::Exists(dir) => LaunchError::Exists(dir),
+            other => LaunchError::Bundle(other),
+        })?;
+        self.start_in(&bundle)
+    }
+
+    /// Starts the shim of a bundle that was created and never started. Safe to repeat: a bundle starts once.
+    ///
+    /// # Errors
+    /// [`LaunchError::Held`] when a shim is there already.
+    pub fn start(&self, dir: &Path) -> Result<Launched, LaunchError> {
+        let bundle = Bundle::open(dir)?.ok_or_else(|| LaunchError::Absent(dir.to_owned()))?;
+        self.start_in(&bundle)
+    }
+
+    fn start_in(&self, bundle: &Bundle) -> Result<Launched, LaunchError> {
+        let lock = Lock::take(bundle)?.ok_or_else(|| LaunchError::Held(bundle.path().to_owned()))?;
+        let log = bundle.shim_log()?;
+        let child = Command::new(&self.program)
+            .arg0("rekindle")
+            .arg(rekindle_shim::SHIM_COMMAND)
+            .arg(bundle.path())
+            .stdin(Stdio::from(lock.into_fd()))
+            .stdout(Stdio::null())
+            .stderr(Stdio::from(log))
+            // Out of reach of the terminal's keys from its first instant.
+            .process_group(0)
+            .spawn()
+            .map_err(LaunchError::Spawn)?;
+        // The handle goes without waiting: the watch reaps.
+        let shim = Process::of_child(child.id()).map_err(LaunchError::Spawn)?;
+        Ok(Launched { shim })
+    }
+}

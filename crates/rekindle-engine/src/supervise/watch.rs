@@ -1,0 +1,166 @@
+//! One thread that watches every bundle: ends, records and growth become observations in a bounded channel.
+//!
+//! It never blocks on the receiver and never floods it: an observation that does not fit waits here, and growth of a
+//! stream is reported once until the receiver asks again. What an observation means is the receiver's business; it
+//! probes the bundle, because the files are the truth and this is only the bell. The system's part, which may be as
+//! coarse as "look at everything", is in [`source`].
+
+#[cfg(target_os = "linux")]
+#[path = "watch/linux.rs"]
+mod source;
+#[cfg(target_os = "macos")]
+#[path = "watch/macos.rs"]
+mod source;
+mod state;
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use rekindle_shim::bundle::ShimRecord;
+
+use self::source::{Sign, Source};
+use self::state::{Entry, Flushed, State};
+use super::Launched;
+
+/// How long an observation that did not fit waits for the next try.
+const RETRY_MS: u64 = 10;
+
+/// Names a bundle for its watcher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BundleKey(pub u64);
+
+/// One of an agent's two streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// Something worth a look at a bundle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Observation {
+    /// The shim has written down who it and its agent are. Once.
+    Recorded(BundleKey),
+    /// A stream has grown since it was last asked about. Not repeated until [`Watch::rearm`].
+    Grew(BundleKey, Stream),
+    /// The exit record is there, or the shim is gone without one: probe. Once.
+    Ended(BundleKey),
+}
+
+/// Why a bundle is not watched.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// The key is in use.
+    #[error("bundle {} is already watched", .0.0)]
+    Twice(BundleKey),
+    /// The system refused; at a limit of watches or descriptors it says so.
+    #[error("cannot watch a bundle: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// The watching thread. Dropping it ends the thread; the shims are not touched.
+#[derive(Debug)]
+pub struct Watch {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    source: Source,
+    state: Mutex<State>,
+    stopping: AtomicBool,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic in the thread aborts nothing here: the state is flags, each change is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watch {
+    /// Starts watching, for a receiver whose channel has a bound.
+    ///
+    /// # Errors
+    /// When the system refuses a queue or a thread.
+    pub fn start(observations: SyncSender<Observation>) -> io::Result<Self> {
+        let shared =
+            Arc::new(Shared { source: Source::new()?, state: Mutex::default(), stopping: AtomicBool::new(false) });
+        let for_thread = Arc::clone(&shared);
+        let thread =
+            std::thread::Builder::new().name("watch".to_owned()).spawn(move || run(&for_thread, &observations))?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Watches a bundle whose shim was started by this process, and reaps it in the end.
+    ///
+    /// # Errors
+    /// When the key is in use or the system refuses.
+    pub fn add_launched(&self, key: BundleKey, dir: &Path, launched: Launched) -> Result<(), WatchError> {
+        self.add(key, Entry::launched(dir, launched.shim))
+    }
+
+    /// Watches a bundle whose shim was started by someone else. Without a record the shim is found once it has
+    /// written one.
+    ///
+    /// # Errors
+    /// As [`Watch::add_launched`].
+    pub fn add_adopted(&self, key: BundleKey, dir: &Path, record: Option<&ShimRecord>) -> Result<(), WatchError> {
+        let entry = Entry::adopted(dir, record)?;
+        self.add(key, entry)
+    }
+
+    /// Stops watching a bundle. A shim of ours is still reaped when it ends.
+    pub fn remove(&self, key: BundleKey) {
+        self.shared.state().remove(key, &self.shared.source);
+    }
+
+    /// Asks to be told again when the stream has grown. Call it before reading to the end, then nothing that is
+    /// written after that reading goes unreported.
+    pub fn rearm(&self, key: BundleKey, stream: Stream) {
+        if self.shared.state().rearm(key, stream) {
+            self.shared.source.wake();
+        }
+    }
+
+    fn add(&self, key: BundleKey, entry: Entry) -> Result<(), WatchError> {
+        self.shared.state().add(key, entry, &self.shared.source)?;
+        self.shared.source.wake();
+        Ok(())
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.shared.stopping.store(true, Ordering::Release);
+        self.shared.source.wake();
+        if let Some(thread) = self.thread.take() {
+            // It panics never by design; if it did, there is nothing left to stop.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(shared: &Shared, observations: &SyncSender<Observation>) {
+    let mut signs: Vec<Sign> = Vec::new();
+    while !shared.stopping.load(Ordering::Acquire) {
+        let flushed = shared.state().flush(observations);
+        let timeout_ms = match flushed {
+            Flushed::All => None,
+            Flushed::Full => Some(RETRY_MS),
+            Flushed::Disconnected => return,
+        };
+        shared.source.wait(timeout_ms, &mut signs);
+        let mut state = shared.state();
+        for sign in signs.drain(..) {
+            state.note(sign, &shared.source);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! macOS: no queue that serves files and foreign processes alike at this number, so everything is looked at in turn.
+//! Unchecked on a real machine so far.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use rekindle_shim::identity::Process;
+
+/// Names a watched thing; never used twice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Token(pub(super) u64);
+
+/// What the system said; on this system always the last.
+#[derive(Debug)]
+#[expect(dead_code, reason = "the other systems say more")]
+pub(super) enum Sign {
+    /// A file of this name in a bundle changed.
+    Touched(Token, &'static str),
+    /// A shim ended.
+    Exited(Token),
+    /// Look at everything.
+    Anything,
+}
+
+/// Between two looks: a person does not notice it, and some thousand files are looked at well within.
+const LOOK_MS: u64 = 250;
+
+#[derive(Debug)]
+pub(super) struct Source {
+    wake: UnixStream,
+    woken: UnixStream,
+}
+
+impl Source {
+    pub(super) fn new() -> io::Result<Self> {
+        let (wake, woken) = UnixStream::pair()?;
+        wake.set_nonblocking(true)?;
+        Ok(Self { wake, woken })
+    }
+
+    pub(super) fn wake(&self) {
+        // Full means that it is already awake.
+        let _ = (&self.wake).write(b"!");
+    }
+
+    pub(super) fn add_dir(&self, _token: Token, dir: &Path) -> io::Result<()> {
+        std::fs::symlink_metadata(dir).map(drop)
+    }
+
+    #[expect(clippy::unused_self, reason = "other systems keep a list")]
+    pub(super) fn remove_dir(&self, _token: Token) {}
+
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "other systems keep a list")]
+    pub(super) fn add_process(&self, _token: Token, _process: &Process) -> io::Result<()> {
+        Ok(())
+    }
+
+    #[expect(clippy::unused_self, reason = "other systems keep a list")]
+    pub(super) fn remove_process(&self, _process: &Process) {}
+
+    /// Waits until it is woken or it is time to look.
+    pub(super) fn wait(&self, timeout_ms: Option<u64>, signs: &mut Vec<Sign>) {
+        let wait_ms = timeout_ms.map_or(LOOK_MS, |ms| ms.min(LOOK_MS));
+        let _ = self.woken.set_read_timeout(Some(Duration::from_millis(wait_ms)));
+        let _ = (&self.woken).read(&mut [0; 64]);
+        signs.push(Sign::Anything);
+    }
+}

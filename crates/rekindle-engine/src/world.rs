@@ -1,0 +1,96 @@
+//! What the driver asks of everything outside: processes, files, time. The real one is `world::real`, the simulator has
+//! its own; the driver cannot tell them apart.
+
+pub mod real;
+
+use rekindle_core::brief::Facts;
+use rekindle_core::ids::{AgentName, AttemptId, Epoch, TaskId};
+use rekindle_core::input::Found;
+use rekindle_core::report::Report;
+use rekindle_core::role::Role;
+use rekindle_core::time::Time;
+
+use serde::{Deserialize, Serialize};
+
+use crate::store::Stream;
+
+/// Everything a process needs to be started.
+#[derive(Clone, Debug)]
+pub struct LaunchOrder {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// The agent's name.
+    pub agent: AgentName,
+    /// Its role.
+    pub role: Role,
+    /// Which `[agents.NAME]` runs it.
+    pub cli: String,
+    /// Its epoch.
+    pub epoch: Epoch,
+    /// Its tasks in order.
+    pub tasks: Vec<TaskId>,
+    /// Which try at the first task.
+    pub number: u32,
+    /// What its prompt says; the world adds what is on disk.
+    pub facts: Facts,
+}
+
+/// The checks of one claim.
+#[derive(Clone, Debug)]
+pub struct CheckOrder {
+    /// The task.
+    pub task: TaskId,
+    /// The epoch of the claim.
+    pub epoch: Epoch,
+    /// Shell commands that must exit with 0.
+    pub commands: Vec<String>,
+    /// Paths that must exist.
+    pub artifacts: Vec<String>,
+}
+
+/// A report that an agent left in its bundle while no coordinator was there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeptReport {
+    /// The token it came with.
+    pub token: String,
+    /// The report.
+    pub report: Report,
+}
+
+/// The outside. Every method may be called twice for the same thing.
+pub trait World {
+    /// Now.
+    fn now(&mut self) -> Time;
+    /// Starts an attempt's process; whether that worked arrives as an observation.
+    fn launch(&mut self, order: LaunchOrder);
+    /// Stops an attempt's whole tree; its end arrives as an observation.
+    fn stop(&mut self, attempt: AttemptId, at_once: bool);
+    /// Runs the checks of a claim; what they saw arrives as an observation.
+    fn run_checks(&mut self, order: CheckOrder);
+    /// Reads a spool from an offset into `into`, at most `limit` bytes; nothing more to read leaves it empty.
+    ///
+    /// # Errors
+    /// When the spool cannot be read; the attempt goes on without being indexed.
+    fn read_spool(
+        &mut self,
+        attempt: AttemptId,
+        stream: Stream,
+        offset: u64,
+        limit: usize,
+        into: &mut Vec<u8>,
+    ) -> std::io::Result<()>;
+    /// What is left of attempts, by their bundles, in the order of the question.
+    fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found>;
+    /// Reports that were left in an attempt's bundle, in order.
+    fn kept_reports(&mut self, attempt: AttemptId) -> Vec<KeptReport>;
+    /// The reports that were left in an attempt's bundle are durable now.
+    fn drop_kept_reports(&mut self, attempt: AttemptId);
+    /// Those of `paths` that are not on disk.
+    fn missing(&mut self, paths: &[String]) -> Vec<String>;
+    /// Tells a person.
+    fn alert(&mut self, text: &str, choices: &[String]);
+    /// An attempt is being watched from now on.
+    fn watch(&mut self, attempt: AttemptId);
+    /// An attempt is over; nothing more will be asked about it.
+    fn forget(&mut self, attempt: AttemptId);
+}

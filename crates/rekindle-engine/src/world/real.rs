@@ -1,0 +1,338 @@
+//! The real outside: bundles, shims and their watch, checks, the workspace's files.
+//!
+//! Whatever takes time runs on a thread of its own and comes back as a message, so that the driver never waits for a process.
+
+mod checks;
+mod disk;
+mod launch;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use rekindle_core::ids::{AttemptId, Epoch};
+use rekindle_core::input::Found;
+use rekindle_core::report::Exit;
+use rekindle_core::time::Time;
+use rekindle_shim::bundle::{self, Bundle, ExitRecord, ShimRecord};
+use rekindle_shim::ladder::{Rung, StopSignal};
+use rekindle_shim::tree::Activity;
+
+use super::{CheckOrder, KeptReport, LaunchOrder, World};
+use crate::clock::Clock;
+use crate::driver::Message;
+use crate::state_dir::StateDir;
+use crate::store::Stream;
+use crate::supervise::{self, BundleKey, Launcher, Observation, PROBE_BUDGET, Probe, Watch};
+use crate::token::Tokens;
+
+/// Observations that may wait to be passed on.
+const OBSERVATIONS: usize = 1_024;
+
+/// Reports that one bundle may hold; an agent that leaves more has lost its way.
+const KEPT_REPORTS: usize = 1_000;
+
+/// Largest report in a bundle.
+const KEPT_REPORT_BYTES: u64 = 1024 * 1024;
+
+/// Where an agent leaves reports while no coordinator is there, inside its bundle.
+pub const REPORTS_DIR: &str = "reports";
+
+/// What an `[agents.NAME]` stands for.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Variables added to its environment.
+    pub env: BTreeMap<String, String>,
+}
+
+/// Every `[agents.NAME]`, and what all of them share.
+#[derive(Clone, Debug, Default)]
+pub struct Programs {
+    /// By name.
+    pub agents: BTreeMap<String, Program>,
+    /// Longest time for one acceptance command.
+    pub check_timeout_ms: u64,
+    /// A command that is told when a person should look, with the text as its last argument.
+    pub notify: Vec<String>,
+}
+
+/// What threads of this world share.
+struct Shared {
+    bundles: PathBuf,
+    state_dir: PathBuf,
+    workspace: PathBuf,
+    programs: Programs,
+    tokens: Tokens,
+    launcher: Launcher,
+    watch: Watch,
+    messages: SyncSender<Message>,
+    stop_grace_ms: u64,
+}
+
+/// The real outside.
+pub struct RealWorld {
+    clock: Clock,
+    shared: Arc<Shared>,
+    records: BTreeMap<AttemptId, ShimRecord>,
+}
+
+impl RealWorld {
+    /// The outside of a state directory.
+    ///
+    /// # Errors
+    /// When processes cannot be watched or the directory cannot be written.
+    pub fn new(
+        clock: Clock,
+        dir: &StateDir,
+        workspace: PathBuf,
+        programs: Programs,
+        tokens: Tokens,
+        stop_grace_ms: u64,
+        messages: SyncSender<Message>,
+    ) -> io::Result<Self> {
+        let bundles = dir.path().join("attempts");
+        make_dir(&bundles)?;
+        make_dir(&dir.path().join("checks"))?;
+        let (observed, observations) = sync_channel(OBSERVATIONS);
+        let shared = Arc::new(Shared {
+            bundles,
+            state_dir: dir.path().to_owned(),
+            workspace,
+            programs,
+            tokens,
+            launcher: Launcher::default(),
+            watch: Watch::start(observed)?,
+            messages: messages.clone(),
+            stop_grace_ms,
+        });
+        let bundles = shared.bundles.clone();
+        std::thread::Builder::new()
+            .name("observe".to_owned())
+            .spawn(move || pass_on(&observations, &bundles, &messages))?;
+        Ok(Self { clock, shared, records: BTreeMap::new() })
+    }
+
+    /// Bytes an agent has written so far.
+    #[must_use]
+    pub fn spool_bytes(&self, attempt: AttemptId) -> u64 {
+        let size = |name| self.shared.bundle(attempt).join(name).symlink_metadata().map_or(0, |found| found.len());
+        size(bundle::OUT) + size(bundle::ERR)
+    }
+
+    /// What the processes of an agent have used so far.
+    pub fn activity(&mut self, attempt: AttemptId) -> Option<Activity> {
+        if !self.records.contains_key(&attempt) {
+            let record = Bundle::open(&self.shared.bundle(attempt)).ok()??.shim().ok()??;
+            self.records.insert(attempt, record);
+        }
+        supervise::activity(self.records.get(&attempt)?).ok().flatten()
+    }
+}
+
+impl Shared {
+    fn bundle(&self, attempt: AttemptId) -> PathBuf {
+        self.bundles.join(format!("{:08}", attempt.0))
+    }
+
+    fn ladder(&self) -> Vec<Rung> {
+        let grace_ms = self.stop_grace_ms;
+        vec![Rung { signal: StopSignal::Int, grace_ms }, Rung { signal: StopSignal::Term, grace_ms }]
+    }
+}
+
+/// Turns observations into messages. It ends with the watch.
+fn pass_on(observations: &Receiver<Observation>, bundles: &Path, messages: &SyncSender<Message>) {
+    for observation in observations {
+        let attempt = |key: BundleKey| AttemptId(key.0);
+        let message = match observation {
+            Observation::Recorded(key) => {
+                let dir = bundles.join(format!("{:08}", key.0));
+                let record = Bundle::open(&dir).ok().flatten().and_then(|bundle| bundle.shim().ok().flatten());
+                let Some(record) = record else { continue };
+                let (pid, shim_pid) = (record.agent.pid, record.shim.pid);
+                Message::Started { attempt: attempt(key), pid, shim_pid }
+            }
+            Observation::Grew(key, _) => Message::Grew { attempt: attempt(key) },
+            Observation::Ended(key) => Message::Ended { attempt: attempt(key) },
+        };
+        if messages.send(message).is_err() {
+            return;
+        }
+    }
+}
+
+impl World for RealWorld {
+    fn now(&mut self) -> Time {
+        self.clock.now()
+    }
+
+    fn launch(&mut self, order: LaunchOrder) {
+        launch::in_background(&self.shared, order);
+    }
+
+    fn stop(&mut self, attempt: AttemptId, at_once: bool) {
+        launch::stop_in_background(&self.shared, attempt, at_once);
+    }
+
+    fn run_checks(&mut self, order: CheckOrder) {
+        checks::in_background(&self.shared, order);
+    }
+
+    fn read_spool(
+        &mut self,
+        attempt: AttemptId,
+        stream: Stream,
+        offset: u64,
+        limit: usize,
+        into: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        let (name, side) = match stream {
+            Stream::Out => (bundle::OUT, supervise::Stream::Out),
+            Stream::Err => (bundle::ERR, supervise::Stream::Err),
+        };
+        // Asked before reading: what is written after the read is then reported again.
+        self.shared.watch.rearm(BundleKey(attempt.0), side);
+        let file = match open_plain(&self.shared.bundle(attempt).join(name)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        into.resize(limit, 0);
+        let mut filled = 0;
+        while filled < limit {
+            match file.read_at(&mut into[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    into.clear();
+                    return Err(error);
+                }
+            }
+        }
+        into.truncate(filled);
+        Ok(())
+    }
+
+    fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found> {
+        let dirs: Vec<PathBuf> = attempts.iter().map(|(id, _)| self.shared.bundle(*id)).collect();
+        let probes = supervise::probe_all(&dirs, PROBE_BUDGET);
+        attempts.iter().zip(probes).map(|((id, epoch), probe)| self.settle(*id, *epoch, probe)).collect()
+    }
+
+    fn kept_reports(&mut self, attempt: AttemptId) -> Vec<KeptReport> {
+        read_kept(&self.shared.bundle(attempt).join(REPORTS_DIR))
+    }
+
+    fn drop_kept_reports(&mut self, attempt: AttemptId) {
+        for path in kept_files(&self.shared.bundle(attempt).join(REPORTS_DIR)) {
+            // One that stays is taken again at the next start and changes nothing: reports are idempotent.
+            let _stays = std::fs::remove_file(path);
+        }
+    }
+
+    fn missing(&mut self, paths: &[String]) -> Vec<String> {
+        disk::missing(&self.shared.workspace, paths)
+    }
+
+    fn alert(&mut self, text: &str, choices: &[String]) {
+        launch::alert_in_background(&self.shared, text, choices);
+    }
+
+    fn watch(&mut self, attempt: AttemptId) {
+        let record = self.records.get(&attempt);
+        let added = self.shared.watch.add_adopted(BundleKey(attempt.0), &self.shared.bundle(attempt), record);
+        if let Err(supervise::WatchError::Io(_)) = added {
+            // It cannot be watched; its end is found by asking again.
+            let _full = self.shared.messages.try_send(Message::Ended { attempt });
+        }
+    }
+
+    fn forget(&mut self, attempt: AttemptId) {
+        self.records.remove(&attempt);
+        self.shared.watch.remove(BundleKey(attempt.0));
+    }
+}
+
+impl RealWorld {
+    /// From what a bundle says to what became of the attempt; what a dead shim left is ended here.
+    fn settle(&mut self, id: AttemptId, epoch: Epoch, probe: Probe) -> Found {
+        match probe {
+            Probe::Finished(record) => Found::Finished(exit_of(&record)),
+            Probe::Alive(record) => {
+                let found = Found::Alive { pid: record.agent.pid, shim_pid: record.shim.pid };
+                self.records.insert(id, *record);
+                found
+            }
+            Probe::Unresponsive { record, .. } => {
+                if let Some(record) = record {
+                    self.records.insert(id, *record);
+                }
+                Found::Unresponsive
+            }
+            Probe::ShimDied(record) => {
+                let nonce = self.shared.tokens.nonce(id, epoch);
+                match supervise::end_lost_tree(&record, &nonce) {
+                    Ok(_) => Found::Lost,
+                    Err(supervise::LostError::ShimAlive) => Found::Unresponsive,
+                    Err(error) => Found::Unreadable { reason: error.to_string() },
+                }
+            }
+            Probe::HostLost(_) => Found::HostLost,
+            Probe::NeverStarted(_) | Probe::Absent => Found::NeverStarted,
+            Probe::Unreadable(reason) => {
+                let reason = launch::quarantine(&self.shared, id, &reason);
+                Found::Unreadable { reason }
+            }
+        }
+    }
+}
+
+fn exit_of(record: &ExitRecord) -> Exit {
+    Exit {
+        code: record.code,
+        signal: record.signal,
+        start_error: record.start_error.as_ref().map(|error| error.text.clone()),
+        out_of_memory: false,
+    }
+}
+
+/// Opens a regular file that is not a link, without ever waiting for a pipe that somebody put in its place.
+fn open_plain(path: &Path) -> io::Result<std::fs::File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
+}
+
+fn make_dir(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    match std::fs::DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}
+
+fn kept_files(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let json = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(json).take(KEPT_REPORTS).collect();
+    files.sort();
+    files
+}
+
+fn read_kept(dir: &Path) -> Vec<KeptReport> {
+    let read = |path: PathBuf| {
+        let file = open_plain(&path).ok()?;
+        if file.metadata().ok()?.len() > KEPT_REPORT_BYTES {
+            return None;
+        }
+        serde_json::from_reader(file).ok()
+    };
+    kept_files(dir).into_iter().filter_map(read).collect()
+}

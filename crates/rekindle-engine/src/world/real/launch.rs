@@ -1,0 +1,146 @@
+//! Starting and stopping attempts: the bundle's contents, and the threads that do it beside the driver.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rekindle_core::brief;
+use rekindle_core::ids::AttemptId;
+use rekindle_shim::bundle::{Output, Spec, Stdin, VERSION};
+
+use super::{Shared, disk};
+use crate::door::server::SOCKET;
+use crate::driver::Message;
+use crate::supervise::{self, BundleKey, LaunchError};
+use crate::world::LaunchOrder;
+
+/// How long a shim may take to take an order; it answers at once unless the machine is badly loaded.
+const ORDER_BUDGET: Duration = Duration::from_secs(5);
+
+/// Orders that did not arrive are repeated this often; after that the deadline of the stop orders it anew.
+const ORDER_TRIES: u32 = 3;
+
+/// Starts an attempt beside the driver.
+pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) {
+    let attempt = order.attempt;
+    let worker = Arc::clone(shared);
+    let spawned = std::thread::Builder::new().name("launch".to_owned()).spawn(move || {
+        if let Err(reason) = launch(&worker, order) {
+            let _leaving = worker.messages.send(Message::NotStarted { attempt, reason });
+        }
+    });
+    if let Err(error) = spawned {
+        let reason = format!("no thread to start it: {error}");
+        let _full = shared.messages.try_send(Message::NotStarted { attempt, reason });
+    }
+}
+
+fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
+    let program =
+        shared.programs.agents.get(&order.cli).ok_or_else(|| format!("there is no [agents.{}]", order.cli))?;
+    order.facts.disk = disk::facts(&shared.workspace, &order.facts);
+    let prompt = brief::render(&order.facts);
+    let dir = shared.bundle(order.attempt);
+    let mut env = program.env.clone();
+    env.extend(environment(shared, &order));
+    let spec = Spec {
+        version: VERSION,
+        attempt: order.attempt.to_string(),
+        epoch: order.epoch.0,
+        nonce: shared.tokens.nonce(order.attempt, order.epoch),
+        argv: program.command.clone(),
+        cwd: shared.workspace.clone(),
+        env,
+        env_remove: BTreeSet::new(),
+        stdin: Stdin::File,
+        output: Output::Spool,
+        deadline_ms: None,
+        stop: shared.ladder(),
+    };
+    let key = BundleKey(order.attempt.0);
+    match shared.launcher.launch(&dir, &spec, Some(prompt.as_bytes())) {
+        Ok(launched) => shared.watch.add_launched(key, &dir, launched).map_err(|error| error.to_string()),
+        // Performed a second time: whoever is there is looked at, not started again.
+        Err(LaunchError::Exists(_) | LaunchError::Held(_)) => {
+            let _leaving = shared.messages.send(Message::Ended { attempt: order.attempt });
+            Ok(())
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// What an agent finds in its environment. The token is in no argument and no log.
+fn environment(shared: &Shared, order: &LaunchOrder) -> BTreeMap<String, String> {
+    let tasks: Vec<String> = order.tasks.iter().map(ToString::to_string).collect();
+    let dir = shared.bundle(order.attempt);
+    let text = |path: PathBuf| path.to_string_lossy().into_owned();
+    let pairs = [
+        ("REKINDLE_AGENT", order.agent.to_string()),
+        ("REKINDLE_TASK", tasks.first().cloned().unwrap_or_default()),
+        ("REKINDLE_TASKS", tasks.join(",")),
+        ("REKINDLE_ROLE", order.role.to_string()),
+        ("REKINDLE_ATTEMPT", order.number.to_string()),
+        ("REKINDLE_EPOCH", order.epoch.to_string()),
+        ("REKINDLE_TOKEN", shared.tokens.token(order.attempt, order.epoch)),
+        ("REKINDLE_NONCE", shared.tokens.nonce(order.attempt, order.epoch)),
+        ("REKINDLE_SOCKET", text(shared.state_dir.join(SOCKET))),
+        ("REKINDLE_STATE_DIR", text(shared.state_dir.clone())),
+        ("REKINDLE_BUNDLE", text(dir.clone())),
+        ("REKINDLE_PROMPT_FILE", text(dir.join(rekindle_shim::bundle::PROMPT))),
+        ("PATH", path_with_rekindle()),
+    ];
+    pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The operator's PATH with the directory of this program in front, so that an agent's `rekindle` is this one.
+fn path_with_rekindle() -> String {
+    let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned());
+    let own = std::env::current_exe().ok().and_then(|exe| exe.parent().map(|dir| dir.to_string_lossy().into_owned()));
+    match own {
+        Some(own) if !path.split(':').any(|dir| dir == own) => format!("{own}:{path}"),
+        _ => path,
+    }
+}
+
+/// Stops an attempt beside the driver: the shim climbs the ladder by itself, whatever becomes of this process.
+pub(super) fn stop_in_background(shared: &Arc<Shared>, attempt: AttemptId, at_once: bool) {
+    let worker = Arc::clone(shared);
+    let dir = shared.bundle(attempt);
+    let stop = move || {
+        for _ in 0..ORDER_TRIES {
+            let ordered = if at_once {
+                supervise::kill(&dir, ORDER_BUDGET)
+            } else {
+                supervise::stop(&dir, Some(worker.ladder()), ORDER_BUDGET)
+            };
+            if ordered.is_ok() {
+                return;
+            }
+        }
+        // Nobody took the order: perhaps nobody is there any more.
+        let _leaving = worker.messages.send(Message::Ended { attempt });
+    };
+    // Without a thread the order is given again when the stop is overdue.
+    let _ordered_again_later = std::thread::Builder::new().name("stop".to_owned()).spawn(stop);
+}
+
+/// Sets an unreadable bundle aside under another name; nothing is deleted.
+pub(super) fn quarantine(shared: &Shared, attempt: AttemptId, reason: &str) -> String {
+    let dir = shared.bundle(attempt);
+    let aside = shared.bundles.join(format!("bad-{:08}", attempt.0));
+    match std::fs::rename(&dir, &aside) {
+        Ok(()) => format!("{reason}; set aside as {}", aside.display()),
+        Err(error) => format!("{reason}; could not be set aside: {error}"),
+    }
+}
+
+/// Tells a person through the configured command. Failing to is no reason to stop a run.
+pub(super) fn alert_in_background(shared: &Arc<Shared>, text: &str, choices: &[String]) {
+    let Some((program, arguments)) = shared.programs.notify.split_first() else { return };
+    let mut command = Command::new(program);
+    command.args(arguments).arg(text).env("REKINDLE_CHOICES", choices.join("\n"));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let _unheard = std::thread::Builder::new().name("alert".to_owned()).spawn(move || command.status());
+}

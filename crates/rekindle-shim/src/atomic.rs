@@ -1,0 +1,112 @@
+//! The one way a small file comes into being: whole or not at all, through a crash and a power cut.
+//!
+//! A temporary file in the same directory is created exclusively, written, synced, renamed over the name, and the
+//! directory is synced. A failed sync is an error of this save and is never tried again on the same file: the
+//! kernel may have dropped the page and would then answer that all is well.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{AtFlags, Mode, OFlags};
+
+/// How temporary files end, so that a sweep at start can recognise them.
+pub const TEMPORARY_SUFFIX: &str = ".tmp";
+
+/// Tells apart the temporary files of one process.
+static SERIAL: AtomicU64 = AtomicU64::new(0);
+
+/// Opens a directory to work in; a symlink in its last place is refused.
+///
+/// # Errors
+/// When it is missing, not a directory, or a symlink.
+pub fn open_dir(dir: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(dir, flags, Mode::empty())?)
+}
+
+/// Saves `bytes` as `name` in `dir`, readable by the owner only.
+///
+/// # Errors
+/// When any step fails; the old content of `name`, if any, is then untouched.
+pub fn save(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    save_in(open_dir(dir)?, name, bytes)
+}
+
+/// [`save`] in a directory that is already open.
+///
+/// # Errors
+/// As [`save`].
+pub fn save_in<Fd: AsFd>(dir: Fd, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+    let temporary = format!(".{name}.{}.{serial}{TEMPORARY_SUFFIX}", std::process::id());
+    let file = create_new(dir.as_fd(), &temporary)?;
+    let done = write_all(&file, bytes)
+        .and_then(|()| Ok(rustix::fs::fsync(&file)?))
+        .and_then(|()| commit(dir.as_fd(), &temporary, name));
+    if done.is_err() {
+        // The first error is the one to report; a leftover is swept by its suffix.
+        let _ = rustix::fs::unlinkat(dir.as_fd(), &temporary, AtFlags::empty());
+    }
+    done
+}
+
+/// Creates a file that did not exist, private to its owner.
+pub(crate) fn create_new<Fd: AsFd>(dir: Fd, name: &str) -> io::Result<OwnedFd> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(dir, name, flags, Mode::RUSR | Mode::WUSR)?)
+}
+
+/// Gives a synced temporary file its name, durably.
+pub(crate) fn commit<Fd: AsFd>(dir: Fd, temporary: &str, name: &str) -> io::Result<()> {
+    rustix::fs::renameat(dir.as_fd(), temporary, dir.as_fd(), name)?;
+    rustix::fs::fsync(dir)?;
+    Ok(())
+}
+
+/// Writes everything, through short writes and interruptions.
+pub(crate) fn write_all<Fd: AsFd>(file: Fd, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(file.as_fd(), bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => bytes = &bytes[n..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replaces_whole_and_leaves_no_temporary() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        save(dir.path(), "a", b"one").expect("first save");
+        save(dir.path(), "a", &[b'x'; 100_000]).expect("second save");
+        assert_eq!(std::fs::read(dir.path().join("a")).expect("read"), vec![b'x'; 100_000]);
+        assert_eq!(std::fs::read_dir(dir.path()).expect("list").count(), 1);
+    }
+
+    #[test]
+    fn a_symlinked_directory_is_refused() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(dir.path(), &link).expect("symlink");
+        assert!(save(&link, "a", b"x").is_err());
+    }
+
+    #[test]
+    fn a_symlink_under_the_name_is_replaced_not_followed() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        let target = dir.path().join("target");
+        std::fs::write(&target, b"old").expect("write");
+        std::os::unix::fs::symlink(&target, dir.path().join("a")).expect("symlink");
+        save(dir.path(), "a", b"new").expect("save");
+        assert_eq!(std::fs::read(&target).expect("read"), b"old");
+        assert_eq!(std::fs::read(dir.path().join("a")).expect("read"), b"new");
+    }
+}

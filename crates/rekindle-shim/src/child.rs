@@ -1,0 +1,127 @@
+//! How an agent is started: behind a barrier, so that it never runs before it is recorded.
+//!
+//! The shim starts this same program as a stub, which makes its own session, waits for one byte, takes its standard
+//! input and becomes the agent. If the shim dies first, the stub reads the end of the pipe and leaves quietly.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::bundle::{self, Bundle, START_ERROR, Spec, StartError};
+use crate::identity::Process;
+use crate::os;
+
+/// The stub's exit code when it did not become the agent; the reason is in its file.
+const NOT_STARTED: u8 = 127;
+
+/// A stub that waits at the barrier.
+pub(crate) struct Waiting {
+    /// The process that will be the agent.
+    pub(crate) process: Process,
+    barrier: OwnedFd,
+}
+
+impl Waiting {
+    /// Starts the stub with the given output descriptors.
+    pub(crate) fn spawn(bundle: &Path, out: OwnedFd, err: OwnedFd) -> io::Result<Self> {
+        let (read, barrier) = os::pipe()?;
+        let child = Command::new(os::self_exe())
+            .arg0("rekindle")
+            .arg(crate::STUB_COMMAND)
+            .arg(bundle)
+            .stdin(Stdio::from(read))
+            .stdout(Stdio::from(out))
+            .stderr(Stdio::from(err))
+            .spawn()?;
+        // The handle is dropped without waiting: reaping is the loop's own business.
+        Ok(Self { process: Process::of_child(child.id())?, barrier })
+    }
+
+    /// Lets the agent run. The pipe's writing end is given back: it is the agent's input in mode `lines`.
+    pub(crate) fn release(self) -> io::Result<(Process, OwnedFd)> {
+        match crate::atomic::write_all(&self.barrier, b"!") {
+            // A stub that died meanwhile is found by reaping, not here.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+            _ => Ok((self.process, self.barrier)),
+        }
+    }
+}
+
+/// Becomes the agent of the bundle once the shim allows it.
+#[must_use]
+pub fn stub_main(bundle: &Path) -> ExitCode {
+    // A session of its own: no terminal, and one more way to find what the agent starts.
+    let _ = rustix::process::setsid();
+    if !barrier_opened() {
+        return ExitCode::SUCCESS;
+    }
+    let Ok(Some(bundle)) = Bundle::open(bundle) else {
+        return ExitCode::from(NOT_STARTED);
+    };
+    let error = match bundle.spec() {
+        Ok(Some(spec)) => become_agent(&bundle, &spec),
+        Ok(None) => StartError { errno: 0, text: "the spec is gone".to_owned() },
+        Err(error) => StartError { errno: 0, text: error.to_string() },
+    };
+    let _ = bundle.save(START_ERROR, &error);
+    ExitCode::from(NOT_STARTED)
+}
+
+/// Reads exactly one byte: what follows in the pipe belongs to the agent.
+fn barrier_opened() -> bool {
+    loop {
+        match rustix::io::read(rustix::stdio::stdin(), &mut [0; 1]) {
+            Ok(n) => return n == 1,
+            Err(Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Returns only when it failed.
+fn become_agent(bundle: &Bundle, spec: &Spec) -> StartError {
+    if let Err(error) = take_input(bundle, spec.stdin) {
+        return StartError { errno: 0, text: format!("cannot open its input: {error}") };
+    }
+    if !spec.cwd.is_absolute() {
+        return StartError { errno: libc::EINVAL, text: format!("{} is not absolute", spec.cwd.display()) };
+    }
+    if let Err(error) = rustix::process::chdir(&spec.cwd) {
+        return start_error(&format!("cannot enter {}", spec.cwd.display()), &error.into());
+    }
+    let Some((program, arguments)) = spec.argv.split_first() else {
+        return StartError { errno: libc::EINVAL, text: "there is no program to start".to_owned() };
+    };
+    // Where this is not possible the agent simply keeps its place in the queue.
+    let _ = os::prefer_as_oom_victim();
+    let mut command = Command::new(program);
+    command.args(arguments).env("PWD", &spec.cwd);
+    for name in &spec.env_remove {
+        command.env_remove(name);
+    }
+    command.envs(&spec.env).env(crate::MARKER_ENV, &spec.nonce);
+    let error = command.exec();
+    start_error(&format!("cannot start {program}"), &error)
+}
+
+fn take_input(bundle: &Bundle, mode: bundle::Stdin) -> Result<(), bundle::Error> {
+    let file = match mode {
+        bundle::Stdin::Lines => return Ok(()),
+        bundle::Stdin::File => bundle.open_file(bundle::PROMPT, OFlags::RDONLY)?,
+        bundle::Stdin::Null => {
+            rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, rustix::fs::Mode::empty())
+                .map_err(|error| bundle::Error::Io { name: "/dev/null".to_owned(), source: error.into() })?
+        }
+    };
+    rustix::stdio::dup2_stdin(file.as_fd())
+        .map_err(|error| bundle::Error::Io { name: "standard input".to_owned(), source: error.into() })
+}
+
+fn start_error(what: &str, error: &io::Error) -> StartError {
+    StartError { errno: error.raw_os_error().unwrap_or(libc::EINVAL), text: format!("{what}: {error}") }
+}

@@ -1,0 +1,145 @@
+//! The agent's standard input in mode `lines`: whole lines, in order, each name once.
+//!
+//! A line is acknowledged when its last byte is in the pipe and not before; whoever repeats it afterwards, or while
+//! it waits, learns that it is a duplicate. A torn line would end a stream session for good, so a line is begun only
+//! when it is here whole, and nothing is put between its parts.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+
+use crate::wire::{Refusal, Reply};
+
+/// A caller, as the server numbers them.
+pub(crate) type Caller = u64;
+
+/// Bytes accepted and not yet written: two of the longest lines.
+const QUEUE_MAX_BYTES: usize = 2 * crate::wire::LINE_MAX_BYTES;
+
+/// Lines accepted and not yet written.
+const QUEUE_MAX_LINES: usize = 1024;
+
+/// Names remembered for one agent; a conversation of this many turns does not exist.
+const NAMES_MAX: usize = 100_000;
+
+/// A name is an id, not a text.
+const NAME_MAX_BYTES: usize = 128;
+
+struct Frame {
+    id: String,
+    bytes: Vec<u8>,
+    written: usize,
+    /// Who wants to know, and whether it was a repetition.
+    waiting: Vec<(Caller, bool)>,
+}
+
+/// The writing end of the agent's standard input.
+pub(crate) struct Feeder {
+    pipe: Option<OwnedFd>,
+    queue: VecDeque<Frame>,
+    queued_bytes: usize,
+    names: BTreeSet<String>,
+    closing: bool,
+}
+
+impl Feeder {
+    /// Over a non-blocking pipe, or over nothing in the other modes.
+    pub(crate) fn new(pipe: Option<OwnedFd>) -> Self {
+        Self { pipe, queue: VecDeque::new(), queued_bytes: 0, names: BTreeSet::new(), closing: false }
+    }
+
+    /// Accepts a line, or answers at once.
+    pub(crate) fn offer(&mut self, caller: Caller, id: &str, line: &str) -> Option<Reply> {
+        if id.is_empty() || id.len() > NAME_MAX_BYTES || line.contains(['\n', '\r']) {
+            return Some(Reply::Refused { why: Refusal::BadLine });
+        }
+        if self.names.contains(id) {
+            if let Some(frame) = self.queue.iter_mut().find(|frame| frame.id == id) {
+                frame.waiting.push((caller, true));
+                return None;
+            }
+            return Some(Reply::Duplicate { id: id.to_owned() });
+        }
+        if self.pipe.is_none() || self.closing {
+            return Some(Reply::Refused { why: Refusal::StdinClosed });
+        }
+        let full = self.queue.len() >= QUEUE_MAX_LINES || self.names.len() >= NAMES_MAX;
+        if full || self.queued_bytes + line.len() > QUEUE_MAX_BYTES {
+            return Some(Reply::Refused { why: Refusal::Busy });
+        }
+        let mut bytes = Vec::with_capacity(line.len() + 1);
+        bytes.extend_from_slice(line.as_bytes());
+        bytes.push(b'\n');
+        self.queued_bytes += bytes.len();
+        self.names.insert(id.to_owned());
+        self.queue.push_back(Frame { id: id.to_owned(), bytes, written: 0, waiting: vec![(caller, false)] });
+        None
+    }
+
+    /// Ends the input after what is accepted; whether there was an input to end.
+    pub(crate) fn close(&mut self) -> bool {
+        let open = self.pipe.is_some() && !self.closing;
+        self.closing = true;
+        open
+    }
+
+    /// Lines still waiting.
+    pub(crate) fn pending(&self) -> u32 {
+        u32::try_from(self.queue.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The pipe, while there is something to write.
+    pub(crate) fn wants(&self) -> Option<BorrowedFd<'_>> {
+        if self.queue.is_empty() { None } else { self.pipe.as_ref().map(AsFd::as_fd) }
+    }
+
+    /// Writes what the pipe takes and answers for what is through.
+    pub(crate) fn pump(&mut self) -> Vec<(Caller, Reply)> {
+        let mut answers = Vec::new();
+        while let (Some(pipe), Some(frame)) = (&self.pipe, self.queue.front_mut()) {
+            match rustix::io::write(pipe, &frame.bytes[frame.written..]) {
+                Ok(n) => frame.written += n,
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => break,
+                // The agent closed its end: nothing more can ever arrive.
+                Err(_) => self.pipe = None,
+            }
+            if self.queue.front().is_some_and(|frame| frame.written == frame.bytes.len()) {
+                self.finish_front(&mut answers);
+            }
+        }
+        if self.pipe.is_none() {
+            self.refuse_all(&mut answers);
+        }
+        if self.closing && self.queue.is_empty() {
+            self.pipe = None;
+        }
+        answers
+    }
+
+    fn finish_front(&mut self, answers: &mut Vec<(Caller, Reply)>) {
+        let Some(frame) = self.queue.pop_front() else {
+            return;
+        };
+        self.queued_bytes -= frame.bytes.len();
+        for (caller, repeated) in frame.waiting {
+            let id = frame.id.clone();
+            answers.push((caller, if repeated { Reply::Duplicate { id } } else { Reply::Written { id } }));
+        }
+    }
+
+    fn refuse_all(&mut self, answers: &mut Vec<(Caller, Reply)>) {
+        for frame in self.queue.drain(..) {
+            // It never got through, so its name must not later pass for a duplicate.
+            self.names.remove(&frame.id);
+            let refused = |(caller, _)| (caller, Reply::Refused { why: Refusal::StdinClosed });
+            answers.extend(frame.waiting.into_iter().map(refused));
+        }
+        self.queued_bytes = 0;
+    }
+}
+
+#[cfg(test)]
+#[path = "feeder/tests.rs"]
+mod tests;

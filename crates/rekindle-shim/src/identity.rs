@@ -1,0 +1,226 @@
+//! Who a process is, provably: written down once, checked before every signal.
+//!
+//! A number alone, or a number with a start time, is not an identity: numbers are reused within one clock tick.
+//! A process is pinned first, verified then, and signalled only through the pin, so there is no gap between the
+//! check and the act. Which processes to end is decided elsewhere.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::process::{Pid, Signal, WaitOptions};
+use serde::{Deserialize, Serialize};
+
+use crate::os;
+
+/// A process as it is written into a record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcId {
+    /// The boot in which it lived; in another boot nothing of ours is alive.
+    pub boot_id: String,
+    /// Its number.
+    pub pid: u32,
+    /// The inode of its pidfd where the kernel never reuses one (Linux 6.9 on).
+    pub pidfd_inode: Option<u64>,
+    /// When it started, in the system's unit since boot.
+    pub start_ticks: u64,
+    /// The namespace in which the number has meaning.
+    pub pid_ns_inode: u64,
+}
+
+/// A process that is pinned: signals reach it and nothing else.
+#[derive(Debug)]
+pub struct Process {
+    id: ProcId,
+    handle: os::Handle,
+}
+
+/// What is left of a recorded process.
+#[derive(Debug)]
+pub enum Opened {
+    /// It lives, and this is it.
+    Ours(Process),
+    /// Number, start time and boot agree, but this kernel cannot prove more: a second factor is owed before a
+    /// signal.
+    Likely(Process),
+    /// It has ended; its number may be someone else's by now.
+    Gone,
+    /// It lived in another boot of this machine, or on another one.
+    OtherBoot,
+    /// It was recorded inside another pid namespace; its number means nothing here.
+    OtherNamespace,
+}
+
+impl ProcId {
+    /// Finds the recorded process, if it still lives.
+    ///
+    /// # Errors
+    /// When the system does not answer; never because the process is gone.
+    pub fn open(&self) -> io::Result<Opened> {
+        if self.boot_id != os::boot_id()? {
+            return Ok(Opened::OtherBoot);
+        }
+        if self.pid_ns_inode != os::pid_namespace()? {
+            return Ok(Opened::OtherNamespace);
+        }
+        let handle = match os::Handle::open(self.pid) {
+            Ok(handle) => handle,
+            // The second is a number that is now a thread of another process.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::EINVAL)) => {
+                return Ok(Opened::Gone);
+            }
+            Err(error) => return Err(error),
+        };
+        let inode = handle.inode();
+        let process = Process { id: self.clone(), handle };
+        if let (Some(recorded), Some(found)) = (self.pidfd_inode, inode) {
+            if recorded != found || process.exited() {
+                return Ok(Opened::Gone);
+            }
+            return Ok(Opened::Ours(process));
+        }
+        match os::stat(self.pid) {
+            Ok(stat) if stat.start_ticks == self.start_ticks && !process.exited() => Ok(Opened::Likely(process)),
+            _ => Ok(Opened::Gone),
+        }
+    }
+
+    /// Whether it was recorded in this boot of this machine.
+    ///
+    /// # Errors
+    /// When the system does not tell its boot id.
+    pub fn is_this_boot(&self) -> io::Result<bool> {
+        Ok(self.boot_id == os::boot_id()?)
+    }
+}
+
+impl Process {
+    /// Pins our own child, which keeps its number until we reap it, even when it has already ended.
+    ///
+    /// # Errors
+    /// When the system cannot pin or describe it.
+    pub fn of_child(pid: u32) -> io::Result<Self> {
+        let handle = os::Handle::open(pid)?;
+        let stat = os::stat(pid)?;
+        Self::describe(handle, &stat)
+    }
+
+    /// Pins and describes this very process.
+    ///
+    /// # Errors
+    /// As [`Process::of_child`].
+    pub fn own() -> io::Result<Self> {
+        Self::of_child(std::process::id())
+    }
+
+    /// Pins a living process together with its row of the process table; `None` when it is gone.
+    pub(crate) fn pin(pid: u32) -> Option<(Self, os::ProcStat)> {
+        let handle = os::Handle::open(pid).ok()?;
+        let stat = os::stat(pid).ok()?;
+        // Alive after the reading means that the reading was about this process.
+        if handle.exited() {
+            return None;
+        }
+        let process = Self::describe(handle, &stat).ok()?;
+        Some((process, stat))
+    }
+
+    fn describe(handle: os::Handle, stat: &os::ProcStat) -> io::Result<Self> {
+        let id = ProcId {
+            boot_id: os::boot_id()?,
+            pid: stat.pid,
+            pidfd_inode: handle.inode(),
+            start_ticks: stat.start_ticks,
+            pid_ns_inode: os::pid_namespace()?,
+        };
+        Ok(Self { id, handle })
+    }
+
+    /// Who it is.
+    #[must_use]
+    pub fn id(&self) -> &ProcId {
+        &self.id
+    }
+
+    /// Sends a signal to exactly this process.
+    ///
+    /// # Errors
+    /// When it has ended (`ESRCH`) or may not be signalled (`EPERM`).
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        self.handle.signal(signal)
+    }
+
+    /// Whether it has ended, reaped or not.
+    #[must_use]
+    pub fn exited(&self) -> bool {
+        self.handle.exited()
+    }
+
+    /// Takes the remains of our own child, if it has ended; nothing happens to anyone else's.
+    ///
+    /// # Errors
+    /// When it is not our child, or was reaped before.
+    pub fn reap_child(&self) -> io::Result<bool> {
+        let pid = i32::try_from(self.id.pid).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or(io::ErrorKind::InvalidInput)?;
+        // By number and not by pidfd, which only Linux has: an unreaped child keeps its number.
+        Ok(rustix::process::waitpid(Some(pid), WaitOptions::NOHANG)?.is_some())
+    }
+
+    /// Whether it was started with the marker of this attempt: the second factor for [`Opened::Likely`].
+    #[must_use]
+    pub fn carries_nonce(&self, nonce: &str) -> bool {
+        let marker = format!("{}={nonce}", crate::MARKER_ENV);
+        !nonce.is_empty() && os::environ_has(self.id.pid, marker.as_bytes()) && !self.exited()
+    }
+}
+
+impl AsFd for Process {
+    /// Becomes readable when the process ends.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    fn sleeper() -> std::process::Child {
+        Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().expect("spawn sleep")
+    }
+
+    #[test]
+    fn a_living_process_is_found_and_an_ended_one_is_gone() {
+        let mut child = sleeper();
+        let process = Process::of_child(child.id()).expect("pin");
+        let id = process.id().clone();
+        assert!(matches!(id.open().expect("open"), Opened::Ours(_) | Opened::Likely(_)));
+        process.signal(Signal::KILL).expect("kill");
+        child.wait().expect("wait");
+        assert!(process.exited());
+        assert!(matches!(id.open().expect("open"), Opened::Gone));
+    }
+
+    #[test]
+    fn a_stranger_with_the_same_number_is_not_ours() {
+        let mut child = sleeper();
+        let mut id = Process::of_child(child.id()).expect("pin").id().clone();
+        id.pidfd_inode = id.pidfd_inode.map(|inode| inode + 1);
+        id.start_ticks += 1;
+        assert!(matches!(id.open().expect("open"), Opened::Gone));
+        child.kill().expect("kill");
+        child.wait().expect("wait");
+    }
+
+    #[test]
+    fn another_boot_and_another_namespace_are_never_ours() {
+        let mut id = Process::own().expect("own").id().clone();
+        id.pid_ns_inode += 1;
+        assert!(matches!(id.open().expect("open"), Opened::OtherNamespace));
+        id.boot_id = "another".to_owned();
+        assert!(matches!(id.open().expect("open"), Opened::OtherBoot));
+        assert!(!id.is_this_boot().expect("boot id"));
+    }
+}
