@@ -11,7 +11,7 @@ use super::connect::{self, fault, io_fault};
 use super::shadow::{self, Shadow};
 use super::write::ROWS_STALE;
 use super::{OpenReport, Options, backup, read, repair, replay, schema};
-use crate::state_dir::{StateDir, sync_dir};
+use crate::state_dir::{StateDir, install};
 use crate::store::{Error, Head};
 
 /// Events up to which the whole chain is followed at every opening: some tens of milliseconds.
@@ -92,10 +92,7 @@ fn create(dir: &StateDir, migrations: &[&str]) -> Result<(), Error> {
     let mut conn = connect::private(&temporary, true)?;
     schema::migrate(&mut conn, migrations)?;
     drop(conn);
-    let fail = |e: std::io::Error| io_fault(&temporary, &e);
-    std::fs::File::open(&temporary).and_then(|file| file.sync_all()).map_err(fail)?;
-    std::fs::rename(&temporary, dir.database()).map_err(fail)?;
-    sync_dir(dir.path()).map_err(fail)
+    install(&temporary, &dir.database()).map_err(|e| io_fault(&temporary, &e))
 }
 
 /// Opens and checks; damage is [`Error::Corrupt`], whatever passes by itself is another error.

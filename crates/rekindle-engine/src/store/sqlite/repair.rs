@@ -5,7 +5,6 @@
 //! Nothing is exchanged before the new database is complete, verified and synced under the name `repaired.db`. From
 //! then on that name means "finish the exchange", so a crash at any point is continued by the next opening.
 
-use std::fs::File;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +16,7 @@ use super::connect::{self, fault, io_fault};
 use super::replay::{self, Offsets};
 use super::write::{Cursor, Sources, put_event, put_line, put_offset, put_snapshot};
 use super::{OpenReport, Repaired, SpoolGap, read, schema};
-use crate::state_dir::{StateDir, sync_dir};
+use crate::state_dir::{StateDir, install, move_if_there, sync_dir};
 use crate::store::chain;
 use crate::store::{Error, Head};
 
@@ -55,7 +54,7 @@ pub fn repair(dir: &StateDir, why: &str, migrations: &[&str], report: &mut OpenR
         return Err(refuse(problem));
     }
     drop(conn);
-    install(dir, &work)?;
+    install(&work, &dir.path().join(READY)).map_err(|e| io_fault(&work, &e))?;
     report.gaps = rebuilt.gaps;
     report.lost_after = rebuilt.lost_after;
     report.repaired = Some(Repaired {
@@ -182,13 +181,6 @@ fn salvage_log(tx: &Transaction<'_>, damaged: &Connection) -> Result<bool, Error
     }
 }
 
-fn install(dir: &StateDir, work: &Path) -> Result<(), Error> {
-    File::open(work).and_then(|file| file.sync_all()).map_err(|e| io_fault(work, &e))?;
-    let ready = dir.path().join(READY);
-    std::fs::rename(work, &ready).map_err(|e| io_fault(&ready, &e))?;
-    sync_dir(dir.path()).map_err(|e| io_fault(dir.path(), &e))
-}
-
 /// Moves a waiting repaired database into place and the damaged files aside; returns where those are.
 pub fn finish_exchange(dir: &StateDir) -> Result<Option<PathBuf>, Error> {
     let (ready, path) = (dir.path().join(READY), dir.database());
@@ -196,8 +188,7 @@ pub fn finish_exchange(dir: &StateDir) -> Result<Option<PathBuf>, Error> {
         return Ok(None);
     }
     let aside = put_aside(dir, &["state.db", "state.db-wal", "state.db-shm", "state.db-journal"])?;
-    std::fs::rename(&ready, &path).map_err(|e| io_fault(&path, &e))?;
-    sync_dir(dir.path()).map_err(|e| io_fault(dir.path(), &e))?;
+    install(&ready, &path).map_err(|e| io_fault(&path, &e))?;
     Ok(Some(aside))
 }
 
@@ -206,10 +197,7 @@ pub fn put_aside(dir: &StateDir, names: &[&str]) -> Result<PathBuf, Error> {
     let aside = new_folder(dir)?;
     for name in names {
         let from = dir.path().join(name);
-        match std::fs::rename(&from, aside.join(name)) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io_fault(&from, &e)),
-            _ => {}
-        }
+        move_if_there(&from, &aside.join(name)).map_err(|e| io_fault(&from, &e))?;
     }
     sync_dir(&aside).and_then(|()| sync_dir(dir.path())).map_err(|e| io_fault(&aside, &e))?;
     Ok(aside)
