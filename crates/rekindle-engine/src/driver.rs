@@ -155,6 +155,7 @@ pub struct Driver<W: World> {
     more_to_read: BTreeSet<AttemptId>,
     heard_from: BTreeMap<AttemptId, Time>,
     decided_at: Time,
+    taking_over: bool,
     events_since_snapshot: usize,
     redactor: Redactor,
     tokens: Tokens,
@@ -182,6 +183,7 @@ impl<W: World> Driver<W> {
             more_to_read: BTreeSet::new(),
             heard_from: BTreeMap::new(),
             decided_at: Time::default(),
+            taking_over: false,
             events_since_snapshot: 0,
             redactor,
             tokens,
@@ -224,13 +226,15 @@ impl<W: World> Driver<W> {
             found: found.clone(),
             missing: self.missing_artifacts(),
         };
+        // What is decided meanwhile is outstanding as well: it is derived from the state with everything else, and done once.
+        self.taking_over = true;
         self.take(input);
-        // What was just decided is outstanding as well: it is derived from the state with everything else.
-        self.pending.effects.clear();
         self.commit()?;
         for (attempt, what) in found {
             self.settle_found(attempt, &what)?;
         }
+        self.commit()?;
+        self.taking_over = false;
         for effect in decide::outstanding(&self.state) {
             self.act(effect);
         }

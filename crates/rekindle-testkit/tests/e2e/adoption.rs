@@ -55,7 +55,8 @@ fn sixty_four_living_agents_are_adopted() {
 fn a_coordinator_that_is_killed_ten_times_while_it_recovers_burns_no_attempt() {
     let rig = fleet(8);
     let coordinator = rig.run();
-    rig.until("the whole fleet", || (running(&rig) == 8).then_some(()));
+    rig.until("the whole fleet", || (rig.lines("ran").len() == 8).then_some(()));
+    rig.until("all recorded", || (running(&rig) == 8).then_some(()));
     coordinator.kill();
     for round in 0..10_u32 {
         let next = rig.run();
