@@ -5,6 +5,7 @@ use rekindle_core::input::{Input, Order};
 use rekindle_core::view::Touched;
 
 use crate::clock::Clock;
+use crate::door::server;
 use crate::driver::{self, LoadError};
 use crate::state_dir::{self, StateDir};
 use crate::store::{self, Batch, SqliteStore, Store};
@@ -32,6 +33,11 @@ pub fn order(dir: &StateDir, order: Order) -> Result<Reply, Error> {
     let _lock = dir.lock_coordinator(&state_dir::Owner::this_process(now_ms, "an operator's order"))?;
     let (store, _report) = SqliteStore::open(dir, store::Options { now_ms, ..Default::default() })?;
     let (mut state, last_seq) = driver::load(&store)?;
+    // As at the door: an agent that hides its token is given away by its process tree.
+    let callers = server::ancestors(std::process::id());
+    if state.live_attempts().any(|(_, found)| found.shim_pid.is_some_and(|shim| callers.contains(&shim))) {
+        return Ok(Reply::Refused { reason: "that is for the operator, not for an agent".to_owned() });
+    }
     let now = Clock::starting_after(state.last_time, state.coordinator.as_ref()).now();
     let step = decide::record(&mut state, now, Input::Ordered(order));
     if step.events.is_empty() {
