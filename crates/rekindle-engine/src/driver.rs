@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rekindle_core::decide::{self, Reply, Standstill};
+use rekindle_core::effect::Effect;
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Input, Order};
@@ -126,7 +127,7 @@ pub enum Error {
 #[derive(Default)]
 struct Pending {
     batch: store::Batch,
-    effects: Vec<rekindle_core::effect::Effect>,
+    effects: Vec<Effect>,
     answers: Vec<(Answerer, Answer)>,
     touched: rekindle_core::view::Touched,
     kept: Vec<AttemptId>,
@@ -144,6 +145,8 @@ pub struct Driver<W: World> {
     world: W,
     state: State,
     last_seq: u64,
+    /// When something was last decided: what was due then has had its turn.
+    decided_at: Time,
     pending: Pending,
     spools: BTreeMap<AttemptId, gather::Spools>,
     waiters: Vec<Waiter>,
@@ -170,6 +173,7 @@ impl<W: World> Driver<W> {
             world,
             state,
             last_seq,
+            decided_at: Time::default(),
             pending: Pending::default(),
             spools: BTreeMap::new(),
             waiters: Vec::new(),
@@ -218,12 +222,11 @@ impl<W: World> Driver<W> {
             missing: self.missing_artifacts(),
         };
         self.take(input);
-        // What was just decided is outstanding as well: it is derived from the state with everything else.
-        self.pending.effects.clear();
-        self.commit()?;
+        self.commit_decisions()?;
         for (attempt, what) in found {
             self.settle_found(attempt, &what)?;
         }
+        self.commit_decisions()?;
         for effect in decide::outstanding(&self.state) {
             self.act(effect);
         }
@@ -250,10 +253,9 @@ impl<W: World> Driver<W> {
         self.commit()
     }
 
-    /// The earliest moment at which `pass_time` would change anything.
-    pub fn next_deadline(&mut self) -> Option<Time> {
-        let now = self.world.now();
-        decide::next_deadline(&self.state, now)
+    /// The earliest moment at which `pass_time` would change anything; it may have come already.
+    pub fn next_deadline(&self) -> Option<Time> {
+        decide::next_deadline(&self.state, self.decided_at)
     }
 
     /// Whether the run is over or paused, so that the coordinator can leave.
@@ -274,6 +276,13 @@ impl<W: World> Driver<W> {
     /// What the run waits for.
     pub fn standstill(&self) -> Standstill {
         decide::standstill(&self.state)
+    }
+
+    /// Makes decisions durable and leaves acting on them to what follows: while a state is taken over, everything outstanding
+    /// is derived from it once, when all of it is durable. Only what is not outstanding is done at once.
+    fn commit_decisions(&mut self) -> Result<(), Error> {
+        self.pending.effects.retain(|effect| matches!(effect, Effect::AlertPerson { .. }));
+        self.commit()
     }
 
     fn receive(&mut self, message: Message) -> Result<(), Error> {
@@ -308,6 +317,7 @@ impl<W: World> Driver<W> {
     /// Decides on an input and keeps what follows until it is durable.
     fn take(&mut self, input: Input) -> Reply {
         let now = self.world.now();
+        self.decided_at = now;
         let step = decide::decide(&mut self.state, now, input);
         for event in &step.events {
             self.pending.touched.add(&self.state, event);

@@ -23,11 +23,11 @@ enum Timer {
     MayStart,
 }
 
-/// The earliest moment at which time alone changes anything.
+/// The earliest moment at which time alone changes anything, for a state that was last decided on at `decided_at`.
 #[must_use]
-pub fn next_deadline(state: &State, now: Time) -> Option<Time> {
-    // A start that was due and could not be made (no slot) waits for another event, not for time.
-    deadlines(state).filter(|(time, timer)| *timer != Timer::MayStart || *time > now).map(|(time, _)| time).min()
+pub fn next_deadline(state: &State, decided_at: Time) -> Option<Time> {
+    // A start that was due by then and could not be made (no slot) waits for another event, not for time.
+    deadlines(state).filter(|(time, timer)| *timer != Timer::MayStart || *time > decided_at).map(|(time, _)| time).min()
 }
 
 pub(super) fn fire_due(turn: &mut Turn<'_>) -> Reply {

@@ -181,7 +181,7 @@ impl Stage {
         if self.blocked {
             return;
         }
-        let due = self.driver.as_mut().and_then(Driver::next_deadline);
+        let due = self.driver.as_ref().and_then(Driver::next_deadline);
         let now = {
             let sim = self.sim.borrow();
             sim.machine.now(sim.queue.now_ms())
@@ -291,7 +291,7 @@ impl Stage {
     }
 
     fn plan_tick(&mut self) {
-        let Some(due) = self.driver.as_mut().and_then(Driver::next_deadline) else { return };
+        let Some(due) = self.driver.as_ref().and_then(Driver::next_deadline) else { return };
         let mut sim = self.sim.borrow_mut();
         let now_ms = sim.queue.now_ms();
         let delay = due.since_ms(sim.machine.now(now_ms));
