@@ -114,6 +114,7 @@ fn set_out(options: Options) -> Sim {
         machine: Machine::default(),
         plant: options.plant,
         quiet: false,
+        quiet_since_ms: 0,
         bundles: BTreeMap::new(),
         agents: BTreeMap::new(),
         disk: BTreeSet::new(),
@@ -160,7 +161,11 @@ fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
         Happening::Checked(_, order) => sim.checked(order),
         Happening::Kept(attempt, report) => sim.kept(attempt, report),
         Happening::LateReport(attempt) => sim.late_report(attempt),
-        Happening::OperatorLooks => sim.operator_looks(),
+        Happening::OperatorLooks => {
+            sim.operator_looks();
+            drop(sim);
+            stage.leave_if_over();
+        }
         Happening::FaultDue => sim.draw_fault(),
         Happening::Quiet => sim.become_quiet(),
         Happening::Breaks(fault) => {
@@ -204,6 +209,7 @@ impl Sim {
     /// Faults are over: from here on everything must come to its end.
     fn become_quiet(&mut self) {
         self.quiet = true;
+        self.quiet_since_ms = self.queue.now_ms();
         self.coordinator.kill = None;
         self.say(format_args!("QUIET"));
         let now = self.queue.now_ms();
@@ -214,10 +220,11 @@ impl Sim {
 }
 
 fn give_up_if_stuck(sim: &mut Sim, happenings: u64) {
-    let waited = sim.queue.now_ms().saturating_sub(sim.setting.quiet_at_ms);
+    let waited = sim.queue.now_ms().saturating_sub(sim.quiet_since_ms);
     if happenings > HAPPENINGS_MAX {
         sim.checkers.broken(Invariant::Bounds, format!("{happenings} things happened and it is not over"));
     } else if sim.quiet && waited > PATIENCE_MS {
-        sim.checkers.broken(Invariant::Progress, format!("not over {waited} ms after the last fault"));
+        let what = format!("not over {waited} ms after the last fault: {}", sim.checkers.unfinished());
+        sim.checkers.broken(Invariant::Progress, what);
     }
 }

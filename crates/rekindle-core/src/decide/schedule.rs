@@ -35,13 +35,13 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
 }
 
 /// What living attempts occupy: their names and the artifacts of everything on their lists.
-struct Taken {
+pub(super) struct Taken {
     agents: BTreeSet<AgentName>,
     artifacts: BTreeSet<String>,
 }
 
 impl Taken {
-    fn of(state: &State) -> Self {
+    pub(super) fn of(state: &State) -> Self {
         let mut taken = Self { agents: BTreeSet::new(), artifacts: BTreeSet::new() };
         let busy = state.attempts.iter().filter(|(_, attempt)| attempt.phase != AttemptPhase::Ended);
         for (id, _) in busy {
@@ -58,7 +58,7 @@ impl Taken {
         }
     }
 
-    fn conflicts(&self, state: &State, id: &TaskId) -> bool {
+    pub(super) fn conflicts(&self, state: &State, id: &TaskId) -> bool {
         let Some(task) = state.plan_task(id) else {
             return true;
         };

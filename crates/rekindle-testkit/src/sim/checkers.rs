@@ -226,6 +226,24 @@ impl Checkers {
         self.replayed.agents.keys().map(ToString::to_string).collect()
     }
 
+    /// What has not ended, in a few words.
+    pub fn unfinished(&self) -> String {
+        let state = &self.replayed;
+        let run = state.run.as_ref().map(|run| (run.phase, run.wave, run.inspection));
+        let tasks: Vec<String> = state
+            .tasks
+            .iter()
+            .filter(|(_, task)| !task.state.is_terminal() || task.state == TaskState::Failed)
+            .map(|(id, task)| {
+                let planned = state.plan_task(id).map(|task| (task.wave, task.blocked_by.clone()));
+                format!("{id} {:?} held by {:?}, wave and blockers {planned:?}", task.state, task.holder)
+            })
+            .collect();
+        let attempts: Vec<_> = state.attempts.iter().filter(|(_, found)| found.phase != AttemptPhase::Ended).collect();
+        let waits = rekindle_core::decide::standstill(state);
+        format!("{run:?}, waits for {waits:?}, attempts {attempts:?}, tasks {tasks:?}")
+    }
+
     /// Places of the log seen so far.
     pub fn seq(&self) -> u64 {
         self.seq

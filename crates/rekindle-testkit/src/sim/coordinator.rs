@@ -332,8 +332,9 @@ impl Stage {
     }
 
     /// The run is over or paused: the coordinator leaves. A paused run goes on later.
-    fn leave_if_over(&mut self) {
-        let Some(driver) = &self.driver else { return };
+    pub fn leave_if_over(&mut self) {
+        // While the store is full, the driver's state is ahead of what is durable.
+        let Some(driver) = self.driver.as_ref().filter(|_| !self.blocked) else { return };
         let phase = driver.state().run.as_ref().map(|run| run.phase);
         let person = driver.standstill() == Standstill::Person;
         let mut sim = self.sim.borrow_mut();
@@ -367,7 +368,7 @@ impl Stage {
                     self.put_down(orders);
                 }
             }
-            _ => self.over = waits_for_nobody && person && sim.calls.is_empty(),
+            _ => self.over = waits_for_nobody && person,
         }
     }
 

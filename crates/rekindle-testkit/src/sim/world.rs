@@ -124,6 +124,8 @@ pub struct Sim {
     pub plant: Option<Plant>,
     /// Faults are over.
     pub quiet: bool,
+    /// Since when.
+    pub quiet_since_ms: u64,
     /// Bundles by attempt.
     pub bundles: BTreeMap<AttemptId, Bundle>,
     /// Agents by attempt, dead ones included.
