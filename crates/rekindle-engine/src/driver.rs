@@ -10,7 +10,7 @@ mod gather;
 mod load;
 mod rows;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use rekindle_core::decide::{self, Reply, Standstill};
@@ -99,6 +99,17 @@ pub enum Message {
     },
 }
 
+impl Message {
+    /// The same again, for a message that only says where to look: only such a look can be cut short by the store.
+    fn looks_again(&self) -> Option<Self> {
+        match self {
+            Self::Grew { attempt } => Some(Self::Grew { attempt: *attempt }),
+            Self::Ended { attempt } => Some(Self::Ended { attempt: *attempt }),
+            _ => None,
+        }
+    }
+}
+
 /// Takes the answer to a call. It must not block.
 pub type Answerer = Box<dyn FnOnce(Answer) + Send>;
 
@@ -148,6 +159,8 @@ pub struct Driver<W: World> {
     /// When something was last decided: what was due then has had its turn.
     decided_at: Time,
     pending: Pending,
+    /// What happened and was not yet handled, because the store refused in the middle.
+    waiting: VecDeque<Message>,
     spools: BTreeMap<AttemptId, gather::Spools>,
     waiters: Vec<Waiter>,
     more_to_read: BTreeSet<AttemptId>,
@@ -175,6 +188,7 @@ impl<W: World> Driver<W> {
             last_seq,
             decided_at: Time::default(),
             pending: Pending::default(),
+            waiting: VecDeque::new(),
             spools: BTreeMap::new(),
             waiters: Vec::new(),
             more_to_read: BTreeSet::new(),
@@ -236,10 +250,18 @@ impl<W: World> Driver<W> {
     /// Handles what happened, in order, and makes it durable in one go.
     ///
     /// # Errors
-    /// When the store refuses; the same driver may `commit` again where that is worth a try.
+    /// When the store refuses. Nothing is lost by that: where it is worth a try, the same driver goes on with what is left
+    /// when it is called again, with more messages or with none.
     pub fn handle(&mut self, messages: impl IntoIterator<Item = Message>) -> Result<(), Error> {
-        for message in messages {
-            self.receive(message)?;
+        self.waiting.extend(messages);
+        while let Some(message) = self.waiting.pop_front() {
+            let looks_again = message.looks_again();
+            if let Err(error) = self.receive(message) {
+                if let Some(message) = looks_again {
+                    self.waiting.push_front(message);
+                }
+                return Err(error);
+            }
         }
         self.commit()
     }

@@ -311,7 +311,7 @@ impl Sim {
     pub fn check_step(&mut self, driver: &State, driver_seq: u64, most_lines: usize) {
         self.check_world();
         let seq = self.checkers.seq;
-        let verdict = require(driver_seq == seq, Invariant::AckSurvives, || {
+        let verdict = require(driver_seq == seq, Invariant::DurableFirst, || {
             format!("the coordinator believes {driver_seq} events durable, {seq} are")
         });
         self.checkers.judge(verdict);

@@ -75,7 +75,7 @@ impl Stage {
             Happening::LooksForSilence(_) => self.look_for_silence(),
             Happening::CommitsAgain(_) => {
                 self.blocked = false;
-                self.act(Driver::commit);
+                self.act(|driver| driver.handle([]));
             }
             _ => {}
         }
@@ -264,9 +264,11 @@ impl Stage {
         }
     }
 
-    /// After a step: answers reach their callers, the checkers look, the next deadline is planned.
+    /// After a step: answers reach their callers and must be durable by then, the checkers look, the next deadline is planned.
     fn settle(&mut self) {
         self.steps += 1;
+        self.hand_out_answers();
+        self.sim.borrow_mut().check_world();
         let Some(driver) = &self.driver else { return };
         {
             let mut sim = self.sim.borrow_mut();
@@ -276,8 +278,6 @@ impl Stage {
                 sim.check_rows();
             }
         }
-        self.hand_out_answers();
-        self.sim.borrow_mut().check_world();
         self.plan_tick();
         self.wake_for_more();
         self.leave_if_over();

@@ -10,6 +10,7 @@ use rekindle_engine::world::{KeptReport, LaunchOrder};
 
 use super::agent::Agent;
 use super::plant::Plant;
+use super::story::SECOND;
 use super::world::{Bell, Happening, Sim};
 
 /// How often a stopping thread tries to give its order, as the engine's does.
@@ -246,6 +247,10 @@ impl Sim {
         let now = self.queue.now_ms();
         if let Some(agent) = self.agents.get_mut(&attempt) {
             agent.dies();
+        }
+        if !self.quiet && self.rng.chance(15) {
+            let delay = self.rng.between(100, 40 * SECOND);
+            self.queue.after_ms(delay, Happening::LateReport(attempt));
         }
         let late = !self.quiet && self.rng.chance(5);
         let delay = if late { self.rng.between(100, 20_000) } else { self.rng.between(1, 20) };
