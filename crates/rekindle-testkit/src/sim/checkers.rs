@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rekindle_core::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use rekindle_core::input::Order;
 use rekindle_core::report::Report;
-use rekindle_core::state::{AttemptPhase, NOTES_KEPT, State, TaskState};
+use rekindle_core::state::{Attempt, AttemptPhase, NOTES_KEPT, RunPhase, State, TaskState};
 use rekindle_engine::driver;
 use rekindle_engine::store::{MemoryStore, Read, Row, Stream, Table};
 use rekindle_engine::token::Tokens;
@@ -336,9 +336,10 @@ impl Sim {
 
     fn check_trees(&mut self) {
         let state = &self.checkers.replayed;
-        let leaked = self.bundles.iter().find(|(id, bundle)| {
-            bundle.tree_alive() && !state.attempts.get(id).is_some_and(rekindle_core::state::Attempt::is_live)
-        });
+        let leaked = self
+            .bundles
+            .iter()
+            .find(|(id, bundle)| bundle.tree_alive() && !state.attempts.get(id).is_some_and(Attempt::is_live));
         if let Some((id, bundle)) = leaked {
             let what = format!(
                 "attempt {id} is over, its agent lives: {}, children: {}",
