@@ -275,7 +275,13 @@ fn question(state: &mut State, event: &Event) {
 fn task_changed(state: &mut State, event: &Event) {
     let Some(id) = event.task.clone() else { return };
     let holder = state.tasks.get(&id).and_then(|task| task.holder);
-    on_task(state, &id, |task| change_task(task, event));
+    let ended_by = holder.and_then(|holder| state.attempts.get(&holder)).and_then(|attempt| attempt.cause.clone());
+    on_task(state, &id, |task| {
+        change_task(task, event);
+        if let (Body::WorkflowFailed { .. }, Some(cause)) = (&event.body, ended_by) {
+            task.last_cause = Some(cause);
+        }
+    });
     if let (Body::TaskReopened { .. }, Some(run)) = (&event.body, state.run.as_mut()) {
         run.inspection = Inspection::None;
     }
@@ -303,6 +309,8 @@ fn change_task(task: &mut Task, event: &Event) {
         }
         Body::TaskCompleted { result, unproven } => {
             end_task(task, event, TaskState::Complete);
+            // What an earlier attempt failed of no longer says anything about it.
+            task.reason = None;
             task.result.clone_from(result);
             task.unproven = *unproven;
         }

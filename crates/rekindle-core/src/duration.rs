@@ -43,7 +43,7 @@ pub fn parse(text: &str) -> Result<u64, DurationError> {
     if text.is_empty() {
         return Err(DurationError::Empty);
     }
-    let given = || text.chars().take(40).collect::<String>();
+    let given = || text.chars().take(40).flat_map(char::escape_debug).collect();
     let mut rest = text;
     let mut total_ms = 0u64;
     let mut next_unit = 0;

@@ -10,7 +10,7 @@ mod front_matter;
 pub mod graph;
 mod heading;
 mod keys;
-mod nearest;
+pub mod nearest;
 mod outline;
 mod problem;
 mod read;

@@ -44,7 +44,7 @@ pub fn is_harmful(c: char) -> bool {
 
 /// Most text is plain ASCII: looking at bytes first keeps the common case at the speed of a scan.
 fn is_clean(text: &str) -> bool {
-    let plain = |byte: u8| (byte >= 0x20 && byte < 0x7f) || byte == b'\n' || byte == b'\t';
+    let plain = |byte: u8| (0x20..0x7f).contains(&byte) || byte == b'\n' || byte == b'\t';
     text.bytes().all(plain) || !text.chars().any(is_harmful)
 }
 

@@ -109,6 +109,7 @@ pub struct Coordinator {
     clock: Clock,
     plan_path: PathBuf,
     last_output: Time,
+    deadline: Option<Time>,
     housekeeping_at: Time,
     _lock: state_dir::CoordinatorLock,
 }
@@ -145,7 +146,10 @@ impl Coordinator {
             workspace: setup.workspace.to_string_lossy().into_owned(),
             build_status_path: Files::build_status_path(&setup.files_dir, &slug).to_string_lossy().into_owned(),
         };
-        let redactor = Redactor::from_environment(std::env::vars());
+        let redactor = Redactor::new(
+            std::env::vars_os()
+                .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())),
+        );
         let as_store: Arc<dyn Store> = store.clone();
         let mut driver = Driver::new(as_store, world, (state, last_seq), tokens, redactor, settings);
         if let Some(input) = setup.new_run
@@ -169,6 +173,7 @@ impl Coordinator {
             clock,
             plan_path: setup.plan_path,
             last_output: now,
+            deadline: None,
             housekeeping_at: now,
             _lock: lock,
         })
@@ -205,6 +210,8 @@ impl Coordinator {
 
     /// Waits for what happens next, until the next deadline. Output alone is let grow for a moment.
     fn gather(&mut self) -> Vec<Message> {
+        // Remembered over the wait: a start that has become due is no longer ahead when the wait is over.
+        self.deadline = self.driver.next_deadline();
         let unread: Vec<Message> = self.driver.unread().into_iter().map(|attempt| Message::Grew { attempt }).collect();
         let wait = if unread.is_empty() { self.time_to_wait() } else { Duration::ZERO };
         let mut gathered = unread;
@@ -244,19 +251,15 @@ impl Coordinator {
     fn time_to_wait(&mut self) -> Duration {
         let now = self.clock.now();
         let seq = self.driver.last_seq();
-        let due = [
-            self.driver.next_deadline(),
-            self.files.due(seq, now),
-            self.pulse.due(self.driver.state()),
-            Some(self.housekeeping_at),
-        ];
+        let due =
+            [self.deadline, self.files.due(seq, now), self.pulse.due(self.driver.state()), Some(self.housekeeping_at)];
         let next = due.into_iter().flatten().min().unwrap_or(self.housekeeping_at);
         Duration::from_millis(next.since_ms(now))
     }
 
     fn look_after_time(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
-        if self.driver.next_deadline().is_some_and(|due| due <= now) {
+        if self.deadline.is_some_and(|due| due <= now) {
             self.persistently(Driver::pass_time)?;
         }
         if self.pulse.due(self.driver.state()).is_some_and(|due| due <= now) {

@@ -19,6 +19,8 @@ pub struct ProcStat {
     pub pid: u32,
     /// Its parent at the moment of reading.
     pub ppid: u32,
+    /// Its process group; 0 where that is not of this namespace.
+    pub group: u32,
     /// Its session.
     pub session: u32,
     /// Whether it has ended and waits to be reaped.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Signal, WaitStatus};
+use rustix::process::{Pid, Signal, WaitStatus};
 
 use crate::bundle::{self, Bundle, ERR, ExitRecord, OUT, Output, ShimRecord, Spec, StartError, VERSION};
 use crate::capped::Capped;
@@ -117,8 +117,13 @@ fn detach() {
     if rustix::process::setsid().is_ok() {
         return;
     }
-    let parents_group = rustix::process::getppid().and_then(|parent| rustix::process::getpgid(Some(parent)).ok());
-    if rustix::process::setpgid(None, parents_group).is_ok() {
+    // Read from the table: rustix asserts that no group is 0, and that of the first process is.
+    let group = rustix::process::getppid()
+        .and_then(|parent| u32::try_from(parent.as_raw_nonzero().get()).ok())
+        .and_then(|parent| os::stat(parent).ok())
+        .and_then(|parent| i32::try_from(parent.group).ok())
+        .and_then(Pid::from_raw);
+    if group.is_some() && rustix::process::setpgid(None, group).is_ok() {
         let _ = rustix::process::setsid();
     }
 }

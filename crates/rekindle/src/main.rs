@@ -1,1 +1,26 @@
-fn main() {}
+//! rekindle: runs a plan with a fleet of coding agents and finishes it, whatever crashes.
+//!
+//! This crate shows and asks: the command line and every view. What follows from an order is decided in the core and
+//! carried out by the engine.
+
+mod cli;
+mod client;
+mod commands;
+mod config;
+mod error;
+mod exit_code;
+mod plan_file;
+mod project;
+mod story;
+mod ui;
+mod view;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // A shim must have nothing but what it was given: it is reached before anything else is done.
+    match cli::hidden() {
+        Some(code) => code,
+        None => cli::main().into(),
+    }
+}

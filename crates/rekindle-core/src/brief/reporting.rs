@@ -16,9 +16,9 @@ pub(super) fn words(doors: &Doors, task: &str) -> String {
             "Run these commands; they know who you are from the environment:\n\n\
              - `{program} task done {task} --result \"what you did\"` when a task is finished. It runs the checks: exit 0 \
              means that the task is complete, 1 shows the check that fails; repair it and report again.\n\
-             - `{program} checkpoint {task} --status \"where you stand\" --completed \"…\" --remaining \"…\" --files \"…\" \
+             - `{program} checkpoint \"where you stand\" --task {task} --completed \"…\" --remaining \"…\" --file \"…\" \
              --progress 40` after every larger step. A successor goes on from your last checkpoint.\n\
-             - `{program} ask {task} \"question\" --wait` when only a person can decide.\n\
+             - `{program} ask \"question\" --task {task} --wait` when only a person can decide.\n\
              - `{program} note \"decision\"` for a decision that others should know.\n\
              - `{program} task fail {task} --reason \"why\"` if it cannot be done.\n\n"
         );

@@ -94,7 +94,9 @@ fn block(task: &TaskFacts, checkpoint: Option<&Checkpoint>, path: &str, room: us
 }
 
 fn resume_context(checkpoint: Option<&Checkpoint>, room: usize) -> String {
+    /// Stands over the checkpoint.
     const NAME: &str = "Resume Context:\n";
+    /// Stands there if nothing was saved.
     const NONE: &str = "Resume Context: no checkpoint was saved.\n";
     let context = match checkpoint {
         None => NONE.to_owned(),

@@ -42,9 +42,7 @@ fn first() -> Facts {
     }
 }
 
-/// A second attempt with `words` wherever an agent or its tools could have written them.
-fn second(words: &str) -> Facts {
-    let words = words.to_owned();
+fn second_disk(words: &str) -> Disk {
     let check = CheckResult {
         command: "cargo test T2".into(),
         passed: false,
@@ -55,6 +53,18 @@ fn second(words: &str) -> Facts {
     };
     let passing = CheckResult { passed: true, code: Some(0), command: "true".into(), ..check.clone() };
     let seen = |result, just_now| CheckSeen { task: id("T2"), result, just_now };
+    Disk {
+        commits: vec![format!("abc123 lexer {words}")],
+        diff_stat: " src/T2.rs | 12 ++\n".into(),
+        artifacts_present: Vec::new(),
+        artifacts_missing: vec!["src/T2.rs".into()],
+        checks: vec![seen(check, false), seen(passing, true)],
+    }
+}
+
+/// A second attempt with `words` wherever an agent or its tools could have written them.
+fn second(words: &str) -> Facts {
+    let words = words.to_owned();
     Facts {
         epoch: Epoch(4),
         attempt: 2,
@@ -68,13 +78,7 @@ fn second(words: &str) -> Facts {
             files: vec!["src/T2.rs".into()],
             progress: Some(50),
         }),
-        disk: Disk {
-            commits: vec![format!("abc123 lexer {words}")],
-            diff_stat: " src/T2.rs | 12 ++\n".into(),
-            artifacts_present: Vec::new(),
-            artifacts_missing: vec!["src/T2.rs".into()],
-            checks: vec![seen(check, false), seen(passing, true)],
-        },
+        disk: second_disk(&words),
         decisions: vec![Decision { by: None, text: format!("use serde {words}") }],
         answers: vec![Answered { task: id("T2"), question: format!("Which port? {words}"), answer: "8080".into() }],
         do_not_redo: vec![format!("published 1.0 {words}")],
@@ -315,7 +319,7 @@ fn hostile() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn nothing_closes_the_fence(words in hostile(), budget in 8_000usize..60_000) {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::Range};
 
 use super::{
     bullets,
-    draft::{Draft, draft, prose, warn_if_unproven},
+    draft::{Draft, Passage, draft, prose, warn_if_unproven},
     heading::{self, Split},
     keys::{self, Keys},
     outline::{Item, Outline},
@@ -47,7 +47,7 @@ pub(super) fn read(
         draft
             .blockers
             .extend(nested.filter_map(|child| names.get(child)).map(|name| Piece { text: name.clone(), span: place }));
-        if !draft.task.done {
+        if !draft.task.done && !draft.task.title.is_empty() {
             warn_if_unproven(&draft, problems);
         }
         drafts.push(draft);
@@ -138,8 +138,8 @@ fn keys_and_body(
         }
     }
     let from = item.text.end.max(item.span.start);
-    let inside = from..item.span.end.max(from);
-    let body = prose(text, std::slice::from_ref(&inside), &cuts);
+    let inside = Passage::from(from..item.span.end.max(from));
+    let body = prose(text, &[inside], &cuts);
     (keys, dedent(&body))
 }
 
@@ -157,11 +157,15 @@ fn wave_at(waves: &[(usize, Option<u32>)], at: usize) -> Option<u32> {
     waves.get(after.checked_sub(1)?).and_then(|(_, wave)| *wave)
 }
 
-/// A range widened to the start of its line when only white space stands before it there.
+/// A range widened to the start of its line when only white space stands before it there, and narrowed by the blank
+/// lines behind it: they part what stays.
 fn whole_lines(text: &str, range: &Range<usize>) -> Range<usize> {
+    let content_end = range.start + text[range.clone()].trim_end().len();
+    let line_end = text[content_end..].find('\n').map_or(text.len(), |found| content_end + found + 1);
+    let range = range.start..line_end.min(range.end);
     let before = text[..range.start].trim_end_matches([' ', '\t']);
     if before.is_empty() || before.ends_with('\n') {
         return before.len()..range.end;
     }
-    range.clone()
+    range
 }

@@ -47,6 +47,7 @@ pub(super) fn draft(id: TaskId, title: String, body: String, id_span: Span, keys
     Draft { task, id_span, blockers: keys.blocked_by, wave, proof_broken: keys.proof_broken }
 }
 
+/// Notes that only an agent's word will show that a task is complete.
 pub(super) fn warn_if_unproven(draft: &Draft, problems: &mut Problems) {
     if draft.task.is_unproven() && !draft.proof_broken {
         let message =
@@ -71,25 +72,43 @@ pub(super) fn number_lines(text: &str, drafts: &mut [Draft]) {
     }
 }
 
-/// Ranges of the text as one text: as written, without what is cut out, blank lines at either end, and with the line
-/// ends of this system whatever the file had.
-pub(super) fn prose(text: &str, ranges: &[Range<usize>], cuts: &[Range<usize>]) -> String {
+/// Text of the plan that is kept as it was written.
+#[derive(Debug)]
+pub(super) struct Passage {
+    pub(super) range: Range<usize>,
+    /// Where the heading that it begins with ends, if it is kept only together with text below it.
+    pub(super) heading_end: Option<usize>,
+}
+
+impl From<Range<usize>> for Passage {
+    fn from(range: Range<usize>) -> Passage {
+        let heading_end = None;
+        Passage { range, heading_end }
+    }
+}
+
+/// Passages as one text: as written, without what is cut out and without blank lines at either end. Line ends are
+/// `\n` whatever the file has.
+pub(super) fn prose(text: &str, passages: &[Passage], cuts: &[Range<usize>]) -> String {
     let mut parts = Vec::new();
     let mut cuts = cuts.iter().peekable();
-    for range in ranges {
-        let mut part = String::new();
+    for Passage { range, heading_end } in passages {
+        let mut kept: Vec<Range<usize>> = Vec::new();
         let mut from = range.start;
         while let Some(cut) = cuts.next_if(|cut| cut.start < range.end) {
             if cut.start >= from {
-                part.push_str(&text[from..cut.start]);
+                kept.push(from..cut.start);
                 from = cut.end.min(range.end);
             }
         }
-        part.push_str(&text[from..range.end]);
-        let part = part.replace("\r\n", "\n");
-        let part = without_blank_ends(&part);
-        if !part.is_empty() {
-            parts.push(part.to_owned());
+        kept.push(from..range.end);
+        let says = |piece: &Range<usize>| {
+            let from = heading_end.unwrap_or(0).clamp(piece.start, piece.end);
+            !text[from..piece.end].trim().is_empty()
+        };
+        if kept.iter().any(says) {
+            let part: String = kept.into_iter().map(|piece| &text[piece]).collect();
+            parts.push(without_blank_ends(&part.replace("\r\n", "\n")).to_owned());
         }
     }
     parts.join("\n\n")

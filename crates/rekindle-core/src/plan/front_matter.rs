@@ -23,7 +23,9 @@ pub(super) struct Entry {
 pub(super) enum Value {
     /// Nothing, or nothing yet.
     Empty,
+    /// One value.
     Text(Piece),
+    /// Several, in brackets or as bullets.
     List(Vec<Piece>),
 }
 

@@ -1,6 +1,7 @@
 //! What a heading means: a task, a wave, dispatch rules or prose. Decides from the heading's own text; where it
 //! stands and what follows it is weighed by the reader.
 
+use super::problem::quote;
 use crate::ids::{TaskId, name_from};
 
 /// Words that people put before a task's number, where an id would have to stand.
@@ -56,13 +57,19 @@ fn has_id_shape(word: &str) -> bool {
 
 /// How a malformed task heading could be written instead.
 pub(super) fn suggestion(text: &str) -> String {
+    let separates = |c: char| c.is_whitespace() || matches!(c, '-' | '–' | '—' | '.' | ')');
     let (id, title) = match split(text) {
+        Split::Task { id, .. } => return format!("write `### {id}: TITLE`"),
         Split::BadId { id, title, .. } => (id, title),
-        _ => text.split_once(char::is_whitespace).unwrap_or((text, "")),
+        Split::NoColon if !resembles_task(text) => ("", ""),
+        Split::NoColon => {
+            let end = text.find(|c: char| c.is_whitespace() || c == ':').unwrap_or(text.len());
+            (&text[..end], text[end..].trim_start_matches(':'))
+        }
     };
-    let title = title.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '-' | '–' | '—' | '.' | ')'));
-    match name_from(id).filter(|_| !title.is_empty() && (resembles_task(text) || text.contains(':'))) {
-        Some(id) => format!("write `### {id}: {title}`"),
+    let title = title.trim_start_matches(separates);
+    match name_from(id).filter(|_| !title.is_empty()) {
+        Some(id) => format!("write {}", quote(&format!("### {id}: {title}"))),
         None => "write `### ID: title`; a section that is no task begins with `##`".to_owned(),
     }
 }
@@ -148,6 +155,8 @@ mod tests {
             ("Task 1: Do it", "write `### Task-1: Do it`"),
             ("T3 - Do it", "write `### T3: Do it`"),
             ("T3 Do it", "write `### T3: Do it`"),
+            ("T3:x", "write `### T3: x`"),
+            ("T3:", "write `### T3: TITLE`"),
             ("Do it", "write `### ID: title`; a section that is no task begins with `##`"),
         ] {
             assert_eq!(suggestion(text), hint);

@@ -14,17 +14,29 @@ use crate::ids::AgentName;
 /// What can be said about a task under its heading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
+    /// The worker.
     Agent,
+    /// The worker's role.
     Role,
+    /// Which configured program runs it.
     Cli,
+    /// Tasks that come before it.
     BlockedBy,
+    /// Its stage.
     Wave,
+    /// Files that it makes.
     Artifacts,
+    /// Commands that prove it.
     Accept,
+    /// Where the commands run.
     Environments,
+    /// What to read first.
     Reading,
+    /// How long it may take.
     Timeout,
+    /// How often it may be tried.
     Attempts,
+    /// Which goes first.
     Priority,
 }
 
@@ -102,10 +114,12 @@ impl Key {
         KEYS.iter().find(|(n, _)| *n == name).map(|(_, key)| *key)
     }
 
+    /// Whether it may have several values, and stand several times.
     pub(super) fn takes_many(self) -> bool {
         matches!(self, Key::BlockedBy | Key::Artifacts | Key::Accept | Key::Environments | Key::Reading)
     }
 
+    /// As it is written.
     pub(super) fn name(self) -> &'static str {
         KEYS.iter().find(|(_, key)| *key == self).map_or("", |(name, _)| name)
     }
@@ -163,6 +177,7 @@ pub(super) fn suggestion(name: &str) -> Option<&'static str> {
     other.map(|(_, key)| *key).or_else(|| nearest(name, KEYS.iter().map(|(name, _)| *name)))
 }
 
+/// Where the line of an offset ends, before its line break.
 pub(super) fn line_end(text: &str, from: usize) -> usize {
     text[from..].find('\n').map_or(text.len(), |found| from + found)
 }

@@ -4,7 +4,7 @@
 const COMPARED_MAX_CHARS: usize = 64;
 
 /// The candidate nearest to a text, if one is near: a third of its characters may differ. The first of equals.
-pub(super) fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted: Vec<char> = lower(text);
     if wanted.is_empty() || wanted.len() > COMPARED_MAX_CHARS {
         return None;

@@ -21,6 +21,7 @@ pub(super) struct Block {
     pub(super) kind: BlockKind,
 }
 
+/// What a block is, as far as plans care.
 #[derive(Debug, Clone)]
 pub(super) enum BlockKind {
     /// With the range of its text, marks of the heading excluded.
@@ -31,6 +32,7 @@ pub(super) enum BlockKind {
     Other,
 }
 
+/// A list with its members.
 #[derive(Debug)]
 pub(super) struct List {
     pub(super) ordered: bool,
@@ -38,6 +40,7 @@ pub(super) struct List {
     pub(super) items: Vec<usize>,
 }
 
+/// A member of a list.
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) span: Range<usize>,
@@ -61,33 +64,51 @@ pub(super) struct Item {
 /// Where in the document the walk is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Frame {
+    /// In a top-level heading, by its block.
     Heading(usize),
+    /// In a list.
     List(usize),
+    /// In an item of a list.
     Item(usize),
+    /// In a code block, with the item whose own it is.
     Code(Option<usize>),
+    /// In a paragraph.
     Paragraph,
+    /// In emphasis, a link or the like.
     Inline,
+    /// In anything else.
     Other,
 }
 
 /// Reads the Markdown of a text from an offset on; all ranges count from the start of the text.
 pub(super) fn outline(text: &str, from: usize) -> Outline {
-    let mut walk = Walk::default();
+    let mut walk = Walk { text, outline: Outline::default(), stack: Vec::new(), quotes: 0 };
     let events = Parser::new_ext(&text[from..], Options::ENABLE_TASKLISTS).into_offset_iter();
     for (event, range) in events {
-        walk.step(event, range.start + from..range.end + from);
+        let start = char_start(text, range.start + from);
+        let end = char_start(text, range.end + from);
+        walk.step(event, start..end.max(start));
     }
     walk.outline
 }
 
-#[derive(Default)]
-struct Walk {
+/// The parser counts columns as bytes in places, and a tab has several: never trust an offset to begin a character.
+fn char_start(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+struct Walk<'a> {
+    text: &'a str,
     outline: Outline,
     stack: Vec<Frame>,
     quotes: usize,
 }
 
-impl Walk {
+impl Walk<'_> {
     fn step(&mut self, event: Event<'_>, range: Range<usize>) {
         match event {
             Event::Start(tag) => self.start(tag, range),
@@ -169,6 +190,9 @@ impl Walk {
     }
 
     fn open_item(&mut self, range: Range<usize>) -> Frame {
+        // Behind a tab an item is said to begin too early, up to the end of the line before.
+        let written = &self.text[range.clone()];
+        let range = range.end - written.trim_start().len()..range.end;
         let index = self.outline.items.len();
         if let Some(Frame::List(list)) = self.stack.last() {
             self.outline.lists[*list].items.push(index);

@@ -66,10 +66,12 @@ pub(super) struct Problems {
 }
 
 impl Problems {
+    /// Notes something that keeps the plan from running.
     pub(super) fn error(&mut self, code: &'static str, span: impl Into<Span>, message: impl Into<String>) -> Noted<'_> {
         self.add(Severity::Error, code, span.into(), message.into())
     }
 
+    /// Notes something doubtful.
     pub(super) fn warning(
         &mut self,
         code: &'static str,
@@ -84,10 +86,12 @@ impl Problems {
         Noted(self.found.last_mut())
     }
 
+    /// Whether the plan is unusable so far.
     pub(super) fn any_error(&self) -> bool {
         self.found.iter().any(|p| p.severity == Severity::Error)
     }
 
+    /// Whether a sort of problem was noted.
     pub(super) fn has(&self, code: &str) -> bool {
         self.found.iter().any(|p| p.code == code)
     }
@@ -107,12 +111,14 @@ impl Problems {
 pub(super) struct Noted<'a>(Option<&'a mut Problem>);
 
 impl Noted<'_> {
+    /// Says what to do about it.
     pub(super) fn hint(self, hint: impl Into<String>) {
         if let Some(problem) = self.0 {
             problem.hint = Some(hint.into());
         }
     }
 
+    /// Says what to do about it, if that is known.
     pub(super) fn maybe_hint(self, hint: Option<String>) {
         if let Some(problem) = self.0 {
             problem.hint = hint;
@@ -130,6 +136,7 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
+    /// Begins at the first character.
     pub(super) fn new(text: &'a str) -> Self {
         Place { text, at: 0, line: 1, column: 1 }
     }
@@ -171,8 +178,10 @@ pub(super) fn quote(text: &str) -> String {
 /// Adds a character, with line breaks as spaces and what a terminal might obey as its code.
 pub(super) fn push_printable(out: &mut String, c: char) {
     let steers_direction = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if matches!(c, '\n' | '\r' | '\t') {
+    if matches!(c, '\n' | '\t') {
         out.push(' ');
+    } else if c == '\r' {
+        // One half of a line break; the other half is the space.
     } else if c.is_control() || steers_direction {
         out.extend(c.escape_unicode());
     } else {

@@ -5,14 +5,13 @@ use std::{collections::BTreeSet, ops::Range};
 
 use super::{
     Plan, bullets, check, checklist,
-    draft::{Draft, draft, number_lines, prose, warn_if_unproven},
+    draft::{Draft, Passage, draft, number_lines, prose, warn_if_unproven},
     front_matter, heading,
     keys::{self, Keys},
     outline::{self, BlockKind, Outline},
     plan_name,
     problem::{Problems, Span, quote},
     settings,
-    values::trimmed,
 };
 use crate::ids::TaskId;
 
@@ -116,8 +115,8 @@ struct Reader<'a> {
     waves: Vec<(usize, Option<u32>)>,
     title: Option<String>,
     title_span: Option<Range<usize>>,
-    goal: Vec<Range<usize>>,
-    rules: Vec<Range<usize>>,
+    goal: Vec<Passage>,
+    rules: Vec<Passage>,
     drafts: Vec<Draft>,
     misnamed: Misnamed,
     malformed: bool,
@@ -145,13 +144,15 @@ impl<'a> Reader<'a> {
 
     fn section(&mut self, section: Section) {
         match section.level {
-            0 => self.goal.push(section.content),
+            0 => self.goal.push(section.content.into()),
             1 if self.title.is_none() => {
-                let title = self.text[section.heading.clone()].trim();
-                self.title = (!title.is_empty()).then(|| title.to_owned());
+                // An underlined heading may have several lines.
+                let words = self.text[section.heading.clone()].split_whitespace();
+                let title = words.collect::<Vec<_>>().join(" ");
+                self.title = (!title.is_empty()).then_some(title);
                 self.title_span = Some(section.heading.clone());
                 self.enter(Part::Top, section.heading.start);
-                self.goal.push(section.content);
+                self.goal.push(section.content.into());
             }
             1 => {
                 self.enter(Part::Top, section.heading.start);
@@ -178,10 +179,7 @@ impl<'a> Reader<'a> {
         match heading::section(&self.text[section.heading.clone()]) {
             heading::Section::Wave(wave) => {
                 self.enter(Part::Wave(Some(wave)), at);
-                // What introduces a wave is said to everybody, under its heading; an empty heading is not.
-                if !trimmed(self.text, section.content.clone()).is_empty() {
-                    self.keep_with_heading(&section);
-                }
+                self.keep_with_heading(&section);
             }
             heading::Section::BadWave => {
                 self.enter(Part::Wave(None), at);
@@ -190,7 +188,7 @@ impl<'a> Reader<'a> {
             }
             heading::Section::DispatchRules => {
                 self.enter(Part::Rules, at);
-                self.rules.push(section.content);
+                self.rules.push(section.content.into());
             }
             heading::Section::Prose => {
                 self.enter(Part::Prose, at);
@@ -202,10 +200,14 @@ impl<'a> Reader<'a> {
     /// Keeps a section as text, its heading with it.
     fn keep_with_heading(&mut self, section: &Section) {
         let line = self.text[..section.heading.start].rfind('\n').map_or(0, |found| found + 1);
-        let range = line.min(section.heading.start)..section.content.end;
+        let passage = Passage {
+            range: line..section.content.end,
+            // What introduces a wave is said to everybody, but the bare heading says nothing.
+            heading_end: matches!(self.part, Part::Wave(_)).then_some(section.content.start),
+        };
         match self.part {
-            Part::Rules => self.rules.push(range),
-            _ => self.goal.push(range),
+            Part::Rules => self.rules.push(passage),
+            _ => self.goal.push(passage),
         }
     }
 
@@ -263,8 +265,8 @@ impl<'a> Reader<'a> {
         let found = self.keys(&section);
         let has_keys = found.is_some();
         let (keys, body_from) = found.unwrap_or_else(|| (Keys::default(), section.content.start));
-        let below = body_from..section.content.end;
-        let body = prose(self.text, std::slice::from_ref(&below), &[]);
+        let below = Passage::from(body_from..section.content.end);
+        let body = prose(self.text, &[below], &[]);
         if body.is_empty() && !has_keys {
             let message = format!("task {} is empty", quote(id.as_str()));
             self.problems

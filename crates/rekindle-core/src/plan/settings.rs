@@ -124,7 +124,8 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn entry(&mut self, entry: Entry) {
         let Entry { key, key_span, value } = entry;
-        let key = key.strip_prefix("run.").unwrap_or(&key);
+        let written = key;
+        let key = written.strip_prefix("run.").unwrap_or(&written);
         if let Some(role) = timeout_of(key) {
             if let Some(ms) = self.duration(key, key_span, value) {
                 self.settings.timeouts_ms.insert(role.to_owned(), ms);
@@ -147,11 +148,16 @@ impl Reader<'_> {
             "environments" => self.settings.environments = Some(self.environments(value)),
             "health" => self.settings.health = commands(value),
             "isolation" => self.settings.isolation = self.isolation(key_span, value),
-            _ => self.other(key, key_span, value),
+            _ => self.other(&written, key_span, value),
         }
     }
 
     fn other(&mut self, key: &str, key_span: Span, value: Value) {
+        if let Some(hint) = near_own_section(key) {
+            let message = format!("unknown key {} in the front matter", quote(key));
+            self.problems.error("unknown-setting", key_span, message).hint(hint);
+            return;
+        }
         if !key.contains('.') {
             let near = nearest(key, KNOWN).map(|near| format!("did you mean `{near}`?"));
             let hint =
@@ -280,6 +286,21 @@ fn timeout_of(key: &str) -> Option<&'static str> {
     }
     let role = key.strip_suffix("_timeout").or_else(|| key.strip_prefix("timeouts."))?;
     ROLES.into_iter().find(|known| *known == role)
+}
+
+/// For a key of a section that is known here in full and that has no such key: what it has.
+fn near_own_section(key: &str) -> Option<String> {
+    let (section, name) = key.split_once('.')?;
+    let known: &[&str] = match section {
+        "hang" => &HANG,
+        "timeouts" => &ROLES,
+        _ => return None,
+    };
+    let near = nearest(name, known.iter().copied());
+    Some(match near {
+        Some(near) => format!("did you mean `{section}.{near}`?"),
+        None => format!("`{section}` has {}", known.join(", ")),
+    })
 }
 
 /// A list of names, also when it is written without brackets.

@@ -108,7 +108,17 @@ pub(crate) fn state() -> State {
     log.dispatch(1, "backend", 1, &["T1", "T3", "T4"], 1);
     log.complete("T1", "Added the module.\nTests pass.");
     log.complete("T2", "| done | <b>\u{1b}[31m");
-    log.add(Some("T3"), Some(("backend", 1)), Body::TaskStarted { attempt: AttemptId(1), number: 1 });
+    begin_t3(&mut log);
+    hand_t3_over(&mut log);
+    log.0
+}
+
+/// T3 is begun, half done, asked about and answered.
+fn begin_t3(log: &mut Log) {
+    let number = 1;
+    let attempt = AttemptId(1);
+    let begun = Body::TaskStarted { attempt, number };
+    log.add(Some("T3"), Some(("backend", 1)), begun);
     let checkpoint = Checkpoint {
         status: "lexer done".into(),
         completed: vec!["lexer".into()],
@@ -127,6 +137,10 @@ pub(crate) fn state() -> State {
     log.add(Some("T3"), Some(("backend", 1)), asked);
     log.add(Some("T3"), None, Body::QuestionAnswered { id: QuestionId(1), answer: "8080".into() });
     log.add(None, Some(("backend", 1)), Body::NoteRecorded { text: "serde for all formats".into() });
+}
+
+/// T3 times out and is begun again; the tasks beside it end in other ways.
+fn hand_t3_over(log: &mut Log) {
     for (task, counted, cause) in [("T3", true, Cause::TimedOut), ("T8", true, Cause::ExitedIncomplete)] {
         if task == "T8" {
             log.dispatch(3, "developer-T8", 1, &["T8"], 1);
@@ -149,7 +163,6 @@ pub(crate) fn state() -> State {
         context: String::new(),
     };
     log.add(Some("T3"), Some(("backend", 2)), asked);
-    log.0
 }
 
 #[test]
@@ -222,7 +235,7 @@ fn what_is_open_outlives_what_is_done() {
     let text = session_state::render(&log.0, &[]).expect("a run");
     assert!(text.len() <= session_state::MAX_BYTES, "{}", text.len());
     assert!(text.contains("- [ ] T3: A title of some length (IN PROGRESS, attempt 2/3)"), "{text}");
-    assert!(text.contains("attempt 5000, epoch 2) on T3: is at work"), "{text}");
+    assert!(text.contains("attempt 5000, epoch 2) on T3: is being started"), "{text}");
     assert!(text.contains("- [ ] T1999: ") && text.contains("tasks folded"), "{text}");
     assert!(text.len() > 8_000, "the room is used: {}", text.len());
 }

@@ -18,9 +18,20 @@ const NAMED: &str = "# Demo\n\n### T1: first\n- agent: backend\n- accept: `true`
 fn a_claim_is_proven_before_a_task_is_complete() {
     let mut story = Story::of(ONE);
     story.started(1);
-    assert_snapshot!(lines(&story.done(1, "T1")), @"");
-    assert_snapshot!(lines(&story.checked("T1", true)), @"");
-    assert_snapshot!(lines(&story.exited(1, exit_code(0))), @"");
+    assert_snapshot!(lines(&story.done(1, "T1")), @r#"
+    task_claimed T1 developer-T1 e1 {"attempt":1,"door":"command","result":"as asked"}
+    -> RunChecks { task: TaskId("T1"), epoch: Epoch(1) }
+    = Verifying { task: TaskId("T1"), epoch: Epoch(1) }
+    "#);
+    assert_snapshot!(lines(&story.checked("T1", true)), @r#"
+    checks_finished T1 developer-T1 e1 
+    task_completed T1 developer-T1 e1 {"result":"as asked","unproven":false}
+    "#);
+    assert_snapshot!(lines(&story.exited(1, exit_code(0))), @r#"
+    attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":0,"out_of_memory":false,"signal":null,"start_error":null}}
+    attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"completed"}
+    run_finished  {"complete":1,"failed":0,"outcome":"complete","skipped":0,"unreachable":0}
+    "#);
 }
 
 #[test]
@@ -28,10 +39,19 @@ fn a_lie_is_refused_and_the_work_is_handed_over() {
     let mut story = Story::of(ONE);
     story.started(1);
     story.done(1, "T1");
-    assert_snapshot!(lines(&story.checked("T1", false)), @"");
-    assert_snapshot!(lines(&story.exited(1, exit_code(0))), @"");
+    assert_snapshot!(lines(&story.checked("T1", false)), @"checks_finished T1 developer-T1 e1");
+    assert_snapshot!(lines(&story.exited(1, exit_code(0))), @r#"
+    attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":0,"out_of_memory":false,"signal":null,"start_error":null}}
+    attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"exited_incomplete"}
+    task_requeued T1 developer-T1 e1 {"cause":"exited_incomplete","counted":true,"not_before":1701,"reason":"it ended by itself before its work was complete; check `true` exited with 1; 1 of 3 attempts used, next after 701 ms"}
+    "#);
     story.after_ms(10_000);
-    assert_snapshot!(lines(&story.input(Input::TimePassed)), @"");
+    assert_snapshot!(lines(&story.input(Input::TimePassed)), @r#"
+    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: it ended by itself before its work was complete","resumed":true,"role":"developer","tasks":["T1"]}
+    developer_redispatched T1 developer-T1 e2 {"attempt":2,"role":"developer"}
+    task_started T1 developer-T1 e2 {"attempt":2,"number":2}
+    -> LaunchAttempt { attempt: AttemptId(2) }
+    "#);
 }
 
 #[test]
@@ -39,16 +59,25 @@ fn an_exit_waits_for_the_checks_of_what_was_claimed() {
     let mut story = Story::of(ONE);
     story.started(1);
     story.done(1, "T1");
-    assert_snapshot!(lines(&story.exited(1, exit_code(0))), @"");
-    assert_snapshot!(lines(&story.checked("T1", true)), @"");
+    assert_snapshot!(lines(&story.exited(1, exit_code(0))), @r#"attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":0,"out_of_memory":false,"signal":null,"start_error":null}}"#);
+    assert_snapshot!(lines(&story.checked("T1", true)), @r#"
+    checks_finished T1 developer-T1 e1 
+    task_completed T1 developer-T1 e1 {"result":"as asked","unproven":false}
+    attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"completed"}
+    run_finished  {"complete":1,"failed":0,"outcome":"complete","skipped":0,"unreachable":0}
+    "#);
 }
 
 #[test]
 fn evidence_without_a_claim_completes_nothing() {
     let mut story = Story::of(ONE);
     story.started(1);
-    assert_snapshot!(lines(&story.checked("T1", true)), @"");
-    assert_snapshot!(lines(&story.exited(1, exit_code(0))), @"");
+    assert_snapshot!(lines(&story.checked("T1", true)), @"= Already");
+    assert_snapshot!(lines(&story.exited(1, exit_code(0))), @r#"
+    attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":0,"out_of_memory":false,"signal":null,"start_error":null}}
+    attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"exited_incomplete"}
+    task_requeued T1 developer-T1 e1 {"cause":"exited_incomplete","counted":true,"not_before":1701,"reason":"it ended by itself before its work was complete; 1 of 3 attempts used, next after 701 ms"}
+    "#);
     assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Pending);
 }
 
@@ -59,7 +88,15 @@ fn attempts_are_used_up_and_dependants_stay_blocked() {
         story.started(attempt);
         let end = story.exited(attempt, exit_code(7));
         if attempt == 3 {
-            assert_snapshot!(lines(&end), @"");
+            assert_snapshot!(lines(&end), @r#"
+            attempt_exited T1 developer-T1 e3 {"attempt":3,"exit":{"code":7,"out_of_memory":false,"signal":null,"start_error":null}}
+            agent_crashed T1 developer-T1 e3 {"attempt":3,"code":7,"signal":null}
+            attempt_ended T1 developer-T1 e3 {"attempt":3,"cause":"crashed","code":7,"signal":null}
+            workflow_failed T1 developer-T1 e3 {"detail":"it crashed with exit code 7; 3 of 3 attempts used","reason":"developer_crash_limit"}
+            person_alerted T1 e3 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","edit the plan: split the task, clarify it or raise its timeout; then run it with --again"],"text":"task T1 failed: it crashed with exit code 7; 3 of 3 attempts used"}
+            run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":1}
+            -> AlertPerson { text: "task T1 failed: it crashed with exit code 7; 3 of 3 attempts used", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "edit the plan: split the task, clarify it or raise its timeout; then run it with --again"] }
+            "#);
         }
         story.after_ms(600_000).input(Input::TimePassed);
     }
@@ -71,8 +108,16 @@ fn a_timeout_stops_and_is_the_cause() {
     let mut story = Story::of(ONE);
     story.started(1);
     story.after_ms(15 * 60 * 1000);
-    assert_snapshot!(lines(&story.input(Input::TimePassed)), @"");
-    assert_snapshot!(lines(&story.exited(1, Exit { signal: Some(9), ..Exit::default() })), @"");
+    assert_snapshot!(lines(&story.input(Input::TimePassed)), @r#"
+    developer_timeout T1 developer-T1 e1 {"attempt":1,"role":"developer","timeout_ms":900000}
+    stop_ordered T1 developer-T1 e1 {"at_once":false,"attempt":1,"cause":"timed_out"}
+    -> StopAttempt { attempt: AttemptId(1), at_once: false }
+    "#);
+    assert_snapshot!(lines(&story.exited(1, Exit { signal: Some(9), ..Exit::default() })), @r#"
+    attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":null,"out_of_memory":false,"signal":9,"start_error":null}}
+    attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"timed_out"}
+    task_requeued T1 developer-T1 e1 {"cause":"timed_out","counted":true,"not_before":901701,"reason":"it ran out of the time allowed for the task; 1 of 3 attempts used, next after 701 ms"}
+    "#);
 }
 
 #[test]
@@ -81,8 +126,17 @@ fn a_named_agent_goes_on_with_its_next_task_at_once() {
     assert_eq!(story.state.attempts[&AttemptId(1)].tasks.len(), 2);
     story.started(1);
     story.done(1, "T1");
-    assert_snapshot!(lines(&story.checked("T1", true)), @"");
-    assert_snapshot!(lines(&story.exited(1, exit_code(1))), @"");
+    assert_snapshot!(lines(&story.checked("T1", true)), @r#"
+    checks_finished T1 backend e1 
+    task_completed T1 backend e1 {"result":"as asked","unproven":false}
+    task_started T2 backend e1 {"attempt":1,"number":1}
+    "#);
+    assert_snapshot!(lines(&story.exited(1, exit_code(1))), @r#"
+    attempt_exited T2 backend e1 {"attempt":1,"exit":{"code":1,"out_of_memory":false,"signal":null,"start_error":null}}
+    agent_crashed T2 backend e1 {"attempt":1,"code":1,"signal":null}
+    attempt_ended T2 backend e1 {"attempt":1,"cause":"crashed","code":1,"signal":null}
+    task_requeued T2 backend e1 {"cause":"crashed","code":1,"counted":true,"not_before":1611,"reason":"it crashed with exit code 1; 1 of 3 attempts used, next after 611 ms","signal":null}
+    "#);
     story.after_ms(10_000).input(Input::TimePassed);
     assert_eq!(story.state.attempts[&AttemptId(2)].tasks, [task("T2")]);
     assert_eq!(story.state.attempts[&AttemptId(2)].epoch, Epoch(2));
@@ -92,17 +146,26 @@ fn a_named_agent_goes_on_with_its_next_task_at_once() {
 fn an_older_epoch_and_a_foreign_task_are_refused() {
     let mut story = Story::of("# Demo\n\n### T1: a\n- accept: `true`\n\n### T2: b\n- accept: `true`\n");
     story.started(1);
-    assert_snapshot!(lines(&story.report(1, Report::Done { task: task("T2"), result: None })), @"");
+    assert_snapshot!(lines(&story.report(1, Report::Done { task: task("T2"), result: None })), @r#"
+    report_refused T1 developer-T1 e1 {"attempt":1,"reason":"task T2 is not yours; yours: T1"}
+    = Refused { reason: "task T2 is not yours; yours: T1" }
+    "#);
     story.exited(1, exit_code(1));
     story.after_ms(10_000).input(Input::TimePassed);
-    assert_snapshot!(lines(&story.done(1, "T1")), @"");
+    assert_snapshot!(lines(&story.done(1, "T1")), @r#"
+    report_refused T1 developer-T1 e1 {"attempt":1,"reason":"task T1 is no longer yours: epoch 1 is over; stop working and exit"}
+    = Refused { reason: "task T1 is no longer yours: epoch 1 is over; stop working and exit" }
+    "#);
     let stale = Input::Reported {
         attempt: AttemptId(3),
         epoch: Epoch(1),
         door: Door::Command,
         report: Report::Done { task: task("T1"), result: None },
     };
-    assert_snapshot!(lines(&story.input(stale)), @"");
+    assert_snapshot!(lines(&story.input(stale)), @r#"
+    report_refused T1 developer-T1 e2 {"attempt":3,"reason":"epoch 1 is over; stop working and exit"}
+    = Refused { reason: "epoch 1 is over; stop working and exit" }
+    "#);
 }
 
 #[test]
@@ -111,9 +174,9 @@ fn terminal_states_are_absorbing_for_agents() {
     story.started(1);
     story.done(1, "T1");
     story.checked("T1", true);
-    assert_snapshot!(lines(&story.done(1, "T1")), @"");
-    assert_snapshot!(lines(&story.report(1, Report::Fail { task: task("T1"), reason: "no".into() })), @"");
-    assert_snapshot!(lines(&story.checked("T1", false)), @"");
+    assert_snapshot!(lines(&story.done(1, "T1")), @"= Already");
+    assert_snapshot!(lines(&story.report(1, Report::Fail { task: task("T1"), reason: "no".into() })), @"= Already");
+    assert_snapshot!(lines(&story.checked("T1", false)), @"= Already");
     assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Complete);
 }
 
@@ -123,10 +186,24 @@ fn a_question_parks_the_task_and_its_answer_opens_it() {
     story.started(1);
     let ask =
         Report::Ask { task: task("T1"), text: "Which?".into(), options: vec!["a".into()], context: String::new() };
-    assert_snapshot!(lines(&story.report(1, ask)), @"");
-    assert_snapshot!(lines(&story.exited(1, exit_code(0))), @"");
+    assert_snapshot!(lines(&story.report(1, ask)), @r#"
+    question_asked T1 developer-T1 e1 {"attempt":1,"context":"","id":1,"options":["a"],"text":"Which?"}
+    person_alerted T1 developer-T1 e1 {"choices":["rekindle answer 1 TEXT"],"text":"developer-T1 asks about T1: Which?"}
+    -> AlertPerson { text: "developer-T1 asks about T1: Which?", choices: ["rekindle answer 1 TEXT"] }
+    = Asked(QuestionId(1))
+    "#);
+    assert_snapshot!(lines(&story.exited(1, exit_code(0))), @r#"
+    attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":0,"out_of_memory":false,"signal":null,"start_error":null}}
+    attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"exited_incomplete"}
+    task_parked T1 developer-T1 e1 {"question":1}
+    "#);
     let answer = Order::Answer { id: QuestionId(1), text: "a".into() };
-    assert_snapshot!(lines(&story.order(answer)), @"");
+    assert_snapshot!(lines(&story.order(answer)), @r#"
+    question_answered T1 developer-T1 e1 {"answer":"a","id":1}
+    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: it waited for a person's answer","resumed":true,"role":"developer","tasks":["T1"]}
+    task_started T1 developer-T1 e2 {"attempt":2,"number":1}
+    -> LaunchAttempt { attempt: AttemptId(2) }
+    "#);
 }
 
 #[test]
@@ -143,11 +220,26 @@ fn no_wait_ends_when_only_a_person_is_missing() {
 fn a_pause_stops_agents_and_costs_no_attempt() {
     let mut story = Story::of(ONE);
     story.started(1);
-    assert_snapshot!(lines(&story.order(Order::Pause(PauseReason::Interrupt))), @"");
+    assert_snapshot!(lines(&story.order(Order::Pause(PauseReason::Interrupt))), @r#"
+    session_pause  {"reason":"interrupt","remaining_percent":null,"resets_at":null}
+    stop_ordered T1 developer-T1 e1 {"at_once":false,"attempt":1,"cause":"stopped_by_operator"}
+    -> StopAttempt { attempt: AttemptId(1), at_once: false }
+    "#);
     let checkpoint = Checkpoint { status: "half".into(), ..Checkpoint::default() };
     story.report(1, Report::Checkpoint { task: task("T1"), checkpoint });
-    assert_snapshot!(lines(&story.exited(1, Exit { signal: Some(2), ..Exit::default() })), @"");
-    assert_snapshot!(lines(&story.coordinator(Limits::default(), Vec::new())), @"");
+    assert_snapshot!(lines(&story.exited(1, Exit { signal: Some(2), ..Exit::default() })), @r#"
+    attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":null,"out_of_memory":false,"signal":2,"start_error":null}}
+    attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"stopped_by_operator"}
+    task_requeued T1 developer-T1 e1 {"cause":"stopped_by_operator","counted":false,"not_before":null,"reason":"the run was paused or stopped by its operator; 0 of 3 attempts used, next after 0 ms"}
+    run_paused  {}
+    "#);
+    assert_snapshot!(lines(&story.coordinator(Limits::default(), Vec::new())), @r#"
+    coordinator_started  
+    session_resume  {"resume_count":1,"tasks_to_revalidate":0}
+    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: the run was paused or stopped by its operator","resumed":true,"role":"developer","tasks":["T1"]}
+    task_started T1 developer-T1 e2 {"attempt":2,"number":1}
+    -> LaunchAttempt { attempt: AttemptId(2) }
+    "#);
 }
 
 #[test]
@@ -155,7 +247,11 @@ fn a_crashed_coordinator_adopts_and_counts_nothing() {
     let mut story = Story::of(ONE);
     story.started(1);
     let alive = Found::Alive { pid: 100, shim_pid: 99 };
-    assert_snapshot!(lines(&story.coordinator(Limits::default(), vec![(AttemptId(1), alive)])), @"");
+    assert_snapshot!(lines(&story.coordinator(Limits::default(), vec![(AttemptId(1), alive)])), @r#"
+    coordinator_started  
+    agent_adopted T1 developer-T1 e1 {"attempt":1,"pid":100,"shim_pid":99}
+    coordinator_recovered  {"adopted":1,"events_reconciled":0,"finished":0,"orphaned_agents":0}
+    "#);
     assert_eq!(story.state.tasks[&task("T1")].attempts, 1);
 }
 
@@ -167,7 +263,13 @@ fn a_task_lost_with_two_coordinators_is_set_aside() {
         story.coordinator(story.state.limits.clone(), vec![(AttemptId(attempt), Found::Lost)]);
         let end = story.input(Input::AttemptLost { attempt: AttemptId(attempt), with_host: false });
         if attempt == 2 {
-            assert_snapshot!(lines(&end), @"");
+            assert_snapshot!(lines(&end), @r#"
+            attempt_ended T1 developer-T1 e2 {"attempt":2,"cause":"shim_lost"}
+            workflow_failed T1 developer-T1 e2 {"detail":"its agent was lost in 2 coordinator crashes: set aside for a person","reason":"quarantined"}
+            person_alerted T1 e2 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","edit the plan: split the task, clarify it or raise its timeout; then run it with --again"],"text":"task T1 failed: its agent was lost in 2 coordinator crashes: set aside for a person"}
+            run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":0}
+            -> AlertPerson { text: "task T1 failed: its agent was lost in 2 coordinator crashes: set aside for a person", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "edit the plan: split the task, clarify it or raise its timeout; then run it with --again"] }
+            "#);
         }
         story.after_ms(600_000).input(Input::TimePassed);
     }
@@ -177,7 +279,16 @@ fn a_task_lost_with_two_coordinators_is_set_aside() {
 fn a_process_that_never_began_costs_no_attempt() {
     let mut story = Story::of(ONE);
     let step = story.coordinator(Limits::default(), vec![(AttemptId(1), Found::NeverStarted)]);
-    assert_snapshot!(lines(&step), @"");
+    assert_snapshot!(lines(&step), @r#"
+    coordinator_started  
+    state_reconciled T1 developer-T1 e1 {"detail":"its process was never started","event_type":"never_started"}
+    attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"shim_lost"}
+    task_requeued T1 developer-T1 e1 {"cause":"shim_lost","counted":false,"not_before":null,"reason":"the process that supervised it was killed; 0 of 3 attempts used, next after 0 ms"}
+    coordinator_recovered  {"adopted":0,"events_reconciled":1,"finished":0,"orphaned_agents":1}
+    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: the process that supervised it was killed","resumed":true,"role":"developer","tasks":["T1"]}
+    task_started T1 developer-T1 e2 {"attempt":2,"number":1}
+    -> LaunchAttempt { attempt: AttemptId(2) }
+    "#);
 }
 
 #[test]
@@ -204,9 +315,18 @@ fn waves_wait_for_each_other_and_the_disk_is_looked_at_between() {
     let mut story = Story::of(plan);
     story.started(1);
     story.done(1, "T1");
-    assert_snapshot!(lines(&story.checked("T1", true)), @"");
+    assert_snapshot!(lines(&story.checked("T1", true)), @r#"
+    checks_finished T1 developer-T1 e1 
+    task_completed T1 developer-T1 e1 {"result":"as asked","unproven":false}
+    wave_ended  {"wave":1}
+    -> InspectDisk
+    "#);
     let missing = vec![(task("T1"), vec!["a.txt".to_owned()])];
-    assert_snapshot!(lines(&story.input(Input::DiskInspected { missing })), @"");
+    assert_snapshot!(lines(&story.input(Input::DiskInspected { missing })), @r#"
+    disk_inspected  {"missing":1}
+    state_reconciled T1 e1 {"detail":"it was complete, but a.txt is no longer on disk","event_type":"artifacts_missing"}
+    task_reopened T1 e2 {"reason":"it was complete, but a.txt is no longer on disk","reset_attempts":true}
+    "#);
 }
 
 #[test]
@@ -226,8 +346,14 @@ fn an_agent_that_lingers_after_its_last_task_is_stopped() {
     story.done(1, "T1");
     story.checked("T1", true);
     story.after_ms(30_000);
-    assert_snapshot!(lines(&story.input(Input::TimePassed)), @"");
-    assert_snapshot!(lines(&story.exited(1, Exit { signal: Some(2), ..Exit::default() })), @"");
+    assert_snapshot!(lines(&story.input(Input::TimePassed)), @r#"
+    stop_ordered T1 developer-T1 e1 {"at_once":false,"attempt":1,"cause":"hung_after_result"}
+    -> StopAttempt { attempt: AttemptId(1), at_once: false }
+    "#);
+    assert_snapshot!(lines(&story.exited(1, Exit { signal: Some(2), ..Exit::default() })), @r#"
+    attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":null,"out_of_memory":false,"signal":2,"start_error":null}}
+    attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"completed"}
+    "#);
 }
 
 #[test]
@@ -235,15 +361,39 @@ fn an_operator_can_skip_retry_and_complete() {
     let mut story = Story::of(CHAIN);
     story.started(1);
     let reason = "not needed".to_owned();
-    assert_snapshot!(lines(&story.order(Order::Skip { task: task("T1"), reason })), @"");
+    assert_snapshot!(lines(&story.order(Order::Skip { task: task("T1"), reason })), @r#"
+    task_skipped T1 developer-T1 e1 {"reason":"not needed"}
+    stop_ordered T1 developer-T1 e1 {"at_once":false,"attempt":1,"cause":"stopped_by_operator"}
+    developer_dispatched T2 developer-T2 e1 {"attempt":2,"blocked_by":["T1"],"cli":"default","reason":"first attempt","resumed":false,"role":"developer","tasks":["T2"]}
+    task_started T2 developer-T2 e1 {"attempt":2,"number":1}
+    -> StopAttempt { attempt: AttemptId(1), at_once: false }
+    -> LaunchAttempt { attempt: AttemptId(2) }
+    "#);
     story.exited(1, Exit { signal: Some(2), ..Exit::default() });
-    assert_snapshot!(lines(&story.order(Order::Retry { task: task("T1") })), @"");
-    assert_snapshot!(lines(&story.order(Order::Complete { task: task("T1"), result: None })), @"");
+    assert_snapshot!(lines(&story.order(Order::Retry { task: task("T1") })), @r#"
+    task_reopened T1 e2 {"reason":"opened again by the operator","reset_attempts":true}
+    developer_dispatched T1 developer-T1 e3 {"attempt":3,"blocked_by":[],"cli":"default","reason":"first attempt","resumed":false,"role":"developer","tasks":["T1"]}
+    task_started T1 developer-T1 e3 {"attempt":3,"number":1}
+    -> LaunchAttempt { attempt: AttemptId(3) }
+    "#);
+    assert_snapshot!(lines(&story.order(Order::Complete { task: task("T1"), result: None })), @r#"
+    task_completed T1 developer-T1 e3 {"result":null,"unproven":true}
+    stop_ordered T1 developer-T1 e3 {"at_once":false,"attempt":3,"cause":"stopped_by_operator"}
+    -> StopAttempt { attempt: AttemptId(3), at_once: false }
+    "#);
 }
 
 #[test]
 fn without_recovery_the_first_failure_is_the_last() {
     let mut story = Story::with(ONE, Limits { recover: false, ..Limits::default() });
     story.started(1);
-    assert_snapshot!(lines(&story.exited(1, exit_code(1))), @"");
+    assert_snapshot!(lines(&story.exited(1, exit_code(1))), @r#"
+    attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":1,"out_of_memory":false,"signal":null,"start_error":null}}
+    agent_crashed T1 developer-T1 e1 {"attempt":1,"code":1,"signal":null}
+    attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"crashed","code":1,"signal":null}
+    workflow_failed T1 developer-T1 e1 {"detail":"it crashed with exit code 1; recovery is off","reason":"recovery_off"}
+    person_alerted T1 e1 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","edit the plan: split the task, clarify it or raise its timeout; then run it with --again"],"text":"task T1 failed: it crashed with exit code 1; recovery is off"}
+    run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":0}
+    -> AlertPerson { text: "task T1 failed: it crashed with exit code 1; recovery is off", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "edit the plan: split the task, clarify it or raise its timeout; then run it with --again"] }
+    "#);
 }

@@ -10,6 +10,7 @@ use rekindle_core::text;
 use super::commit::LINES_PER_COMMIT;
 use super::{Driver, Error};
 use crate::ingest::{Cursor, RECORD_HEAD_BYTES, Record};
+use crate::redact::Lines;
 use crate::store::{LogLine, SpoolGap, SpoolOffset, Stream};
 use crate::world::World;
 
@@ -24,6 +25,8 @@ pub(super) struct Spools {
     out: Cursor,
     err: Cursor,
     signals: Signals,
+    /// What a secret that spans lines has begun with, by stream.
+    secrets: [Lines; 2],
 }
 
 impl Spools {
@@ -168,7 +171,8 @@ impl<W: World> Driver<W> {
                     feed_signals(&mut signals, &record);
                 }
             }
-            let fresh = Spools { out: Cursor::at(out), err: Cursor::at(err), signals };
+            let secrets = Default::default();
+            let fresh = Spools { out: Cursor::at(out), err: Cursor::at(err), signals, secrets };
             self.spools.insert(attempt, fresh);
         }
         Ok(self.spools.get_mut(&attempt).expect("inserted above"))
@@ -209,7 +213,12 @@ impl<W: World> Driver<W> {
             .map_or_else(|| (String::new(), 0), |found| (found.agent.to_string(), found.epoch.0));
         let raw = record.text();
         let clean = text::sanitize(&raw);
-        let redacted = self.redactor.redact(&clean);
+        let mut none = Lines::default();
+        let secrets = self.spools.get_mut(&attempt).map_or(&mut none, |spools| match stream {
+            Stream::Out => &mut spools.secrets[0],
+            Stream::Err => &mut spools.secrets[1],
+        });
+        let redacted = self.redactor.redact_line(secrets, &clean);
         let line = LogLine {
             attempt: attempt.0,
             agent,

@@ -239,7 +239,7 @@ mod tests {
     }
 
     /// The hash of `event()` as first event, written down once.
-    const FIRST_HASH: &str = "";
+    const FIRST_HASH: &str = "691319e8e5e2331e979757edd2abda8da2180e871e3c24875ed8915cbfd26dc4";
 
     #[test]
     fn neighbouring_fields_cannot_be_shifted() {

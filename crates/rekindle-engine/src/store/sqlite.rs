@@ -29,6 +29,11 @@ mod writer;
 use pool::{Pool, Pooled};
 use writer::{QUEUE, Reply, Request, Writer};
 
+/// The version of the database library that is built in.
+pub fn sqlite_version() -> &'static str {
+    rusqlite::version()
+}
+
 /// How to open.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {

@@ -197,6 +197,8 @@ fn orders_reach_the_shim_and_lines_the_agent() {
     rig.await_file("up");
     assert_eq!(send_line(&dir, "1", "one", BUDGET).expect("sent"), Delivered::Written);
     assert_eq!(send_line(&dir, "1", "one", BUDGET).expect("sent"), Delivered::Duplicate);
+    // Acknowledged is "in the pipe"; the agent reads when it likes.
+    until("the agent to read", || (std::fs::read(dir.join("out.log")).expect("out") == b"got one\n").then_some(()));
     rekindle_engine::supervise::close_stdin(&dir, BUDGET).expect("close");
     stop(&dir, Some(vec![Rung { signal: StopSignal::Term, grace_ms: 30_000 }]), BUDGET).expect("stop");
     let exit = finished(&dir);

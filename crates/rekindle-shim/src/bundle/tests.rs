@@ -1,3 +1,5 @@
+//! Bundles on a real disk: what is private, what is refused, what is told apart.
+
 use super::*;
 
 fn spec() -> Spec {

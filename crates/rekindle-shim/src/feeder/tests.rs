@@ -1,3 +1,5 @@
+//! Lines through a real pipe: whole, once, in order, bounded.
+
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::*;

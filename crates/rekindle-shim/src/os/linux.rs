@@ -196,6 +196,7 @@ fn parse_stat(pid: u32, text: &str) -> Option<ProcStat> {
     Some(ProcStat {
         pid,
         ppid: u32::try_from(number(1)?).ok()?,
+        group: u32::try_from(number(2)?).unwrap_or(0),
         session: u32::try_from(number(3)?).unwrap_or(0),
         zombie: matches!(*fields.first()?, "Z" | "X"),
         start_ticks: number(19)?,

@@ -189,14 +189,15 @@ pub fn pids() -> io::Result<Vec<u32>> {
 
 /// Reads one row of the process table.
 pub fn stat(pid: u32) -> io::Result<ProcStat> {
-    let text = ask("/bin/ps", &["-o", "ppid=,sess=,stat=,time=,lstart=,ucomm=", "-p", &pid.to_string()])?;
+    let text = ask("/bin/ps", &["-o", "ppid=,pgid=,sess=,stat=,time=,lstart=,ucomm=", "-p", &pid.to_string()])?;
     let fields: Vec<&str> = text.split_whitespace().collect();
-    let [ppid, session, state, time, _day, month, date, clock, year, name, ..] = fields[..] else {
+    let [ppid, group, session, state, time, _day, month, date, clock, year, name, ..] = fields[..] else {
         return Err(io::ErrorKind::NotFound.into());
     };
     Ok(ProcStat {
         pid,
         ppid: ppid.parse().map_err(|_| io::ErrorKind::InvalidData)?,
+        group: group.parse().unwrap_or(0),
         session: session.parse().unwrap_or(0),
         zombie: state.starts_with('Z'),
         start_ticks: fingerprint(&[month, date, clock, year]),

@@ -2,13 +2,22 @@
 
 use std::process::Command;
 
+use rekindle_shim::tree::Table;
 use rekindle_shim::{EXIT_LOCKED, EXIT_SPEC, EXIT_USED, lock};
 
 use crate::rig::{PROGRAM, Rig, exists, until, wait};
 
+/// More calls of one kind than a short life makes.
+const STEPS_MAX: u32 = 100;
+
+/// Steps beyond the barrier that are followed for each kind of call.
+const AFTER_MAX: u32 = 5;
+
 /// Kills the shim at the `n`th call of `call`; whether it got that far.
 fn killed_at(rig: &Rig, call: &str, n: u32) -> bool {
     let status = Command::new("strace")
+        // A long search for libraries would come before everything that matters.
+        .env_remove("LD_LIBRARY_PATH")
         .args(["-qq", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e"])
         .arg(format!("inject={call}:signal=SIGKILL:when={n}"))
         .args([PROGRAM, "__shim"])
@@ -23,18 +32,22 @@ fn killed_at(rig: &Rig, call: &str, n: u32) -> bool {
 fn an_agent_never_runs_unrecorded_wherever_its_shim_is_killed() {
     let mut recorded = 0;
     for call in ["fsync", "rename,renameat,renameat2", "write", "openat", "flock", "bind", "pipe2", "pidfd_open"] {
-        for n in 1..100 {
+        let mut after = 0;
+        // Some steps beyond the barrier are enough: later ones are those of the end.
+        for n in 1..STEPS_MAX {
             let rig = Rig::sh("echo ran >ran; sleep 1000");
             rig.create();
-            if !spawn_and_kill(&rig, call, n) {
+            if after == AFTER_MAX || !spawn_and_kill(&rig, call, n) {
                 break;
             }
+            assert!(n + 1 < STEPS_MAX, "{call} was not followed to its last");
             // The stub sees the end of its pipe and leaves, or the agent runs; both settle.
             until("the stub to decide", || (rig.living() == 0 || rig.path("ran").exists()).then_some(()));
             let record = rig.bundle().shim().expect("never half a record");
             if rig.path("ran").exists() {
                 assert!(record.is_some(), "an unrecorded agent ran: {call} {n}");
                 recorded += 1;
+                after += 1;
             }
             assert!(!lock::is_held(&rig.bundle()).expect("probe"), "a dead shim holds its lock: {call} {n}");
             rig.bundle().exit().expect("whole or not there, never half a record");
@@ -56,6 +69,26 @@ fn spawn_and_kill(rig: &Rig, call: &str, n: u32) -> bool {
         }
         tracing.join().expect("strace")
     })
+}
+
+#[test]
+fn a_shim_that_leads_its_group_leaves_its_session_and_works_as_an_orphan_too() {
+    use std::os::unix::process::CommandExt;
+    let rig = Rig::sh("sleep 1000");
+    rig.create();
+    let mut shim = rig.command().process_group(0).spawn().expect("spawn");
+    let session = |pid| Table::scan().expect("table").row(pid).expect("alive").session;
+    assert_eq!(session(rig.record().shim.pid), shim.id(), "it leads a session of its own");
+    rig.client().kill().expect("kill");
+    rig.finish(&mut shim);
+    // Its starter is gone before it looks for it: its parent is then the first process, whose group is 0 here.
+    let rig = Rig::sh("echo ran >ran");
+    rig.create();
+    let script = "import os,sys\nparent = os.getpid()\nif os.fork() == 0:\n  os.setpgid(0, 0)\n  while os.getppid() == parent: pass\n  os.execv(sys.argv[1], sys.argv[1:])\n";
+    let status = Command::new("python3").args(["-c", script, PROGRAM, "__shim"]).arg(&rig.dir).status();
+    assert!(status.expect("python").success());
+    rig.await_file("ran");
+    until("the end", || rig.bundle().exit().expect("readable"));
 }
 
 #[test]

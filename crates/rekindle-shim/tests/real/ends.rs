@@ -103,7 +103,7 @@ fn the_prompt_is_standard_input_and_null_is_empty() {
 
 #[test]
 fn the_agent_has_its_own_session_default_signals_and_no_foreign_descriptor() {
-    let rig = Rig::sh("ls /proc/self/fd; cut -d' ' -f1,6 /proc/$$/stat; grep -E 'Sig(Ign|Blk)' /proc/$$/status");
+    let rig = Rig::sh("ls /proc/self/fd; cut -d' ' -f1,6 /proc/$$/stat; grep -E 'Sig(Ign|Blk)' /proc/self/status");
     rig.run();
     let out = String::from_utf8(rig.out()).expect("text");
     let lines: Vec<&str> = out.lines().collect();

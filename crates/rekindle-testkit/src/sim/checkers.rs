@@ -359,9 +359,12 @@ impl Sim {
 
     /// After a start: whoever was well before it is still held.
     pub fn check_kept(&mut self, healthy: &[AttemptId]) {
+        let run = self.checkers.replayed.run.as_ref();
+        // What an agent left in its bundle may be a question, and a run that does not wait pauses for that.
+        let pausing = run.is_some_and(|run| matches!(run.phase, RunPhase::Pausing(_)));
         for id in healthy {
-            let kept =
-                self.checkers.replayed.attempts.get(id).is_some_and(|found| found.is_live() && found.stop.is_none());
+            let kept = |found: &Attempt| found.is_live() && (found.stop.is_none() || pausing);
+            let kept = self.checkers.replayed.attempts.get(id).is_some_and(kept);
             if !kept {
                 self.checkers.broken(Invariant::HealthyKept, format!("attempt {id} was well and was given up"));
             }

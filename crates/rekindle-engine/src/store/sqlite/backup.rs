@@ -67,7 +67,9 @@ pub fn is_due(dir: &StateDir, now_ms: i64) -> Result<bool, Error> {
 pub fn take(dir: &StateDir, source: &Connection, now_ms: i64, migrations: &[&str]) -> Result<PathBuf, Error> {
     let folder = dir.backups();
     match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
-        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(io_fault(&folder, &e)),
+        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
+            return Err(io_fault(&folder, &e));
+        }
         _ => {}
     }
     let number = list(dir)?.first().map_or(0, |newest| newest.number) + 1;

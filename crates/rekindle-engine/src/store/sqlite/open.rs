@@ -105,20 +105,33 @@ fn examine(path: &Path, options: Options, migrations: &[&str], report: &mut Open
         return Err(Error::Foreign { path: path.to_owned(), why: "it is empty".into() });
     }
     let conn = connect::existing(path)?;
-    schema::check_marks(&conn, path, migrations)?;
-    check_journal(&conn, path)?;
-    schema::check_shape(&conn, migrations)?;
-    let events = read::head(&conn)?.last_seq;
+    match inspect(&conn, path, bytes, options, migrations) {
+        Ok(depth) => {
+            report.whole = depth == Depth::Whole;
+            Ok(conn)
+        }
+        // What is damaged, foreign or newer is left exactly as it was found, its WAL included.
+        Err(error) => {
+            connect::close_untouched(conn);
+            Err(error)
+        }
+    }
+}
+
+fn inspect(conn: &Connection, path: &Path, bytes: u64, options: Options, migrations: &[&str]) -> Result<Depth, Error> {
+    schema::check_marks(conn, path, migrations)?;
+    check_journal(conn, path)?;
+    schema::check_shape(conn, migrations)?;
+    let events = read::head(conn)?.last_seq;
     let depth = match (events <= WHOLE_CHAIN_EVENTS, bytes <= WHOLE_CHECK_BYTES) {
         _ if options.whole_check => Depth::Whole,
         (true, true) => Depth::Whole,
         (true, false) => Depth::Chain,
-        (false, _) => read::latest_snapshot(&conn)?.map_or(Depth::Chain, |snapshot| Depth::Tail(snapshot.seq)),
+        (false, _) => read::latest_snapshot(conn)?.map_or(Depth::Chain, |snapshot| Depth::Tail(snapshot.seq)),
     };
-    report.whole = depth == Depth::Whole;
-    let found = check::content(&conn, depth, migrations)?;
+    let found = check::content(conn, depth, migrations)?;
     match found.problems.into_iter().next() {
-        None => Ok(conn),
+        None => Ok(depth),
         Some(problem) => Err(Error::Corrupt(problem)),
     }
 }
@@ -170,7 +183,9 @@ fn settle_wal(conn: &Connection) -> Result<(), Error> {
 /// back; a shadow log that cannot be connected is set aside.
 fn level(dir: &StateDir, conn: &mut Connection, report: &mut OpenReport) -> Result<(), Error> {
     let head = read::head(conn)?;
-    let Some(shadowed) = shadow::last_record(&dir.shadow())? else { return Ok(()) };
+    let Some(shadowed) = shadow::last_record(&dir.shadow())? else {
+        return Ok(());
+    };
     if shadowed.last_seq <= head.last_seq {
         return match read::head_at(conn, shadowed.last_seq)? {
             Some(same) if same == shadowed => Ok(()),

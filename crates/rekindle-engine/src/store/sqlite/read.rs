@@ -41,14 +41,18 @@ fn one_head(conn: &Connection, sql: &str, params: impl Params) -> Result<Option<
         .prepare_cached(sql)
         .and_then(|mut query| query.query_row(params, |row| Ok((row.get(0)?, row.get(1)?))).optional())
         .map_err(fault)?;
-    let Some((seq, hash)) = found else { return Ok(None) };
+    let Some((seq, hash)) = found else {
+        return Ok(None);
+    };
     let last_hash = Hash::from_slice(&hash).ok_or_else(|| Error::Corrupt(format!("event {seq} has no whole hash")))?;
     Ok(Some(Head { last_seq: seq.cast_unsigned(), last_hash }))
 }
 
 /// Events after a place, with the chain followed through them.
 pub fn events(conn: &Connection, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error> {
-    let Some(mut head) = head_at(conn, after_seq)? else { return Ok(Vec::new()) };
+    let Some(mut head) = head_at(conn, after_seq)? else {
+        return Ok(Vec::new());
+    };
     let mut query = conn
         .prepare_cached(
             "SELECT seq, time_ms, run, kind, agent, task, epoch, details, hash FROM event WHERE seq > ?1 ORDER BY seq LIMIT ?2",
@@ -86,7 +90,9 @@ pub fn latest_snapshot(conn: &Connection) -> Result<Option<Snapshot>, Error> {
         let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<(i64, Vec<u8>, [u8; 32])> {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         };
-        let Ok((seq, state, hash)) = read(row) else { continue };
+        let Ok((seq, state, hash)) = read(row) else {
+            continue;
+        };
         let seq = seq.cast_unsigned();
         if let Some(at) = head_at(conn, seq)?
             && chain::snapshot_hash(at, &state) == Hash(hash)

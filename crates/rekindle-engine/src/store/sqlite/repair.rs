@@ -146,7 +146,9 @@ fn salvage_events(tx: &Transaction<'_>, damaged: &Connection, head: &mut Head) -
 /// Takes the log index out of the damaged file, all of it or nothing: lines that are only partly there would be
 /// doubled when the rest is read from the spools again.
 fn salvage_log(tx: &Transaction<'_>, damaged: &Connection) -> Result<bool, Error> {
-    let Ok(offsets) = read::offsets(damaged) else { return Ok(false) };
+    let Ok(offsets) = read::offsets(damaged) else {
+        return Ok(false);
+    };
     tx.execute_batch("SAVEPOINT log").map_err(fault)?;
     let mut cursor = Cursor::read(tx)?;
     let mut sources = Sources::default();

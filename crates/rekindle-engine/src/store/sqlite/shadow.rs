@@ -110,7 +110,9 @@ impl Shadow {
     /// Opens for appending after the last whole record; what a crash left after it is cut off.
     pub fn open(dir: &Path) -> Result<Shadow, Error> {
         match std::fs::DirBuilder::new().mode(0o700).create(dir) {
-            Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(io_fault(dir, &e)),
+            Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
+                return Err(io_fault(dir, &e));
+            }
             _ => {}
         }
         let last = segments(dir)?.pop();

@@ -197,7 +197,9 @@ impl Writer {
         if let Some(why) = &self.broken {
             return Err(why.clone());
         }
-        let Some(conn) = self.conn.take() else { return Err(Error::Closed) };
+        let Some(conn) = self.conn.take() else {
+            return Err(Error::Closed);
+        };
         let done = conn.prepare_cached("BEGIN IMMEDIATE").and_then(|mut s| s.execute([])).map_err(fault);
         let done = done.and_then(|_| work(self, &conn)).and_then(|value| {
             conn.prepare_cached("COMMIT").and_then(|mut s| s.execute([])).map_err(fault)?;
@@ -302,7 +304,9 @@ impl Writer {
 
     fn close(mut self) {
         if self.broken.is_none() {
-            // Both are tidiness: what they would have done, the next opening does.
+            // The writer's connection is to be the last: then SQLite leaves one whole file and no WAL. All of this is
+            // tidiness; what it would have done, the next opening does.
+            self.pool.close(Error::Closed);
             drop(self.shadow.append(&[]));
             self.checkpoint();
         }

@@ -67,7 +67,9 @@ impl Syncer {
         let state = lock(&self.shared.state);
         let waited = self.shared.changed.wait_while(state, |s| s.syncing);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner);
-        let Some((file, seq)) = state.dirty.take() else { return Ok(()) };
+        let Some((file, seq)) = state.dirty.take() else {
+            return Ok(());
+        };
         // Held during the sync: nobody may believe it done before it is.
         let result = file.sync_data();
         match result {
@@ -110,7 +112,9 @@ fn run(shared: &Shared) {
 
 /// Syncs without holding the lock, so that the writer goes on meanwhile.
 fn sync_unlocked<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-    let Some((file, seq)) = state.dirty.take() else { return state };
+    let Some((file, seq)) = state.dirty.take() else {
+        return state;
+    };
     state.syncing = true;
     drop(state);
     let result = file.sync_data();

@@ -1,0 +1,131 @@
+//! The command line: what can be typed, and which command gets it. It routes; every command has a file of its own.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands::{self, Context};
+use crate::error::Result;
+use crate::exit_code::Exit;
+use crate::project::Project;
+use crate::ui::{ColorChoice, Ui};
+
+/// What every command understands and what it promises, below its help.
+const AFTER_HELP: &str = "\
+Exit codes:
+  0    done; for `run`: every task is complete or skipped
+  1    it failed: an internal error, an order refused, a claim not proven
+  2    bad usage, configuration or plan
+  3    `run` ended with failed tasks
+  4    `run` was paused by `rekindle pause`, or --no-wait and only a person or a reset is missing
+  130  Ctrl-C (the run is paused)
+  143  SIGTERM (the run is paused)
+
+Start here:
+  rekindle init             write rekindle.toml and an example plan
+  rekindle run plan.md      run it";
+
+/// Runs a plan with a fleet of AI coding agents and finishes it, whatever crashes
+#[derive(Debug, Parser)]
+#[command(name = "rekindle", version, after_help = AFTER_HELP, max_term_width = 100, infer_subcommands = false)]
+pub struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Args)]
+struct Global {
+    /// Keep the state here instead of in .rekindle of the project [env: REKINDLE_STATE_DIR]
+    #[arg(long, global = true, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
+    color: ColorChoice,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(commands::demo::DemoArgs),
+    Init(commands::init::InitArgs),
+    Plan(commands::plan::PlanArgs),
+    Run(commands::run::RunArgs),
+    Status(commands::status::StatusArgs),
+    Logs(commands::logs::LogsArgs),
+    Events(commands::events::EventsArgs),
+    Why(commands::why::WhyArgs),
+    Pause(commands::pause::PauseArgs),
+    Stop(commands::pause::StopArgs),
+    Resume(commands::resume::ResumeArgs),
+    Recover(commands::recover::RecoverArgs),
+    Task(commands::task::TaskArgs),
+    Checkpoint(commands::checkpoint::CheckpointArgs),
+    Ask(commands::ask::AskArgs),
+    Questions(commands::questions::QuestionsArgs),
+    Answer(commands::answer::AnswerArgs),
+    Note(commands::note::NoteArgs),
+    Heartbeat(commands::heartbeat::HeartbeatArgs),
+    Doctor(commands::doctor::DoctorArgs),
+    Completions(commands::completions::CompletionsArgs),
+}
+
+/// The subcommands that rekindle starts itself under, routed before anything else happens in this process.
+pub fn hidden() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    let command = arguments.next()?;
+    let dir = arguments.next().map(PathBuf::from);
+    match (command.to_str()?, dir) {
+        (rekindle_shim::SHIM_COMMAND, Some(dir)) => Some(rekindle_shim::shim_main(&dir)),
+        (rekindle_shim::STUB_COMMAND, Some(dir)) => Some(rekindle_shim::stub_main(&dir)),
+        (commands::demo::agent::COMMAND, _) => Some(commands::demo::agent::main()),
+        _ => None,
+    }
+}
+
+/// Runs what was typed.
+pub fn main() -> Exit {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help goes to a reader that may have gone, an error to somebody who may not listen: nothing follows from either.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage } else { Exit::Success };
+        }
+    };
+    let ui = Ui::new(cli.global.color);
+    let outcome = run(&cli, ui).and_then(|exit| ui.flush().map(|()| exit));
+    outcome.unwrap_or_else(|error| {
+        ui.error(&error);
+        error.exit()
+    })
+}
+
+fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
+    let project = Project::find(cli.global.state_dir.as_deref())?;
+    let context = &Context { ui, project };
+    match &cli.command {
+        Command::Demo(args) => commands::demo::run(args, context),
+        Command::Init(args) => commands::init::run(args, context),
+        Command::Plan(args) => commands::plan::run(args, context),
+        Command::Run(args) => commands::run::run(args, context),
+        Command::Status(args) => commands::status::run(args, context),
+        Command::Logs(args) => commands::logs::run(args, context),
+        Command::Events(args) => commands::events::run(args, context),
+        Command::Why(args) => commands::why::run(args, context),
+        Command::Pause(args) => commands::pause::run(args, context),
+        Command::Stop(args) => commands::pause::stop(args, context),
+        Command::Resume(args) => commands::resume::run(args, context),
+        Command::Recover(args) => commands::recover::run(args, context),
+        Command::Task(args) => commands::task::run(args, context),
+        Command::Checkpoint(args) => commands::checkpoint::run(args, context),
+        Command::Ask(args) => commands::ask::run(args, context),
+        Command::Questions(args) => commands::questions::run(args, context),
+        Command::Answer(args) => commands::answer::run(args, context),
+        Command::Note(args) => commands::note::run(args, context),
+        Command::Heartbeat(args) => commands::heartbeat::run(args, context),
+        Command::Doctor(args) => commands::doctor::run(args, context),
+        Command::Completions(args) => commands::completions::run(args, context),
+    }
+}

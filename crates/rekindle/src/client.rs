@@ -1,0 +1,22 @@
+//! The command line's side of the coordinator's door: who is speaking (an agent with its token, or the operator), how a
+//! call reaches the coordinator, and what happens when there is none.
+
+pub mod agent;
+mod door;
+pub mod orders;
+
+pub use agent::Agent;
+pub use door::{Away, Door};
+
+/// The variable that holds an agent's token.
+pub const TOKEN: &str = "REKINDLE_TOKEN";
+/// The variable that names the coordinator's socket to an agent.
+pub const SOCKET: &str = "REKINDLE_SOCKET";
+/// The variable that names an agent's first task.
+pub const TASK: &str = "REKINDLE_TASK";
+/// The variable that names the bundle of an agent's attempt.
+pub const BUNDLE: &str = "REKINDLE_BUNDLE";
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}

@@ -1,0 +1,234 @@
+//! An agent speaking about its own attempt. Its word is never lost for want of a coordinator: a report that nobody takes
+//! is kept in the attempt's bundle and counts at the next start.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rekindle_core::ids::{QuestionId, TaskId};
+use rekindle_core::report::Report;
+use rekindle_engine::door::wire::{Answer, Call, TaskLine};
+use rekindle_shim::atomic;
+use serde::Serialize;
+
+use super::{Away, BUNDLE, Door, SOCKET, TASK, TOKEN, variable};
+use crate::error::{CliError, Result};
+use crate::project::Project;
+use crate::ui;
+
+/// Where kept reports stand in a bundle.
+const REPORTS_DIR: &str = "reports";
+
+/// How often a coordinator that does not answer is called before a report is kept: it may just be starting.
+const CALLS: u32 = 5;
+
+/// Pause between two such calls.
+const CALL_PAUSE_MS: u32 = 100;
+
+/// Longest wait for an ordinary answer: one commit, on a disk that is very busy.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Longest wait for the outcome of a claim: its checks have limits of their own, and this is above all of them.
+const CLAIM_PATIENCE: Duration = Duration::from_secs(6 * 60 * 60);
+
+/// How long a person is waited for before the question is put again, so that a dead connection is noticed.
+const PERSON_PATIENCE: Duration = Duration::from_secs(10 * 60);
+
+/// Shortest and longest pause before a coordinator that is away is looked for again.
+const BACKOFF_MS: (u32, u32) = (100, 5_000);
+
+/// What became of a report.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The coordinator answered.
+    Answered(Answer),
+    /// There is none; the report stands in this file.
+    Kept(PathBuf),
+}
+
+/// A report as it is kept in a bundle.
+#[derive(Serialize)]
+struct Kept<'a> {
+    token: &'a str,
+    report: &'a Report,
+}
+
+/// An agent, known by its token.
+#[derive(Clone)]
+pub struct Agent {
+    token: String,
+    door: Door,
+    bundle: Option<PathBuf>,
+}
+
+impl Agent {
+    /// The agent that this process was started by, if it was started by one.
+    #[must_use]
+    pub fn from_environment(project: &Project) -> Option<Self> {
+        let token = variable(TOKEN)?;
+        let door = match variable(SOCKET) {
+            Some(path) => Door::new(PathBuf::from(path), Some(token.clone())),
+            None => Door::of_state_dir(&project.state_dir).speaking_as(token.clone()),
+        };
+        Some(Self { token, door, bundle: variable(BUNDLE).map(PathBuf::from) })
+    }
+
+    /// Reports, and waits for the answer.
+    ///
+    /// # Errors
+    /// When the coordinator refuses, or is away and the report cannot be kept either.
+    pub fn report(&self, report: &Report) -> Result<Outcome> {
+        let patience = match report {
+            Report::Done { .. } => CLAIM_PATIENCE,
+            _ => ANSWER_PATIENCE,
+        };
+        let call = Call::Report { report: report.clone() };
+        match self.ask(&call, patience) {
+            Ok(Answer::Refused { reason }) => Err(CliError::refused(reason)),
+            Ok(answer) => Ok(Outcome::Answered(answer)),
+            Err(Away::Garbled(error)) => {
+                Err(CliError::internal("the coordinator's answer cannot be understood").because(&error))
+            }
+            // Whether a lost call was taken is unknown; saying it twice does no harm, losing it would.
+            Err(away) => self.keep(report, &away).map(Outcome::Kept),
+        }
+    }
+
+    /// Gives a sign of life. Says whether somebody took it.
+    ///
+    /// # Errors
+    /// When the coordinator refuses.
+    pub fn heartbeat(&self) -> Result<bool> {
+        match self.ask(&Call::Heartbeat, ANSWER_PATIENCE) {
+            Ok(Answer::Refused { reason }) => Err(CliError::refused(reason)),
+            Ok(_) => Ok(true),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// The agent's own tasks.
+    ///
+    /// # Errors
+    /// When the coordinator refuses or is away.
+    pub fn tasks(&self) -> Result<Vec<TaskLine>> {
+        match self.ask(&Call::MyTasks, ANSWER_PATIENCE) {
+            Ok(Answer::Tasks { tasks }) => Ok(tasks),
+            Ok(Answer::Refused { reason }) => Err(CliError::refused(reason)),
+            Ok(answer) => Err(unexpected(&answer)),
+            Err(away) => Err(CliError::internal("your tasks cannot be listed").because(&away)),
+        }
+    }
+
+    /// Asks and waits for a person, over any number of coordinators.
+    ///
+    /// # Errors
+    /// When the coordinator refuses, or whoever reads the answer is gone.
+    pub fn ask_and_wait(&self, question: &Report) -> Result<String> {
+        let asked = self.insist(|| {
+            let report = question.clone();
+            self.door.call(Call::Report { report }, ANSWER_PATIENCE)
+        })?;
+        match asked {
+            Answer::Asked { question } => self.wait_for(question),
+            Answer::Answered { text, .. } => Ok(text),
+            answer => Err(unexpected(&answer)),
+        }
+    }
+
+    fn wait_for(&self, question: QuestionId) -> Result<String> {
+        match self.insist(|| self.door.call(Call::WaitForAnswer { question }, PERSON_PATIENCE))? {
+            Answer::Answered { text, .. } => Ok(text),
+            answer => Err(unexpected(&answer)),
+        }
+    }
+
+    /// Calls until somebody answers. It ends with the agent: its limits bound the whole wait.
+    fn insist(&self, call: impl Fn() -> Result<Answer, Away>) -> Result<Answer> {
+        let (mut pause_ms, longest_ms) = BACKOFF_MS;
+        loop {
+            match call() {
+                Ok(Answer::Refused { reason }) => return Err(CliError::refused(reason)),
+                Ok(answer) => return Ok(answer),
+                Err(Away::Garbled(error)) => {
+                    return Err(CliError::internal("the coordinator's answer cannot be understood").because(&error));
+                }
+                Err(_) => {}
+            }
+            ui::pause(pause_ms);
+            pause_ms = (pause_ms * 2).min(longest_ms);
+        }
+    }
+
+    fn ask(&self, call: &Call, patience: Duration) -> Result<Answer, Away> {
+        let mut calls = 1;
+        loop {
+            match self.door.call(call.clone(), patience) {
+                Err(Away::Nobody { .. } | Away::Lost(_)) if calls < CALLS => ui::pause(CALL_PAUSE_MS),
+                outcome => return outcome,
+            }
+            calls += 1;
+        }
+    }
+
+    fn keep(&self, report: &Report, away: &Away) -> Result<PathBuf> {
+        let Some(bundle) = &self.bundle else {
+            let message = format!("the report reached nobody, and {BUNDLE} does not say where to keep it");
+            return Err(CliError::internal(message).because(away));
+        };
+        let kept = Kept { token: &self.token, report };
+        let bytes = serde_json::to_vec(&kept).map_err(|e| CliError::internal("cannot write JSON").because(&e))?;
+        save_next(&bundle.join(REPORTS_DIR), &bytes)
+            .map_err(|e| CliError::internal("the report reached nobody and cannot be kept").because(&e))
+    }
+}
+
+/// Saves a report after those that are there already. Two at the same instant may share a number, never a name.
+fn save_next(dir: &Path, bytes: &[u8]) -> std::io::Result<PathBuf> {
+    use std::os::unix::fs::DirBuilderExt;
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(dir)?;
+    let mut last = 0_u64;
+    for entry in std::fs::read_dir(dir)? {
+        let name = entry?.file_name();
+        let number = name.to_str().and_then(|name| name.split_once('-')?.0.parse().ok());
+        last = last.max(number.unwrap_or(0));
+    }
+    let random = RandomState::new().build_hasher().finish();
+    let name = format!("{:06}-{random:016x}.json", last + 1);
+    atomic::save(dir, &name, bytes)?;
+    Ok(dir.join(name))
+}
+
+/// The task that an agent means: the one named, else its first.
+///
+/// # Errors
+/// When neither is there, or the name is none.
+pub fn task_or_own(named: Option<&str>) -> Result<TaskId> {
+    let name = named.map(str::to_owned).or_else(|| variable(TASK));
+    let Some(name) = name else {
+        return Err(CliError::usage("no task was named").hint("name it: rekindle task done T1"));
+    };
+    TaskId::new(name.as_str()).map_err(|e| CliError::usage(format!("`{name}` is no task: {e}")))
+}
+
+/// An answer that does not belong to the question.
+pub fn unexpected(answer: &Answer) -> CliError {
+    CliError::internal(format!("the coordinator answered something else: {answer:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_reports_stand_in_the_order_they_were_given() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        let reports = dir.path().join("bundle").join(REPORTS_DIR);
+        let names: Vec<PathBuf> =
+            (0..12).map(|n| save_next(&reports, format!("{n}").as_bytes()).expect("kept")).collect();
+        let mut sorted = names.clone();
+        sorted.sort();
+        assert_eq!(names, sorted);
+        assert_eq!(std::fs::read(&names[11]).expect("read"), b"11");
+    }
+}

@@ -1,0 +1,86 @@
+//! An operator's orders: through the door when a coordinator lives, else decided and written right here.
+
+use std::time::Duration;
+
+use rekindle_core::decide::Reply;
+use rekindle_core::event::PauseReason;
+use rekindle_core::input::Order;
+use rekindle_engine::door::wire::{Answer, Call};
+use rekindle_engine::state_dir::StateDir;
+
+use super::agent::unexpected;
+use super::{Away, Door, TOKEN, variable};
+use crate::error::{CliError, Result};
+use crate::project::Project;
+use crate::ui;
+
+/// How often a coordinator that holds its lock but does not listen is called: it may be starting or ending.
+const CALLS: u32 = 50;
+
+/// Pause between two such calls.
+const CALL_PAUSE_MS: u32 = 100;
+
+/// Longest wait for an answer: one commit, on a disk that is very busy.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(60);
+
+/// What an order changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It was taken.
+    Now,
+    /// It was so already.
+    Already,
+}
+
+/// Gives an order and waits until it is durable.
+///
+/// # Errors
+/// When it is refused, or there is no run.
+pub fn give(project: &Project, order: &Order) -> Result<Taken> {
+    if variable(TOKEN).is_some() {
+        let message = "that is for the operator, not for an agent";
+        return Err(CliError::refused(message).hint("ask the operator: rekindle ask TEXT"));
+    }
+    let dir = StateDir::open(&project.state_dir)?;
+    let door = Door::of_state_dir(dir.path());
+    for _ in 0..CALLS {
+        if dir.owner()?.is_none() {
+            return offline(&dir, order.clone());
+        }
+        match door.call(as_call(order), ANSWER_PATIENCE) {
+            Ok(Answer::Accepted | Answer::Complete { .. }) => return Ok(Taken::Now),
+            Ok(Answer::Already) => return Ok(Taken::Already),
+            Ok(Answer::Refused { reason }) => return Err(CliError::refused(reason)),
+            Ok(answer) => return Err(unexpected(&answer)),
+            Err(away @ Away::Garbled(_)) => {
+                return Err(CliError::internal("the order may not have been taken").because(&away));
+            }
+            Err(Away::Nobody { .. } | Away::Lost(_)) => ui::pause(CALL_PAUSE_MS),
+        }
+    }
+    let message = "the coordinator holds its lock but does not answer";
+    Err(CliError::internal(message).hint("look at it: rekindle doctor"))
+}
+
+/// The one place where an order is decided without a coordinator.
+fn offline(dir: &StateDir, order: Order) -> Result<Taken> {
+    let reply = rekindle_engine::offline::order(dir, order)
+        .map_err(|error| CliError::internal("the order could not be written").because(&error))?;
+    match reply {
+        Reply::Refused { reason } => Err(CliError::refused(reason)),
+        Reply::Already => Ok(Taken::Already),
+        Reply::Accepted | Reply::Verifying { .. } | Reply::Asked(_) => Ok(Taken::Now),
+    }
+}
+
+fn as_call(order: &Order) -> Call {
+    match order.clone() {
+        Order::Pause(reason) => Call::Pause { stop: reason == PauseReason::Stop },
+        Order::Recover { agent } => Call::Recover { agent },
+        Order::Skip { task, reason } => Call::Skip { task, reason },
+        Order::Retry { task } => Call::Retry { task },
+        Order::Complete { task, result } => Call::Complete { task, result },
+        Order::Answer { id, text } => Call::Answer { id, text },
+        Order::Note { text } => Call::Note { text },
+    }
+}

@@ -1,0 +1,63 @@
+//! The commands, one file each with its arguments, its help and its function.
+
+pub mod answer;
+pub mod ask;
+pub mod checkpoint;
+pub mod completions;
+pub mod demo;
+pub mod doctor;
+pub mod events;
+pub mod heartbeat;
+pub mod init;
+pub mod logs;
+pub mod note;
+pub mod pause;
+pub mod plan;
+pub mod questions;
+pub mod recover;
+pub mod resume;
+pub mod run;
+pub mod status;
+pub mod task;
+pub mod why;
+
+use rekindle_core::input::Order;
+
+use crate::client::orders::{self, Taken};
+use crate::client::{Agent, agent};
+use crate::error::Result;
+use crate::exit_code::Exit;
+use crate::project::Project;
+use crate::ui::Ui;
+
+/// Where a command was called and where it prints.
+pub struct Context {
+    /// The output.
+    pub ui: Ui,
+    /// The project.
+    pub project: Project,
+}
+
+impl Context {
+    /// The agent that called, if an agent did.
+    fn agent(&self) -> Option<Agent> {
+        Agent::from_environment(&self.project)
+    }
+
+    /// Gives an order and says what became of it.
+    fn order(&self, order: &Order, done: &str) -> Result<Exit> {
+        match orders::give(&self.project, order)? {
+            Taken::Now => self.ui.say(done),
+            Taken::Already => self.ui.say("it was so already"),
+        }
+        Ok(Exit::Success)
+    }
+
+    /// Says that a report is kept until a coordinator is there.
+    fn say_kept(&self, outcome: &agent::Outcome) {
+        if let agent::Outcome::Kept(path) = outcome {
+            let message = "no coordinator is running: the report is kept and counts when one starts";
+            self.ui.say(&format!("{message} ({})", path.display()));
+        }
+    }
+}

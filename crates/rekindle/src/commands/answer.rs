@@ -1,0 +1,28 @@
+//! `rekindle answer`: a person's answer to an agent's question.
+
+use clap::Args;
+use rekindle_core::ids::QuestionId;
+use rekindle_core::input::Order;
+
+use super::Context;
+use crate::error::Result;
+use crate::exit_code::Exit;
+
+/// Answer a question that an agent asked
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  rekindle questions\n  rekindle answer 3 \"use PostgreSQL\"\n  rekindle answer 3 \"yes, both\""
+)]
+pub struct AnswerArgs {
+    /// The question's number, as `rekindle questions` shows it
+    id: u64,
+    /// The answer, any text
+    #[arg(allow_hyphen_values = true)]
+    text: String,
+}
+
+/// Gives the answer.
+pub fn run(args: &AnswerArgs, context: &Context) -> Result<Exit> {
+    let order = Order::Answer { id: QuestionId(args.id), text: args.text.clone() };
+    context.order(&order, &format!("question {} is answered", args.id))
+}

@@ -1,0 +1,25 @@
+//! `rekindle completions`: what a shell needs to complete rekindle's commands.
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use super::Context;
+use crate::cli::Cli;
+use crate::error::Result;
+use crate::exit_code::Exit;
+
+/// Print completions for a shell
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  rekindle completions bash > ~/.local/share/bash-completion/completions/rekindle")]
+pub struct CompletionsArgs {
+    /// The shell
+    shell: Shell,
+}
+
+/// Prints them.
+pub fn run(args: &CompletionsArgs, context: &Context) -> Result<Exit> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "rekindle", &mut script);
+    context.ui.raw(&script)?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,136 @@
+//! `rekindle doctor`: whether everything rekindle needs is there, and which configuration is in force.
+
+mod checks;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::Context;
+use crate::config::{Config, Sources};
+use crate::error::Result;
+use crate::exit_code::Exit;
+use crate::ui::{Align, Table, Tone, one_line};
+
+/// Look for trouble, and show the effective configuration
+///
+/// Ends with 1 when something keeps rekindle from working.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How one thing was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// As it should be.
+    Ok,
+    /// It works, with something to know.
+    Warning,
+    /// It keeps rekindle from working.
+    Problem,
+}
+
+impl Verdict {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Problem => "problem",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    /// What.
+    pub name: String,
+    /// How it was found.
+    pub verdict: Verdict,
+    /// What was seen.
+    pub text: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+/// Everything, for programs.
+#[derive(Serialize)]
+struct DoctorJson<'a> {
+    schema_version: u32,
+    version: &'a str,
+    findings: &'a [Finding],
+    config: Vec<SettingJson>,
+}
+
+#[derive(Serialize)]
+struct SettingJson {
+    key: &'static str,
+    value: String,
+    origin: String,
+}
+
+/// Looks.
+pub fn run(args: &DoctorArgs, context: &Context) -> Result<Exit> {
+    let sources = Sources { file: context.project.config.as_deref(), ..Sources::default() };
+    let config = Config::load(&sources.with_environment());
+    let mut findings = checks::machine(&context.project);
+    findings.extend(checks::state(&context.project));
+    findings.extend(checks::configuration(config.as_ref(), &context.project));
+    let settings = match &config {
+        Ok(config) => settings(config),
+        Err(_) => Vec::new(),
+    };
+    if args.json {
+        context.ui.json(&DoctorJson {
+            schema_version: 1,
+            version: env!("CARGO_PKG_VERSION"),
+            findings: &findings,
+            config: settings,
+        })?;
+    } else {
+        show(&findings, &settings, context)?;
+        if let Err(error) = &config {
+            context.ui.error(error);
+        }
+    }
+    let trouble = findings.iter().any(|finding| finding.verdict == Verdict::Problem);
+    Ok(if trouble { Exit::Failure } else { Exit::Success })
+}
+
+fn settings(config: &Config) -> Vec<SettingJson> {
+    let settings = config.all().map(|(key, sourced)| SettingJson {
+        key: key.name,
+        value: sourced.value.to_string(),
+        origin: sourced.origin.to_string(),
+    });
+    settings.collect()
+}
+
+fn show(findings: &[Finding], settings: &[SettingJson], context: &Context) -> Result<()> {
+    let (ui, paint) = (&context.ui, context.ui.paint());
+    for finding in findings {
+        let verdict = finding.verdict.name();
+        let tone = Tone::of_state(verdict);
+        let verdict = paint.tone(tone, &format!("{verdict:>8}"));
+        ui.line(&format!("{verdict}  {}: {}", finding.name, one_line(&finding.text)))?;
+        if let Some(hint) = &finding.hint {
+            ui.line(&format!("{:10}{} {}", "", paint.tone(Tone::Hint, "hint:"), one_line(hint)))?;
+        }
+    }
+    if settings.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new(&[("SETTING", Align::Left), ("VALUE", Align::Left), ("FROM", Align::Left)]);
+    for setting in settings {
+        table.row([
+            (setting.key.to_owned(), None),
+            (setting.value.clone(), None),
+            (setting.origin.clone(), Some(Tone::Dim)),
+        ]);
+    }
+    ui.line("")?;
+    ui.line(&table.render(paint, ui.width()))
+}

@@ -1,0 +1,178 @@
+//! What the doctor looks at: the machine, the state directory, the configuration. It changes nothing.
+
+use std::path::Path;
+
+use rekindle_core::time::Time;
+use rekindle_engine::state_dir::{self, StateDir};
+use rekindle_engine::store::{Read, SqliteReader};
+
+use super::{Finding, Verdict};
+use crate::config::{Config, FILE_NAME, find_program};
+use crate::error::CliError;
+use crate::project::Project;
+use crate::ui::stamp;
+
+/// Free space under which a run is in danger: logs of a busy fleet fill this in an hour.
+const SPACE_LOW_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// The machine and this program.
+pub fn machine(project: &Project) -> Vec<Finding> {
+    let system = rustix::system::uname();
+    let system = format!(
+        "{} {} {}",
+        system.sysname().to_string_lossy(),
+        system.release().to_string_lossy(),
+        system.machine().to_string_lossy()
+    );
+    vec![
+        ok("rekindle", env!("CARGO_PKG_VERSION")),
+        ok("system", &system),
+        sqlite(),
+        process_handles(),
+        space(project),
+        git(project),
+    ]
+}
+
+fn sqlite() -> Finding {
+    ok("SQLite", rekindle_engine::store::sqlite_version())
+}
+
+/// Without process handles a process is told from a stranger with the same number by less certain signs.
+fn process_handles() -> Finding {
+    #[cfg(target_os = "linux")]
+    let handle = rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty())
+        .map(drop)
+        .map_err(std::io::Error::from);
+    #[cfg(not(target_os = "linux"))]
+    let handle: std::io::Result<()> = Err(std::io::ErrorKind::Unsupported.into());
+    match handle {
+        Ok(()) => ok("process handles", "the kernel has pidfd"),
+        Err(error) => Finding {
+            hint: Some("processes are told apart by number, start time and boot instead".to_owned()),
+            ..finding("process handles", Verdict::Warning, &format!("no pidfd: {error}"))
+        },
+    }
+}
+
+fn space(project: &Project) -> Finding {
+    let place = project.state_dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(&project.root);
+    match rustix::fs::statvfs(place) {
+        Ok(disk) => {
+            let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+            let text = format!("{} MiB free at {}", free / (1024 * 1024), place.display());
+            match free < SPACE_LOW_BYTES {
+                true => Finding {
+                    hint: Some("make space, or keep the state elsewhere: --state-dir DIR".to_owned()),
+                    ..finding("disk", Verdict::Warning, &text)
+                },
+                false => ok("disk", &text),
+            }
+        }
+        Err(error) => finding("disk", Verdict::Warning, &format!("cannot be asked: {error}")),
+    }
+}
+
+fn git(project: &Project) -> Finding {
+    let path = std::env::var_os("PATH");
+    match find_program("git", path.as_deref(), &project.root) {
+        Ok(program) => ok("git", &program.display().to_string()),
+        Err(missing) => Finding {
+            hint: Some("briefs will not tell what changed on disk".to_owned()),
+            ..finding("git", Verdict::Warning, &missing.to_string())
+        },
+    }
+}
+
+/// The state directory, its store and its coordinator.
+pub fn state(project: &Project) -> Vec<Finding> {
+    let dir = match StateDir::open(&project.state_dir) {
+        Ok(dir) => dir,
+        Err(state_dir::Error::Missing(path)) => {
+            return vec![ok("state", &format!("none yet at {}", path.display()))];
+        }
+        Err(error) => return vec![trouble("state", error.into())],
+    };
+    vec![ok("state", &dir.path().display().to_string()), store(&dir), coordinator(&dir)]
+}
+
+fn store(dir: &StateDir) -> Finding {
+    if let Ok(false) = dir.database().try_exists() {
+        return ok("store", "none yet");
+    }
+    let verified = SqliteReader::open(dir).and_then(|reader| reader.verify(0));
+    match verified {
+        Ok(found) if found.ok() => {
+            ok("store", &format!("{} events and {} log lines verified", found.events, found.lines))
+        }
+        Ok(found) => Finding {
+            hint: Some("repair it by going on: rekindle resume".to_owned()),
+            ..finding("store", Verdict::Problem, &found.problems.join("; "))
+        },
+        Err(error) => trouble("store", error.into()),
+    }
+}
+
+fn coordinator(dir: &StateDir) -> Finding {
+    match dir.owner() {
+        Ok(None) => ok("coordinator", "none is running"),
+        Ok(Some(None)) => ok("coordinator", "one is starting"),
+        Ok(Some(Some(owner))) => ok("coordinator", &format!("{owner}, since {}", stamp(Time(owner.since_ms)))),
+        Err(error) => trouble("coordinator", error.into()),
+    }
+}
+
+/// The configuration and the programs it names.
+pub fn configuration(config: Result<&Config, &CliError>, project: &Project) -> Vec<Finding> {
+    let config = match config {
+        Ok(config) => config,
+        Err(_) => return vec![finding("configuration", Verdict::Problem, "it has errors, see below")],
+    };
+    let mut findings = vec![match config.file() {
+        Some(path) => ok("configuration", &path.display().to_string()),
+        None => Finding {
+            hint: Some("write one to start from: rekindle init".to_owned()),
+            ..finding(
+                "configuration",
+                Verdict::Warning,
+                &format!("there is no {FILE_NAME} in {}", project.root.display()),
+            )
+        },
+    }];
+    for warning in &config.warnings {
+        findings.push(finding("configuration", Verdict::Warning, &warning.message));
+    }
+    if config.file().is_some() {
+        match config.default_agent() {
+            Ok(name) => findings.push(ok("default agent", name)),
+            Err(error) => findings.push(trouble("default agent", error)),
+        }
+    }
+    let agents = config.agents.iter();
+    findings.extend(agents.map(|(name, agent)| program(name, &agent.command, &project.root)));
+    findings
+}
+
+fn program(name: &str, command: &[String], root: &Path) -> Finding {
+    let path = std::env::var_os("PATH");
+    let name = format!("agent {name}");
+    match command.first().map(|program| find_program(program, path.as_deref(), root)) {
+        Some(Ok(file)) => ok(&name, &file.display().to_string()),
+        Some(Err(missing)) => {
+            Finding { hint: Some(missing.hint()), ..finding(&name, Verdict::Problem, &missing.to_string()) }
+        }
+        None => finding(&name, Verdict::Problem, "names no program"),
+    }
+}
+
+fn finding(name: &str, verdict: Verdict, text: &str) -> Finding {
+    Finding { name: name.to_owned(), verdict, text: text.to_owned(), hint: None }
+}
+
+fn ok(name: &str, text: &str) -> Finding {
+    finding(name, Verdict::Ok, text)
+}
+
+fn trouble(name: &str, error: CliError) -> Finding {
+    Finding { hint: error.hints.first().cloned(), ..finding(name, Verdict::Problem, &error.message) }
+}

@@ -1,0 +1,105 @@
+//! `rekindle events`: the log of everything that was decided and seen.
+
+use std::collections::BTreeSet;
+
+use clap::Args;
+use rekindle_core::time::Time;
+use rekindle_engine::store::StoredEvent;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Context;
+use crate::error::Result;
+use crate::exit_code::Exit;
+use crate::story;
+use crate::ui::{Tone, clock_time, one_line, stamp};
+use crate::view::View;
+
+/// Pause between two looks at the log while following: short enough to feel live, rare enough to cost nothing.
+const LOOK_MS: u32 = 200;
+
+/// Show all events of the run
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  rekindle events --task T3\n  rekindle events --kind agent_crashed --json\n  rekindle events --follow"
+)]
+pub struct EventsArgs {
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+    /// Go on with new events until the run rests
+    #[arg(long, short)]
+    follow: bool,
+    /// Only those about a task
+    #[arg(long, value_name = "TASK")]
+    task: Option<String>,
+    /// Only those of a kind; may be given several times
+    #[arg(long = "kind", value_name = "KIND")]
+    kinds: Vec<String>,
+}
+
+/// An event, for programs.
+#[derive(Serialize)]
+struct EventJson<'a> {
+    seq: u64,
+    time: String,
+    run: &'a str,
+    kind: &'a str,
+    agent: Option<&'a str>,
+    task: Option<&'a str>,
+    epoch: Option<u64>,
+    details: Value,
+    hash: String,
+}
+
+/// Shows them.
+pub fn run(args: &EventsArgs, context: &Context) -> Result<Exit> {
+    let view = View::open(&context.project)?;
+    if let Some(task) = &args.task {
+        view.the_run()?.task(task)?;
+    }
+    let kinds: BTreeSet<&str> = args.kinds.iter().map(String::as_str).collect();
+    let mut seq = 0;
+    loop {
+        // Looked at before the log: what is written after this is read in the next round.
+        let quiet = view.is_quiet()?;
+        let before = seq;
+        seq = view.the_run()?.events(seq, |event| {
+            let about = args.task.is_none() || event.task == args.task;
+            if about && (kinds.is_empty() || kinds.contains(event.kind.as_str())) {
+                show(args.json, event, context)?;
+            }
+            Ok(())
+        })?;
+        context.ui.flush()?;
+        if !args.follow || (quiet && seq == before) {
+            return Ok(Exit::Success);
+        }
+        if !context.ui.reader_stays_for(LOOK_MS) {
+            return Ok(Exit::Success);
+        }
+    }
+}
+
+fn show(json: bool, event: &StoredEvent, context: &Context) -> Result<()> {
+    if json {
+        return context.ui.json_line(&EventJson {
+            seq: event.seq,
+            time: stamp(Time(event.time_ms)),
+            run: &event.run,
+            kind: &event.kind,
+            agent: event.agent.as_deref(),
+            task: event.task.as_deref(),
+            epoch: event.epoch,
+            details: serde_json::from_str(&event.details).unwrap_or_default(),
+            hash: event.hash.to_string(),
+        });
+    }
+    let paint = context.ui.paint();
+    let told = story::tell(event);
+    let time = paint.tone(Tone::Dim, &clock_time(Time(event.time_ms)));
+    let verb = paint.tone(told.tone, &format!("{:>11}", told.verb));
+    let whom: Vec<&str> = event.task.iter().chain(&event.agent).map(String::as_str).collect();
+    let whom = whom.join(" ");
+    context.ui.line(&format!("{:>5} {time} {verb} {whom:<24} {}", event.seq, one_line(&told.text)))
+}

@@ -1,0 +1,24 @@
+//! `rekindle heartbeat`: an agent's sign of life during long quiet work.
+
+use clap::Args;
+
+use super::Context;
+use crate::error::{CliError, Result};
+use crate::exit_code::Exit;
+
+/// Give a sign of life (for agents)
+///
+/// Output, processor time and reports are signs of life by themselves; this is for work that shows none of them.
+#[derive(Debug, Args)]
+pub struct HeartbeatArgs {}
+
+/// Gives it.
+pub fn run(_args: &HeartbeatArgs, context: &Context) -> Result<Exit> {
+    let Some(agent) = context.agent() else {
+        return Err(CliError::usage("only an agent gives signs of life: REKINDLE_TOKEN is not set"));
+    };
+    if !agent.heartbeat()? {
+        context.ui.say("no coordinator is running: nobody waits for a sign of life");
+    }
+    Ok(Exit::Success)
+}

@@ -1,0 +1,143 @@
+//! `rekindle plan`: look at a plan without running it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use rekindle_core::plan::{self, Problem, Severity};
+use serde::Serialize;
+
+use super::Context;
+use crate::config::{Config, Sources};
+use crate::error::{CliError, Result};
+use crate::exit_code::Exit;
+use crate::plan_file::{DEFAULT_PLAN, PlanFile};
+
+/// Check or show a plan
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    #[command(subcommand)]
+    command: PlanCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum PlanCommand {
+    Check(CheckArgs),
+    Show(ShowArgs),
+}
+
+/// Report every problem of a plan at once
+///
+/// Ends with 2 when a problem keeps the plan from being run; warnings do not.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  rekindle plan check plan.md")]
+struct CheckArgs {
+    /// The plan
+    #[arg(default_value = DEFAULT_PLAN)]
+    plan: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Show a plan as it will be run: waves, tasks, blockers, checks
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  rekindle plan show plan.md")]
+struct ShowArgs {
+    /// The plan
+    #[arg(default_value = DEFAULT_PLAN)]
+    plan: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The outcome of a check, for programs.
+#[derive(Serialize)]
+struct CheckJson<'a> {
+    schema_version: u32,
+    plan: Option<&'a str>,
+    tasks: usize,
+    errors: usize,
+    warnings: usize,
+    problems: &'a [Problem],
+}
+
+/// A plan, for programs.
+#[derive(Serialize)]
+struct ShowJson<'a> {
+    schema_version: u32,
+    plan: &'a plan::Plan,
+}
+
+/// Runs the subcommand.
+pub fn run(args: &PlanArgs, context: &Context) -> Result<Exit> {
+    match &args.command {
+        PlanCommand::Check(args) => check(args, context),
+        PlanCommand::Show(args) => show(args, context),
+    }
+}
+
+fn check(args: &CheckArgs, context: &Context) -> Result<Exit> {
+    let file = PlanFile::read(&args.plan)?;
+    let count = |severity| file.parsed.problems.iter().filter(|problem| problem.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    if args.json {
+        let plan = file.parsed.plan.as_ref();
+        context.ui.json(&CheckJson {
+            schema_version: 1,
+            plan: plan.map(|plan| plan.name.as_str()),
+            tasks: plan.map_or(0, |plan| plan.tasks.len()),
+            errors,
+            warnings,
+            problems: &file.parsed.problems,
+        })?;
+        return Ok(if errors > 0 { Exit::Usage } else { Exit::Success });
+    }
+    let Some(plan) = &file.parsed.plan else {
+        return Err(CliError::diagnosed(&args.plan.display().to_string(), file.diagnostics()));
+    };
+    context.ui.diagnose(&file.diagnostics());
+    check_agents(&file, plan, context)?;
+    let warned = match warnings {
+        0 => String::new(),
+        1 => ", 1 warning".to_owned(),
+        many => format!(", {many} warnings"),
+    };
+    let tasks = plan.tasks.len();
+    let named = if tasks == 1 { "task" } else { "tasks" };
+    context.ui.line(&format!("{}: plan {} with {tasks} {named} can be run{warned}", args.plan.display(), plan.name))?;
+    Ok(Exit::Success)
+}
+
+/// Where there is a configuration, the plan's agents and settings are checked against it.
+fn check_agents(file: &PlanFile, plan: &plan::Plan, context: &Context) -> Result<()> {
+    let Some(path) = &context.project.config else {
+        return Ok(());
+    };
+    let shown = file.path.display().to_string();
+    let sources = Sources { file: Some(path), plan: Some((&shown, &plan.settings)), ..Sources::default() };
+    let config = Config::load(&sources.with_environment())?;
+    context.ui.diagnose(&config.warnings);
+    for task in plan.tasks.iter().filter(|task| task.cli.is_some()) {
+        config.agent_for(task)?;
+    }
+    // A plan may be checked where it is not run: what is missing on this machine does not make it wrong.
+    if let Err(error) = config.check_plan(plan, std::env::var_os("PATH").as_deref(), &context.project.root) {
+        let causes: Vec<&str> =
+            std::iter::once(error.message.as_str()).chain(error.causes.iter().map(String::as_str)).collect();
+        context.ui.warn(&causes.join(": "));
+        error.hints.iter().for_each(|hint| context.ui.hint(hint));
+    }
+    Ok(())
+}
+
+fn show(args: &ShowArgs, context: &Context) -> Result<Exit> {
+    let file = PlanFile::read(&args.plan)?;
+    let plan = file.plan()?;
+    if args.json {
+        context.ui.json(&ShowJson { schema_version: 1, plan })?;
+    } else {
+        context.ui.raw(plan::show(plan).as_bytes())?;
+    }
+    Ok(Exit::Success)
+}

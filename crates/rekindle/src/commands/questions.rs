@@ -1,0 +1,90 @@
+//! `rekindle questions`: what agents want to know from a person.
+
+use clap::Args;
+use rekindle_core::view::QuestionRow;
+use serde::Serialize;
+
+use super::Context;
+use crate::error::Result;
+use crate::exit_code::Exit;
+use crate::ui::{Tone, harmless, one_line, stamp};
+use crate::view::View;
+
+/// Show the questions that agents have asked
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  rekindle questions\n  rekindle answer 3 \"use PostgreSQL\"")]
+pub struct QuestionsArgs {
+    /// Print a JSON list
+    #[arg(long)]
+    json: bool,
+    /// Answered ones too
+    #[arg(long)]
+    all: bool,
+}
+
+/// A question, for programs.
+#[derive(Serialize)]
+struct QuestionJson<'a> {
+    id: u64,
+    task: &'a str,
+    agent: &'a str,
+    text: &'a str,
+    options: &'a [String],
+    context: &'a str,
+    answer: Option<&'a str>,
+    asked_at: String,
+}
+
+/// Shows them.
+pub fn run(args: &QuestionsArgs, context: &Context) -> Result<Exit> {
+    let view = View::open(&context.project)?;
+    let mut questions = match view.run()? {
+        Some(run) => run.questions()?,
+        None => Vec::new(),
+    };
+    questions.retain(|question| args.all || question.answer.is_none());
+    if args.json {
+        let json: Vec<_> = questions.iter().map(as_json).collect();
+        context.ui.json(&json)?;
+        return Ok(Exit::Success);
+    }
+    if questions.is_empty() {
+        context.ui.say("no question is open");
+    }
+    for question in &questions {
+        show(context, question)?;
+    }
+    Ok(Exit::Success)
+}
+
+fn as_json(question: &QuestionRow) -> QuestionJson<'_> {
+    QuestionJson {
+        id: question.id.0,
+        task: question.task.as_str(),
+        agent: question.agent.as_str(),
+        text: &question.text,
+        options: &question.options,
+        context: &question.context,
+        answer: question.answer.as_deref(),
+        asked_at: stamp(question.asked_at),
+    }
+}
+
+fn show(context: &Context, question: &QuestionRow) -> Result<()> {
+    let (ui, paint) = (&context.ui, context.ui.paint());
+    let head = format!("{}  {} asks about {}:", question.id, question.agent, question.task);
+    ui.line(&paint.tone(Tone::Strong, &head))?;
+    for line in harmless(&question.text).lines() {
+        ui.line(&format!("   {line}"))?;
+    }
+    for line in harmless(&question.context).lines() {
+        ui.line(&format!("   {}", paint.tone(Tone::Dim, line)))?;
+    }
+    for option in &question.options {
+        ui.line(&format!("   - {}", one_line(option)))?;
+    }
+    match &question.answer {
+        Some(answer) => ui.line(&format!("   answered: {}", one_line(answer))),
+        None => ui.line(&format!("   answer it: rekindle answer {} TEXT", question.id)),
+    }
+}

@@ -1,0 +1,27 @@
+//! `rekindle recover`: replace an agent by hand.
+
+use clap::Args;
+use rekindle_core::input::Order;
+
+use super::Context;
+use crate::error::Result;
+use crate::exit_code::Exit;
+use crate::view::View;
+
+/// Replace an agent now: a living one is stopped, and its tasks go to a replacement with a full brief
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  rekindle status\n  rekindle recover developer-T3")]
+pub struct RecoverArgs {
+    /// The agent's name, as `rekindle status` shows it
+    agent: String,
+}
+
+/// Orders it.
+pub fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
+    // Asked first because only the view knows the names that come near.
+    let view = View::open(&context.project)?;
+    let agent = view.the_run()?.agent(&args.agent)?;
+    drop(view);
+    let order = Order::Recover { agent: agent.to_string() };
+    context.order(&order, &format!("{agent} is being replaced"))
+}

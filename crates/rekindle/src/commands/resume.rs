@@ -1,0 +1,23 @@
+//! `rekindle resume`: go on with the run of this state directory.
+
+use clap::Args;
+
+use super::Context;
+use super::run::{RunOptions, continue_run};
+use crate::error::Result;
+use crate::exit_code::Exit;
+
+/// Go on with the paused or interrupted run
+///
+/// The same as running its plan again, without having to name it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  rekindle resume\n  rekindle resume --detach")]
+pub struct ResumeArgs {
+    #[command(flatten)]
+    options: RunOptions,
+}
+
+/// Goes on.
+pub fn run(args: &ResumeArgs, context: &Context) -> Result<Exit> {
+    continue_run(&args.options, context)
+}

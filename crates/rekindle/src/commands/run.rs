@@ -1,0 +1,101 @@
+//! `rekindle run`: checks everything before anything starts, then coordinates the run here, or attaches to whoever does.
+
+mod background;
+mod foreground;
+mod git;
+mod prepare;
+pub mod watch;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Context;
+use crate::config::Flag;
+use crate::error::Result;
+use crate::exit_code::Exit;
+
+/// Run a plan, or go on with its unfinished run
+///
+/// Agents work under supervision and are replaced when they crash, hang or stop early. Ctrl-C pauses, twice stops at
+/// once; the same command goes on later. A closed terminal stops nothing.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  rekindle run plan.md\n  rekindle run plan.md --detach && rekindle logs --follow\n  rekindle run plan.md --max-agents 8 --no-wait"
+)]
+pub struct RunArgs {
+    /// The plan, a Markdown file
+    #[arg(value_name = "PLAN")]
+    pub plan: PathBuf,
+    /// Begin a new run although the last one of this plan is finished
+    #[arg(long)]
+    pub again: bool,
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+/// What `run` and `resume` have in common.
+#[derive(Debug, Args)]
+pub struct RunOptions {
+    /// Run in the background
+    #[arg(long)]
+    pub detach: bool,
+    /// End with exit code 4 instead of waiting when only a person or a reset is missing
+    #[arg(long)]
+    pub no_wait: bool,
+    /// Do not replace agents that fail
+    #[arg(long)]
+    pub no_recover: bool,
+    /// Agents that may run at once
+    #[arg(long, value_name = "N")]
+    pub max_agents: Option<String>,
+    /// The agent that does what names no other
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+}
+
+impl RunOptions {
+    /// What was said on the command line, as configuration.
+    #[must_use]
+    pub fn flags(&self) -> Vec<Flag> {
+        let recover = self.no_recover.then(|| "false".to_owned());
+        let given = [
+            ("run.max_agents", "--max-agents", self.max_agents.clone()),
+            ("run.agent", "--agent", self.agent.clone()),
+            ("run.recover", "--no-recover", recover),
+        ];
+        given.into_iter().filter_map(|(key, name, value)| Some(Flag { key, name, value: value? })).collect()
+    }
+}
+
+/// Runs a plan.
+///
+/// # Errors
+/// When the plan, the configuration or the state directory do not allow it.
+pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
+    go(prepare::for_plan(args, context)?, &args.options, context)
+}
+
+/// Goes on with the run of the state directory.
+///
+/// # Errors
+/// When there is none, or the configuration does not allow it.
+pub fn continue_run(options: &RunOptions, context: &Context) -> Result<Exit> {
+    go(prepare::for_resume(options, context)?, options, context)
+}
+
+fn go(prepared: prepare::Prepared, options: &RunOptions, context: &Context) -> Result<Exit> {
+    match prepared {
+        prepare::Prepared::Over(exit) => {
+            watch::summary(context)?;
+            Ok(exit)
+        }
+        prepare::Prepared::Attach if options.detach => {
+            context.ui.say("it runs in the background already: rekindle status, rekindle logs --follow");
+            Ok(Exit::Success)
+        }
+        prepare::Prepared::Attach => foreground::attach(context),
+        prepare::Prepared::Coordinate(_) if options.detach => background::start(context),
+        prepare::Prepared::Coordinate(setup) => foreground::coordinate(*setup, context),
+    }
+}

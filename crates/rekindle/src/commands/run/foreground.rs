@@ -1,0 +1,125 @@
+//! A coordinator in this process, shown as it goes; or a view of one elsewhere.
+//!
+//! The view is a thread of its own that reads the store: a blocked terminal slows nothing. Ctrl-C and SIGTERM pause the run; a
+//! hang-up only ends the view.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::mpsc::SyncSender;
+
+use rekindle_core::event::PauseReason;
+use rekindle_core::state::RunPhase;
+use rekindle_engine::coordinator::{Coordinator, Setup};
+use rekindle_engine::driver::Message;
+use rekindle_engine::store::OpenReport;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::prepare::exit_of;
+use super::watch::{self, Watcher};
+use crate::commands::Context;
+use crate::error::{CliError, Result};
+use crate::exit_code::Exit;
+
+/// How long the view may take to show the end before this process leaves without it: its terminal may be blocked.
+const LAST_LOOK_MS: u32 = 2_000;
+
+/// Between two looks whether it has.
+const LOOK_MS: u32 = 10;
+
+/// Coordinates a run in this process until it is over or paused.
+pub fn coordinate(setup: Setup, context: &Context) -> Result<Exit> {
+    abort_on_panic();
+    let coordinator = Coordinator::open(setup).map_err(coordinator_error)?;
+    tell_repairs(context, coordinator.report());
+    let first_signal = Arc::new(AtomicI32::new(0));
+    let hung_up = Arc::new(AtomicBool::new(false));
+    listen_for_signals(coordinator.sender(), Arc::clone(&first_signal), Arc::clone(&hung_up))?;
+    let watcher = Watcher::start(context, Arc::clone(&hung_up))?;
+    let phase = coordinator.drive().map_err(coordinator_error)?;
+    watcher.finish(LAST_LOOK_MS, LOOK_MS);
+    if !hung_up.load(Ordering::Relaxed) {
+        watch::summary(context)?;
+    }
+    Ok(match (phase, first_signal.load(Ordering::Relaxed)) {
+        (RunPhase::Paused(_), SIGINT) => Exit::Interrupted,
+        (RunPhase::Paused(_), SIGTERM) => Exit::Terminated,
+        (phase, _) => exit_of(phase),
+    })
+}
+
+/// Shows a run that another process coordinates. Leaving the view changes nothing.
+pub fn attach(context: &Context) -> Result<Exit> {
+    context.ui.say("another process coordinates this run: attached as a view (Ctrl-C leaves it running)");
+    let phase = watch::until_quiet(context)?;
+    watch::summary(context)?;
+    Ok(match phase.as_str() {
+        "complete" => Exit::Success,
+        "failed" => Exit::TasksFailed,
+        "paused" => Exit::Paused,
+        _ => Exit::Failure,
+    })
+}
+
+fn coordinator_error(error: rekindle_engine::coordinator::Error) -> CliError {
+    use rekindle_engine::coordinator::Error;
+    match error {
+        Error::StateDir(error) => error.into(),
+        Error::Store(error) => error.into(),
+        other => CliError::internal("the coordinator cannot go on").because(&other),
+    }
+}
+
+/// A panic anywhere ends the process at once: agents go on, and the next start recovers from what is durable.
+fn abort_on_panic() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        before(info);
+        std::process::abort();
+    }));
+}
+
+fn listen_for_signals(
+    messages: SyncSender<Message>,
+    first_signal: Arc<AtomicI32>,
+    hung_up: Arc<AtomicBool>,
+) -> Result<()> {
+    let failed = |error: std::io::Error| CliError::internal("cannot listen for signals").because(&error);
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
+    let listen = move || {
+        for signal in &mut signals {
+            if signal == SIGHUP {
+                hung_up.store(true, Ordering::Relaxed);
+                continue;
+            }
+            let again = first_signal.swap(signal, Ordering::Relaxed) != 0;
+            let reason = match signal {
+                _ if again => PauseReason::Stop,
+                SIGTERM => PauseReason::Terminate,
+                _ => PauseReason::Interrupt,
+            };
+            if messages.send(Message::Pause(reason)).is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(listen).map_err(failed)?;
+    Ok(())
+}
+
+fn tell_repairs(context: &Context, report: &OpenReport) {
+    if let Some(repaired) = &report.repaired {
+        let kept = repaired.kept_aside.display();
+        context
+            .ui
+            .warn(&format!("the store was damaged ({}) and has been repaired; damaged files: {kept}", repaired.why));
+    }
+    if report.replayed > 0 {
+        context
+            .ui
+            .warn(&format!("{} events that the database had lost were taken from the shadow log", report.replayed));
+    }
+    if let Some(seq) = report.lost_after {
+        context.ui.warn(&format!("events after {seq} are known to have existed and could not be brought back"));
+    }
+}

@@ -1,0 +1,179 @@
+//! What `run` shows: a line for everything that matters, below them on a terminal a table that lives, and a summary.
+//!
+//! It reads the store like every other view and drives nothing.
+
+mod live;
+mod summary;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use rekindle_core::cause::Cause;
+use rekindle_core::event::Body;
+use rekindle_core::time::Time;
+use rekindle_engine::clock;
+use rekindle_engine::store::StoredEvent;
+
+use self::live::Live;
+use crate::commands::Context;
+use crate::error::{CliError, Result};
+use crate::project::Project;
+use crate::story;
+use crate::ui::{StatusLine, Ui, pause};
+use crate::view::{Counts, View};
+
+pub use self::summary::summary;
+
+/// Between two looks at the store.
+const LOOK_MS: u32 = 100;
+
+/// Shows a run as it goes, on a thread of its own.
+pub struct Watcher {
+    thread: JoinHandle<()>,
+    over: Arc<AtomicBool>,
+    seen_end: Arc<AtomicBool>,
+}
+
+impl Watcher {
+    /// Begins to show the run of a project. It stops showing, not running, when the terminal hangs up.
+    pub fn start(context: &Context, hung_up: Arc<AtomicBool>) -> Result<Self> {
+        let (ui, project) = (context.ui, context.project.clone());
+        let over = Arc::new(AtomicBool::new(false));
+        let seen_end = Arc::new(AtomicBool::new(false));
+        let (over_there, seen_there) = (Arc::clone(&over), Arc::clone(&seen_end));
+        let watch = move || {
+            let mut screen = Screen::new(ui, project);
+            loop {
+                // Asked before the look: everything that was written before the end is then shown.
+                let last = over_there.load(Ordering::Acquire);
+                if hung_up.load(Ordering::Relaxed) || screen.look(last).is_err() || last {
+                    break;
+                }
+                pause(LOOK_MS);
+            }
+            seen_there.store(true, Ordering::Release);
+        };
+        let thread = std::thread::Builder::new()
+            .name("view".to_owned())
+            .spawn(watch)
+            .map_err(|error| CliError::internal("cannot start the view").because(&error))?;
+        Ok(Self { thread, over, seen_end })
+    }
+
+    /// Lets the view show the end, but waits for a blocked terminal only so long.
+    pub fn finish(self, patience_ms: u32, look_ms: u32) {
+        self.over.store(true, Ordering::Release);
+        for _ in 0..patience_ms / look_ms {
+            if self.seen_end.load(Ordering::Acquire) {
+                // The thread is past its last line: joining it takes no time.
+                let _its_panic_aborts = self.thread.join();
+                return;
+            }
+            pause(look_ms);
+        }
+    }
+}
+
+/// Shows a run that others coordinate until nobody is at it any more, and says how it stands then.
+pub fn until_quiet(context: &Context) -> Result<String> {
+    let mut screen = Screen::new(context.ui, context.project.clone());
+    loop {
+        let quiet = View::open(&context.project)?.is_quiet()?;
+        screen.look(quiet)?;
+        if quiet {
+            return Ok(View::open(&context.project)?.the_run()?.row.state);
+        }
+        pause(LOOK_MS);
+    }
+}
+
+/// What has been shown so far.
+struct Screen {
+    ui: Ui,
+    project: Project,
+    seen: Option<u64>,
+    live: Live,
+}
+
+impl Screen {
+    fn new(ui: Ui, project: Project) -> Self {
+        let live = Live::new(&ui);
+        Self { ui, project, seen: None, live }
+    }
+
+    /// Shows what is new. A coordinator that has just begun may have no run yet.
+    fn look(&mut self, last: bool) -> Result<()> {
+        let view = View::open(&self.project)?;
+        let Some(run) = view.run()? else { return Ok(()) };
+        let tasks = run.tasks()?;
+        let counts = Counts::of(&tasks);
+        let ended = counts.complete + counts.failed + counts.skipped;
+        let started = run.row.started_at;
+        // A view that attaches late begins with the newest coordinator, not with the whole history.
+        let mut fresh: Vec<StoredEvent> = Vec::new();
+        let first_look = self.seen.is_none();
+        let seen = run.events(self.seen.unwrap_or(0), |event| {
+            if first_look && event.kind == "coordinator_started" {
+                fresh.clear();
+            }
+            fresh.push(event.clone());
+            Ok(())
+        })?;
+        self.seen = Some(seen);
+        let shown: Vec<String> = fresh
+            .iter()
+            .filter(|event| matters(event))
+            .map(|event| {
+                let told = story::tell(event);
+                let title = event.task.as_deref().and_then(|id| tasks.iter().find(|task| task.id.as_str() == id));
+                let task = title.map_or_else(String::new, |task| format!("{} {}", task.id, task.title));
+                let line = StatusLine {
+                    verb: told.verb,
+                    tone: told.tone,
+                    elapsed_ms: Time(event.time_ms).since_ms(started),
+                    progress: (ended, counts.all),
+                    task: &task,
+                    text: &told.text,
+                };
+                self.ui.rendered(&line)
+            })
+            .collect();
+        let table = if last { Vec::new() } else { self.live.table(&run, &tasks, counts, clock::wall())? };
+        self.live.draw(&shown, &table);
+        Ok(())
+    }
+}
+
+/// Whether an event is shown by `run`; `events` and `why` show all of them.
+fn matters(event: &StoredEvent) -> bool {
+    let Some(body) = story::body(event) else { return false };
+    match body {
+        Body::Dispatched { resumed, .. } => !resumed,
+        Body::AttemptEnded { cause, .. } => {
+            matches!(cause, Cause::ExitedIncomplete | Cause::ShimLost | Cause::HostLost | Cause::StartFailed { .. })
+        }
+        Body::ChecksFinished { passed, .. } => !passed,
+        Body::Redispatched { .. }
+        | Body::TaskCompleted { .. }
+        | Body::TaskFailReported { .. }
+        | Body::TaskSkipped { .. }
+        | Body::TaskReopened { .. }
+        | Body::RoleTimeout { .. }
+        | Body::AgentHung { .. }
+        | Body::AgentCrashed { .. }
+        | Body::WorkflowFailed { .. }
+        | Body::AgentAdopted { .. }
+        | Body::OrphanAgentDetected { .. }
+        | Body::CoordinatorRecovered { .. }
+        | Body::QuestionAsked { .. }
+        | Body::QuestionAnswered { .. }
+        | Body::NoteRecorded { .. }
+        | Body::SessionPause { .. }
+        | Body::SessionResume { .. }
+        | Body::PlanChanged { .. }
+        | Body::BreakerOpened { .. } => true,
+        Body::WaveStarted { .. } => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,84 @@
+//! The table below the lines on a terminal: progress, who works, who waits. It is redrawn in place; a log file never sees it.
+
+use rekindle_core::time::Time;
+use rekindle_core::view::TaskRow;
+
+use crate::error::Result;
+use crate::ui::{Ui, elapsed, one_line};
+use crate::view::{Counts, RunView};
+
+/// Rows of agents shown at most, so that the table fits below some lines on a small terminal.
+const AGENTS_SHOWN: usize = 8;
+
+/// Cells of the progress bar.
+const BAR_CELLS: usize = 24;
+
+/// The part of the terminal that is redrawn.
+pub struct Live {
+    ui: Ui,
+    on: bool,
+    drawn: usize,
+}
+
+impl Live {
+    /// A table where standard error is a terminal, nothing elsewhere.
+    pub fn new(ui: &Ui) -> Self {
+        Self { ui: *ui, on: ui.draws_live(), drawn: 0 }
+    }
+
+    /// The rows of the table.
+    pub fn table(&self, run: &RunView<'_>, tasks: &[TaskRow], counts: Counts, now: Time) -> Result<Vec<String>> {
+        if !self.on {
+            return Ok(Vec::new());
+        }
+        let ended = counts.complete + counts.failed + counts.skipped;
+        let filled = (ended * BAR_CELLS).checked_div(counts.all).unwrap_or(0);
+        let bar = format!("{}{}", "█".repeat(filled), "░".repeat(BAR_CELLS - filled));
+        let since = elapsed(now.since_ms(run.row.started_at));
+        let failed = if counts.failed > 0 { format!(", {} failed", counts.failed) } else { String::new() };
+        let mut rows = vec![format!("  {bar} {ended}/{} tasks{failed} · {} · {since}", counts.all, run.row.state)];
+        let agents = run.agents()?;
+        let running: Vec<_> = agents.iter().filter(|agent| agent.state != "ended").collect();
+        for agent in running.iter().take(AGENTS_SHOWN) {
+            let task = agent.task.as_ref().map(ToString::to_string).unwrap_or_default();
+            let took = elapsed(now.since_ms(agent.started_at));
+            let last = run.tail(Some(agent.name.as_str()), 1)?;
+            let said = last.first().map(|line| one_line(&line.line.text)).unwrap_or_default();
+            rows.push(format!("  {:<10} {:<20} {task:<12} {took:>8}  {said}", agent.state, agent.name));
+        }
+        if running.len() > AGENTS_SHOWN {
+            rows.push(format!("  … and {} more", running.len() - AGENTS_SHOWN));
+        }
+        let asking = run.questions()?.into_iter().filter(|question| question.answer.is_none());
+        rows.extend(asking.map(|question| {
+            format!("  ? {} {}: rekindle answer {} TEXT", question.task, one_line(&question.text), question.id)
+        }));
+        let waiting = tasks.iter().filter_map(|task| task.not_before.filter(|time| *time > now)).min();
+        rows.extend(waiting.map(|time| format!("  next attempt in {}", elapsed(time.since_ms(now)))));
+        Ok(rows)
+    }
+
+    /// Puts new lines where the table was, and the table below them.
+    pub fn draw(&mut self, lines: &[String], table: &[String]) {
+        if !self.on {
+            for line in lines {
+                self.ui.say(line);
+            }
+            return;
+        }
+        let mut out = String::new();
+        if self.drawn > 0 {
+            out.push_str(&format!("\x1b[{}A\x1b[J", self.drawn));
+        }
+        for line in lines {
+            out.push_str(line);
+            out.push('\n');
+        }
+        for row in table {
+            out.push_str(&self.ui.cut_to_width(row));
+            out.push('\n');
+        }
+        self.drawn = table.len();
+        self.ui.draw(&out);
+    }
+}

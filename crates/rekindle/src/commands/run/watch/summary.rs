@@ -1,0 +1,45 @@
+//! How a run stands when `run` ends: what failed first, then what needs a person, then the count.
+
+use rekindle_engine::clock;
+
+use crate::commands::Context;
+use crate::error::Result;
+use crate::ui::{elapsed, one_line};
+use crate::view::{Counts, View};
+
+/// Prints the summary on standard output.
+///
+/// # Errors
+/// When the store cannot be read, or nobody reads standard output.
+pub fn summary(context: &Context) -> Result<()> {
+    let view = View::open(&context.project)?;
+    let Some(run) = view.run()? else { return Ok(()) };
+    let tasks = run.tasks()?;
+    let counts = Counts::of(&tasks);
+    let ui = &context.ui;
+    for task in tasks.iter().filter(|task| task.state == "failed") {
+        let reason = task.reason.as_deref().map(one_line).unwrap_or_default();
+        ui.line(&format!("failed   {} {}: {reason}", task.id, one_line(&task.title)))?;
+        ui.line(&format!("         rekindle why {0} · rekindle task retry {0} · rekindle task skip {0}", task.id))?;
+    }
+    for task in tasks.iter().filter(|task| task.state == "blocked") {
+        let reason = task.reason.as_deref().map(one_line).unwrap_or_default();
+        ui.line(&format!("blocked  {} {}: {reason}", task.id, one_line(&task.title)))?;
+    }
+    for task in tasks.iter().filter(|task| task.unproven) {
+        ui.line(&format!("unproven {} {}: complete on its agent's word alone", task.id, one_line(&task.title)))?;
+    }
+    let attempts = run.attempts()?;
+    let lost =
+        attempts.iter().filter(|attempt| attempt.cause.as_deref().is_some_and(|cause| cause != "completed")).count();
+    let took = elapsed(run.until(clock::wall()).since_ms(run.row.started_at));
+    let left = counts.all - counts.complete - counts.failed - counts.skipped;
+    ui.line(&format!(
+        "{} {}: {} of {} tasks complete, {} failed, {} skipped, {left} open; {} attempts, {lost} of them replaced or stopped; {took}",
+        run.row.plan, run.row.state, counts.complete, counts.all, counts.failed, counts.skipped, attempts.len(),
+    ))?;
+    if run.row.state == "paused" {
+        ui.hint("go on with it: rekindle resume");
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! `rekindle task`: an agent's word on its tasks, and an operator's orders about them. Who is speaking is told by the
+//! token in the environment.
+
+mod show;
+
+use clap::{Args, Subcommand};
+use rekindle_core::input::Order;
+use rekindle_core::report::{Evidence, Report};
+use rekindle_engine::door::wire::Answer;
+
+use super::Context;
+use crate::client::Agent;
+use crate::client::agent::{Outcome, task_or_own, unexpected};
+use crate::error::{CliError, Result};
+use crate::exit_code::Exit;
+use crate::story;
+use crate::ui::harmless;
+use crate::view::task_id;
+
+/// List, report on and change tasks
+#[derive(Debug, Args)]
+pub struct TaskArgs {
+    #[command(subcommand)]
+    command: TaskCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum TaskCommand {
+    /// List the run's tasks; for an agent: its own
+    List(show::ListArgs),
+    /// Show all that is known of a task
+    Show(show::ShowArgs),
+    /// Say that you begin with a task (for agents)
+    Start(StartArgs),
+    Done(DoneArgs),
+    /// Give a task up (for agents)
+    Fail(FailArgs),
+    /// Leave a task out; what waits for it may begin
+    Skip(SkipArgs),
+    /// Open a task that has ended again, with all its attempts
+    Retry(RetryArgs),
+}
+
+#[derive(Debug, Args)]
+struct StartArgs {
+    /// The task [default: your first task]
+    task: Option<String>,
+}
+
+/// Say that a task is done
+///
+/// For an agent: rekindle runs the task's checks and answers. It ends with 0 when the task is complete, with 1 and the
+/// failing check's output when it is not. For the operator: the task is complete on your word, without checks.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  rekindle task done T1 --result \"parser with 12 tests\"")]
+struct DoneArgs {
+    /// The task [default for an agent: its first task]
+    task: Option<String>,
+    /// The outcome in a few words
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    result: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct FailArgs {
+    /// The task [default: your first task]
+    task: Option<String>,
+    /// Why it cannot be done
+    #[arg(long, value_name = "TEXT", default_value = "no reason given", allow_hyphen_values = true)]
+    reason: String,
+}
+
+#[derive(Debug, Args)]
+struct SkipArgs {
+    /// The task
+    task: String,
+    /// Why
+    #[arg(long, value_name = "TEXT", default_value = "skipped by the operator", allow_hyphen_values = true)]
+    reason: String,
+}
+
+#[derive(Debug, Args)]
+struct RetryArgs {
+    /// The task
+    task: String,
+}
+
+/// Runs the subcommand.
+pub fn run(args: &TaskArgs, context: &Context) -> Result<Exit> {
+    match &args.command {
+        TaskCommand::List(args) => show::list(args, context),
+        TaskCommand::Show(args) => show::show(args, context),
+        TaskCommand::Start(args) => {
+            let report = Report::Start { task: task_or_own(args.task.as_deref())? };
+            report_only(&as_agent(context, "starts tasks")?, &report, context)
+        }
+        TaskCommand::Done(args) => done(args, context),
+        TaskCommand::Fail(args) => {
+            let report = Report::Fail { task: task_or_own(args.task.as_deref())?, reason: args.reason.clone() };
+            let agent =
+                as_agent(context, "gives tasks up").map_err(|e| e.hint("leave it out: rekindle task skip TASK"))?;
+            report_only(&agent, &report, context)
+        }
+        TaskCommand::Skip(args) => {
+            let order = Order::Skip { task: task_id(&args.task)?, reason: args.reason.clone() };
+            context.order(&order, &format!("task {} is skipped", args.task))
+        }
+        TaskCommand::Retry(args) => {
+            let order = Order::Retry { task: task_id(&args.task)? };
+            context.order(&order, &format!("task {} is open again", args.task))
+        }
+    }
+}
+
+fn as_agent(context: &Context, what: &str) -> Result<Agent> {
+    context.agent().ok_or_else(|| CliError::usage(format!("only an agent {what}: REKINDLE_TOKEN is not set")))
+}
+
+fn report_only(agent: &Agent, report: &Report, context: &Context) -> Result<Exit> {
+    let outcome = agent.report(report)?;
+    context.say_kept(&outcome);
+    Ok(Exit::Success)
+}
+
+fn done(args: &DoneArgs, context: &Context) -> Result<Exit> {
+    let Some(agent) = context.agent() else {
+        let Some(task) = &args.task else {
+            return Err(CliError::usage("no task was named").hint("name it: rekindle task done T1"));
+        };
+        let order = Order::Complete { task: task_id(task)?, result: args.result.clone() };
+        return context.order(&order, &format!("task {task} is complete on your word"));
+    };
+    let task = task_or_own(args.task.as_deref())?;
+    let report = Report::Done { task: task.clone(), result: args.result.clone() };
+    let outcome = agent.report(&report)?;
+    context.say_kept(&outcome);
+    match outcome {
+        Outcome::Kept(_) => Ok(Exit::Success),
+        Outcome::Answered(Answer::Complete { .. } | Answer::Already | Answer::Accepted) => {
+            context.ui.line(&format!("task {task} is complete"))?;
+            Ok(Exit::Success)
+        }
+        Outcome::Answered(Answer::NotProven { evidence, .. }) => {
+            not_proven(&evidence, context)?;
+            let message = format!("task {task} is not complete: {}", evidence.complaint());
+            Err(CliError::refused(message).hint(format!("mend it and say it again: rekindle task done {task}")))
+        }
+        Outcome::Answered(answer) => Err(unexpected(&answer)),
+    }
+}
+
+fn not_proven(evidence: &Evidence, context: &Context) -> Result<()> {
+    for line in story::of_checks(evidence) {
+        context.ui.line(&harmless(&line))?;
+    }
+    Ok(())
+}

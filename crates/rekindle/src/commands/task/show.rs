@@ -1,0 +1,109 @@
+//! `rekindle task list` and `rekindle task show`.
+
+use clap::Args;
+use rekindle_core::view::TaskRow;
+use serde::Serialize;
+
+use crate::commands::Context;
+use crate::error::Result;
+use crate::exit_code::Exit;
+use crate::story;
+use crate::ui::{Align, Table, Tone, harmless, one_line, stamp};
+use crate::view::View;
+
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Print a JSON list
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The task
+    task: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A task in a list, for programs.
+#[derive(Serialize)]
+struct LineJson<'a> {
+    id: &'a str,
+    title: &'a str,
+    state: &'a str,
+    epoch: u64,
+}
+
+/// Lists tasks: an agent's own, or the run's.
+pub fn list(args: &ListArgs, context: &Context) -> Result<Exit> {
+    let lines: Vec<(String, String, String, u64)> = match context.agent() {
+        Some(agent) => {
+            let tasks = agent.tasks()?.into_iter();
+            tasks.map(|task| (task.id.into(), task.title, task.state, task.epoch.0)).collect()
+        }
+        None => {
+            let view = View::open(&context.project)?;
+            let tasks = view.the_run()?.tasks()?.into_iter();
+            tasks.map(|task| (task.id.into(), task.title, task.state, task.epoch.0)).collect()
+        }
+    };
+    if args.json {
+        let lines = lines.iter().map(|(id, title, state, epoch)| LineJson { id, title, state, epoch: *epoch });
+        context.ui.json(&lines.collect::<Vec<_>>())?;
+        return Ok(Exit::Success);
+    }
+    let mut table = Table::new(&[("TASK", Align::Left), ("STATE", Align::Left), ("TITLE", Align::Left)]);
+    for (id, title, state, _) in lines {
+        let tone = Tone::of_state(&state);
+        table.row([(id, Some(Tone::Strong)), (state, Some(tone)), (title, None)]);
+    }
+    context.ui.line(&table.render(context.ui.paint(), context.ui.width()))?;
+    Ok(Exit::Success)
+}
+
+/// Shows one task.
+pub fn show(args: &ShowArgs, context: &Context) -> Result<Exit> {
+    let view = View::open(&context.project)?;
+    let task = view.the_run()?.task(&args.task)?;
+    if args.json {
+        context.ui.json(&task)?;
+        return Ok(Exit::Success);
+    }
+    for (name, value) in facts(&task) {
+        let name = context.ui.paint().tone(Tone::Dim, &format!("{name:>12}"));
+        context.ui.line(&format!("{name}  {}", one_line(&value)))?;
+    }
+    let evidence = task.evidence.as_ref().map(story::of_checks).unwrap_or_default();
+    for line in evidence {
+        context.ui.line(&format!("{:14}{}", "", harmless(&line)))?;
+    }
+    Ok(Exit::Success)
+}
+
+fn facts(task: &TaskRow) -> Vec<(&'static str, String)> {
+    let text = |value: Option<String>| value.unwrap_or_default();
+    let blockers: Vec<&str> = task.blocked_by.iter().map(AsRef::as_ref).collect();
+    let checkpoint = task.checkpoint.as_ref();
+    let mut facts = vec![
+        ("task", format!("{} {}", task.id, task.title)),
+        ("state", if task.unproven { format!("{} (unproven)", task.state) } else { task.state.clone() }),
+        ("reason", text(task.reason.clone())),
+        ("result", text(task.result.clone())),
+        ("attempts", format!("{} of {}", task.attempts, task.attempt_limit)),
+        ("last cause", text(task.cause.clone())),
+        ("agent", text(task.agent.as_ref().map(ToString::to_string))),
+        ("wave", task.wave.to_string()),
+        ("epoch", task.epoch.to_string()),
+        ("blocked by", blockers.join(", ")),
+        ("started", text(task.started_at.map(stamp))),
+        ("ended", text(task.ended_at.map(stamp))),
+        ("not before", text(task.not_before.map(stamp))),
+        ("checkpoint", text(checkpoint.map(|checkpoint| checkpoint.status.clone()))),
+        ("done", checkpoint.map(|checkpoint| checkpoint.completed.join("; ")).unwrap_or_default()),
+        ("left", checkpoint.map(|checkpoint| checkpoint.remaining.join("; ")).unwrap_or_default()),
+    ];
+    facts.retain(|(_, value)| !value.is_empty());
+    facts
+}

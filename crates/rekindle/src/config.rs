@@ -1,0 +1,405 @@
+//! The effective configuration: defaults, under `rekindle.toml`, under the plan's front matter, under `REKINDLE_…`
+//! variables, under flags; every value with where it came from. What the settings are stands in `config/keys.rs`; what
+//! they do is decided where they are used.
+
+mod agents;
+mod environment;
+mod file;
+mod keys;
+pub mod kinds;
+mod plan_layer;
+mod program;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use rekindle_core::limits::Limits;
+use rekindle_core::plan::{FrontMatter, Plan, PlanTask};
+use rekindle_core::role::Role;
+use rekindle_engine::world::real::{Program, Programs};
+
+pub use agents::Agent;
+pub use keys::{KEYS, Key, Value};
+pub use program::find as find_program;
+pub use rekindle_core::plan::nearest::nearest;
+
+use crate::error::{CliError, Result};
+use crate::ui::Diagnostic;
+
+/// The configuration's file name.
+pub const FILE_NAME: &str = "rekindle.toml";
+
+/// A value and where it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sourced<T> {
+    /// The value.
+    pub value: T,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// Where a value came from, weakest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody said anything.
+    Default,
+    /// `rekindle.toml`.
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+    },
+    /// The front matter of a plan, by its path.
+    Plan(String),
+    /// A variable, by its name.
+    Variable(String),
+    /// A flag, by its name.
+    Flag(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Self::Plan(path) => write!(f, "front matter of {path}"),
+            Self::Variable(name) => write!(f, "variable {name}"),
+            Self::Flag(name) => write!(f, "flag {name}"),
+        }
+    }
+}
+
+/// What one source says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layer {
+    values: BTreeMap<&'static str, Sourced<Value>>,
+}
+
+impl Layer {
+    /// Sets a value, over what was said before.
+    pub fn set(&mut self, key: &'static Key, value: Value, origin: Origin) {
+        self.values.insert(key.name, Sourced { value, origin });
+    }
+
+    fn over(&mut self, stronger: Layer) {
+        self.values.extend(stronger.values);
+    }
+}
+
+/// A flag of the command line that sets a value.
+#[derive(Clone, Debug)]
+pub struct Flag {
+    /// The setting, as `section.key`.
+    pub key: &'static str,
+    /// The flag, as it is typed.
+    pub name: &'static str,
+    /// The value, as it was typed.
+    pub value: String,
+}
+
+/// Everything that may say something.
+#[derive(Debug, Default)]
+pub struct Sources<'a> {
+    /// `rekindle.toml`, if there is one.
+    pub file: Option<&'a Path>,
+    /// A plan's path and front matter.
+    pub plan: Option<(&'a str, &'a FrontMatter)>,
+    /// The environment.
+    pub variables: Vec<(OsString, OsString)>,
+    /// The command line.
+    pub flags: Vec<Flag>,
+}
+
+impl Sources<'_> {
+    /// These sources with the environment of this process.
+    #[must_use]
+    pub fn with_environment(mut self) -> Self {
+        self.variables = std::env::vars_os().collect();
+        self
+    }
+}
+
+/// The effective configuration.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Agents by name.
+    pub agents: BTreeMap<String, Agent>,
+    /// What is doubtful in it.
+    pub warnings: Vec<Diagnostic>,
+    file: Option<PathBuf>,
+    layer: Layer,
+}
+
+impl Config {
+    /// Reads and layers everything.
+    ///
+    /// # Errors
+    /// With all problems of all sources at once.
+    pub fn load(sources: &Sources<'_>) -> Result<Self> {
+        let mut layer = Layer::default();
+        for key in KEYS {
+            layer.set(key, key.default_value(), Origin::Default);
+        }
+        let mut problems = Vec::new();
+        let mut agents = BTreeMap::new();
+        if let Some(path) = sources.file {
+            let file = file::read(&shown(path), &read_text(path)?);
+            layer.over(file.layer);
+            agents = file.agents;
+            problems.extend(file.problems);
+        }
+        if let Some((path, settings)) = sources.plan {
+            let (plan, found) = plan_layer::read(path, settings);
+            layer.over(plan);
+            problems.extend(found);
+        }
+        let (variables, found) = environment::read(sources.variables.iter().cloned());
+        layer.over(variables);
+        problems.extend(found);
+        for flag in &sources.flags {
+            match read_flag(flag) {
+                Ok((key, value)) => layer.set(key, value, Origin::Flag(flag.name)),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if problems.iter().any(Diagnostic::is_error) {
+            return Err(CliError::diagnosed("the configuration", problems));
+        }
+        Ok(Self { agents, warnings: problems, file: sources.file.map(Path::to_owned), layer })
+    }
+
+    /// Every setting with its value and origin, in the table's order.
+    pub fn all(&self) -> impl Iterator<Item = (&'static Key, &Sourced<Value>)> {
+        KEYS.iter().map(|key| (key, self.sourced(key.name)))
+    }
+
+    /// The file it was read from.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    fn sourced(&self, name: &'static str) -> &Sourced<Value> {
+        let found = self.layer.values.get(name);
+        found.expect("every key has a default, and only keys of the table are asked for")
+    }
+
+    fn count(&self, name: &'static str) -> u64 {
+        match self.sourced(name).value {
+            Value::Count(number) => number,
+            _ => 0,
+        }
+    }
+
+    fn duration_ms(&self, name: &'static str) -> u64 {
+        match self.sourced(name).value {
+            Value::DurationMs(ms) => ms,
+            _ => 0,
+        }
+    }
+
+    fn text(&self, name: &'static str) -> &str {
+        match &self.sourced(name).value {
+            Value::Text(text) => text,
+            _ => "",
+        }
+    }
+
+    /// How many lines of its predecessor's log a replacement is shown.
+    #[must_use]
+    pub fn log_context_lines(&self) -> usize {
+        usize::try_from(self.count("run.log_context_lines")).unwrap_or(usize::MAX)
+    }
+
+    /// Bytes that a brief may have.
+    #[must_use]
+    pub fn brief_budget_bytes(&self) -> usize {
+        usize::try_from(self.count("brief.budget_bytes")).unwrap_or(usize::MAX)
+    }
+
+    /// How long an acceptance command may take.
+    #[must_use]
+    pub fn check_timeout_ms(&self) -> u64 {
+        self.duration_ms("timeouts.check")
+    }
+
+    /// How long an agent may take to its first sign of life.
+    #[must_use]
+    pub fn first_event_ms(&self) -> u64 {
+        self.duration_ms("hang.first_event")
+    }
+
+    /// Grace on each step of the stop ladder.
+    #[must_use]
+    pub fn stop_grace_ms(&self) -> u64 {
+        self.duration_ms("stop.grace")
+    }
+
+    /// Where the files for people go, if not into the state directory.
+    #[must_use]
+    pub fn files_dir(&self) -> Option<&Path> {
+        Some(self.text("files.dir")).filter(|dir| !dir.is_empty()).map(Path::new)
+    }
+
+    /// The command that is told when a person is needed.
+    #[must_use]
+    pub fn notify_command(&self) -> Option<&[String]> {
+        match &self.sourced("notify.command").value {
+            Value::Command(words) if !words.is_empty() => Some(words),
+            _ => None,
+        }
+    }
+
+    /// The limits that decisions are made with.
+    ///
+    /// # Errors
+    /// When no agent is configured, or the one named is not.
+    pub fn limits(&self, no_wait: bool) -> Result<Limits> {
+        let small = |name| u32::try_from(self.count(name)).unwrap_or(u32::MAX);
+        let roles = [Role::Developer, Role::Critic, Role::Auditor, Role::Remediation, Role::HealthAuditor];
+        let timeout = |role| match role {
+            Role::Developer => "timeouts.developer",
+            Role::Critic => "timeouts.critic",
+            Role::Auditor => "timeouts.auditor",
+            Role::Remediation => "timeouts.remediation",
+            Role::HealthAuditor => "timeouts.health_auditor",
+        };
+        Ok(Limits {
+            max_agents: small("run.max_agents"),
+            attempts: small("run.attempts"),
+            backoff_ms: self.duration_ms("run.backoff"),
+            recover: self.sourced("run.recover").value == Value::Switch(true),
+            timeout_ms: roles.into_iter().map(|role| (role, self.duration_ms(timeout(role)))).collect(),
+            after_result_ms: self.duration_ms("hang.after_result"),
+            silence_ms: self.duration_ms("hang.silence"),
+            default_cli: self.default_agent()?.to_owned(),
+            clis: self.agents.keys().cloned().collect(),
+            stop_grace_ms: self.stop_grace_ms(),
+            no_wait,
+        })
+    }
+
+    /// What the engine starts for each agent, and what it runs besides.
+    #[must_use]
+    pub fn programs(&self) -> Programs {
+        let agents = self.agents.iter().map(|(name, agent)| {
+            let program = Program { command: agent.command.clone(), env: agent.env.clone() };
+            (name.clone(), program)
+        });
+        Programs {
+            agents: agents.collect(),
+            check_timeout_ms: self.check_timeout_ms(),
+            notify: self.notify_command().unwrap_or_default().to_vec(),
+        }
+    }
+
+    /// The agent that does what names no other: `run.agent`, else the first in the file.
+    ///
+    /// # Errors
+    /// When there is none, or the one named is not configured.
+    pub fn default_agent(&self) -> Result<&str> {
+        let named = self.sourced("run.agent");
+        let name = self.text("run.agent");
+        if !name.is_empty() {
+            let Some((known, _)) = self.agents.get_key_value(name) else {
+                let message = format!("unknown agent `{name}` in run.agent ({})", named.origin);
+                return Err(CliError::usage(message).hint(self.agent_hint(name)));
+            };
+            return Ok(known);
+        }
+        let first = self.agents.iter().min_by_key(|(_, agent)| agent.line);
+        let Some((name, _)) = first else {
+            let message = match &self.file {
+                Some(path) => format!("{} names no agent", shown(path).display()),
+                None => format!("no agent is configured: there is no {FILE_NAME} here"),
+            };
+            return Err(CliError::usage(message).hint("write one to start from: rekindle init"));
+        };
+        Ok(name)
+    }
+
+    /// The agent that does a task: its `cli`, else one named like its worker, else the default.
+    ///
+    /// # Errors
+    /// When that agent is not configured.
+    pub fn agent_for(&self, task: &PlanTask) -> Result<&str> {
+        if let Some(cli) = &task.cli {
+            let Some((known, _)) = self.agents.get_key_value(cli) else {
+                let message =
+                    format!("task {} names the unknown agent `{cli}` (line {} of the plan)", task.id, task.line);
+                return Err(CliError::usage(message).hint(self.agent_hint(cli)));
+            };
+            return Ok(known);
+        }
+        let worker = task.agent.as_ref().and_then(|worker| self.agents.get_key_value(worker.as_str()));
+        match worker {
+            Some((known, _)) => Ok(known),
+            None => self.default_agent(),
+        }
+    }
+
+    /// Checks that everything a plan needs is there: its agents configured, their programs to be found.
+    ///
+    /// # Errors
+    /// With the first agent that is not, and what to do.
+    pub fn check_plan(&self, plan: &Plan, path: Option<&OsStr>, workspace: &Path) -> Result<()> {
+        let mut used = std::collections::BTreeSet::new();
+        for task in plan.tasks.iter().filter(|task| !task.done) {
+            used.insert(self.agent_for(task)?);
+        }
+        for name in used {
+            let Some(program) = self.agents.get(name).and_then(|agent| agent.command.first()) else {
+                continue;
+            };
+            find_program(program, path, workspace).map_err(|missing| {
+                let message = format!("agent `{name}` cannot be started");
+                CliError::usage(message).because(&missing).hint(missing.hint())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn agent_hint(&self, name: &str) -> String {
+        let known: Vec<&str> = self.agents.keys().map(String::as_str).collect();
+        match nearest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if known.is_empty() => format!("add [agents.{name}] to {FILE_NAME}, or write one: rekindle init"),
+            None => format!("configured are {}; add [agents.{name}] to {FILE_NAME}", known.join(", ")),
+        }
+    }
+}
+
+fn read_flag(flag: &Flag) -> Result<(&'static Key, Value), Diagnostic> {
+    let key = Key::find(flag.key).ok_or_else(|| Diagnostic::error(format!("{} sets nothing", flag.name), None))?;
+    let value = key
+        .from_text(&flag.value)
+        .map_err(|wrong| Diagnostic::error(format!("{} is wrong: {}", flag.name, wrong.message), Some(wrong.hint)))?;
+    Ok((key, value))
+}
+
+/// A path as people would write it: relative where it lies below the working directory.
+fn shown(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().ok();
+    let below = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
+    below.unwrap_or_else(|| path.to_owned())
+}
+
+fn read_text(path: &Path) -> Result<String> {
+    let unread = |error: &dyn std::error::Error| {
+        CliError::usage(format!("cannot read {}", shown(path).display())).because(error)
+    };
+    let file = std::fs::File::open(path).map_err(|e| unread(&e))?;
+    let mut bytes = Vec::new();
+    file.take(file::FILE_MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|e| unread(&e))?;
+    if bytes.len() as u64 > file::FILE_MAX_BYTES {
+        let message = format!("{} has more than {} bytes", path.display(), file::FILE_MAX_BYTES);
+        return Err(CliError::usage(message).hint("is this the right file?"));
+    }
+    String::from_utf8(bytes).map_err(|e| unread(&e.utf8_error()))
+}

@@ -1,0 +1,188 @@
+//! `rekindle.toml` as a layer: reads it with the place of everything in it, and finds all that is wrong at once.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::rc::Rc;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::agents::{self, Agent};
+use super::keys::{KEYS, Key, Shape, Value, Wrong, sections};
+use super::{Layer, Origin};
+use crate::ui::{Diagnostic, Place};
+use rekindle_core::plan::nearest::nearest;
+
+/// Largest configuration read: a mistaken file is refused before it costs memory.
+pub const FILE_MAX_BYTES: u64 = 1024 * 1024;
+
+/// What a file says.
+#[derive(Debug, Default)]
+pub struct File {
+    /// Its settings.
+    pub layer: Layer,
+    /// Its agents.
+    pub agents: BTreeMap<String, Agent>,
+    /// What is wrong or doubtful in it, in the order of the text.
+    pub problems: Vec<Diagnostic>,
+}
+
+/// Reads the text of a file. `path` is how it is shown.
+pub fn read(path: &Path, text: &str) -> File {
+    let mut reader = Reader { path, source: text.into(), problems: Vec::new() };
+    let (document, errors) = DeTable::parse_recoverable(text);
+    for error in errors {
+        let span = error.span().unwrap_or(0..0);
+        reader.problem(span, format!("not valid TOML: {}", error.message()), None);
+    }
+    let mut file = File::default();
+    // What is left of a broken text would only be complained about for what is missing in it.
+    let whole = reader.problems.is_empty();
+    for (name, value) in document.get_ref().iter().filter(|_| whole) {
+        match name.get_ref().as_ref() {
+            "agents" => file.agents = agents::read(&mut reader, value),
+            section if sections().any(|known| known == section) => {
+                reader.section(section, value, &mut file.layer);
+            }
+            _ => reader.unknown_section(name, value),
+        }
+    }
+    file.problems = reader.problems;
+    file.problems.sort_by_key(|problem| problem.place.as_ref().map(|place| place.span.start));
+    file
+}
+
+/// Collects what is wrong while a file is read.
+pub struct Reader<'a> {
+    path: &'a Path,
+    source: Rc<str>,
+    problems: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    /// Notes an error.
+    pub fn problem(&mut self, span: Range<usize>, message: String, hint: Option<String>) {
+        self.add(span, message, hint, false);
+    }
+
+    /// Notes something doubtful.
+    pub fn warning(&mut self, span: Range<usize>, message: String, hint: Option<String>) {
+        self.add(span, message, hint, true);
+    }
+
+    /// Notes a word that is not known, with the nearest that is.
+    pub fn unknown(&mut self, span: Range<usize>, message: String, word: &str, known: &[&str]) {
+        let hint = match nearest(word, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("known are {}", known.join(", ")),
+        };
+        self.problem(span, message, Some(hint));
+    }
+
+    /// The line of an offset, counted from 1.
+    pub fn line(&self, at: usize) -> usize {
+        self.place(at..at).line()
+    }
+
+    /// A text in a table, if there is one.
+    pub fn text(&mut self, table: &DeTable<'_>, key: &str) -> Option<String> {
+        let value = table.get(key)?;
+        let text = value.get_ref().as_str();
+        if text.is_none() {
+            self.problem(value.span(), format!("`{key}` is a text, not {}", kind_of(value)), None);
+        }
+        text.map(str::to_owned)
+    }
+
+    fn place(&self, span: Range<usize>) -> Place {
+        Place { path: self.path.display().to_string(), source: Rc::clone(&self.source), span }
+    }
+
+    fn add(&mut self, span: Range<usize>, message: String, hint: Option<String>, warning: bool) {
+        let place = Some(self.place(span));
+        self.problems.push(Diagnostic { warning, message, hint, place });
+    }
+
+    fn section(&mut self, section: &str, value: &Spanned<DeValue<'_>>, layer: &mut Layer) {
+        let Some(table) = value.get_ref().as_table() else {
+            let message = format!("`{section}` is a table, not {}", kind_of(value));
+            self.problem(value.span(), message, Some(format!("write [{section}]")));
+            return;
+        };
+        for (name, value) in table {
+            let leaf = name.get_ref().as_ref();
+            let Some(key) = Key::find(&format!("{section}.{leaf}")) else {
+                self.unknown_key(section, leaf, name.span());
+                continue;
+            };
+            if let Some(found) = self.value(key, value) {
+                let origin = Origin::File { path: self.path.to_owned(), line: self.line(name.span().start) };
+                layer.set(key, found, origin);
+            }
+        }
+    }
+
+    fn value(&mut self, key: &'static Key, value: &Spanned<DeValue<'_>>) -> Option<Value> {
+        let read = match (key.shape, value.get_ref()) {
+            (Shape::Command, DeValue::Array(_)) => return agents::words(self, key.leaf(), value).map(Value::Command),
+            (Shape::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on)),
+            (Shape::Count { .. } | Shape::Duration { .. }, DeValue::Integer(number)) => {
+                match u64::from_str_radix(number.as_str(), number.radix()) {
+                    Ok(number) => key.from_count(number),
+                    Err(_) => Err(key.wrong_shape(&format!("`{number}`"))),
+                }
+            }
+            // A number or a switch in quotes is a slip that is better told than guessed at.
+            (Shape::Count { .. } | Shape::Switch, DeValue::String(_)) => Err(key.wrong_shape("a text")),
+            (_, DeValue::String(text)) => key.from_text(text),
+            _ => Err(key.wrong_shape(kind_of(value))),
+        };
+        match read {
+            Ok(value) => Some(value),
+            Err(Wrong { message, hint }) => {
+                self.problem(value.span(), message, Some(hint));
+                None
+            }
+        }
+    }
+
+    fn unknown_key(&mut self, section: &str, leaf: &str, span: Range<usize>) {
+        let message = format!("unknown key `{leaf}` in [{section}]");
+        let elsewhere = KEYS.iter().find(|key| key.leaf() == leaf);
+        let here: Vec<&str> = KEYS.iter().filter(|key| key.section() == section).map(Key::leaf).collect();
+        match elsewhere {
+            Some(key) => {
+                let hint = format!("`{leaf}` belongs into [{}]", key.section());
+                self.problem(span, message, Some(hint));
+            }
+            None => self.unknown(span, message, leaf, &here),
+        }
+    }
+
+    fn unknown_section(&mut self, name: &Spanned<std::borrow::Cow<'_, str>>, value: &Spanned<DeValue<'_>>) {
+        let word = name.get_ref().as_ref();
+        let is_table = value.get_ref().is_table();
+        if let Some(key) = KEYS.iter().find(|key| key.leaf() == word && !is_table) {
+            let hint = format!("write it under [{}]", key.section());
+            self.problem(name.span(), format!("`{word}` stands outside of a section"), Some(hint));
+            return;
+        }
+        let known: Vec<&str> = std::iter::once("agents").chain(sections()).collect();
+        let what = if is_table { "section" } else { "key" };
+        self.unknown(name.span(), format!("unknown {what} `{word}`"), word, &known);
+    }
+}
+
+/// What a value is, in words.
+pub fn kind_of(value: &Spanned<DeValue<'_>>) -> &'static str {
+    match value.get_ref() {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) => "a number",
+        DeValue::Float(_) => "a number with a point",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}

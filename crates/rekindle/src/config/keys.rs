@@ -1,0 +1,253 @@
+//! Every setting there is, in one table: its name, what it may be, its default. A setting that is not in here does not
+//! exist; who sets it, and in which order, is decided by the layers.
+
+use rekindle_core::duration;
+
+/// What a setting may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A whole number in a range.
+    Count {
+        /// The smallest.
+        min: u64,
+        /// The largest.
+        max: u64,
+    },
+    /// A span of time of at least so much.
+    Duration {
+        /// The shortest, in milliseconds.
+        min_ms: u64,
+    },
+    /// True or false.
+    Switch,
+    /// Any text, nothing included.
+    Text,
+    /// One of these words; `later` are known words that this version cannot do.
+    OneOf {
+        /// What it may be.
+        now: &'static [&'static str],
+        /// What it will be.
+        later: &'static [&'static str],
+    },
+    /// A program with its arguments; one text is given to the shell.
+    Command,
+}
+
+/// A setting's value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A whole number.
+    Count(u64),
+    /// A span of time in milliseconds.
+    DurationMs(u64),
+    /// True or false.
+    Switch(bool),
+    /// Text.
+    Text(String),
+    /// A program with its arguments; empty means none.
+    Command(Vec<String>),
+}
+
+/// A setting.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Section and key, as `section.key`.
+    pub name: &'static str,
+    /// What it may be.
+    pub shape: Shape,
+    /// Its default, as it would be written.
+    pub default: &'static str,
+}
+
+/// Numbers that mean "as many as you like" still have to end somewhere.
+const MANY: u64 = 10_000;
+
+/// A limit of no length would be passed at once.
+const LIMIT: Shape = Shape::Duration { min_ms: 1 };
+
+const fn key(name: &'static str, shape: Shape, default: &'static str) -> Key {
+    Key { name, shape, default }
+}
+
+/// All settings, in the order in which they are shown. Agents have a table each and are read apart.
+pub const KEYS: &[Key] = &[
+    key("run.agent", Shape::Text, ""),
+    key("run.max_agents", Shape::Count { min: 1, max: MANY }, "4"),
+    key("run.attempts", Shape::Count { min: 1, max: MANY }, "3"),
+    key("run.backoff", Shape::Duration { min_ms: 0 }, "2s"),
+    key("run.isolation", Shape::OneOf { now: &["shared"], later: &["worktree"] }, "shared"),
+    key("run.log_context_lines", Shape::Count { min: 0, max: 100_000 }, "200"),
+    key("run.recover", Shape::Switch, "true"),
+    key("timeouts.developer", LIMIT, "15m"),
+    key("timeouts.critic", LIMIT, "10m"),
+    key("timeouts.auditor", LIMIT, "10m"),
+    key("timeouts.remediation", LIMIT, "5m"),
+    key("timeouts.health_auditor", LIMIT, "5m"),
+    key("timeouts.check", LIMIT, "10m"),
+    key("hang.first_event", LIMIT, "2m"),
+    key("hang.silence", LIMIT, "5m"),
+    key("hang.after_result", LIMIT, "30s"),
+    key("stop.grace", Shape::Duration { min_ms: 0 }, "5s"),
+    // Below 4 KiB not even the task's own words fit; above 4 MiB no agent reads it.
+    key("brief.budget_bytes", Shape::Count { min: 4_096, max: 4 << 20 }, "49152"),
+    key("files.dir", Shape::Text, ""),
+    key("notify.command", Shape::Command, ""),
+];
+
+impl Key {
+    /// The setting of a name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Key> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// Its section.
+    #[must_use]
+    pub fn section(&self) -> &'static str {
+        self.name.split_once('.').map_or("", |(section, _)| section)
+    }
+
+    /// Its name within its section.
+    #[must_use]
+    pub fn leaf(&self) -> &'static str {
+        self.name.split_once('.').map_or(self.name, |(_, leaf)| leaf)
+    }
+
+    /// The default value.
+    #[must_use]
+    pub fn default_value(&self) -> Value {
+        self.from_text(self.default).expect("a test reads every default")
+    }
+
+    /// Reads a value written as text: a variable, a flag, the front matter.
+    ///
+    /// # Errors
+    /// What is wrong, and what to write.
+    #[expect(clippy::wrong_self_convention, reason = "the key reads a text; nothing is converted into a key")]
+    pub fn from_text(&self, text: &str) -> Result<Value, Wrong> {
+        match self.shape {
+            Shape::Count { .. } => {
+                let number = text.trim().parse().map_err(|_| self.wrong_shape(&quote(text)))?;
+                self.from_count(number)
+            }
+            Shape::Duration { .. } => self.from_duration(text),
+            Shape::Switch => match text.trim() {
+                "true" => Ok(Value::Switch(true)),
+                "false" => Ok(Value::Switch(false)),
+                _ => Err(self.wrong_shape(&quote(text))),
+            },
+            Shape::Text => Ok(Value::Text(text.to_owned())),
+            Shape::OneOf { now, later } => self.from_word(text, now, later),
+            Shape::Command if text.trim().is_empty() => Ok(Value::Command(Vec::new())),
+            Shape::Command => Ok(Value::Command(
+                // The name that the shell goes by, so that what is told to the command is its `$1`.
+                ["sh", "-c", text, "sh"].map(str::to_owned).to_vec(),
+            )),
+        }
+    }
+
+    /// Reads a whole number.
+    ///
+    /// # Errors
+    /// When the setting is none, or it is out of range.
+    #[expect(clippy::wrong_self_convention, reason = "the key reads a number; nothing is converted into a key")]
+    pub fn from_count(&self, number: u64) -> Result<Value, Wrong> {
+        match self.shape {
+            Shape::Count { min, max } if (min..=max).contains(&number) => Ok(Value::Count(number)),
+            Shape::Count { min, max } => Err(Wrong::new(
+                format!("`{}` is {number}, which is out of range", self.name),
+                format!("write a whole number from {min} to {max}"),
+            )),
+            Shape::Duration { .. } => Err(Wrong::new(
+                format!("`{}` has no unit", self.name),
+                format!("write \"{number}s\" for seconds or \"{number}m\" for minutes"),
+            )),
+            _ => Err(self.wrong_shape("a number")),
+        }
+    }
+
+    /// What it should have been, for a value of another shape.
+    #[must_use]
+    pub fn wrong_shape(&self, found: &str) -> Wrong {
+        let (is, example) = match self.shape {
+            Shape::Count { .. } => ("a whole number", self.default.to_owned()),
+            Shape::Duration { .. } => ("a duration", format!("\"{}\"", self.default)),
+            Shape::Switch => ("true or false", self.default.to_owned()),
+            Shape::Text | Shape::OneOf { .. } => ("a text", format!("\"{}\"", self.default)),
+            Shape::Command => ("a list of words", "[\"notify-send\", \"rekindle\"]".to_owned()),
+        };
+        Wrong::new(format!("`{}` is {is}, not {found}", self.name), format!("write {} = {example}", self.leaf()))
+    }
+
+    #[expect(clippy::wrong_self_convention, reason = "the key reads a text; nothing is converted into a key")]
+    fn from_duration(&self, text: &str) -> Result<Value, Wrong> {
+        let min_ms = match self.shape {
+            Shape::Duration { min_ms } => min_ms,
+            _ => 0,
+        };
+        match duration::parse(text) {
+            Ok(ms) if ms >= min_ms => Ok(Value::DurationMs(ms)),
+            Ok(_) => Err(Wrong::new(
+                format!("`{}` must be longer than nothing", self.name),
+                format!("write {} = \"{}\"", self.leaf(), self.default),
+            )),
+            Err(error) => Err(Wrong::new(format!("`{}` is no duration: {error}", self.name), error.hint())),
+        }
+    }
+
+    #[expect(clippy::wrong_self_convention, reason = "the key reads a word; nothing is converted into a key")]
+    fn from_word(&self, text: &str, now: &[&str], later: &[&str]) -> Result<Value, Wrong> {
+        let word = text.trim();
+        if now.contains(&word) {
+            return Ok(Value::Text(word.to_owned()));
+        }
+        let hint = format!("write {} = \"{}\"", self.leaf(), now.join("\" or \""));
+        let message = if later.contains(&word) {
+            format!("`{}` = \"{word}\" comes in a later version", self.name)
+        } else {
+            format!("`{}` cannot be {}", self.name, quote(text))
+        };
+        Err(Wrong::new(message, hint))
+    }
+}
+
+/// Why a value was not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// What is wrong.
+    pub message: String,
+    /// What to write.
+    pub hint: String,
+}
+
+impl Wrong {
+    fn new(message: String, hint: String) -> Self {
+        Self { message, hint }
+    }
+}
+
+/// All sections of settings, in order.
+pub fn sections() -> impl Iterator<Item = &'static str> {
+    let mut last = "";
+    KEYS.iter().map(Key::section).filter(move |section| {
+        let new = *section != last;
+        last = section;
+        new
+    })
+}
+
+fn quote(text: &str) -> String {
+    format!("`{}`", crate::ui::one_line(text))
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Count(number) => write!(f, "{number}"),
+            Self::DurationMs(ms) => write!(f, "\"{}\"", duration::format(*ms)),
+            Self::Switch(on) => write!(f, "{on}"),
+            Self::Text(text) => write!(f, "{text:?}"),
+            Self::Command(words) => write!(f, "{words:?}"),
+        }
+    }
+}

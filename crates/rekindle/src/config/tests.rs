@@ -1,0 +1,357 @@
+//! Tables of what may be written where, which of it wins, and what is said about the rest.
+
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use rekindle_core::duration;
+use rekindle_core::plan;
+
+use super::*;
+
+const AGENT: &str = "[agents.a]\nkind = \"command\"\ncommand = [\"sh\"]\n";
+
+fn variables(given: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+    given.iter().map(|(name, value)| (name.into(), value.into())).collect()
+}
+
+fn load_with(toml: &str, sources: Sources<'_>) -> Result<Config> {
+    let dir = tempfile::tempdir().expect("tempdir");
+    let path = dir.path().join(FILE_NAME);
+    std::fs::write(&path, toml).expect("written");
+    Config::load(&Sources { file: Some(&path), ..sources })
+}
+
+fn load(toml: &str) -> Result<Config> {
+    load_with(toml, Sources::default())
+}
+
+fn problems(error: &CliError) -> Vec<(String, String)> {
+    let shown = error.diagnostics.iter().map(|found| {
+        let hint = found.hint.clone().unwrap_or_default();
+        (found.message.clone(), hint)
+    });
+    shown.collect()
+}
+
+#[test]
+fn every_default_can_be_read_and_is_the_promised_one() {
+    let config = load(AGENT).expect("a configuration");
+    let limits = config.limits(false).expect("limits");
+    let expected = Limits { default_cli: "a".into(), clis: vec!["a".into()], ..Limits::default() };
+    assert_eq!(limits, expected);
+    assert_eq!(config.log_context_lines(), 200);
+    assert_eq!(config.brief_budget_bytes(), 48 * 1024);
+    assert_eq!(duration::format(config.check_timeout_ms()), "10m");
+    assert_eq!(duration::format(config.first_event_ms()), "2m");
+    assert_eq!(config.files_dir(), None);
+    assert_eq!(config.notify_command(), None);
+    assert!(config.all().all(|(_, value)| value.origin == Origin::Default));
+}
+
+#[test]
+fn the_stronger_source_wins_and_is_named() {
+    let toml = format!("{AGENT}[run]\nmax_agents = 5\nattempts = 5\nbackoff = \"5s\"\nrecover = false\n");
+    let text = "---\nattempts: 6\nbackoff: 6s\nrun.recover: true\n---\n# P\n### T1: one\n- accept: `true`\n";
+    let parsed = plan::parse("p", text.as_bytes());
+    let plan = parsed.plan.as_ref().unwrap_or_else(|| panic!("{:?}", parsed.problems));
+    let config = load_with(
+        &toml,
+        Sources {
+            plan: Some(("p.md", &plan.settings)),
+            variables: variables(&[("REKINDLE_RUN_BACKOFF", "7s"), ("REKINDLE_TASK", "T1"), ("HOME", "/")]),
+            flags: vec![Flag { key: "run.recover", name: "--no-recover", value: "false".into() }],
+            ..Sources::default()
+        },
+    )
+    .expect("a configuration");
+    let shown: Vec<String> = config
+        .all()
+        .take(7)
+        .map(|(key, found)| {
+            let origin = match &found.origin {
+                Origin::File { line, .. } => format!("file:{line}"),
+                other => other.to_string(),
+            };
+            format!("{} {} {origin}", key.name, found.value)
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "run.agent \"\" default",
+            "run.max_agents 5 file:5",
+            "run.attempts 6 front matter of p.md",
+            "run.backoff \"7s\" variable REKINDLE_RUN_BACKOFF",
+            "run.isolation \"shared\" default",
+            "run.log_context_lines 200 default",
+            "run.recover false flag --no-recover",
+        ]
+    );
+}
+
+fn assert_each(cases: &[(&str, &str, &str)]) {
+    for (toml, message, hint) in cases {
+        let error = load(toml).expect_err(toml);
+        assert_eq!(problems(&error), [((*message).to_owned(), (*hint).to_owned())], "{toml}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_said_with_what_to_write() {
+    let cases = [
+        ("[run]\nmax_agent = 2\n", "unknown key `max_agent` in [run]", "did you mean `max_agents`?"),
+        ("[run]\ngrace = \"2s\"\n", "unknown key `grace` in [run]", "`grace` belongs into [stop]"),
+        ("[rum]\nagent = \"a\"\n", "unknown section `rum`", "did you mean `run`?"),
+        ("max_agents = 2\n", "`max_agents` stands outside of a section", "write it under [run]"),
+        (
+            "[run]\nmax_agents = 0\n",
+            "`run.max_agents` is 0, which is out of range",
+            "write a whole number from 1 to 10000",
+        ),
+        ("[run]\nattempts = 0\n", "`run.attempts` is 0, which is out of range", "write a whole number from 1 to 10000"),
+        ("[run]\nattempts = -1\n", "`run.attempts` is a whole number, not `-1`", "write attempts = 3"),
+        ("[run]\nmax_agents = \"4\"\n", "`run.max_agents` is a whole number, not a text", "write max_agents = 4"),
+        (
+            "[run]\nmax_agents = 1.5\n",
+            "`run.max_agents` is a whole number, not a number with a point",
+            "write max_agents = 4",
+        ),
+        ("[run]\nrecover = \"no\"\n", "`run.recover` is true or false, not a text", "write recover = true"),
+        ("[run]\nbackoff = 2\n", "`run.backoff` has no unit", "write \"2s\" for seconds or \"2m\" for minutes"),
+        (
+            "[run]\nbackoff = \"soon\"\n",
+            "`run.backoff` is no duration: `soon` is no duration",
+            "write it like `90s`, `20m`, `1h30m` or `500ms`",
+        ),
+        (
+            "[timeouts]\ndeveloper = \"0s\"\n",
+            "`timeouts.developer` must be longer than nothing",
+            "write developer = \"15m\"",
+        ),
+        (
+            "[run]\nisolation = \"worktree\"\n",
+            "`run.isolation` = \"worktree\" comes in a later version",
+            "write isolation = \"shared\"",
+        ),
+        ("[run]\nisolation = \"vm\"\n", "`run.isolation` cannot be `vm`", "write isolation = \"shared\""),
+        (
+            "[brief]\nbudget_bytes = 1\n",
+            "`brief.budget_bytes` is 1, which is out of range",
+            "write a whole number from 4096 to 4194304",
+        ),
+        ("[notify]\ncommand = [1]\n", "`command` is a list of texts, this is a number", "put it in quotes"),
+        ("run = 1\n", "`run` is a table, not a number", "write [run]"),
+    ];
+    assert_each(&cases);
+}
+
+#[test]
+fn an_agent_that_cannot_be_is_said_with_what_to_write() {
+    let cases = [
+        ("agents = 1\n", "`agents` is a table of agents, not a number", "write [agents.NAME]"),
+        (
+            "[agents]\nkind = \"command\"\n",
+            "`agents.kind` is a table, not a text",
+            "name the agent first: [agents.NAME]",
+        ),
+        (
+            "[agents.a]\n",
+            "[agents.a] says neither `kind` nor `command`",
+            "write kind = \"command\" and command = [\"program\", \"argument\"]",
+        ),
+        (
+            "[agents.a]\nkind = \"command\"\n",
+            "[agents.a] has no `command`",
+            "write command = [\"program\", \"argument\"]",
+        ),
+        ("[agents.a]\nkind = \"comand\"\ncommand = [\"x\"]\n", "unknown kind `comand`", "did you mean `command`?"),
+        (
+            "[agents.a]\nkind = \"codex\"\ncommand = [\"x\"]\n",
+            "agents of kind `codex` come in a later version",
+            "until then: kind = \"command\" and command = [\"codex\", …]",
+        ),
+        (
+            "[agents.a]\ncommand = \"my agent\"\n",
+            "`command` is a list of words, not a text",
+            "write command = [\"my\", \"agent\"]",
+        ),
+        (
+            "[agents.a]\ncommand = []\n",
+            "`command` of [agents.a] names no program",
+            "write command = [\"program\", \"argument\"]",
+        ),
+        ("[agents.a]\ncommand = [\"x\"]\nenvs = {}\n", "unknown key `envs` in [agents.a]", "did you mean `env`?"),
+        (
+            "[agents.a]\ncommand = [\"x\"]\nenv = { A = 1 }\n",
+            "a variable is a text, `A` is a number",
+            "put it in quotes",
+        ),
+        (
+            "[agents.a]\ncommand = [\"x\"]\nenv = { REKINDLE_TOKEN = \"x\" }\n",
+            "`REKINDLE_TOKEN` is set by rekindle itself",
+            "",
+        ),
+        (
+            "[agents.\"a b\"]\ncommand = [\"x\"]\n",
+            "`a b` cannot name an agent: a name holds only letters, digits, `.`, `_` and `-`, not ' '",
+            "",
+        ),
+    ];
+    assert_each(&cases);
+}
+
+#[test]
+fn all_problems_are_told_at_once_with_their_places() {
+    let toml = "[run]\nmax_agnets = 2\nattempts = 0\n\n[agents.a]\nkind = 3\n";
+    let file = super::file::read(Path::new(FILE_NAME), toml);
+    let shown: Vec<String> = file.problems.iter().map(|found| found.render(crate::ui::Paint::OFF, 100)).collect();
+    insta::assert_snapshot!(shown.join("\n"), @r#"
+    error: unknown key `max_agnets` in [run]
+     --> rekindle.toml:2:1
+      |
+    2 | max_agnets = 2
+      | ^^^^^^^^^^
+      |
+      = hint: did you mean `max_agents`?
+    error: `run.attempts` is 0, which is out of range
+     --> rekindle.toml:3:12
+      |
+    3 | attempts = 0
+      |            ^
+      |
+      = hint: write a whole number from 1 to 10000
+    error: [agents.a] has no `command`
+     --> rekindle.toml:5:9
+      |
+    5 | [agents.a]
+      |         ^
+      |
+      = hint: write command = ["program", "argument"]
+    error: `kind` is a text, not a number
+     --> rekindle.toml:6:8
+      |
+    6 | kind = 3
+      |        ^
+    "#);
+}
+
+#[test]
+fn broken_toml_is_told_with_its_place() {
+    for toml in ["[run\n", "x", "a = \n[run]\n", "\u{0}", "[run]\n[run]\n", "= 1"] {
+        let error = load(toml).expect_err(toml);
+        let first = error.diagnostics.first().expect("a problem");
+        assert!(first.message.starts_with("not valid TOML: "), "{toml:?}: {}", first.message);
+    }
+}
+
+#[test]
+fn variables_of_a_known_section_are_checked_and_others_left_alone() {
+    let cases = [
+        (
+            "REKINDLE_RUN_MAX_AGNETS",
+            "2",
+            "unknown variable REKINDLE_RUN_MAX_AGNETS",
+            "did you mean REKINDLE_RUN_MAX_AGENTS?",
+        ),
+        (
+            "REKINDLE_RUN_ATTEMPTS",
+            "0",
+            "the variable REKINDLE_RUN_ATTEMPTS is wrong: `run.attempts` is 0, which is out of range",
+            "write a whole number from 1 to 10000",
+        ),
+        (
+            "REKINDLE_STOP_GRACE",
+            "5",
+            "the variable REKINDLE_STOP_GRACE is wrong: `stop.grace` is no duration: `5` has no unit",
+            "write `5s` for seconds or `5m` for minutes",
+        ),
+        (
+            "REKINDLE_AGENTS_A_COMMAND",
+            "x",
+            "agents cannot be set by the variable REKINDLE_AGENTS_A_COMMAND",
+            "write it into [agents.NAME] of rekindle.toml",
+        ),
+    ];
+    for (name, value, message, hint) in cases {
+        let sources = Sources { variables: variables(&[(name, value)]), ..Sources::default() };
+        let error = Config::load(&sources).expect_err(name);
+        assert_eq!(problems(&error), [(message.to_owned(), hint.to_owned())], "{name}");
+    }
+    let identity = [
+        "AGENT",
+        "TASK",
+        "TASKS",
+        "ROLE",
+        "ATTEMPT",
+        "EPOCH",
+        "TOKEN",
+        "SOCKET",
+        "PROMPT_FILE",
+        "NONCE",
+        "STATE_DIR",
+        "BUNDLE",
+    ];
+    let names: Vec<String> = identity.iter().map(|name| format!("REKINDLE_{name}")).collect();
+    let given: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "x")).collect();
+    let sources = Sources { variables: variables(&given), ..Sources::default() };
+    Config::load(&sources).expect("what an agent is told is not configuration");
+}
+
+#[test]
+fn the_default_agent_is_named_or_the_first_in_the_file() {
+    let two = "[agents.z]\ncommand = [\"sh\"]\n[agents.a]\ncommand = [\"sh\"]\n";
+    assert_eq!(load(two).expect("loaded").default_agent().expect("one"), "z");
+    let named = format!("{two}[run]\nagent = \"a\"\n");
+    assert_eq!(load(&named).expect("loaded").default_agent().expect("one"), "a");
+    let slip = format!("{two}[run]\nagent = \"zz\"\n");
+    let error = load(&slip).expect("loaded").default_agent().map(str::to_owned).expect_err("unknown");
+    assert!(error.message.starts_with("unknown agent `zz` in run.agent ("), "{error}");
+    assert_eq!(error.hints, ["did you mean `z`?"]);
+    let none = load("").expect("loaded").default_agent().map(str::to_owned).expect_err("none");
+    assert!(none.message.ends_with("names no agent"), "{none}");
+    assert_eq!(none.hints, ["write one to start from: rekindle init"]);
+}
+
+#[test]
+fn a_plan_is_checked_against_agents_and_programs() {
+    let dir = tempfile::tempdir().expect("tempdir");
+    std::fs::write(dir.path().join("tool"), "#!/bin/sh\n").expect("written");
+    let toml = "[agents.good]\ncommand = [\"sh\"]\n[agents.gone]\ncommand = [\"no-such-program\"]\n[agents.plain]\ncommand = [\"./tool\"]\n";
+    let config = load(toml).expect("loaded");
+    let path = OsString::from("/usr/bin:/bin");
+    let check = |keys: &str| {
+        let text = format!("# P\n### T1: one\n{keys}- accept: `true`\n");
+        let plan = plan::parse("p", text.as_bytes()).plan.expect("a plan");
+        config.check_plan(&plan, Some(&path), dir.path())
+    };
+    check("").expect("the default is there");
+    check("- agent: good\n").expect("a worker may be named like an agent");
+    let error = check("- cli: goood\n").expect_err("unknown");
+    assert_eq!(error.message, "task T1 names the unknown agent `goood` (line 2 of the plan)");
+    assert_eq!(error.hints, ["did you mean `good`?"]);
+    let error = check("- cli: gone\n").expect_err("missing");
+    assert_eq!(error.causes, ["`no-such-program` was not found on PATH"]);
+    let error = check("- agent: plain\n").expect_err("not executable");
+    assert!(error.causes[0].ends_with("tool is not executable"), "{:?}", error.causes);
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(dir.path().join("tool"), executable).expect("chmod");
+    check("- agent: plain\n").expect("executable now");
+}
+
+#[test]
+fn what_has_no_effect_is_warned_of() {
+    let config = load("[agents.a]\ncommand = [\"sh\"]\nmodel = \"large\"\n").expect("loaded");
+    let warnings: Vec<&str> = config.warnings.iter().map(|found| found.message.as_str()).collect();
+    assert_eq!(warnings, ["`model` of [agents.a] has no effect: a `command` is told everything by its arguments"]);
+    assert_eq!(config.agents["a"].model.as_deref(), Some("large"));
+}
+
+#[test]
+fn a_command_takes_its_arguments_and_a_text_goes_to_the_shell() {
+    let toml = "[agents.a]\ncommand = [\"sh\", \"-c\"]\nargs = [\"true\"]\nenv = { A = \"b\" }\n[notify]\ncommand = \"beep\"\n";
+    let programs = load(toml).expect("loaded").programs();
+    assert_eq!(programs.agents["a"].command, ["sh", "-c", "true"]);
+    assert_eq!(programs.agents["a"].env["A"], "b");
+    assert_eq!(programs.notify, ["sh", "-c", "beep", "sh"]);
+}

@@ -1,0 +1,155 @@
+//! What went wrong, for a person: what, why, and what to type next. It decides the exit code that each sort of trouble
+//! has; how it is printed belongs to `ui`.
+
+use std::error::Error;
+use std::fmt;
+
+use rekindle_engine::{state_dir, store};
+
+use crate::exit_code::Exit;
+use crate::ui::Diagnostic;
+
+/// A command's result.
+pub type Result<T, E = CliError> = std::result::Result<T, E>;
+
+/// The sort of trouble, which decides the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The command line, the configuration, the plan, or the place it was called in.
+    Usage,
+    /// The world or rekindle itself.
+    Internal,
+    /// An order or report was understood and not taken.
+    Refused,
+    /// Whoever read our output is gone: nothing is wrong, and nobody is left to tell.
+    ReaderGone,
+}
+
+/// An error on its way to the terminal.
+#[derive(Debug)]
+pub struct CliError {
+    /// Its sort.
+    pub kind: Kind,
+    /// What is wrong: one lower-case line. Empty when the diagnostics say it all.
+    pub message: String,
+    /// Why, from near to far.
+    pub causes: Vec<String>,
+    /// What to type next.
+    pub hints: Vec<String>,
+    /// Places in files that are wrong, shown first.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl CliError {
+    /// An error of a kind.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), causes: Vec::new(), hints: Vec::new(), diagnostics: Vec::new() }
+    }
+
+    /// The caller's mistake.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, message)
+    }
+
+    /// Trouble with the world or in here.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(Kind::Internal, message)
+    }
+
+    /// Understood and not taken.
+    pub fn refused(message: impl Into<String>) -> Self {
+        Self::new(Kind::Refused, message)
+    }
+
+    /// Wrong places in files; the last line counts them when there are several.
+    pub fn diagnosed(what: &str, diagnostics: Vec<Diagnostic>) -> Self {
+        let errors = diagnostics.iter().filter(|d| d.is_error()).count();
+        let message = match errors {
+            0 | 1 => String::new(),
+            many => format!("{what} has {many} errors"),
+        };
+        Self { diagnostics, ..Self::usage(message) }
+    }
+
+    /// Adds an error and everything that it says caused it.
+    #[must_use]
+    pub fn because(mut self, cause: &dyn Error) -> Self {
+        let mut next = Some(cause);
+        while let Some(error) = next {
+            self.causes.push(error.to_string());
+            next = error.source();
+        }
+        self
+    }
+
+    /// Adds what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// How the program ends with it.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self.kind {
+            Kind::Usage => Exit::Usage,
+            Kind::Internal | Kind::Refused => Exit::Failure,
+            Kind::ReaderGone => Exit::Success,
+        }
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<state_dir::Error> for CliError {
+    fn from(error: state_dir::Error) -> Self {
+        use state_dir::Error as E;
+        let message = error.to_string();
+        match error {
+            E::Missing(_) => {
+                Self::usage(format!("there is no run here: {message}")).hint("start one: rekindle run plan.md")
+            }
+            E::NotADirectory(_) | E::NotOurs(_) | E::ForeignOwner { .. } => {
+                Self::usage(message).hint("name another one: --state-dir DIR")
+            }
+            E::TooOpen { ref path, .. } => {
+                let close = format!("if its content is yours: chmod go-rwx '{}'", path.display());
+                Self::usage(message).hint(close)
+            }
+            E::Newer { .. } => {
+                Self::usage(message).hint("install the rekindle that wrote it, or name another one: --state-dir DIR")
+            }
+            E::Network { .. } => Self::usage(message).hint("keep the state on a local disk: --state-dir DIR"),
+            E::ReadOnly(_) | E::Denied(_) => {
+                Self::internal(message).hint("keep the state where it can be written: --state-dir DIR")
+            }
+            E::Held { .. } => Self::usage(message).hint("watch it: rekindle status; end it: rekindle pause"),
+            E::Damaged(_) => Self::internal(message).hint("look at it: rekindle doctor"),
+            E::Io { .. } => Self::internal(message),
+        }
+    }
+}
+
+impl From<store::Error> for CliError {
+    fn from(error: store::Error) -> Self {
+        use store::Error as E;
+        let message = error.to_string();
+        match error {
+            E::Newer { .. } => {
+                Self::usage(message).hint("install the rekindle that wrote it, or name another one: --state-dir DIR")
+            }
+            E::Foreign { .. } => Self::usage(message).hint("name another one: --state-dir DIR"),
+            E::Corrupt(_) | E::Gone(_) | E::MustReopen(_) => {
+                Self::internal(message).hint("repair it by going on: rekindle resume")
+            }
+            E::Full(_) => Self::internal(message).hint("make space and try again"),
+            E::Unrepairable { .. } | E::Diverged { .. } => Self::internal(message).hint("look at it: rekindle doctor"),
+            _ => Self::internal(message),
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! An event in words: a verb to find it by, a sentence, and the evidence below it. What is shown where is left to the
+//! commands.
+
+use rekindle_core::duration;
+use rekindle_core::event::{Body, Outcome};
+use rekindle_core::report::{Door, Evidence, Exit};
+use rekindle_engine::store::StoredEvent;
+use serde_json::Value;
+
+use crate::ui::{Tone, one_line};
+
+/// Longest piece of an unknown event's details that is shown in a line.
+const VALUE_MAX_CHARS: usize = 80;
+
+/// An event in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// What happened, in a word.
+    pub verb: &'static str,
+    /// How that is to be taken.
+    pub tone: Tone,
+    /// What happened, in a sentence.
+    pub text: String,
+}
+
+/// The event's body, where this version knows it.
+#[must_use]
+pub fn body(event: &StoredEvent) -> Option<Body> {
+    Body::from_parts(&event.kind, &event.details).ok()
+}
+
+/// Tells an event.
+#[must_use]
+pub fn tell(event: &StoredEvent) -> Told {
+    let known = body(event).and_then(|body| tell_known(&body));
+    let (verb, tone, text) = known.unwrap_or_else(|| ("EVENT", Tone::Dim, details(event)));
+    Told { verb, tone, text }
+}
+
+type Parts = (&'static str, Tone, String);
+
+fn tell_known(body: &Body) -> Option<Parts> {
+    tell_task(body).or_else(|| tell_agent(body)).or_else(|| tell_run(body))
+}
+
+fn tell_task(body: &Body) -> Option<Parts> {
+    Some(match body {
+        Body::TaskStarted { number, .. } => ("BEGUN", Tone::Active, format!("attempt {number} at it begins")),
+        Body::TaskClaimed { door, result, .. } => {
+            let result = result.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+            ("CLAIMED", Tone::Active, format!("its agent says it is done ({}){result}", through(*door)))
+        }
+        Body::ChecksFinished { evidence, passed: true } => {
+            ("PROVEN", Tone::Good, format!("{} of {} checks passed", evidence.checks.len(), evidence.checks.len()))
+        }
+        Body::ChecksFinished { evidence, .. } => ("NOT PROVEN", Tone::Warning, evidence.complaint()),
+        Body::TaskCompleted { result, unproven } => {
+            let how = if *unproven { "complete on its agent's word alone" } else { "complete" };
+            let result = result.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+            ("DONE", Tone::Good, format!("{how}{result}"))
+        }
+        Body::TaskFailReported { reason, .. } => ("GIVEN UP", Tone::Warning, format!("its agent gave it up: {reason}")),
+        Body::CheckpointSaved { checkpoint } => {
+            let done = checkpoint.completed.len();
+            let left = checkpoint.remaining.len();
+            ("CHECKPOINT", Tone::Dim, format!("{} ({done} done, {left} left)", checkpoint.status))
+        }
+        Body::TaskRequeued { counted, reason, .. } => {
+            let counts = if *counted { "" } else { "; this attempt does not count" };
+            ("REQUEUED", Tone::Warning, format!("{reason}{counts}"))
+        }
+        Body::TaskParked { question } => ("WAITS", Tone::Warning, format!("for the answer to question {question}")),
+        Body::WorkflowFailed { reason, detail } => ("FAILED", Tone::Error, format!("{reason}: {detail}")),
+        Body::TaskSkipped { reason } => ("SKIPPED", Tone::Dim, reason.clone()),
+        Body::TaskReopened { reason, reset_attempts } => {
+            let attempts = if *reset_attempts { "; its attempts start again" } else { "" };
+            ("REOPENED", Tone::Warning, format!("{reason}{attempts}"))
+        }
+        Body::QuestionAsked { id, text, .. } => ("ASKED", Tone::Warning, format!("question {id}: {text}")),
+        Body::QuestionAnswered { id, answer } => ("ANSWERED", Tone::Good, format!("question {id}: {answer}")),
+        _ => return None,
+    })
+}
+
+fn tell_agent(body: &Body) -> Option<Parts> {
+    Some(match body {
+        Body::Dispatched { cli, reason, .. } => ("STARTED", Tone::Active, format!("{cli}, {reason}")),
+        Body::Redispatched { attempt, .. } => ("REKINDLE", Tone::Active, format!("a replacement, attempt {attempt}")),
+        Body::AgentStarted { pid, shim_pid, .. } => ("RUNS", Tone::Dim, format!("process {pid}, held by {shim_pid}")),
+        Body::AgentAdopted { pid, .. } => ("ADOPTED", Tone::Good, format!("process {pid} is still alive and goes on")),
+        Body::OrphanAgentDetected { .. } => ("ORPHANED", Tone::Warning, "nothing is left of its agent".to_owned()),
+        Body::ReportRefused { reason, .. } => ("REFUSED", Tone::Warning, reason.clone()),
+        Body::RoleTimeout { role, timeout_ms, .. } => {
+            ("TIMED OUT", Tone::Warning, format!("longer than a {role} may take ({})", duration::format(*timeout_ms)))
+        }
+        Body::AgentHung { quiet_ms, evidence, .. } => {
+            let quiet = duration::format(quiet_ms - quiet_ms % 1000);
+            ("HUNG", Tone::Warning, format!("no sign of life for {quiet} ({evidence})"))
+        }
+        Body::StopOrdered { cause, at_once, .. } => {
+            let how = if *at_once { "at once" } else { "with grace" };
+            ("STOPPING", Tone::Warning, format!("{how}: {}", cause.words()))
+        }
+        Body::AgentCrashed { code, signal, .. } => ("CRASHED", Tone::Error, ended(*code, *signal)),
+        Body::AttemptExited { exit, .. } => ("EXITED", Tone::Dim, exited(exit)),
+        Body::AttemptEnded { cause, .. } => ("ENDED", Tone::Dim, format!("{cause}: {}", cause.words())),
+        Body::NoteRecorded { text } => ("NOTED", Tone::Dim, text.clone()),
+        _ => return None,
+    })
+}
+
+fn tell_run(body: &Body) -> Option<Parts> {
+    Some(match body {
+        Body::RunStarted { plan, plan_path, .. } => {
+            ("RUN", Tone::Active, format!("{} with {} tasks from {plan_path}", plan.name, plan.tasks.len()))
+        }
+        Body::CoordinatorStarted { pid, .. } => ("COORDINATOR", Tone::Dim, format!("process {pid}")),
+        Body::CoordinatorRecovered { orphaned_agents, events_reconciled, adopted, finished } => (
+            "RECOVERED",
+            Tone::Good,
+            format!(
+                "{adopted} adopted, {finished} finished meanwhile, {orphaned_agents} lost, {events_reconciled} facts taken in"
+            ),
+        ),
+        Body::StateReconciled { event_type, detail } => ("RECONCILED", Tone::Dim, format!("{event_type}: {detail}")),
+        Body::BreakerOpened { cli, .. } => ("LEFT ALONE", Tone::Warning, format!("{cli} failed to start too often")),
+        Body::PersonAlerted { text, .. } => ("ALERT", Tone::Error, text.clone()),
+        Body::SessionPause { reason, .. } => ("PAUSING", Tone::Warning, reason.words().to_owned()),
+        Body::RunPaused {} => ("PAUSED", Tone::Warning, "all agents have ended".to_owned()),
+        Body::SessionResume { resume_count, .. } => ("RESUMED", Tone::Active, format!("for the {resume_count}. time")),
+        Body::RunReopened {} => ("REOPENED", Tone::Warning, "there is work again".to_owned()),
+        Body::WaveStarted { wave } => ("WAVE", Tone::Dim, format!("{wave} begins")),
+        Body::WaveEnded { wave } => ("WAVE", Tone::Dim, format!("{wave} has ended")),
+        Body::PlanChanged { .. } => {
+            ("CHANGED", Tone::Warning, "the plan's file differs from the plan of this run".to_owned())
+        }
+        Body::RunFinished { outcome, complete, failed, skipped, unreachable } => {
+            let tone = if *outcome == Outcome::Complete { Tone::Good } else { Tone::Error };
+            (
+                "FINISHED",
+                tone,
+                format!("{complete} complete, {failed} failed, {skipped} skipped, {unreachable} out of reach"),
+            )
+        }
+        _ => return None,
+    })
+}
+
+/// What a decision rests on, a line each.
+#[must_use]
+pub fn evidence(body: &Body) -> Vec<String> {
+    match body {
+        Body::ChecksFinished { evidence, .. } => of_checks(evidence),
+        Body::Dispatched { tasks, blocked_by, .. } => {
+            let mut lines = Vec::new();
+            if tasks.len() > 1 {
+                let names: Vec<&str> = tasks.iter().map(AsRef::as_ref).collect();
+                lines.push(format!("tasks in order: {}", names.join(", ")));
+            }
+            if !blocked_by.is_empty() {
+                let names: Vec<&str> = blocked_by.iter().map(AsRef::as_ref).collect();
+                lines.push(format!("it waited for {}", names.join(", ")));
+            }
+            lines
+        }
+        Body::CheckpointSaved { checkpoint } => {
+            let done = checkpoint.completed.iter().map(|item| format!("done: {item}"));
+            let left = checkpoint.remaining.iter().map(|item| format!("left: {item}"));
+            done.chain(left).collect()
+        }
+        Body::PersonAlerted { choices, .. } => choices.iter().map(|choice| format!("choose: {choice}")).collect(),
+        Body::QuestionAsked { options, context, .. } => {
+            let context = Some(context).filter(|text| !text.is_empty()).cloned();
+            let options = options.iter().map(|option| format!("option: {option}"));
+            context.into_iter().chain(options).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What checks saw: each with its outcome, and the output of those that failed.
+#[must_use]
+pub fn of_checks(evidence: &Evidence) -> Vec<String> {
+    let mut lines = Vec::new();
+    for check in &evidence.checks {
+        let took = duration::format(check.took_ms);
+        let how = match (check.passed, check.timed_out, check.code) {
+            (true, ..) => "passed".to_owned(),
+            (_, true, _) => "timed out".to_owned(),
+            (_, _, Some(code)) => format!("exited with {code}"),
+            _ => "was killed".to_owned(),
+        };
+        lines.push(format!("`{}` {how} after {took}", check.command));
+        if !check.passed {
+            lines.extend(check.output.lines().map(|line| format!("  {line}")));
+        }
+    }
+    let missing = evidence.missing_artifacts.iter();
+    lines.extend(missing.map(|artifact| format!("{artifact} is not there")));
+    lines
+}
+
+fn through(door: Door) -> &'static str {
+    match door {
+        Door::Command => "by command",
+        Door::Signal => "by a signal in its output",
+        Door::Kept => "kept while no coordinator was there",
+        Door::Mcp => "by MCP",
+        Door::Operator => "by the operator",
+    }
+}
+
+fn ended(code: Option<i32>, signal: Option<i32>) -> String {
+    match (code, signal) {
+        (_, Some(signal)) => format!("ended by signal {signal}"),
+        (Some(code), None) => format!("ended with code {code}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+fn exited(exit: &Exit) -> String {
+    if let Some(error) = &exit.start_error {
+        return format!("could not be started: {error}");
+    }
+    let memory = if exit.out_of_memory { ", out of memory" } else { "" };
+    format!("{}{memory}", ended(exit.code, exit.signal))
+}
+
+/// The details of an event that has no sentence of its own.
+fn details(event: &StoredEvent) -> String {
+    let value: Value = serde_json::from_str(&event.details).unwrap_or_default();
+    let Value::Object(fields) = value else {
+        return event.kind.clone();
+    };
+    let fields = fields.iter().map(|(key, value)| {
+        let text: String = match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let short: String = one_line(&text).chars().take(VALUE_MAX_CHARS).collect();
+        format!("{key}={short}")
+    });
+    std::iter::once(event.kind.clone()).chain(fields).collect::<Vec<_>>().join(" ")
+}

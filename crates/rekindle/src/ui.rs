@@ -1,0 +1,209 @@
+//! The only place that prints. Standard output carries what was asked for, standard error everything else; colours carry
+//! no meaning alone. Text that agents wrote is made harmless here before it reaches a terminal.
+
+mod diagnostic;
+mod duration;
+mod paint;
+mod status_line;
+mod table;
+mod wait;
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use serde::Serialize;
+
+pub use diagnostic::{Diagnostic, Place};
+pub use duration::{clock_time, elapsed, stamp};
+pub use paint::{ColorChoice, Paint, Tone};
+pub use status_line::StatusLine;
+pub use table::{Align, Table};
+pub use wait::pause;
+
+use crate::error::{CliError, Kind, Result};
+
+/// Width of lines where there is no terminal to ask: wide enough for a log file, narrow enough for a mail.
+const WIDTH_WITHOUT_TERMINAL: usize = 120;
+
+/// Narrowest width that tables are laid out for; on a narrower terminal lines wrap.
+const WIDTH_MIN: usize = 40;
+
+/// Both output streams and how they may be used.
+#[derive(Clone, Copy, Debug)]
+pub struct Ui {
+    out: Paint,
+    err: Paint,
+    width: usize,
+}
+
+impl Ui {
+    /// Looks at the terminal and the environment once.
+    #[must_use]
+    pub fn new(color: ColorChoice) -> Self {
+        let width = terminal_width().unwrap_or(WIDTH_WITHOUT_TERMINAL);
+        Self {
+            out: Paint::for_stream(color, io::stdout().is_terminal()),
+            err: Paint::for_stream(color, io::stderr().is_terminal()),
+            width: width.max(WIDTH_MIN),
+        }
+    }
+
+    /// Colours for standard output.
+    #[must_use]
+    pub fn paint(&self) -> Paint {
+        self.out
+    }
+
+    /// Columns that a line may have.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Prints a line of data.
+    ///
+    /// # Errors
+    /// When it cannot be written; a reader that has gone ends the program quietly.
+    pub fn line(&self, text: &str) -> Result<()> {
+        self.raw(format!("{text}\n").as_bytes())
+    }
+
+    /// Prints bytes of data as they are.
+    ///
+    /// # Errors
+    /// As [`Self::line`].
+    pub fn raw(&self, bytes: &[u8]) -> Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(bytes).map_err(|e| unwritten(&e))
+    }
+
+    /// Brings everything printed so far to its reader.
+    ///
+    /// # Errors
+    /// As [`Self::line`].
+    pub fn flush(&self) -> Result<()> {
+        io::stdout().lock().flush().map_err(|e| unwritten(&e))
+    }
+
+    /// Prints data as one line of JSON.
+    ///
+    /// # Errors
+    /// As [`Self::line`].
+    pub fn json_line<T: Serialize>(&self, value: &T) -> Result<()> {
+        let text = serde_json::to_string(value);
+        self.line(&text.map_err(|e| CliError::internal("cannot write JSON").because(&e))?)
+    }
+
+    /// Prints data as JSON for one reading.
+    ///
+    /// # Errors
+    /// As [`Self::line`].
+    pub fn json<T: Serialize>(&self, value: &T) -> Result<()> {
+        let text = serde_json::to_string_pretty(value);
+        self.line(&text.map_err(|e| CliError::internal("cannot write JSON").because(&e))?)
+    }
+
+    /// Says something that is not data. Nobody listening there is no reason to fail.
+    pub fn say(&self, text: &str) {
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+
+    /// Says that something may be wrong.
+    pub fn warn(&self, text: &str) {
+        self.labelled("warning", Tone::Warning, text);
+    }
+
+    /// Says what to type next.
+    pub fn hint(&self, text: &str) {
+        self.labelled("hint", Tone::Hint, text);
+    }
+
+    /// Prints a line of a run's progress.
+    pub fn status(&self, line: &StatusLine<'_>) {
+        self.say(&line.render(self.err, self.width));
+    }
+
+    /// A line of a run's progress, as it would be printed.
+    #[must_use]
+    pub fn rendered(&self, line: &StatusLine<'_>) -> String {
+        line.render(self.err, self.width)
+    }
+
+    /// Whether a table may be redrawn in place: only where standard error is a terminal that knows how.
+    #[must_use]
+    pub fn draws_live(&self) -> bool {
+        io::stderr().is_terminal() && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
+    }
+
+    /// Draws on the terminal. Nobody looking is no reason to fail.
+    pub fn draw(&self, text: &str) {
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    /// A line made harmless and cut to the terminal's width.
+    #[must_use]
+    pub fn cut_to_width(&self, text: &str) -> String {
+        table::cut(&harmless(text), self.width)
+    }
+
+    /// Shows wrong places in files.
+    pub fn diagnose(&self, diagnostics: &[Diagnostic]) {
+        for diagnostic in diagnostics {
+            self.say(&diagnostic.render(self.err, self.width));
+        }
+    }
+
+    /// Shows an error with all that it says.
+    pub fn error(&self, error: &CliError) {
+        if error.kind == Kind::ReaderGone {
+            return;
+        }
+        self.diagnose(&error.diagnostics);
+        if !error.message.is_empty() {
+            self.labelled("error", Tone::Error, &error.message);
+        }
+        for cause in &error.causes {
+            self.labelled("caused by", Tone::Dim, cause);
+        }
+        for hint in &error.hints {
+            self.hint(hint);
+        }
+    }
+
+    fn labelled(&self, label: &str, tone: Tone, text: &str) {
+        let label = self.err.tone(tone, &format!("{label}:"));
+        self.say(&format!("{label} {}", harmless(text)));
+    }
+
+    /// Lets time pass before something is looked at again. Says whether the reader of standard output is still there.
+    #[must_use]
+    pub fn reader_stays_for(&self, ms: u32) -> bool {
+        wait::reader_stays_for(ms)
+    }
+}
+
+/// Text from outside without anything that a terminal would obey, on one line.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    harmless(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Text from outside without anything that a terminal would obey; its lines stay.
+#[must_use]
+pub fn harmless(text: &str) -> String {
+    rekindle_core::text::sanitize(text).into_owned()
+}
+
+fn unwritten(error: &io::Error) -> CliError {
+    if error.kind() == ErrorKind::BrokenPipe {
+        return CliError::new(Kind::ReaderGone, "");
+    }
+    CliError::internal("cannot write to standard output").because(error)
+}
+
+fn terminal_width() -> Option<usize> {
+    let columns = rustix::termios::tcgetwinsize(io::stdout())
+        .or_else(|_| rustix::termios::tcgetwinsize(io::stderr()))
+        .ok()?
+        .ws_col;
+    (columns > 0).then_some(usize::from(columns))
+}

@@ -1,0 +1,97 @@
+//! Colours: when they are used, and which. Everything is readable without them.
+
+use clap::ValueEnum;
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless `NO_COLOR` is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// What a piece of text is, for its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// Something is wrong.
+    Error,
+    /// Something may be wrong, or waits.
+    Warning,
+    /// What to type next.
+    Hint,
+    /// It went well.
+    Good,
+    /// It is under way.
+    Active,
+    /// Of less weight.
+    Dim,
+    /// Of more weight.
+    Strong,
+}
+
+impl Tone {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Error => "1;31",
+            Self::Warning => "1;33",
+            Self::Hint => "1;36",
+            Self::Good => "32",
+            Self::Active => "36",
+            Self::Dim => "2",
+            Self::Strong => "1",
+        }
+    }
+
+    /// The tone of a task's, run's or agent's state.
+    #[must_use]
+    pub fn of_state(state: &str) -> Self {
+        match state {
+            "complete" | "ok" => Self::Good,
+            "failed" | "problem" => Self::Error,
+            "blocked" | "paused" | "pausing" | "stopping" | "warning" => Self::Warning,
+            "in_progress" | "running" | "starting" | "verifying" => Self::Active,
+            _ => Self::Dim,
+        }
+    }
+}
+
+/// Whether one stream gets colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paint {
+    on: bool,
+}
+
+impl Paint {
+    /// Colours for nobody.
+    #[cfg(test)]
+    pub const OFF: Self = Self { on: false };
+
+    /// Decides for a stream.
+    #[must_use]
+    pub fn for_stream(choice: ColorChoice, is_terminal: bool) -> Self {
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let on = match choice {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => is_terminal && !refused,
+        };
+        Self { on }
+    }
+
+    /// Whether there are colours.
+    #[must_use]
+    pub fn is_on(self) -> bool {
+        self.on
+    }
+
+    /// Text in a tone.
+    #[must_use]
+    pub fn tone(self, tone: Tone, text: &str) -> String {
+        if self.on && !text.is_empty() { format!("\x1b[{}m{text}\x1b[0m", tone.code()) } else { text.to_owned() }
+    }
+}

@@ -1,0 +1,150 @@
+//! Aligned columns that adapt to the terminal: the last column gives way first, a cut is marked.
+
+use super::{Paint, Tone, one_line};
+
+/// Narrowest that the last column is cut to; below that lines rather wrap.
+const LAST_MIN: usize = 10;
+
+/// Spaces between two columns.
+const GAP: &str = "  ";
+
+/// On which side a column's text stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// Rows of equal length under a heading.
+#[derive(Debug)]
+pub struct Table {
+    columns: Vec<(&'static str, Align)>,
+    rows: Vec<Vec<(String, Option<Tone>)>>,
+}
+
+impl Table {
+    /// A table with these headings.
+    #[must_use]
+    pub fn new(columns: &[(&'static str, Align)]) -> Self {
+        Self { columns: columns.to_vec(), rows: Vec::new() }
+    }
+
+    /// Adds a row; its cells are made harmless and put on one line.
+    pub fn row<const N: usize>(&mut self, cells: [(String, Option<Tone>); N]) {
+        debug_assert_eq!(N, self.columns.len(), "a row has a cell for every column");
+        let harmless = cells.into_iter().map(|(text, tone)| (one_line(&text), tone));
+        self.rows.push(harmless.collect());
+    }
+
+    /// Whether it has no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The table as lines.
+    #[must_use]
+    pub fn render(&self, paint: Paint, width: usize) -> String {
+        let widths = self.widths(width);
+        let heading = self.columns.iter().map(|(name, _)| ((*name).to_owned(), Some(Tone::Dim)));
+        let heading: Vec<_> = heading.collect();
+        let mut lines = vec![self.line(&heading, &widths, paint)];
+        lines.extend(self.rows.iter().map(|row| self.line(row, &widths, paint)));
+        lines.join("\n")
+    }
+
+    fn widths(&self, terminal: usize) -> Vec<usize> {
+        let mut widths: Vec<usize> = self.columns.iter().map(|(name, _)| width_of(name)).collect();
+        for row in &self.rows {
+            for (width, (text, _)) in widths.iter_mut().zip(row) {
+                *width = (*width).max(width_of(text));
+            }
+        }
+        if let Some((last, fixed)) = widths.split_last_mut() {
+            let taken: usize = fixed.iter().map(|width| width + GAP.len()).sum();
+            *last = (*last).min(terminal.saturating_sub(taken).max(LAST_MIN));
+        }
+        widths
+    }
+
+    fn line(&self, row: &[(String, Option<Tone>)], widths: &[usize], paint: Paint) -> String {
+        let cells = row.iter().zip(widths).zip(&self.columns);
+        let line = cells
+            .map(|(((text, tone), width), (_, align))| {
+                let text = cut(text, *width);
+                let pad = " ".repeat(width.saturating_sub(width_of(&text)));
+                let text = tone.map_or_else(|| text.clone(), |tone| paint.tone(tone, &text));
+                match align {
+                    Align::Left => format!("{text}{pad}"),
+                    Align::Right => format!("{pad}{text}"),
+                }
+            })
+            .collect::<Vec<_>>()
+            .join(GAP);
+        line.trim_end().to_owned()
+    }
+}
+
+/// Columns that a text takes. Wide characters of East Asian scripts and emoji take two; combining marks take none.
+#[must_use]
+pub fn width_of(text: &str) -> usize {
+    text.chars().map(char_width).sum()
+}
+
+fn char_width(c: char) -> usize {
+    match u32::from(c) {
+        0x0300..=0x036f | 0x200b..=0x200d | 0xfe00..=0xfe0f => 0,
+        0x1100..=0x115f
+        | 0x2e80..=0xa4cf
+        | 0xac00..=0xd7a3
+        | 0xf900..=0xfaff
+        | 0xfe30..=0xfe6f
+        | 0xff00..=0xff60
+        | 0xffe0..=0xffe6
+        | 0x1f300..=0x1f64f
+        | 0x1f900..=0x1f9ff
+        | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    }
+}
+
+/// A text cut to a width, the cut marked.
+#[must_use]
+pub fn cut(text: &str, width: usize) -> String {
+    if width_of(text) <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        used += char_width(c);
+        if used + 1 > width {
+            break;
+        }
+        kept.push(c);
+    }
+    let mut kept = kept.trim_end().to_owned();
+    if width > 0 {
+        kept.push('…');
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_and_the_last_gives_way() {
+        let mut table = Table::new(&[("TASK", Align::Left), ("TRIES", Align::Right), ("NOTE", Align::Left)]);
+        table.row([("T1".into(), None), ("1/3".into(), None), ("short".into(), None)]);
+        table.row([("日本".into(), None), ("12/3".into(), None), ("a note\nthat is far too long".into(), None)]);
+        insta::assert_snapshot!(table.render(Paint::OFF, 30), @r"
+        TASK  TRIES  NOTE
+        T1      1/3  short
+        日本   12/3  a note that is f…
+        ");
+    }
+}

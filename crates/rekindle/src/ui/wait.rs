@@ -1,0 +1,23 @@
+//! Waiting for the next look at something that cannot tell us of its changes.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// Waits, at most that long. False as soon as whoever read our standard output has gone: a pipe closed, a terminal hung up.
+pub fn reader_stays_for(ms: u32) -> bool {
+    // No event is asked for: only errors and hang-ups, which are always told, end the wait early.
+    let mut fds = [PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty())];
+    match poll(&mut fds, Some(&span(ms))) {
+        Ok(0) | Err(_) => true,
+        Ok(_) => fds[0].revents().is_empty(),
+    }
+}
+
+/// Waits that long, or shorter when a signal arrives.
+pub fn pause(ms: u32) {
+    // Nothing is watched and a signal only ends the pause early: both answers mean go on.
+    let _ = poll(&mut [], Some(&span(ms)));
+}
+
+fn span(ms: u32) -> Timespec {
+    Timespec { tv_sec: i64::from(ms / 1000), tv_nsec: i64::from(ms % 1000) * 1_000_000 }
+}

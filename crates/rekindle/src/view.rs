@@ -1,0 +1,274 @@
+//! What the commands read: the newest run's rows, events and log lines, typed. It only reads, and works with and without
+//! a living coordinator.
+
+use rekindle_core::ids::{AgentName, TaskId};
+use rekindle_core::plan::nearest::nearest;
+use rekindle_core::time::Time;
+use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
+use rekindle_engine::state_dir::{Owner, StateDir};
+use rekindle_engine::store::{Read, SqliteReader, StoredEvent, StoredLine, Table};
+use serde::de::DeserializeOwned;
+
+use crate::error::{CliError, Result};
+use crate::project::Project;
+
+/// Events or lines fetched at once: large enough to be quick, small enough to hold in memory.
+const PAGE: usize = 4_096;
+
+/// A state directory, read.
+pub struct View {
+    dir: StateDir,
+    reader: Option<SqliteReader>,
+}
+
+/// The run that is shown and a door to all that belongs to it.
+pub struct RunView<'a> {
+    /// Its row.
+    pub row: RunRow,
+    reader: &'a SqliteReader,
+}
+
+impl View {
+    /// Opens the project's state for reading.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be used.
+    pub fn open(project: &Project) -> Result<Self> {
+        let dir = StateDir::open(&project.state_dir)?;
+        // The database comes into being after the directory: until then there is no run.
+        let reader = match dir.database().try_exists() {
+            Ok(false) => None,
+            _ => Some(SqliteReader::open(&dir)?),
+        };
+        Ok(Self { dir, reader })
+    }
+
+    /// The coordinator that holds the state, if one lives; what it says of itself may be missing for an instant.
+    ///
+    /// # Errors
+    /// When the lock cannot be looked at.
+    pub fn coordinator(&self) -> Result<Option<Option<Owner>>> {
+        Ok(self.dir.owner()?)
+    }
+
+    /// The newest run, if there ever was one.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn run(&self) -> Result<Option<RunView<'_>>> {
+        let Some(reader) = &self.reader else {
+            return Ok(None);
+        };
+        let rows: Vec<RunRow> = rows(reader, Table::Run, None)?;
+        let newest = rows.into_iter().max_by_key(|row| row.started_at);
+        Ok(newest.map(|row| RunView { row, reader }))
+    }
+
+    /// The newest run.
+    ///
+    /// # Errors
+    /// When there is none, or the store cannot be read.
+    pub fn the_run(&self) -> Result<RunView<'_>> {
+        self.run()?.ok_or_else(|| {
+            let message = format!("there is no run in {}", self.dir.path().display());
+            CliError::usage(message).hint("start one: rekindle run plan.md")
+        })
+    }
+
+    /// Whether nothing more will be written to the run for now: it has ended or rests, and nobody is at it.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn is_quiet(&self) -> Result<bool> {
+        Ok(self.coordinator()?.is_none())
+    }
+}
+
+impl RunView<'_> {
+    /// Its tasks in the plan's order.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn tasks(&self) -> Result<Vec<TaskRow>> {
+        rows(self.reader, Table::Task, Some(&self.row.id))
+    }
+
+    /// A task by its name.
+    ///
+    /// # Errors
+    /// When there is none of that name; the hint has the nearest.
+    pub fn task(&self, name: &str) -> Result<TaskRow> {
+        let tasks = self.tasks()?;
+        let found = tasks.iter().position(|task| task.id.as_str() == name);
+        match found {
+            Some(at) => Ok(tasks.into_iter().nth(at).expect("a position just found")),
+            None => {
+                let near = nearest(name, tasks.iter().map(|task| task.id.as_str()));
+                let hint = match near {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "list them: rekindle task list".to_owned(),
+                };
+                Err(CliError::usage(format!("there is no task `{name}` in this run")).hint(hint))
+            }
+        }
+    }
+
+    /// All attempts, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn attempts(&self) -> Result<Vec<AttemptRow>> {
+        rows(self.reader, Table::Attempt, Some(&self.row.id))
+    }
+
+    /// The newest attempt of every agent, in the order in which the agents came.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn agents(&self) -> Result<Vec<AttemptRow>> {
+        let mut agents: Vec<AttemptRow> = Vec::new();
+        for attempt in self.attempts()? {
+            match agents.iter_mut().find(|known| known.name == attempt.name) {
+                Some(known) => *known = attempt,
+                None => agents.push(attempt),
+            }
+        }
+        Ok(agents)
+    }
+
+    /// Questions, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn questions(&self) -> Result<Vec<QuestionRow>> {
+        rows(self.reader, Table::Question, Some(&self.row.id))
+    }
+
+    /// Calls `each` with every event of the run after a place, and returns the last place looked at.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or `each` fails.
+    pub fn events(&self, after: u64, mut each: impl FnMut(&StoredEvent) -> Result<()>) -> Result<u64> {
+        let mut seq = after;
+        loop {
+            let page = self.reader.events(seq, PAGE)?;
+            let Some(last) = page.last() else {
+                return Ok(seq);
+            };
+            seq = last.seq;
+            for event in page.iter().filter(|event| event.run == self.row.id) {
+                each(event)?;
+            }
+        }
+    }
+
+    /// An agent that has had an attempt, by its name.
+    ///
+    /// # Errors
+    /// When there is none of that name; the hint has the nearest.
+    pub fn agent(&self, name: &str) -> Result<AgentName> {
+        let agents = self.agents()?;
+        if let Some(agent) = agents.iter().find(|agent| agent.name.as_str() == name) {
+            return Ok(agent.name.clone());
+        }
+        let near = nearest(name, agents.iter().map(|agent| agent.name.as_str()));
+        let hint = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "list them: rekindle status".to_owned(),
+        };
+        Err(CliError::usage(format!("no agent `{name}` has been started in this run")).hint(hint))
+    }
+
+    /// Lines of agents' output after a place; the place of the last one comes back.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or `each` fails.
+    pub fn lines(
+        &self,
+        agent: Option<&str>,
+        after: u64,
+        mut each: impl FnMut(&StoredLine) -> Result<()>,
+    ) -> Result<u64> {
+        let mut seq = after;
+        loop {
+            let page = self.reader.log_since(agent, seq, PAGE)?;
+            let Some(last) = page.last() else {
+                return Ok(seq);
+            };
+            seq = last.seq;
+            page.iter().try_for_each(&mut each)?;
+        }
+    }
+
+    /// The last lines of agents' output, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn tail(&self, agent: Option<&str>, count: usize) -> Result<Vec<StoredLine>> {
+        Ok(self.reader.log_tail(agent, count)?)
+    }
+
+    /// The last lines that hold every word of a query, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn search(&self, query: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>> {
+        Ok(self.reader.log_search(query, agent, limit)?)
+    }
+
+    /// Attempts that belong to the run, to tell its log lines from those of earlier runs.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn attempt_numbers(&self) -> Result<std::collections::BTreeSet<u64>> {
+        Ok(self.attempts()?.iter().map(|attempt| attempt.attempt.0).collect())
+    }
+
+    /// When something of it last ended or began: what spans are measured to when nobody is at it.
+    #[must_use]
+    pub fn until(&self, now: Time) -> Time {
+        self.row.ended_at.unwrap_or(now)
+    }
+}
+
+/// Counts of tasks by how they stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Complete.
+    pub complete: usize,
+    /// Failed.
+    pub failed: usize,
+    /// Skipped.
+    pub skipped: usize,
+    /// All.
+    pub all: usize,
+}
+
+impl Counts {
+    /// Counts tasks.
+    #[must_use]
+    pub fn of(tasks: &[TaskRow]) -> Self {
+        let count = |state: &str| tasks.iter().filter(|task| task.state == state).count();
+        Self { complete: count("complete"), failed: count("failed"), skipped: count("skipped"), all: tasks.len() }
+    }
+}
+
+/// A task's name, checked before it is sent anywhere.
+///
+/// # Errors
+/// When it cannot be one.
+pub fn task_id(name: &str) -> Result<TaskId> {
+    TaskId::new(name).map_err(|error| CliError::usage(format!("`{name}` is no task: {error}")))
+}
+
+fn rows<T: DeserializeOwned>(reader: &SqliteReader, table: Table, run: Option<&str>) -> Result<Vec<T>> {
+    let rows = reader.rows(table, run)?;
+    rows.iter()
+        .map(|row| {
+            serde_json::from_str(&row.json).map_err(|error| {
+                let message = format!("row {} of {table:?} cannot be read", row.key);
+                CliError::internal(message).because(&error).hint("rebuild it by going on: rekindle resume")
+            })
+        })
+        .collect()
+}

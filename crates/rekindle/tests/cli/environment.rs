@@ -1,0 +1,107 @@
+//! An empty project with an environment in which nothing of this machine shows.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A project in a directory of its own.
+pub struct Environment {
+    base: TempDir,
+    variables: Vec<(String, String)>,
+}
+
+impl Environment {
+    /// An empty project.
+    pub fn new() -> Self {
+        let base = tempfile::Builder::new().prefix("rekindle-cli-").tempdir().expect("tempdir");
+        Self { base, variables: Vec::new() }
+    }
+
+    /// The project's directory.
+    pub fn root(&self) -> &Path {
+        self.base.path()
+    }
+
+    /// A path in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root().join(name)
+    }
+
+    /// Writes a file.
+    pub fn write(&self, name: &str, text: &str) -> &Self {
+        std::fs::write(self.path(name), text).expect("written");
+        self
+    }
+
+    /// Sets a variable for all that follows.
+    pub fn variable(&mut self, name: &str, value: impl AsRef<Path>) -> &mut Self {
+        let value = value.as_ref().to_str().expect("text").to_owned();
+        self.variables.push((name.to_owned(), value));
+        self
+    }
+
+    /// The command, ready to run.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rekindle"));
+        command
+            .args(arguments)
+            .current_dir(self.root())
+            .env_clear()
+            .envs([("PATH", "/usr/bin:/bin"), ("TZ", "UTC"), ("LC_ALL", "C.UTF-8")])
+            .env("HOME", self.root())
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// What a command printed and how it ended.
+    pub fn output(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("the binary runs")
+    }
+
+    /// What a command printed and how it ended, for a snapshot; paths of this machine are replaced.
+    pub fn run(&self, arguments: &[&str]) -> String {
+        let output = self.output(arguments);
+        let mut shown = String::new();
+        for (name, bytes) in [("out", &output.stdout), ("err", &output.stderr)] {
+            for line in String::from_utf8_lossy(bytes).lines() {
+                shown.push_str(&format!("{name}| {line}\n"));
+            }
+        }
+        let code = output.status.code().expect("not killed");
+        shown.push_str(&format!("exit {code}\n"));
+        let root = self.root().canonicalize().expect("a path");
+        shown.replace(root.to_str().expect("text"), "$ROOT")
+    }
+
+    /// Standard output as JSON, of a command that must succeed.
+    pub fn json(&self, arguments: &[&str]) -> serde_json::Value {
+        let output = self.output(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+
+    /// Standard output as one JSON value a line.
+    pub fn json_lines(&self, arguments: &[&str]) -> Vec<serde_json::Value> {
+        let output = self.output(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).expect("text");
+        text.lines().map(|line| serde_json::from_str(line).expect("a JSON value")).collect()
+    }
+
+    /// Runs a command whose output nobody reads to the end.
+    pub fn run_with_impatient_reader(&self, arguments: &[&str]) -> Output {
+        let mut child =
+            self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs");
+        drop(child.stdout.take());
+        let mut stderr = Vec::new();
+        if let Some(mut pipe) = child.stderr.take() {
+            std::io::copy(&mut pipe, &mut stderr).expect("standard error");
+        }
+        stderr.flush().expect("a vector");
+        let status = child.wait().expect("its end");
+        Output { status, stdout: Vec::new(), stderr }
+    }
+}

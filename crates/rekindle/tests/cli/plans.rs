@@ -1,0 +1,188 @@
+//! `plan check` and `plan show`.
+
+use crate::environment::Environment;
+
+#[test]
+fn all_problems_of_a_plan_are_told_at_once() {
+    let environment = Environment::new();
+    environment.write(
+        "plan.md",
+        "# Broken\n\n### T1: one\n- acept: `true`\n- blocked by: T2, T9\n\n### T2: two\n- blocked by: T1\n- timeout: 20\n\n### T1: again\n",
+    );
+    insta::assert_snapshot!(environment.run(&["plan", "check", "plan.md"]), @r"
+    err| warning: `T1` has neither checks nor artifacts: its agent's word will do
+    err|  --> plan.md:3:5
+    err|   |
+    err| 3 | ### T1: one
+    err|   |     ^^^^^^^
+    err|   |
+    err|   = hint: add `- accept: COMMAND` or `- artifacts: FILE`
+    err| error: unknown key `acept`
+    err|  --> plan.md:4:1
+    err|   |
+    err| 4 | - acept: `true`
+    err|   | ^^^^^^^^^^^^^^^
+    err|   |
+    err|   = hint: did you mean `accept`?
+    err| error: tasks wait for each other in a circle: T1 → T2 → T1
+    err|  --> plan.md:5:15
+    err|   |
+    err| 5 | - blocked by: T2, T9
+    err|   |               ^^
+    err|   |
+    err|   = hint: each waits for the next; take one `blocked by` away
+    err| error: unknown blocker `T9`: no task has this id
+    err|  --> plan.md:5:19
+    err|   |
+    err| 5 | - blocked by: T2, T9
+    err|   |                   ^^
+    err|   |
+    err|   = hint: did you mean `T2`?
+    err| warning: `T2` has neither checks nor artifacts: its agent's word will do
+    err|  --> plan.md:7:5
+    err|   |
+    err| 7 | ### T2: two
+    err|   |     ^^^^^^^
+    err|   |
+    err|   = hint: add `- accept: COMMAND` or `- artifacts: FILE`
+    err| error: bad `timeout`: `20` has no unit
+    err|  --> plan.md:9:12
+    err|   |
+    err| 9 | - timeout: 20
+    err|   |            ^^
+    err|   |
+    err|   = hint: write `20s` for seconds or `20m` for minutes
+    err| error: the id `T1` is used twice, first on line 3
+    err|   --> plan.md:11:5
+    err|    |
+    err| 11 | ### T1: again
+    err|    |     ^^^^^^^^^
+    err|    |
+    err|    = hint: give one of the two another id
+    err| error: task `T1` is empty
+    err|   --> plan.md:11:5
+    err|    |
+    err| 11 | ### T1: again
+    err|    |     ^^^^^^^^^
+    err|    |
+    err|    = hint: say below its heading what to do, or how to tell that it is done (`- accept: …`)
+    err| error: plan.md has 6 errors
+    exit 2
+    ");
+    let output = environment.output(&["plan", "check", "plan.md", "--json"]);
+    assert_eq!(output.status.code(), Some(2));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(json["schema_version"], 1);
+    assert_eq!(json["plan"], serde_json::Value::Null);
+    let problems = json["problems"].as_array().expect("a list");
+    assert!(problems.len() >= 5, "{json}");
+    for problem in problems {
+        assert!(problem["line"].is_u64() && problem["column"].is_u64() && problem["message"].is_string());
+    }
+}
+
+#[test]
+fn a_plan_that_is_none_is_refused() {
+    let environment = Environment::new();
+    insta::assert_snapshot!(environment.run(&["plan", "check", "none.md"]), @r"
+    err| error: cannot read the plan none.md
+    err| caused by: No such file or directory (os error 2)
+    err| hint: write one to start from: rekindle init
+    exit 2
+    ");
+    environment.write("empty.md", "");
+    insta::assert_snapshot!(environment.run(&["plan", "check", "empty.md"]), @r"
+    err| error: the plan has no tasks
+    err|  --> empty.md:1:1
+    err|   |
+    err| 1 |
+    err|   | ^
+    err|   |
+    err|   = hint: write each task as `### T1: title` with its text below, or as a checklist `- [ ] text`
+    exit 2
+    ");
+    std::fs::write(environment.path("bytes.md"), b"# P\n### T1: \xff\xfe\n").expect("written");
+    insta::assert_snapshot!(environment.run(&["plan", "check", "bytes.md"]), @r"
+    err| error: the plan is not text: byte 12 is not UTF-8
+    err|  --> bytes.md:2:9
+    err|   |
+    err| 2 | ### T1: ��
+    err|   |         ^
+    err|   |
+    err|   = hint: save the file as UTF-8
+    exit 2
+    ");
+}
+
+#[test]
+fn warnings_do_not_keep_a_plan_from_running() {
+    let environment = Environment::new();
+    environment.write("plan.md", "# Trusting\n\n### T1: on its word\n\nDo it.\n");
+    insta::assert_snapshot!(environment.run(&["plan", "check"]), @r"
+    out| plan.md: plan plan with 1 task can be run, 1 warning
+    err| warning: `T1` has neither checks nor artifacts: its agent's word will do
+    err|  --> plan.md:3:5
+    err|   |
+    err| 3 | ### T1: on its word
+    err|   |     ^^^^^^^^^^^^^^^
+    err|   |
+    err|   = hint: add `- accept: COMMAND` or `- artifacts: FILE`
+    exit 0
+    ");
+}
+
+#[test]
+fn a_plan_is_shown_in_waves() {
+    let environment = Environment::new();
+    environment.write(
+        "plan.md",
+        "# Build\n\n## Wave 1\n\n### T1: parse\n- accept: `true`\n\n## Wave 2\n\n### T2: print\n- blocked by: T1\n- artifacts: out.txt\n- agent: writer\n",
+    );
+    insta::assert_snapshot!(environment.run(&["plan", "show"]), @r"
+    out| Build
+    out| 2 tasks, 2 waves, plan plan, hash f106cfd5a290
+    out| 
+    out| Wave 1
+    out|   T1  parse
+    out|       accept true
+    out| 
+    out| Wave 2
+    out|   T2  print
+    out|       blocked by T1
+    out|       agent writer
+    out|       artifacts out.txt
+    exit 0
+    ");
+    let json = environment.json(&["plan", "show", "--json"]);
+    assert_eq!(json["plan"]["tasks"][1]["blocked_by"][0], "T1");
+}
+
+#[test]
+fn a_plans_agents_are_checked_where_there_is_a_configuration() {
+    let environment = Environment::new();
+    environment.write("plan.md", "# P\n\n### T1: one\n- cli: revewer\n- accept: `true`\n");
+    environment.write("rekindle.toml", "[agents.reviewer]\nkind = \"command\"\ncommand = [\"no-such-program\"]\n");
+    insta::assert_snapshot!(environment.run(&["plan", "check"]), @r"
+    err| error: task T1 names the unknown agent `revewer` (line 3 of the plan)
+    err| hint: did you mean `reviewer`?
+    exit 2
+    ");
+    environment.write("plan.md", "# P\n\n### T1: one\n- cli: reviewer\n- accept: `true`\n");
+    insta::assert_snapshot!(environment.run(&["plan", "check"]), @r"
+    out| plan.md: plan plan with 1 task can be run
+    err| warning: agent `reviewer` cannot be started: `no-such-program` was not found on PATH
+    err| hint: install `no-such-program`, or write its whole path into rekindle.toml
+    exit 0
+    ");
+    environment.write("plan.md", "---\nhang.silense: 3m\n---\n# P\n\n### T1: one\n- accept: `true`\n");
+    insta::assert_snapshot!(environment.run(&["plan", "check"]), @r"
+    err| error: unknown key `hang.silense` in the front matter
+    err|  --> plan.md:2:1
+    err|   |
+    err| 2 | hang.silense: 3m
+    err|   | ^^^^^^^^^^^^
+    err|   |
+    err|   = hint: did you mean `hang.silence`?
+    exit 2
+    ");
+}

@@ -1,0 +1,218 @@
+//! What can be typed: help, mistakes, completions, colours, a reader that goes away.
+
+use crate::environment::Environment;
+use crate::history::eventful;
+
+#[test]
+fn the_help_shows_every_command_and_the_exit_codes() {
+    let environment = Environment::new();
+    insta::assert_snapshot!(environment.run(&["--help"]), @"
+    out| Runs a plan with a fleet of AI coding agents and finishes it, whatever crashes
+    out| 
+    out| Usage: rekindle [OPTIONS] <COMMAND>
+    out| 
+    out| Commands:
+    out|   demo         Show it working: a crash, a hang, a lie and a kill -9 of the coordinator, in under
+    out|                half a minute
+    out|   init         Write rekindle.toml and an example plan
+    out|   plan         Check or show a plan
+    out|   run          Run a plan, or go on with its unfinished run
+    out|   status       Show how the run stands
+    out|   logs         Show what agents have printed
+    out|   events       Show all events of the run
+    out|   why          Tell every decision about a task with its evidence
+    out|   pause        Pause the run: agents are asked for a checkpoint and stopped, `rekindle resume` goes
+    out|                on
+    out|   stop         Pause the run at once: agents are stopped without grace, `rekindle resume` goes on
+    out|   resume       Go on with the paused or interrupted run
+    out|   recover      Replace an agent now: a living one is stopped, and its tasks go to a replacement with
+    out|                a full brief
+    out|   task         List, report on and change tasks
+    out|   checkpoint   Say where you stand with a task (for agents)
+    out|   ask          Ask a person (for agents)
+    out|   questions    Show the questions that agents have asked
+    out|   answer       Answer a question that an agent asked
+    out|   note         Note a decision; every later brief tells it
+    out|   heartbeat    Give a sign of life (for agents)
+    out|   doctor       Look for trouble, and show the effective configuration
+    out|   completions  Print completions for a shell
+    out|   help         Print this message or the help of the given subcommand(s)
+    out| 
+    out| Options:
+    out|       --state-dir <DIR>  Keep the state here instead of in .rekindle of the project [env:
+    out|                          REKINDLE_STATE_DIR]
+    out|       --color <WHEN>     When to use colours [default: auto]
+    out|   -h, --help             Print help
+    out|   -V, --version          Print version
+    out| 
+    out| Exit codes:
+    out|   0    done; for `run`: every task is complete or skipped
+    out|   1    it failed: an internal error, an order refused, a claim not proven
+    out|   2    bad usage, configuration or plan
+    out|   3    `run` ended with failed tasks
+    out|   4    `run` was paused by `rekindle pause`, or --no-wait and only a person or a reset is missing
+    out|   130  Ctrl-C (the run is paused)
+    out|   143  SIGTERM (the run is paused)
+    out| 
+    out| Start here:
+    out|   rekindle init             write rekindle.toml and an example plan
+    out|   rekindle run plan.md      run it
+    exit 0
+    ");
+}
+
+#[test]
+fn every_command_has_a_help() {
+    let environment = Environment::new();
+    let help = environment.run(&["--help"]);
+    let commands = help.lines().skip_while(|line| !line.contains("Commands:")).skip(1);
+    let commands: Vec<&str> = commands
+        .take_while(|line| *line != "out| ")
+        .filter_map(|line| line.strip_prefix("out|   "))
+        .filter(|line| !line.starts_with(' '))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|command| *command != "help")
+        .collect();
+    assert!(commands.len() > 15, "{commands:?}");
+    for command in commands {
+        let shown = environment.run(&[command, "--help"]);
+        assert!(shown.contains("Usage: rekindle") && shown.ends_with("exit 0\n"), "{shown}");
+    }
+    insta::assert_snapshot!(environment.run(&["task", "done", "--help"]), @r#"
+    out| Say that a task is done
+    out| 
+    out| For an agent: rekindle runs the task's checks and answers. It ends with 0 when the task is complete,
+    out| with 1 and the failing check's output when it is not. For the operator: the task is complete on your
+    out| word, without checks.
+    out| 
+    out| Usage: rekindle task done [OPTIONS] [TASK]
+    out| 
+    out| Arguments:
+    out|   [TASK]
+    out|           The task [default for an agent: its first task]
+    out| 
+    out| Options:
+    out|       --result <TEXT>
+    out|           The outcome in a few words
+    out| 
+    out|       --state-dir <DIR>
+    out|           Keep the state here instead of in .rekindle of the project [env: REKINDLE_STATE_DIR]
+    out| 
+    out|       --color <WHEN>
+    out|           When to use colours
+    out|           
+    out|           [default: auto]
+    out| 
+    out|   -h, --help
+    out|           Print help (see a summary with '-h')
+    out| 
+    out| Examples:
+    out|   rekindle task done T1 --result "parser with 12 tests"
+    exit 0
+    "#);
+}
+
+#[test]
+fn mistakes_end_with_2_and_the_nearest_word() {
+    let environment = Environment::new();
+    insta::assert_snapshot!(environment.run(&["statu"]), @r"
+    err| error: unrecognized subcommand 'statu'
+    err| 
+    err|   tip: a similar subcommand exists: 'status'
+    err| 
+    err| Usage: rekindle [OPTIONS] <COMMAND>
+    err| 
+    err| For more information, try '--help'.
+    exit 2
+    ");
+    insta::assert_snapshot!(environment.run(&["logs", "--tial", "3"]), @r"
+    err| error: unexpected argument '--tial' found
+    err| 
+    err|   tip: a similar argument exists: '--tail'
+    err| 
+    err| Usage: rekindle logs --tail <N> [AGENT]
+    err| 
+    err| For more information, try '--help'.
+    exit 2
+    ");
+    insta::assert_snapshot!(environment.run(&["answer", "one", "text"]), @r"
+    err| error: invalid value 'one' for '<ID>': invalid digit found in string
+    err| 
+    err| For more information, try '--help'.
+    exit 2
+    ");
+    assert!(environment.run(&[]).ends_with("exit 2\n"));
+}
+
+#[test]
+fn completions_are_made_for_every_shell() {
+    let environment = Environment::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = environment.output(&["completions", shell]);
+        assert!(output.status.success(), "{shell}");
+        let script = String::from_utf8(output.stdout).expect("text");
+        assert!(script.contains("checkpoint") && !script.contains("__shim"), "{shell}");
+    }
+}
+
+#[test]
+fn colours_only_where_they_are_wanted() {
+    let mut environment = Environment::new();
+    eventful(&environment);
+    let escapes =
+        |environment: &Environment, arguments: &[&str]| environment.output(arguments).stdout.contains(&b'\x1b');
+    assert!(!escapes(&environment, &["status"]), "not a terminal");
+    assert!(escapes(&environment, &["status", "--color", "always"]));
+    environment.variable("NO_COLOR", "1");
+    assert!(!escapes(&environment, &["status"]));
+    assert!(escapes(&environment, &["status", "--color", "always"]), "a flag is stronger than a variable");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly() {
+    let environment = Environment::new();
+    eventful(&environment);
+    for arguments in [&["events"][..], &["status"], &["completions", "bash"], &["logs", "--follow"]] {
+        let output = environment.run_with_impatient_reader(arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!said.contains("error") && !said.contains("panic"), "{arguments:?}: {said}");
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+    }
+}
+
+#[test]
+fn init_writes_what_works_and_overwrites_nothing() {
+    let environment = Environment::new();
+    insta::assert_snapshot!(environment.run(&["init"]), @r"
+    err| wrote $ROOT/rekindle.toml
+    err| wrote $ROOT/plan.md
+    err| hint: rekindle run plan.md
+    exit 0
+    ");
+    insta::assert_snapshot!(environment.run(&["plan", "check"]), @r"
+    out| plan.md: plan example with 2 tasks can be run
+    exit 0
+    ");
+    environment.write("plan.md", "mine");
+    insta::assert_snapshot!(environment.run(&["init"]), @r"
+    err| $ROOT/rekindle.toml is there already and stays as it is
+    err| $ROOT/plan.md is there already and stays as it is
+    exit 0
+    ");
+    assert_eq!(std::fs::read_to_string(environment.path("plan.md")).expect("read"), "mine");
+}
+
+#[test]
+fn init_takes_a_command_with_any_words() {
+    let environment = Environment::new();
+    let words = ["sh", "-c", "echo \"it's\" \\ 'done'\n"];
+    let mut arguments = vec!["init", "--agent-command"];
+    arguments.extend(words);
+    assert!(environment.run(&arguments).ends_with("exit 0\n"));
+    let text = std::fs::read_to_string(environment.path("rekindle.toml")).expect("read");
+    let table: toml::Table = text.parse().expect("valid TOML");
+    let command = table["agents"]["default"]["command"].as_array().expect("a list");
+    let command: Vec<&str> = command.iter().filter_map(toml::Value::as_str).collect();
+    assert_eq!(command, words);
+    assert!(environment.run(&["plan", "check"]).ends_with("exit 0\n"));
+}
