@@ -30,8 +30,8 @@ pub enum Caller {
     Stale(String),
     /// Somebody who may not say this at all.
     Intruder(String),
-    /// The operator.
-    Operator(String),
+    /// Somebody who may say this and waits for nothing.
+    Entitled,
 }
 
 /// The verb of a report.
@@ -190,7 +190,7 @@ impl Sim {
         let over = self.checkers.is_over(attempt, report.task());
         self.say(format_args!("a late {:?} by the token of attempt {attempt}, over: {over}", report.task()));
         let who = format!("attempt {attempt} for {:?}", report.task());
-        let caller = if over { Caller::Stale(who) } else { Caller::Operator(who) };
+        let caller = if over { Caller::Stale(who) } else { Caller::Entitled };
         if !over {
             // The token speaks for a living attempt: whoever holds it is that attempt.
             self.checkers.truth.say(attempt, report.task(), verb_of(&report));
@@ -224,7 +224,7 @@ impl Sim {
                 self.checkers
                     .broken(Invariant::StaleEpoch, format!("{who}, long over, was answered {}", short(&answer)));
             }
-            Caller::Intruder(_) | Caller::Stale(_) | Caller::Operator(_) => {}
+            Caller::Intruder(_) | Caller::Stale(_) | Caller::Entitled => {}
             Caller::Plain(attempt) | Caller::Waits(attempt, _) => self.go_on(attempt, id, 5),
             Caller::Report(attempt, report) => self.report_answered(attempt, id, &report, &answer),
             Caller::Asked(attempt, _, wait) => match answer {
@@ -290,7 +290,7 @@ impl Sim {
                 }
                 Caller::Waits(attempt, question) => self.wait_again(attempt, id, question),
                 Caller::Plain(attempt) => self.go_on(attempt, id, 50),
-                Caller::Stale(_) | Caller::Intruder(_) | Caller::Operator(_) => {}
+                Caller::Stale(_) | Caller::Intruder(_) | Caller::Entitled => {}
             }
         }
     }

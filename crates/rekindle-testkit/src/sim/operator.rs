@@ -83,7 +83,6 @@ impl Sim {
     fn order_by_call(&mut self, order: Order) {
         self.say(format_args!("operator: {order:?}"));
         self.checkers.truth.operator(&order);
-        let who = format!("the operator's {order:?}");
         let call = match order {
             Order::Pause(reason) => Call::Pause { stop: reason == rekindle_core::event::PauseReason::Stop },
             Order::Recover { agent } => Call::Recover { agent },
@@ -93,6 +92,6 @@ impl Sim {
             Order::Answer { id, text } => Call::Answer { id, text },
             Order::Note { text } => Call::Note { text },
         };
-        self.call(None, Vec::new(), call, Caller::Operator(who));
+        self.call(None, Vec::new(), call, Caller::Entitled);
     }
 }
