@@ -40,7 +40,8 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::StopOrdered { attempt, cause, at_once } => {
             if let Some(attempt) = state.attempts.get_mut(attempt) {
                 let ordered_at = attempt.stop.as_ref().map_or(event.time, |stop| stop.ordered_at);
-                attempt.stop = Some(Stop { cause: cause.clone(), at_once: *at_once, ordered_at });
+                attempt.stop =
+                    Some(Stop { cause: cause.clone(), at_once: *at_once, ordered_at, repeated_at: event.time });
             }
         }
         Body::AttemptExited { attempt, exit } => exited(state, event, *attempt, exit),

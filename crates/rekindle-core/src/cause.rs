@@ -50,7 +50,8 @@ pub enum Cause {
     OutOfMemory,
     /// Its program could not be started.
     StartFailed {
-        /// What the operating system said.
+        /// What the operating system said. Not `reason` in the log: events that carry a cause have one of their own.
+        #[serde(rename = "start_error")]
         reason: String,
     },
     /// The shim that held it died.

@@ -265,8 +265,10 @@ pub struct Stop {
     pub cause: Cause,
     /// Without grace.
     pub at_once: bool,
-    /// When.
+    /// When it was first ordered.
     pub ordered_at: Time,
+    /// When it was last ordered; an order that was not taken is repeated.
+    pub repeated_at: Time,
 }
 
 /// A question to a person.

@@ -161,7 +161,8 @@ impl Touched {
     /// Adds what one event changed. The state is the one after it.
     pub fn add(&mut self, state: &State, event: &Event) {
         match &event.body {
-            Body::RunStarted { .. } => *self = Self::everything(state),
+            // A coordinator brings limits, and every task's row shows its own.
+            Body::RunStarted { .. } | Body::CoordinatorStarted { .. } => *self = Self::everything(state),
             Body::QuestionAsked { id, .. } | Body::QuestionAnswered { id, .. } => {
                 self.questions.insert(*id);
             }

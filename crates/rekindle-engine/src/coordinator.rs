@@ -306,7 +306,7 @@ impl Coordinator {
             match outcome {
                 Err(driver::Error::Store(store::Error::Full(_) | store::Error::Busy(_) | store::Error::Io(_))) => {
                     std::thread::park_timeout(STORE_RETRY);
-                    outcome = self.driver.commit();
+                    outcome = self.driver.handle([]);
                 }
                 other => return other.map_err(Error::from),
             }

@@ -10,10 +10,11 @@ mod gather;
 mod load;
 mod rows;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use rekindle_core::decide::{self, Reply, Standstill};
+use rekindle_core::effect::Effect;
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Input, Order};
@@ -103,6 +104,17 @@ pub enum Message {
     },
 }
 
+impl Message {
+    /// The same again, for a message that only says where to look: only such a look can be cut short by the store.
+    fn looks_again(&self) -> Option<Self> {
+        match self {
+            Self::Grew { attempt } => Some(Self::Grew { attempt: *attempt }),
+            Self::Ended { attempt } => Some(Self::Ended { attempt: *attempt }),
+            _ => None,
+        }
+    }
+}
+
 /// Takes the answer to a call. It must not block.
 pub type Answerer = Box<dyn FnOnce(Answer) + Send>;
 
@@ -131,7 +143,7 @@ pub enum Error {
 #[derive(Default)]
 struct Pending {
     batch: store::Batch,
-    effects: Vec<rekindle_core::effect::Effect>,
+    effects: Vec<Effect>,
     answers: Vec<(Answerer, Answer)>,
     touched: rekindle_core::view::Touched,
     kept: Vec<AttemptId>,
@@ -149,7 +161,11 @@ pub struct Driver<W: World> {
     world: W,
     state: State,
     last_seq: u64,
+    /// When something was last decided: what was due then has had its turn.
+    decided_at: Time,
     pending: Pending,
+    /// What happened and was not yet handled, because the store refused in the middle.
+    waiting: VecDeque<Message>,
     spools: BTreeMap<AttemptId, gather::Spools>,
     waiters: Vec<Waiter>,
     more_to_read: BTreeSet<AttemptId>,
@@ -175,7 +191,9 @@ impl<W: World> Driver<W> {
             world,
             state,
             last_seq,
+            decided_at: Time::default(),
             pending: Pending::default(),
+            waiting: VecDeque::new(),
             spools: BTreeMap::new(),
             waiters: Vec::new(),
             more_to_read: BTreeSet::new(),
@@ -223,12 +241,11 @@ impl<W: World> Driver<W> {
             missing: self.missing_artifacts(),
         };
         self.take(input);
-        // What was just decided is outstanding as well: it is derived from the state with everything else.
-        self.pending.effects.clear();
-        self.commit()?;
+        self.commit_decisions()?;
         for (attempt, what) in found {
             self.settle_found(attempt, &what)?;
         }
+        self.commit_decisions()?;
         for effect in decide::outstanding(&self.state) {
             self.act(effect);
         }
@@ -238,10 +255,18 @@ impl<W: World> Driver<W> {
     /// Handles what happened, in order, and makes it durable in one go.
     ///
     /// # Errors
-    /// When the store refuses; the same driver may `commit` again where that is worth a try.
+    /// When the store refuses. Nothing is lost by that: where it is worth a try, the same driver goes on with what is left
+    /// when it is called again, with more messages or with none.
     pub fn handle(&mut self, messages: impl IntoIterator<Item = Message>) -> Result<(), Error> {
-        for message in messages {
-            self.receive(message)?;
+        self.waiting.extend(messages);
+        while let Some(message) = self.waiting.pop_front() {
+            let looks_again = message.looks_again();
+            if let Err(error) = self.receive(message) {
+                if let Some(message) = looks_again {
+                    self.waiting.push_front(message);
+                }
+                return Err(error);
+            }
         }
         self.commit()
     }
@@ -255,10 +280,9 @@ impl<W: World> Driver<W> {
         self.commit()
     }
 
-    /// The earliest moment at which `pass_time` would change anything.
-    pub fn next_deadline(&mut self) -> Option<Time> {
-        let now = self.world.now();
-        decide::next_deadline(&self.state, now)
+    /// The earliest moment at which `pass_time` would change anything; it may have come already.
+    pub fn next_deadline(&self) -> Option<Time> {
+        decide::next_deadline(&self.state, self.decided_at)
     }
 
     /// Whether the run is over or paused, so that the coordinator can leave.
@@ -279,6 +303,13 @@ impl<W: World> Driver<W> {
     /// What the run waits for.
     pub fn standstill(&self) -> Standstill {
         decide::standstill(&self.state)
+    }
+
+    /// Makes decisions durable and leaves acting on them to what follows: while a state is taken over, everything outstanding
+    /// is derived from it once, when all of it is durable. Only what is not outstanding is done at once.
+    fn commit_decisions(&mut self) -> Result<(), Error> {
+        self.pending.effects.retain(|effect| matches!(effect, Effect::AlertPerson { .. }));
+        self.commit()
     }
 
     fn receive(&mut self, message: Message) -> Result<(), Error> {
@@ -315,6 +346,7 @@ impl<W: World> Driver<W> {
     /// Decides on an input and keeps what follows until it is durable.
     fn take(&mut self, input: Input) -> Reply {
         let now = self.world.now();
+        self.decided_at = now;
         let step = decide::decide(&mut self.state, now, input);
         for event in &step.events {
             self.pending.touched.add(&self.state, event);

@@ -114,6 +114,15 @@ pub(super) fn order_stop(turn: &mut Turn<'_>, id: AttemptId, cause: Cause, at_on
     turn.emit_attempt(id, Body::StopOrdered { attempt: id, cause, at_once });
 }
 
+/// A stop that was ordered has come to nothing: it is ordered again, without grace.
+pub(super) fn repeat_stop(turn: &mut Turn<'_>, id: AttemptId) {
+    let Some(cause) = turn.state.attempts.get(&id).and_then(|found| found.stop.as_ref()).map(|stop| stop.cause.clone())
+    else {
+        return;
+    };
+    turn.emit_attempt(id, Body::StopOrdered { attempt: id, cause, at_once: true });
+}
+
 /// Ends an attempt and settles every task that it held.
 pub(super) fn end(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, may_count: bool) {
     let held: Vec<TaskId> = turn
