@@ -10,6 +10,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+pub use foreground::coordinator_error;
+
 use super::Context;
 use crate::config::Flag;
 use crate::error::Result;

@@ -61,7 +61,8 @@ pub fn attach(context: &Context) -> Result<Exit> {
     })
 }
 
-fn coordinator_error(error: rekindle_engine::coordinator::Error) -> CliError {
+/// What a coordinator ran into, for people.
+pub fn coordinator_error(error: rekindle_engine::coordinator::Error) -> CliError {
     use rekindle_engine::coordinator::Error;
     match error {
         Error::StateDir(error) => error.into(),
