@@ -2,6 +2,7 @@
 
 use super::{Reply, Turn};
 use crate::cause::Cause;
+use crate::duration;
 use crate::event::Body;
 use crate::ids::{AttemptId, Epoch, TaskId};
 use crate::policy::{self, Next};
@@ -172,8 +173,8 @@ pub(super) fn settle(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_count:
         _ => 0,
     };
     let used = if counted { task.attempts } else { task.attempts.saturating_sub(1) };
-    let reason =
-        format!("{}; {used} of {limit} attempts used, next after {wait_ms} ms", failure_words(turn, id, cause));
+    let next = if wait_ms == 0 { "at once".to_owned() } else { format!("after {}", duration::format(wait_ms)) };
+    let reason = format!("{}; {used} of {limit} attempts used, next {next}", failure_words(turn, id, cause));
     let not_before = (wait_ms > 0).then(|| turn.now.plus_ms(wait_ms));
     turn.emit_task(id, Body::TaskRequeued { cause: cause.clone(), counted, not_before, reason });
 }
