@@ -473,3 +473,32 @@ impl Body {
         serde_json::from_value(value)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cause stands among the other details of its event: no field of one may hide a field of the other.
+    #[test]
+    fn every_cause_comes_back_from_the_log_whatever_it_carries() {
+        let causes = [
+            Cause::Crashed { code: Some(3), signal: None },
+            Cause::Crashed { code: None, signal: Some(9) },
+            Cause::UsageLimit { resets_at: Some(Time(7)) },
+            Cause::StartFailed { reason: "no such program".to_owned() },
+            Cause::StoppedByOperator,
+        ];
+        for cause in causes {
+            let bodies = [
+                Body::StopOrdered { attempt: AttemptId(1), cause: cause.clone(), at_once: true },
+                Body::AttemptEnded { attempt: AttemptId(1), cause: cause.clone() },
+                Body::TaskRequeued { cause, counted: true, not_before: Some(Time(9)), reason: "in words".to_owned() },
+            ];
+            for body in bodies {
+                let details = body.details();
+                let back = Body::from_parts(&body.name(), &details);
+                assert_eq!(back.ok().as_ref(), Some(&body), "{details}");
+            }
+        }
+    }
+}

@@ -170,6 +170,8 @@ pub struct Driver<W: World> {
     waiters: Vec<Waiter>,
     more_to_read: BTreeSet<AttemptId>,
     heard_from: BTreeMap<AttemptId, Time>,
+    /// Effects are left to what is outstanding once the state is taken over.
+    taking_over: bool,
     events_since_snapshot: usize,
     redactor: Redactor,
     tokens: Tokens,
@@ -198,6 +200,7 @@ impl<W: World> Driver<W> {
             waiters: Vec::new(),
             more_to_read: BTreeSet::new(),
             heard_from: BTreeMap::new(),
+            taking_over: false,
             events_since_snapshot: 0,
             redactor,
             tokens,
@@ -240,12 +243,15 @@ impl<W: World> Driver<W> {
             found: found.clone(),
             missing: self.missing_artifacts(),
         };
+        // What is decided meanwhile is outstanding as well: it is derived from the state with everything else, and done once.
+        self.taking_over = true;
         self.take(input);
-        self.commit_decisions()?;
+        self.commit()?;
         for (attempt, what) in found {
             self.settle_found(attempt, &what)?;
         }
-        self.commit_decisions()?;
+        self.commit()?;
+        self.taking_over = false;
         for effect in decide::outstanding(&self.state) {
             self.act(effect);
         }
@@ -303,13 +309,6 @@ impl<W: World> Driver<W> {
     /// What the run waits for.
     pub fn standstill(&self) -> Standstill {
         decide::standstill(&self.state)
-    }
-
-    /// Makes decisions durable and leaves acting on them to what follows: while a state is taken over, everything outstanding
-    /// is derived from it once, when all of it is durable. Only what is not outstanding is done at once.
-    fn commit_decisions(&mut self) -> Result<(), Error> {
-        self.pending.effects.retain(|effect| matches!(effect, Effect::AlertPerson { .. }));
-        self.commit()
     }
 
     fn receive(&mut self, message: Message) -> Result<(), Error> {

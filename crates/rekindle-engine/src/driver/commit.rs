@@ -1,5 +1,6 @@
 //! Making decisions durable, and only then acting on them and answering.
 
+use rekindle_core::effect::Effect;
 use rekindle_core::event::Event;
 
 use super::{Driver, Error, Pending, rows};
@@ -39,7 +40,10 @@ impl<W: World> Driver<W> {
             self.world.drop_kept_reports(attempt);
         }
         for effect in effects {
-            self.act(effect);
+            // While the state is taken over, all but an alert is derived from it afterwards.
+            if !self.taking_over || matches!(effect, Effect::AlertPerson { .. }) {
+                self.act(effect);
+            }
         }
         for (reply, answer) in answers {
             reply(answer);

@@ -6,14 +6,14 @@ mod checks;
 mod disk;
 mod launch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
 
-use rekindle_core::ids::{AttemptId, Epoch};
+use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
 use rekindle_core::report::Exit;
 use rekindle_core::time::Time;
@@ -73,6 +73,8 @@ struct Shared {
     watch: Watch,
     messages: SyncSender<Message>,
     stop_grace_ms: u64,
+    /// Claims whose checks run: a second order for one of them changes nothing.
+    checking: Mutex<BTreeSet<(TaskId, Epoch)>>,
 }
 
 /// The real outside.
@@ -82,6 +84,9 @@ pub struct RealWorld {
     records: BTreeMap<AttemptId, ShimRecord>,
     /// Files of kept reports that the driver was given and has not yet made durable.
     handed_out: BTreeMap<AttemptId, Vec<PathBuf>>,
+    /// Attempts whose launch was begun here. A bundle that is just being written looks like one that never started, so a
+    /// second order must not come as far as looking.
+    launched: BTreeSet<AttemptId>,
 }
 
 impl RealWorld {
@@ -113,12 +118,13 @@ impl RealWorld {
             watch: Watch::start(observed)?,
             messages: messages.clone(),
             stop_grace_ms,
+            checking: Mutex::default(),
         });
         let bundles = shared.bundles.clone();
         std::thread::Builder::new()
             .name("observe".to_owned())
             .spawn(move || pass_on(&observations, &bundles, &messages))?;
-        Ok(Self { clock, shared, records: BTreeMap::new(), handed_out: BTreeMap::new() })
+        Ok(Self { clock, shared, records: BTreeMap::new(), handed_out: BTreeMap::new(), launched: BTreeSet::new() })
     }
 
     /// Bytes an agent has written so far.
@@ -176,7 +182,9 @@ impl World for RealWorld {
     }
 
     fn launch(&mut self, order: LaunchOrder) {
-        launch::in_background(&self.shared, order);
+        if self.launched.insert(order.attempt) {
+            launch::in_background(&self.shared, order);
+        }
     }
 
     fn stop(&mut self, attempt: AttemptId, at_once: bool) {
@@ -264,6 +272,7 @@ impl World for RealWorld {
 
     fn forget(&mut self, attempt: AttemptId) {
         self.records.remove(&attempt);
+        self.launched.remove(&attempt);
         self.shared.watch.remove(BundleKey(attempt.0));
     }
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
+use rekindle_core::ids::{Epoch, TaskId};
 use rekindle_core::report::{CheckResult, Evidence};
-use rekindle_shim::bundle::{self, ExitRecord, Output, Spec, Stdin, VERSION};
+use rekindle_shim::bundle::{self, Bundle, ExitRecord, Output, Spec, Stdin, VERSION};
 
 use super::{Shared, disk, open_plain};
 use crate::driver::Message;
@@ -23,18 +24,32 @@ const TAIL_BYTES: u64 = 16 * 1024;
 /// Beyond a check's own limit and its stop ladder, before its shim is given up.
 const MARGIN_MS: u64 = 30_000;
 
-/// Runs the checks of a claim beside the driver.
+/// Runs the checks of a claim beside the driver, unless they run already.
 pub(super) fn in_background(shared: &Arc<Shared>, order: CheckOrder) {
     let worker = Arc::clone(shared);
     let (task, epoch) = (order.task.clone(), order.epoch);
+    if !begin(shared, &task, epoch) {
+        return;
+    }
     let spawned = std::thread::Builder::new().name("checks".to_owned()).spawn(move || {
         let evidence = run(&worker, &order);
+        // Before it is told: the answer may be followed by another claim.
+        end(&worker, &order.task, order.epoch);
         let _leaving = worker.messages.send(Message::ChecksDone { task: order.task, epoch: order.epoch, evidence });
     });
     if let Err(error) = spawned {
+        end(shared, &task, epoch);
         let evidence = Evidence { checks: vec![not_run("checks", &error.to_string())], missing_artifacts: Vec::new() };
         let _full = shared.messages.try_send(Message::ChecksDone { task, epoch, evidence });
     }
+}
+
+fn begin(shared: &Shared, task: &TaskId, epoch: Epoch) -> bool {
+    shared.checking.lock().expect("nothing panics while it is held").insert((task.clone(), epoch))
+}
+
+fn end(shared: &Shared, task: &TaskId, epoch: Epoch) {
+    shared.checking.lock().expect("nothing panics while it is held").remove(&(task.clone(), epoch));
 }
 
 fn run(shared: &Shared, order: &CheckOrder) -> Evidence {
@@ -49,9 +64,16 @@ fn run(shared: &Shared, order: &CheckOrder) -> Evidence {
 /// Ends checks that an earlier coordinator started and did not see the end of: two at once could disturb each other.
 fn end_leftovers(place: &Path) {
     for dir in bundles_in(place) {
-        if let Probe::Alive(_) = supervise::probe(&dir, PROBE_BUDGET) {
-            let _gone_already = supervise::kill(&dir, PROBE_BUDGET);
-            let _waited = wait_for_end(&dir, PROBE_BUDGET);
+        match supervise::probe(&dir, PROBE_BUDGET) {
+            Probe::Alive(_) => {
+                let _gone_already = supervise::kill(&dir, PROBE_BUDGET);
+                let _waited = wait_for_end(&dir, PROBE_BUDGET);
+            }
+            Probe::ShimDied(record) => {
+                let spec = Bundle::open(&dir).ok().flatten().and_then(|bundle| bundle.spec().ok().flatten());
+                let _gone = spec.map(|spec| supervise::end_lost_tree(&record, &spec.nonce));
+            }
+            _ => {}
         }
     }
 }

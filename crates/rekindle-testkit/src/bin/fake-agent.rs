@@ -1,0 +1,110 @@
+//! What an agent's script cannot do well by itself: wait for a file, print without end, print anything. Usage:
+//! `fake-agent VERB ...`, called from the agents of the end-to-end tests. It knows nothing of rekindle.
+//!
+//! Every wait has a bound, so that a test which failed leaves nothing that runs for ever.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Between two looks at a file.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Looks at a file before it is given up: two minutes, longer than any test.
+const LOOKS: u32 = 12_000;
+
+/// Written at once by those who print much.
+const CHUNK: usize = 64 * 1024;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["wait", file] => wait(Path::new(file)),
+        ["count", file] => count(Path::new(file)),
+        ["line", bytes] => one_line(number(bytes)),
+        ["lines", many] => lines(number(many)),
+        ["junk", bytes] => junk(number(bytes)),
+        _ => Err(io::Error::other("usage: fake-agent wait FILE | count FILE | line BYTES | lines N | junk BYTES")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Without a standard error there is nobody to tell; the code remains.
+            let _untold = writeln!(io::stderr(), "fake-agent: {error}");
+            ExitCode::from(9)
+        }
+    }
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().unwrap_or(0)
+}
+
+fn there(file: &Path) -> bool {
+    file.symlink_metadata().is_ok()
+}
+
+/// Returns when the file is there.
+fn wait(file: &Path) -> io::Result<()> {
+    for _ in 0..LOOKS {
+        if there(file) {
+            return Ok(());
+        }
+        std::thread::park_timeout(LOOK);
+    }
+    Err(io::Error::other("waited in vain"))
+}
+
+/// Prints numbered lines, each in two writes, until the file is there.
+fn count(file: &Path) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    for n in 0..LOOKS {
+        if there(file) {
+            return Ok(());
+        }
+        write!(out, "line ")?;
+        out.flush()?;
+        writeln!(out, "{n}")?;
+        out.flush()?;
+        std::thread::park_timeout(LOOK);
+    }
+    Err(io::Error::other("counted in vain"))
+}
+
+/// One line of so many bytes and its end.
+fn one_line(bytes: u64) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let chunk = vec![b'x'; CHUNK];
+    let mut left = bytes;
+    while left > 0 {
+        let now = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
+        out.write_all(&chunk[..now])?;
+        left -= now as u64;
+    }
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+/// So many short lines.
+fn lines(many: u64) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(CHUNK, io::stdout().lock());
+    for n in 0..many {
+        writeln!(out, "{n}")?;
+    }
+    out.flush()
+}
+
+/// So many bytes of everything: NULs, broken UTF-8, lone carriage returns, escapes, lines of any length.
+fn junk(bytes: u64) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(CHUNK, io::stdout().lock());
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for _ in 0..bytes {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        out.write_all(&[state.to_le_bytes()[3]])?;
+    }
+    out.flush()
+}

@@ -1,0 +1,9 @@
+//! The whole product with real processes: the program that is shipped, agents that are shell scripts, real kills. Each test
+//! is a promise; the program is built before with `cargo build -p rekindle`.
+
+mod adoption;
+mod audit;
+mod kills;
+mod processes;
+mod rig;
+mod smoke;
