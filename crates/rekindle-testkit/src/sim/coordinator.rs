@@ -113,8 +113,8 @@ impl Stage {
         let settings = Settings {
             log_context_lines: 20,
             brief_budget_bytes: 16 * 1024,
-            workspace: "/work".to_owned(),
-            build_status_path: "/work/build-status--story.md".to_owned(),
+            workspace: "/project".to_owned(),
+            build_status_path: "/project/build-status--story.md".to_owned(),
         };
         let fresh = loaded.0.run.is_none();
         let redactor = redactor();
