@@ -266,7 +266,7 @@ pub fn shown_state(state: &State, id: &TaskId) -> (&'static str, Option<String>)
             let names: Vec<String> = unmet.iter().map(ToString::to_string).collect();
             ("blocked", Some(format!("blocked by {}", names.join(", "))))
         }
-        TaskState::InProgress => ("in_progress", question()),
+        TaskState::InProgress => question().map_or(("in_progress", None), |question| ("blocked", Some(question))),
         TaskState::Blocked => ("blocked", question()),
         TaskState::Complete => ("complete", None),
         TaskState::Failed => ("failed", None),

@@ -7,6 +7,7 @@ use rekindle_core::time::Time;
 use rekindle_core::view::Touched;
 
 use crate::clock::Clock;
+use crate::door::server;
 use crate::driver::{self, LoadError};
 use crate::state_dir::{self, StateDir};
 use crate::store::{self, Batch, SqliteStore, Store};
@@ -33,6 +34,12 @@ pub fn order(dir: &StateDir, order: Order) -> Result<Reply, Error> {
     let now_ms = crate::clock::wall().0;
     let _lock = dir.lock_coordinator(&state_dir::Owner::this_process(now_ms, "an operator's order"))?;
     let (store, _report) = SqliteStore::open(dir, store::Options { now_ms, ..Default::default() })?;
+    // As at the door: an agent that hides its token is given away by its process tree.
+    let (state, _) = driver::load(&store)?;
+    let callers = server::ancestors(std::process::id());
+    if state.live_attempts().any(|(_, found)| found.shim_pid.is_some_and(|shim| callers.contains(&shim))) {
+        return Ok(Reply::Refused { reason: "that is for the operator, not for an agent".to_owned() });
+    }
     put_down(&store, order, |state| Clock::starting_after(state.last_time, state.coordinator.as_ref()).now())
 }
 

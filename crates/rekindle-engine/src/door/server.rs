@@ -76,8 +76,10 @@ fn serve(stream: &UnixStream, messages: &SyncSender<Message>) -> io::Result<()> 
         }
         let answer = match read_request(&line) {
             Ok(request) => ask_driver(request, ancestors.clone(), messages),
-            Err(reason) => Answer::Refused { reason },
+            Err(reason) => Some(Answer::Refused { reason }),
         };
+        // A coordinator that is leaving has decided nothing: hanging up says so, and the caller keeps its word for the next.
+        let Some(answer) = answer else { return Ok(()) };
         let mut text = serde_json::to_vec(&answer).map_err(io::Error::other)?;
         text.push(b'\n');
         (&mut &*stream).write_all(&text)?;
@@ -96,7 +98,7 @@ fn read_request(line: &[u8]) -> Result<Request, String> {
     Ok(request)
 }
 
-fn ask_driver(request: Request, ancestors: Vec<u32>, messages: &SyncSender<Message>) -> Answer {
+fn ask_driver(request: Request, ancestors: Vec<u32>, messages: &SyncSender<Message>) -> Option<Answer> {
     let (reply, answer) = sync_channel(1);
     let message = Message::Called {
         token: request.token,
@@ -106,15 +108,12 @@ fn ask_driver(request: Request, ancestors: Vec<u32>, messages: &SyncSender<Messa
             let _caller_left = reply.try_send(answer);
         }),
     };
-    let gone = || Answer::Refused { reason: "the coordinator is leaving; try again".to_owned() };
-    if messages.send(message).is_err() {
-        return gone();
-    }
-    answer.recv().unwrap_or_else(|_| gone())
+    messages.send(message).ok()?;
+    answer.recv().ok()
 }
 
 /// A process and the processes it descends from, as far as the operating system tells.
-fn ancestors(pid: u32) -> Vec<u32> {
+pub(crate) fn ancestors(pid: u32) -> Vec<u32> {
     let mut found = Vec::new();
     let mut next = Some(pid);
     while let Some(pid) = next.filter(|pid| *pid > 1 && found.len() < ANCESTORS) {

@@ -3,7 +3,11 @@
 
 mod adoption;
 mod audit;
+mod doors;
+mod failures;
 mod kills;
 mod processes;
+mod refusals;
 mod rig;
+mod signals;
 mod smoke;

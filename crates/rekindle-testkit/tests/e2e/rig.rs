@@ -300,10 +300,14 @@ impl Running {
         self.child.try_wait().expect("asked for its end")
     }
 
+    /// Awaits its end, and keeps it.
+    pub fn wait(&mut self) -> ExitStatus {
+        until(|| self.has_ended()).unwrap_or_else(|| panic!("it does not end\n{}\n{}", self.printed(), self.said()))
+    }
+
     /// Awaits its end.
     pub fn end(mut self) -> Ended {
-        let status = until(|| self.has_ended());
-        let Some(status) = status else { panic!("it does not end\n{}\n{}", self.printed(), self.said()) };
+        let status = self.wait();
         Ended { code: status.code(), out: self.printed(), err: self.said() }
     }
 

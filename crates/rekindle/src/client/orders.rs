@@ -1,5 +1,6 @@
 //! An operator's orders: through the door when a coordinator lives, else decided and written right here.
 
+use std::path::Path;
 use std::time::Duration;
 
 use rekindle_core::decide::Reply;
@@ -9,7 +10,7 @@ use rekindle_engine::door::wire::{Answer, Call};
 use rekindle_engine::state_dir::StateDir;
 
 use super::agent::unexpected;
-use super::{Away, Door, TOKEN, variable};
+use super::{Away, Door, SOCKET, TOKEN, variable};
 use crate::error::{CliError, Result};
 use crate::project::Project;
 use crate::ui;
@@ -38,8 +39,7 @@ pub enum Taken {
 /// When it is refused, or there is no run.
 pub fn give(project: &Project, order: &Order) -> Result<Taken> {
     if variable(TOKEN).is_some() {
-        let message = "that is for the operator, not for an agent";
-        return Err(CliError::refused(message).hint("ask the operator: rekindle ask TEXT"));
+        return Err(for_operator());
     }
     let dir = StateDir::open(&project.state_dir)?;
     let door = Door::of_state_dir(dir.path());
@@ -60,6 +60,22 @@ pub fn give(project: &Project, order: &Order) -> Result<Taken> {
     }
     let message = "the coordinator holds its lock but does not answer";
     Err(CliError::internal(message).hint("look at it: rekindle doctor"))
+}
+
+/// Refuses an agent of a run that wants to coordinate or watch it: it would wait for itself, or become its own supervisor.
+///
+/// # Errors
+/// When the caller is an agent of this very state directory.
+pub fn refuse_own_agent(project: &Project) -> Result<()> {
+    let own = variable(TOKEN).and(variable(SOCKET)).is_some_and(|socket| {
+        let dir = Path::new(&socket).parent().map(Path::to_owned);
+        dir.is_some() && dir == project.state_dir.canonicalize().ok()
+    });
+    if own { Err(for_operator()) } else { Ok(()) }
+}
+
+fn for_operator() -> CliError {
+    CliError::refused("that is for the operator, not for an agent").hint("ask the operator: rekindle ask TEXT")
 }
 
 /// The one place where an order is decided without a coordinator.

@@ -14,7 +14,7 @@ use crate::view::View;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle questions\n  rekindle answer 3 \"use PostgreSQL\"")]
 pub struct QuestionsArgs {
-    /// Print a JSON list
+    /// Print a JSON list of all of them; the answer of an open one is null
     #[arg(long)]
     json: bool,
     /// Answered ones too
@@ -42,7 +42,7 @@ pub fn run(args: &QuestionsArgs, context: &Context) -> Result<Exit> {
         Some(run) => run.questions()?,
         None => Vec::new(),
     };
-    questions.retain(|question| args.all || question.answer.is_none());
+    questions.retain(|question| args.all || args.json || question.answer.is_none());
     if args.json {
         let json: Vec<_> = questions.iter().map(as_json).collect();
         context.ui.json(&json)?;

@@ -13,6 +13,7 @@ use clap::Args;
 pub use foreground::coordinator_error;
 
 use super::Context;
+use crate::client::orders;
 use crate::config::Flag;
 use crate::error::Result;
 use crate::exit_code::Exit;
@@ -75,6 +76,7 @@ impl RunOptions {
 /// # Errors
 /// When the plan, the configuration or the state directory do not allow it.
 pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
+    orders::refuse_own_agent(&context.project)?;
     go(prepare::for_plan(args, context)?, &args.options, context)
 }
 
@@ -83,6 +85,7 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
 /// # Errors
 /// When there is none, or the configuration does not allow it.
 pub fn continue_run(options: &RunOptions, context: &Context) -> Result<Exit> {
+    orders::refuse_own_agent(&context.project)?;
     go(prepare::for_resume(options, context)?, options, context)
 }
 
