@@ -51,6 +51,8 @@ pub fn apply(state: &mut State, event: &Event) {
                 attempt.refused += 1;
             }
         }
+        Body::StartsHeld { reason } => state.held = Some(reason.clone()),
+        Body::StartsReleased {} => state.held = None,
         Body::BreakerOpened { cli, until } => {
             state.breakers.insert(cli.clone(), Breaker { failed_starts: 0, until: Some(*until) });
         }

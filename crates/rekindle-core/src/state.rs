@@ -41,6 +41,9 @@ pub struct State {
     pub last_attempt: u64,
     /// The highest question number ever given.
     pub last_question: u64,
+    /// Why nothing new is started, while the machine is short of something.
+    #[serde(default)]
+    pub held: Option<String>,
     /// The newest coordinator.
     pub coordinator: Option<Coordinator>,
 }

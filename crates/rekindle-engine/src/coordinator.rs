@@ -20,6 +20,7 @@ use crate::clock::{self, Clock};
 use crate::door;
 use crate::driver::{self, Driver, LoadError, Message, Settings};
 use crate::files::Files;
+use crate::pressure;
 use crate::pulse::Pulse;
 use crate::redact::Redactor;
 use crate::state_dir::{self, StateDir};
@@ -111,6 +112,7 @@ pub struct Coordinator {
     report: OpenReport,
     clock: Clock,
     plan_path: PathBuf,
+    state_dir: PathBuf,
     last_output: Time,
     deadline: Option<Time>,
     housekeeping_at: Time,
@@ -169,6 +171,9 @@ impl Coordinator {
         if !report.whole {
             verify_beside(&store, &setup.dir, &sender);
         }
+        if let Some(reason) = pressure::look(setup.dir.path()) {
+            driver.handle([Message::Pressure { reason: Some(reason) }])?;
+        }
         let now = clock.now();
         driver.reindex(&report.gaps)?;
         driver.start(std::process::id(), setup.limits.clone(), clock::boot_id(), clock::boottime_ms())?;
@@ -182,6 +187,7 @@ impl Coordinator {
             report,
             clock,
             plan_path: setup.plan_path,
+            state_dir: setup.dir.path().to_owned(),
             last_output: now,
             deadline: None,
             housekeeping_at: now,
@@ -285,6 +291,10 @@ impl Coordinator {
     fn keep_house(&mut self, now: Time) -> Result<(), Error> {
         // A backup that fails (no space) must not stop the run; the log itself still refuses to lie.
         let _no_backup = self.store.backup_if_due(now.0);
+        let short = pressure::look(&self.state_dir);
+        if short.is_some() != self.driver.state().held.is_some() {
+            self.persistently(|driver| driver.handle([Message::Pressure { reason: short }]))?;
+        }
         let pinned = self.driver.state().run.as_ref().map(|run| run.plan.hash.clone());
         if let (Some(pinned), Ok(bytes)) = (pinned, std::fs::read(&self.plan_path)) {
             let hash = rekindle_core::plan::hash(&bytes);

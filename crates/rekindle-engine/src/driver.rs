@@ -92,6 +92,11 @@ pub enum Message {
     },
     /// A signal to this process, or `rekindle pause`.
     Pause(PauseReason),
+    /// The machine was looked at.
+    Pressure {
+        /// What it is short of.
+        reason: Option<String>,
+    },
     /// A look at the whole store beside the work found damage.
     StoreDamaged {
         /// What.
@@ -332,6 +337,9 @@ impl<W: World> Driver<W> {
             Message::Called { token, ancestors, call, reply } => self.called(token, &ancestors, call, reply),
             Message::Pause(reason) => {
                 self.take(Input::Ordered(Order::Pause(reason)));
+            }
+            Message::Pressure { reason } => {
+                self.take(Input::PressureSeen { reason });
             }
             // Nothing more is decided on it: agents go on, and the next coordinator repairs it first.
             Message::StoreDamaged { problem } => return Err(store::Error::Corrupt(problem).into()),

@@ -114,6 +114,8 @@ fn tell_run(body: &Body) -> Option<Parts> {
         Body::RunStarted { plan, plan_path, .. } => {
             ("RUN", Tone::Active, format!("{} with {} tasks from {plan_path}", plan.name, plan.tasks.len()))
         }
+        Body::StartsHeld { reason } => ("HELD", Tone::Warning, format!("nothing new is started: {reason}")),
+        Body::StartsReleased {} => ("RELEASED", Tone::Good, "the machine has room again".to_owned()),
         Body::CoordinatorStarted { pid, .. } => ("COORDINATOR", Tone::Dim, format!("process {pid}")),
         Body::CoordinatorRecovered { orphaned_agents, events_reconciled, adopted, finished } => (
             "RECOVERED",

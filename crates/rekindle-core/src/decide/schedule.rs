@@ -15,6 +15,9 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
         return;
     }
     open_wave(turn);
+    if turn.state.held.is_some() {
+        return;
+    }
     let mut free = (turn.state.limits.max_agents as usize).saturating_sub(turn.state.live_attempts().count());
     if free == 0 {
         return;

@@ -397,3 +397,22 @@ fn without_recovery_the_first_failure_is_the_last() {
     -> AlertPerson { text: "task T1 failed: it crashed with exit code 1; recovery is off", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "edit the plan: split the task, clarify it or raise its timeout; then run it with --again"] }
     "#);
 }
+
+#[test]
+fn nothing_is_started_on_a_machine_that_is_short_of_something() {
+    let plan = "# Demo\n\n### T1: a\n- accept: `true`\n\n### T2: b\n- blocked by: T1\n- accept: `true`\n";
+    let mut story = Story::of(plan);
+    story.started(1);
+    story.input(Input::PressureSeen { reason: Some("disk".into()) });
+    story.done(1, "T1");
+    assert_snapshot!(lines(&story.checked("T1", true)), @r#"
+    checks_finished T1 developer-T1 e1 
+    task_completed T1 developer-T1 e1 {"result":"as asked","unproven":false}
+    "#);
+    assert_snapshot!(lines(&story.input(Input::PressureSeen { reason: None })), @r#"
+    starts_released  {}
+    developer_dispatched T2 developer-T2 e1 {"attempt":2,"blocked_by":["T1"],"cli":"default","reason":"first attempt","resumed":false,"role":"developer","tasks":["T2"]}
+    task_started T2 developer-T2 e1 {"attempt":2,"number":1}
+    -> LaunchAttempt { attempt: AttemptId(2) }
+    "#);
+}
