@@ -359,7 +359,10 @@ fn change_task(task: &mut Task, event: &Event) {
 }
 
 fn end_task(task: &mut Task, event: &Event, state: TaskState) {
+    // Kept beside its end: how long it took is asked afterwards.
+    let started_at = task.started_at;
     release(task);
+    task.started_at = started_at;
     task.state = state;
     task.ended_at = Some(event.time);
 }

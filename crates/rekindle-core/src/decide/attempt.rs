@@ -42,8 +42,16 @@ pub(super) fn end_if_settled(turn: &mut Turn<'_>, id: AttemptId) {
     if open.iter().any(|task| turn.state.tasks[task].claim.is_some()) {
         return;
     }
-    let in_progress = open.iter().any(|task| turn.state.tasks[task].state == TaskState::InProgress);
-    let cause = cause_of_exit(attempt.exit.as_ref(), attempt.stop.as_ref().map(|stop| &stop.cause), in_progress);
+    let in_progress: Vec<_> =
+        open.iter().filter(|task| turn.state.tasks[*task].state == TaskState::InProgress).collect();
+    let stop = attempt.stop.as_ref().map(|stop| &stop.cause);
+    let cause = match cause_of_exit(attempt.exit.as_ref(), stop, !in_progress.is_empty()) {
+        // It asked and left, as it may: that is no failure.
+        Cause::ExitedIncomplete if in_progress.iter().all(|task| turn.state.open_question(task).is_some()) => {
+            Cause::WaitingForInput
+        }
+        cause => cause,
+    };
     end(turn, id, &cause, true);
 }
 
