@@ -328,6 +328,12 @@ impl State {
         self.attempts.iter().filter(|(_, attempt)| attempt.is_live()).map(|(id, attempt)| (*id, attempt))
     }
 
+    /// Whether one of these processes is the shim of a living agent: whoever descends from it is that agent.
+    #[must_use]
+    pub fn holds_any_of(&self, processes: &[u32]) -> bool {
+        self.live_attempts().any(|(_, attempt)| attempt.shim_pid.is_some_and(|shim| processes.contains(&shim)))
+    }
+
     /// Tasks that an attempt holds and that have not ended, in its order.
     #[must_use]
     pub fn open_tasks(&self, id: AttemptId) -> Vec<TaskId> {

@@ -135,6 +135,7 @@ impl Coordinator {
         let _not_there = std::fs::remove_file(&suspect);
         let store = Arc::new(store);
         let (state, last_seq) = driver::load(&*store)?;
+        refuse_agents(&state)?;
         let clock = Clock::starting_after(state.last_time, state.coordinator.as_ref());
         let (sender, messages) = sync_channel(QUEUE);
         let tokens = Tokens::new(*setup.dir.secret()?.bytes());
@@ -252,6 +253,13 @@ impl Coordinator {
         grew.into_iter().map(|attempt| Message::Grew { attempt }).chain(gathered).collect()
     }
 
+    /// What has reached us and has not been handled; output first, as in `gather`.
+    fn waiting(&self) -> Vec<Message> {
+        let mut waiting: Vec<Message> = self.messages.try_iter().take(MESSAGES_PER_COMMIT).collect();
+        waiting.sort_by_key(|message| !matches!(message, Message::Grew { .. }));
+        waiting
+    }
+
     fn wait_for_more_output(&self, gathered: &[Message], grew: &BTreeSet<AttemptId>) -> Option<Message> {
         let since = self.clock.now().since_ms(self.last_output);
         if !gathered.is_empty() || grew.is_empty() || since >= OUTPUT_WINDOW_MS {
@@ -272,6 +280,9 @@ impl Coordinator {
     fn look_after_time(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
         if self.deadline.is_some_and(|due| due <= now) {
+            // A report that waited behind a long commit came in time: it is heard before a limit strikes.
+            let waiting = self.waiting();
+            self.persistently(|driver| driver.handle(waiting))?;
             self.persistently(Driver::pass_time)?;
         }
         if self.pulse.due(self.driver.state()).is_some_and(|due| due <= now) {
@@ -336,6 +347,14 @@ fn verify_beside(store: &Arc<SqliteStore>, dir: &StateDir, messages: &SyncSender
     };
     // Without a thread for it the store is checked at the next start.
     let _unchecked = std::thread::Builder::new().name("verify".to_owned()).spawn(verify);
+}
+
+/// A coordinator that an agent of this run started would speak as the operator, and end with its agent.
+fn refuse_agents(state: &State) -> Result<(), Error> {
+    match state.holds_any_of(&door::server::ancestors(std::process::id())) {
+        true => Err(Error::Refused(driver::HIDDEN_TOKEN.to_owned())),
+        false => Ok(()),
+    }
 }
 
 fn plan_name(state: &State, new_run: Option<&Input>) -> String {

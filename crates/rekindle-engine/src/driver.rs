@@ -29,6 +29,7 @@ use crate::store::{self, Store};
 use crate::token::Tokens;
 use crate::world::World;
 
+pub use answer::HIDDEN_TOKEN;
 pub use commit::encode;
 pub use load::{LoadError, decode, load, stored_head};
 pub use rows::{all_rows, touched_rows};

@@ -36,8 +36,7 @@ pub fn order(dir: &StateDir, order: Order) -> Result<Reply, Error> {
     let (store, _report) = SqliteStore::open(dir, store::Options { now_ms, ..Default::default() })?;
     // As at the door: an agent that hides its token is given away by its process tree.
     let (state, _) = driver::load(&store)?;
-    let callers = server::ancestors(std::process::id());
-    if state.live_attempts().any(|(_, found)| found.shim_pid.is_some_and(|shim| callers.contains(&shim))) {
+    if state.holds_any_of(&server::ancestors(std::process::id())) {
         return Ok(Reply::Refused { reason: "that is for the operator, not for an agent".to_owned() });
     }
     put_down(&store, order, |state| Clock::starting_after(state.last_time, state.coordinator.as_ref()).now())
