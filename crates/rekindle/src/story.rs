@@ -2,7 +2,7 @@
 //! commands.
 
 use rekindle_core::duration;
-use rekindle_core::event::{Body, Outcome};
+use rekindle_core::event::{Body, Outcome, PauseReason};
 use rekindle_core::report::{Door, Evidence, Exit};
 use rekindle_engine::store::StoredEvent;
 use serde_json::Value;
@@ -127,9 +127,11 @@ fn tell_run(body: &Body) -> Option<Parts> {
         Body::StateReconciled { event_type, detail } => ("RECONCILED", Tone::Dim, format!("{event_type}: {detail}")),
         Body::BreakerOpened { cli, .. } => ("LEFT ALONE", Tone::Warning, format!("{cli} failed to start too often")),
         Body::PersonAlerted { text, .. } => ("ALERT", Tone::Error, text.clone()),
-        Body::SessionPause { reason, .. } => ("PAUSING", Tone::Warning, reason.words().to_owned()),
+        Body::SessionPause { reason, .. } => ("PAUSING", Tone::Warning, pausing(*reason).to_owned()),
         Body::RunPaused {} => ("PAUSED", Tone::Warning, "all agents have ended".to_owned()),
-        Body::SessionResume { resume_count, .. } => ("RESUMED", Tone::Active, format!("for the {resume_count}. time")),
+        Body::SessionResume { resume_count, .. } => {
+            ("RESUMED", Tone::Active, format!("resume {resume_count} of this run"))
+        }
         Body::RunReopened {} => ("REOPENED", Tone::Warning, "there is work again".to_owned()),
         Body::WaveStarted { wave } => ("WAVE", Tone::Dim, format!("{wave} begins")),
         Body::WaveEnded { wave } => ("WAVE", Tone::Dim, format!("{wave} has ended")),
@@ -200,6 +202,17 @@ pub fn of_checks(evidence: &Evidence) -> Vec<String> {
     let missing = evidence.missing_artifacts.iter();
     lines.extend(missing.map(|artifact| format!("{artifact} is not there")));
     lines
+}
+
+fn pausing(reason: PauseReason) -> &'static str {
+    match reason {
+        PauseReason::Operator => "by `rekindle pause`: agents are asked for a checkpoint and stopped",
+        PauseReason::Interrupt => "by Ctrl-C: agents are asked for a checkpoint and stopped; once more stops at once",
+        PauseReason::Terminate => "by SIGTERM: agents are asked for a checkpoint and stopped",
+        PauseReason::Stop => "at once: agents are stopped without grace",
+        PauseReason::NoWait => "only a person or a reset is missing, and --no-wait was given",
+        PauseReason::UsageLimit | PauseReason::SystemError => reason.words(),
+    }
 }
 
 fn through(door: Door) -> &'static str {

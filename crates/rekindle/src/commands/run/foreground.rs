@@ -57,7 +57,10 @@ pub fn attach(context: &Context) -> Result<Exit> {
         "complete" => Exit::Success,
         "failed" => Exit::TasksFailed,
         "paused" => Exit::Paused,
-        _ => Exit::Failure,
+        _ => {
+            let message = "the coordinator ended before the run did; its agents work on";
+            return Err(CliError::internal(message).hint("adopt them and go on: rekindle resume"));
+        }
     })
 }
 

@@ -34,12 +34,15 @@ pub enum Prepared {
 pub fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
     let file = PlanFile::read(&args.plan)?;
     let plan = file.plan()?;
-    context.ui.diagnose(&file.diagnostics());
     let path = std::path::absolute(&args.plan).unwrap_or_else(|_| args.plan.clone());
     let config = configure(context, &args.plan, plan, &args.options)?;
     let dir = StateDir::open_or_create(&context.project.state_dir)?;
     let known = known_run(&dir)?;
     if let Some(attached) = attach_to_owner(&dir, known.as_ref(), Some(&plan.name))? {
+        if args.again {
+            let message = format!("a run of plan `{}` is under way", plan.name);
+            return Err(CliError::usage(message).hint("watch it without --again, or pause it: rekindle pause"));
+        }
         return Ok(attached);
     }
     let branch = git::branch(&context.project.root);
@@ -58,8 +61,17 @@ pub fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
             }
             None
         }
-        Some(run) if run.plan.name == plan.name && !args.again => return Ok(Prepared::Over(exit_of(run.phase))),
-        _ => Some(new_run(plan, &path, branch)),
+        Some(run) if run.plan.name == plan.name && !args.again => {
+            if run.plan.hash != plan.hash {
+                context.ui.warn("the plan's file has changed since this run, which is finished");
+                context.ui.hint("run it as it is now: rekindle run PLAN --again");
+            }
+            return Ok(Prepared::Over(exit_of(run.phase)));
+        }
+        _ => {
+            context.ui.diagnose(&file.diagnostics());
+            Some(new_run(plan, &path, branch))
+        }
     };
     let setup = setup(context, &config, dir, &path, new_run, args.options.no_wait)?;
     Ok(Prepared::Coordinate(Box::new(setup)))
