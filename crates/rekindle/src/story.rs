@@ -206,11 +206,11 @@ pub fn of_checks(evidence: &Evidence) -> Vec<String> {
 
 fn pausing(reason: PauseReason) -> &'static str {
     match reason {
-        PauseReason::Operator => "by `rekindle pause`: agents are asked for a checkpoint and stopped",
-        PauseReason::Interrupt => "by Ctrl-C: agents are asked for a checkpoint and stopped; once more stops at once",
-        PauseReason::Terminate => "by SIGTERM: agents are asked for a checkpoint and stopped",
-        PauseReason::Stop => "at once: agents are stopped without grace",
-        PauseReason::NoWait => "only a person or a reset is missing, and --no-wait was given",
+        PauseReason::Operator => "by `rekindle pause`",
+        PauseReason::Interrupt => "by Ctrl-C, which stops at once when pressed again",
+        PauseReason::Terminate => "by SIGTERM",
+        PauseReason::Stop => "at once, without grace for agents",
+        PauseReason::NoWait => "only a person or a reset is missing (--no-wait)",
         PauseReason::UsageLimit | PauseReason::SystemError => reason.words(),
     }
 }
