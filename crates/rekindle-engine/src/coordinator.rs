@@ -4,7 +4,7 @@
 //! shows nothing; views read the store.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use rekindle_core::decide::Reply;
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Input;
 use rekindle_core::limits::Limits;
-use rekindle_core::state::{RunPhase, State};
+use rekindle_core::state::{Run, RunPhase, State};
 use rekindle_core::time::Time;
 
 use crate::clock::{self, Clock};
@@ -66,6 +66,42 @@ pub struct Setup {
     pub new_run: Option<Input>,
     /// Whose lock this is, for whoever meets it.
     pub plan_path: PathBuf,
+    /// The state directory, where it had to be opened before it could be read.
+    pub opened: Option<Opened>,
+}
+
+/// A state directory that is held and whose store is open and whole, before anything is decided about its run.
+pub struct Opened {
+    lock: state_dir::CoordinatorLock,
+    store: SqliteStore,
+    report: OpenReport,
+    state: State,
+    last_seq: u64,
+}
+
+impl Opened {
+    /// Takes the lock, opens the store (repairing it where needed) and loads the state.
+    ///
+    /// # Errors
+    /// When another coordinator holds the state, or it cannot be used.
+    pub fn new(dir: &StateDir, plan_path: &Path) -> Result<Self, Error> {
+        let wall = clock::wall();
+        let owner = state_dir::Owner::this_process(wall.0, &plan_path.to_string_lossy());
+        let lock = dir.lock_coordinator(&owner)?;
+        let suspect = dir.path().join(SUSPECT);
+        let options = store::Options { now_ms: wall.0, whole_check: suspect.exists() };
+        let (store, report) = SqliteStore::open(dir, options)?;
+        // Checked whole, and repaired where that was needed: no longer suspect.
+        let _not_there = std::fs::remove_file(&suspect);
+        let (state, last_seq) = driver::load(&store)?;
+        Ok(Self { lock, store, report, state, last_seq })
+    }
+
+    /// The run that it holds.
+    #[must_use]
+    pub fn run(&self) -> Option<&Run> {
+        self.state.run.as_ref()
+    }
 }
 
 /// Why a coordinator could not do its work.
@@ -120,21 +156,14 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// Takes the lock, opens the store (repairing it where needed) and loads the state.
+    /// Opens the state, unless that is done, and takes its run over.
     ///
     /// # Errors
     /// When another coordinator holds the state, or it cannot be used.
     pub fn open(setup: Setup) -> Result<Self, Error> {
-        let wall = clock::wall();
-        let owner = state_dir::Owner::this_process(wall.0, &setup.plan_path.to_string_lossy());
-        let lock = setup.dir.lock_coordinator(&owner)?;
-        let suspect = setup.dir.path().join(SUSPECT);
-        let options = store::Options { now_ms: wall.0, whole_check: suspect.exists() };
-        let (store, report) = SqliteStore::open(&setup.dir, options)?;
-        // Checked whole, and repaired where that was needed: no longer suspect.
-        let _not_there = std::fs::remove_file(&suspect);
+        let opened = setup.opened.map_or_else(|| Opened::new(&setup.dir, &setup.plan_path), Ok)?;
+        let Opened { lock, store, report, state, last_seq } = opened;
         let store = Arc::new(store);
-        let (state, last_seq) = driver::load(&*store)?;
         refuse_agents(&state)?;
         let clock = Clock::starting_after(state.last_time, state.coordinator.as_ref());
         let (sender, messages) = sync_channel(QUEUE);

@@ -3,9 +3,13 @@
 
 mod adoption;
 mod audit;
+mod crash_points;
+mod damage;
+mod disk;
 mod doors;
 mod failures;
 mod kills;
+mod output;
 mod processes;
 mod refusals;
 mod rig;

@@ -65,6 +65,7 @@ fn alone(context: &Context, reason: PauseReason) -> Result<Exit> {
         files_dir: dir.path().to_owned(),
         new_run: None,
         plan_path: PathBuf::new(),
+        opened: None,
         dir,
     };
     let coordinator = Coordinator::open(setup).map_err(coordinator_error)?;

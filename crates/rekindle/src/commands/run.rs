@@ -100,6 +100,7 @@ fn go(prepared: prepare::Prepared, options: &RunOptions, context: &Context) -> R
             Ok(Exit::Success)
         }
         prepare::Prepared::Attach => foreground::attach(context),
+        prepare::Prepared::RepairInBackground => background::start(context),
         prepare::Prepared::Coordinate(_) if options.detach => background::start(context),
         prepare::Prepared::Coordinate(setup) => foreground::coordinate(*setup, context),
     }

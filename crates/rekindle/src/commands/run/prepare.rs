@@ -8,11 +8,12 @@ use rekindle_core::input::Input;
 use rekindle_core::plan::{FrontMatter, Plan};
 use rekindle_core::state::{Run, RunPhase};
 use rekindle_engine::clock;
-use rekindle_engine::coordinator::Setup;
+use rekindle_engine::coordinator::{Opened, Setup};
 use rekindle_engine::driver;
 use rekindle_engine::state_dir::StateDir;
 use rekindle_engine::store::SqliteReader;
 
+use super::foreground::coordinator_error;
 use super::{RunArgs, RunOptions, git};
 use crate::commands::Context;
 use crate::config::{Config, Sources};
@@ -28,6 +29,35 @@ pub enum Prepared {
     Over(Exit),
     /// Coordinate it here.
     Coordinate(Box<Setup>),
+    /// The state cannot be read before it is repaired, which the coordinator in the background does.
+    RepairInBackground,
+}
+
+/// What is known of the run that a state directory holds.
+enum Known {
+    /// The run, if there is one.
+    Read(Option<Run>),
+    /// It could only be read by opening it: it was damaged and is held now.
+    Opened(Box<Opened>),
+    /// It cannot be read.
+    Unreadable,
+}
+
+impl Known {
+    fn run(&self) -> Option<&Run> {
+        match self {
+            Self::Read(run) => run.as_ref(),
+            Self::Opened(opened) => opened.run(),
+            Self::Unreadable => None,
+        }
+    }
+
+    fn opened(self) -> Option<Opened> {
+        match self {
+            Self::Opened(opened) => Some(*opened),
+            Self::Read(_) | Self::Unreadable => None,
+        }
+    }
 }
 
 /// Looks at a plan's file and at the state, and decides what `run` does.
@@ -37,16 +67,19 @@ pub fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
     let path = std::path::absolute(&args.plan).unwrap_or_else(|_| args.plan.clone());
     let config = configure(context, &args.plan, plan, &args.options)?;
     let dir = StateDir::open_or_create(&context.project.state_dir)?;
-    let known = known_run(&dir)?;
-    if let Some(attached) = attach_to_owner(&dir, known.as_ref(), Some(&plan.name))? {
+    let known = read_run(&dir);
+    if let Some(attached) = attach_to_owner(&dir, known.run(), Some(&plan.name))? {
         if args.again {
             let message = format!("a run of plan `{}` is under way", plan.name);
             return Err(CliError::usage(message).hint("watch it without --again, or pause it: rekindle pause"));
         }
         return Ok(attached);
     }
+    let Some(known) = repaired(known, &dir, &path, args.options.detach)? else {
+        return Ok(Prepared::RepairInBackground);
+    };
     let branch = git::branch(&context.project.root);
-    let new_run = match &known {
+    let new_run = match known.run() {
         Some(run) if !matches!(run.phase, RunPhase::Finished(_)) => {
             continue_unfinished(run, plan, branch.as_deref())?;
             if args.again {
@@ -66,7 +99,11 @@ pub fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
                 context.ui.warn("the plan's file has changed since this run, which is finished");
                 context.ui.hint("run it as it is now: rekindle run PLAN --again");
             }
-            return Ok(Prepared::Over(exit_of(run.phase)));
+            match known {
+                // A repaired one is taken over once more, finished or not: its coordinator reads lost lines again.
+                Known::Opened(_) => None,
+                _ => return Ok(Prepared::Over(exit_of(run.phase))),
+            }
         }
         _ => {
             context.ui.diagnose(&file.diagnostics());
@@ -74,27 +111,30 @@ pub fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
         }
     };
     let setup = setup(context, &config, dir, &path, new_run, args.options.no_wait)?;
-    Ok(Prepared::Coordinate(Box::new(setup)))
+    Ok(Prepared::Coordinate(Box::new(Setup { opened: known.opened(), ..setup })))
 }
 
 /// Looks at the state alone: the run there is gone on with, by its pinned plan.
 pub fn for_resume(options: &RunOptions, context: &Context) -> Result<Prepared> {
     let dir = StateDir::open(&context.project.state_dir)?;
-    let known = known_run(&dir)?;
-    if let Some(attached) = attach_to_owner(&dir, known.as_ref(), None)? {
+    let known = read_run(&dir);
+    if let Some(attached) = attach_to_owner(&dir, known.run(), None)? {
         return Ok(attached);
     }
-    let Some(run) = known else {
+    let Some(known) = repaired(known, &dir, Path::new("a repair"), options.detach)? else {
+        return Ok(Prepared::RepairInBackground);
+    };
+    let Some(run) = known.run().cloned() else {
         return Err(CliError::usage("there is no run to go on with").hint("start one: rekindle run plan.md"));
     };
-    if let RunPhase::Finished(_) = run.phase {
+    if let (RunPhase::Finished(_), Known::Read(_)) = (run.phase, &known) {
         return Ok(Prepared::Over(exit_of(run.phase)));
     }
     refuse_other_branch(&run, git::branch(&context.project.root).as_deref())?;
     let path = PathBuf::from(&run.plan_path);
     let config = configure(context, &path, &run.plan, options)?;
     let setup = setup(context, &config, dir, &path, None, options.no_wait)?;
-    Ok(Prepared::Coordinate(Box::new(setup)))
+    Ok(Prepared::Coordinate(Box::new(Setup { opened: known.opened(), ..setup })))
 }
 
 /// How a run that stands like this ends `run`.
@@ -126,18 +166,26 @@ fn configure(context: &Context, path: &Path, plan: &Plan, options: &RunOptions) 
     Ok(config)
 }
 
-/// The run that the state holds, if any.
-fn known_run(dir: &StateDir) -> Result<Option<Run>> {
-    if !dir.database().exists() {
-        return Ok(None);
+/// The run that the state holds, as far as it can be read without touching it.
+fn read_run(dir: &StateDir) -> Known {
+    // A database that is gone leaves its shadow log and its backups: then there is something to bring back.
+    if !dir.database().exists() && !dir.shadow().exists() && !dir.backups().exists() {
+        return Known::Read(None);
     }
-    // A damaged store is repaired by the coordinator, which then tells what it found; here it counts as unknown.
-    let Ok(reader) = SqliteReader::open(dir) else { return Ok(None) };
-    match driver::load(&reader) {
-        Ok((state, _)) => Ok(state.run),
-        Err(error) => {
-            Err(CliError::internal("the state cannot be read").because(&error).hint("look at it: rekindle doctor"))
+    let state = SqliteReader::open(dir).map_err(Into::into).and_then(|reader| driver::load(&reader));
+    state.map_or(Known::Unreadable, |(state, _)| Known::Read(state.run))
+}
+
+/// Opens a state that cannot be read, which repairs it or says why not: what is done next depends on the run it holds. In
+/// the background that is left to the coordinator there, which must find the state free.
+fn repaired(known: Known, dir: &StateDir, plan_path: &Path, detach: bool) -> Result<Option<Known>> {
+    match known {
+        Known::Unreadable if detach => Ok(None),
+        Known::Unreadable => {
+            let opened = Opened::new(dir, plan_path).map_err(coordinator_error)?;
+            Ok(Some(Known::Opened(Box::new(opened))))
         }
+        known => Ok(Some(known)),
     }
 }
 
@@ -206,6 +254,7 @@ fn setup(
         files_dir,
         new_run,
         plan_path: plan_path.to_owned(),
+        opened: None,
         dir,
     })
 }

@@ -1,0 +1,138 @@
+//! A disk that is full or read-only: nothing is acknowledged that is not durable, and the run goes on when it can.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::rig::Rig;
+
+/// A small disk of its own, gone with the test.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn new(at: PathBuf, megabytes: u32) -> Self {
+        std::fs::create_dir(&at).expect("mount point");
+        mount(&["-t", "tmpfs", "-o", &format!("size={megabytes}m,mode=0700"), "tmpfs"], &at);
+        Self(at)
+    }
+
+    fn remount(&self, how: &str) {
+        mount(&["-o", &format!("remount,{how}")], &self.0);
+    }
+
+    /// Fills it to the last byte, except for what `spare` asks for.
+    fn fill(&self) {
+        let mut file = File::create(self.0.join("filler")).expect("filler");
+        let mut chunk = vec![0_u8; 1024 * 1024];
+        while !chunk.is_empty() {
+            match file.write(&chunk) {
+                Ok(_) => {}
+                Err(_) => chunk.truncate(chunk.len() / 2),
+            }
+        }
+    }
+
+    fn relieve(&self) {
+        std::fs::remove_file(self.0.join("filler")).expect("filler");
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _left_to_the_machine = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+fn mount(arguments: &[&str], at: &Path) {
+    let done = Command::new("mount").args(arguments).arg(at).output().expect("mount");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "this test mounts a small disk and needs root for it: {said}");
+}
+
+const PLAN: &str =
+    "# Disk\n\n### T1: work\n- accept: `test -e made`\n\nWork.\n\n### T2: more\n- blocked by: T1\n\nMore.\n";
+
+/// Everything it says about its claim goes to the project's disk, which has space.
+const AGENT: &str = "touch here-$REKINDLE_TASK\n$FAKE wait go\ntouch made claiming\n\
+    rekindle task done $REKINDLE_TASK > told 2>&1; echo $? >> code\n";
+
+fn project() -> (Rig, SmallDisk) {
+    let rig = Rig::new(PLAN, AGENT);
+    let disk = SmallDisk::new(rig.outside("disk"), 24);
+    rig.set("REKINDLE_STATE_DIR", rig.outside("disk/state"));
+    (rig, disk)
+}
+
+#[test]
+fn a_full_disk_acknowledges_nothing_and_the_run_goes_on_when_there_is_space() {
+    let (rig, disk) = project();
+    let mut run = rig.run();
+    rig.await_file("here-T1");
+    rig.await_event("agent_started");
+    disk.fill();
+    rig.touch("go");
+    rig.await_file("claiming");
+    // Nothing may happen now; that nothing happens can only be seen by looking for a while.
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(rig.lines("code").is_empty(), "acknowledged on a full disk: {:?}", rig.lines("told"));
+    assert!(run.has_ended().is_none(), "the coordinator gave up: {}", run.said());
+    disk.relieve();
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", rig.story());
+    assert_eq!(rig.lines("code"), ["0", "0"]);
+    assert_eq!(rig.task("T1")["attempts"], 1);
+    rig.audit();
+    drop(rig);
+    drop(disk);
+}
+
+#[test]
+fn a_coordinator_killed_on_a_full_disk_loses_nothing() {
+    let (rig, disk) = project();
+    let run = rig.run();
+    rig.await_file("here-T1");
+    rig.await_event("agent_started");
+    disk.fill();
+    rig.touch("go");
+    rig.await_file("claiming");
+    run.kill();
+    // A start on a full disk may fail, with a reason; it must not forget anything.
+    let mut next = rig.run();
+    std::thread::sleep(Duration::from_secs(1));
+    if let Some(status) = next.has_ended() {
+        assert!(matches!(status.code(), Some(1 | 2)), "{status:?} {}", next.said());
+        assert!(next.said().contains("space"), "{}", next.said());
+    }
+    next.kill();
+    disk.relieve();
+    rig.finish();
+    rig.audit();
+    drop(rig);
+    drop(disk);
+}
+
+#[test]
+fn a_read_only_disk_is_named_and_nothing_is_lost() {
+    let (rig, disk) = project();
+    let run = rig.run();
+    rig.await_file("here-T1");
+    rig.await_event("agent_started");
+    rig.ok(&["pause"]);
+    assert_eq!(run.end().code, Some(4));
+    let before = rig.events();
+    disk.remount("ro");
+    let ended = rig.run().end();
+    assert!(matches!(ended.code, Some(1 | 2)), "{ended:?}");
+    assert!(ended.err.contains("read-only"), "{ended:?}");
+    let shown = rig.rekindle(&["status"]);
+    assert!(shown.code == Some(0) || shown.err.contains("error: "), "{shown:?}");
+    disk.remount("rw");
+    assert_eq!(rig.events(), before);
+    rig.touch("go");
+    rig.finish();
+    rig.audit();
+    drop(rig);
+    drop(disk);
+}
