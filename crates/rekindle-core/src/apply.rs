@@ -40,7 +40,8 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::StopOrdered { attempt, cause, at_once } => {
             if let Some(attempt) = state.attempts.get_mut(attempt) {
                 let ordered_at = attempt.stop.as_ref().map_or(event.time, |stop| stop.ordered_at);
-                attempt.stop = Some(Stop { cause: cause.clone(), at_once: *at_once, ordered_at });
+                attempt.stop =
+                    Some(Stop { cause: cause.clone(), at_once: *at_once, ordered_at, repeated_at: event.time });
             }
         }
         Body::AttemptExited { attempt, exit } => exited(state, event, *attempt, exit),
@@ -50,6 +51,8 @@ pub fn apply(state: &mut State, event: &Event) {
                 attempt.refused += 1;
             }
         }
+        Body::StartsHeld { reason } => state.held = Some(reason.clone()),
+        Body::StartsReleased {} => state.held = None,
         Body::BreakerOpened { cli, until } => {
             state.breakers.insert(cli.clone(), Breaker { failed_starts: 0, until: Some(*until) });
         }
@@ -356,7 +359,10 @@ fn change_task(task: &mut Task, event: &Event) {
 }
 
 fn end_task(task: &mut Task, event: &Event, state: TaskState) {
+    // Kept beside its end: how long it took is asked afterwards.
+    let started_at = task.started_at;
     release(task);
+    task.started_at = started_at;
     task.state = state;
     task.ended_at = Some(event.time);
 }

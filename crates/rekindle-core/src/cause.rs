@@ -50,8 +50,7 @@ pub enum Cause {
     OutOfMemory,
     /// Its program could not be started.
     StartFailed {
-        /// What the operating system said. Under a name of its own: a cause is written among the details of its event, and
-        /// those have a `reason` too.
+        /// What the operating system said. Not `reason` in the log: events that carry a cause have one of their own.
         #[serde(rename = "start_error")]
         reason: String,
     },

@@ -95,6 +95,7 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
         Input::Reported { attempt, epoch, door, report } => report::reported(turn, attempt, epoch, door, report),
         Input::ChecksFinished { task, epoch, evidence } => report::checks_finished(turn, &task, epoch, evidence),
         Input::DiskInspected { missing } => reconcile::disk_inspected(turn, missing),
+        Input::PressureSeen { reason } => session::pressure_seen(turn, reason),
         Input::PlanFileChanged { hash } => session::plan_file_changed(turn, hash),
         Input::Ordered(order) => operator::ordered(turn, order),
         Input::TimePassed => timers::fire_due(turn),

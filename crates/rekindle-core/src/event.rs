@@ -355,6 +355,13 @@ pub enum Body {
         /// Completions that are validated again.
         tasks_to_revalidate: u32,
     },
+    /// The machine is short of something: nothing new is started until it no longer is.
+    StartsHeld {
+        /// Of what.
+        reason: String,
+    },
+    /// The machine has room again.
+    StartsReleased {},
     /// An operator opened work in a finished run; it can be continued.
     RunReopened {},
     /// Every task of a wave that can be reached has ended; the disk is looked at before the next begins.
@@ -432,6 +439,8 @@ impl Body {
             Self::SessionPause { .. } => "session_pause",
             Self::RunPaused { .. } => "run_paused",
             Self::SessionResume { .. } => "session_resume",
+            Self::StartsHeld { .. } => "starts_held",
+            Self::StartsReleased { .. } => "starts_released",
             Self::RunReopened { .. } => "run_reopened",
             Self::WaveEnded { .. } => "wave_ended",
             Self::DiskInspected { .. } => "disk_inspected",

@@ -101,6 +101,11 @@ pub enum Input {
         /// Tasks with what is missing of each.
         missing: Vec<(TaskId, Vec<String>)>,
     },
+    /// The machine was looked at: whether it is short of something, and of what.
+    PressureSeen {
+        /// What it is short of.
+        reason: Option<String>,
+    },
     /// The plan's file was seen to differ from the pinned plan.
     PlanFileChanged {
         /// Hash of the file now.

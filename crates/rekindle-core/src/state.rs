@@ -41,6 +41,9 @@ pub struct State {
     pub last_attempt: u64,
     /// The highest question number ever given.
     pub last_question: u64,
+    /// Why nothing new is started, while the machine is short of something.
+    #[serde(default)]
+    pub held: Option<String>,
     /// The newest coordinator.
     pub coordinator: Option<Coordinator>,
 }
@@ -265,8 +268,10 @@ pub struct Stop {
     pub cause: Cause,
     /// Without grace.
     pub at_once: bool,
-    /// When.
+    /// When it was first ordered.
     pub ordered_at: Time,
+    /// When it was last ordered; an order that was not taken is repeated.
+    pub repeated_at: Time,
 }
 
 /// A question to a person.
@@ -321,6 +326,12 @@ impl State {
     /// Attempts whose process runs or may run.
     pub fn live_attempts(&self) -> impl Iterator<Item = (AttemptId, &Attempt)> {
         self.attempts.iter().filter(|(_, attempt)| attempt.is_live()).map(|(id, attempt)| (*id, attempt))
+    }
+
+    /// Whether one of these processes is the shim of a living agent: whoever descends from it is that agent.
+    #[must_use]
+    pub fn holds_any_of(&self, processes: &[u32]) -> bool {
+        self.live_attempts().any(|(_, attempt)| attempt.shim_pid.is_some_and(|shim| processes.contains(&shim)))
     }
 
     /// Tasks that an attempt holds and that have not ended, in its order.

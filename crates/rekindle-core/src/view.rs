@@ -69,7 +69,7 @@ pub struct TaskRow {
     pub epoch: Epoch,
     /// What it is blocked by.
     pub blocked_by: Vec<TaskId>,
-    /// When the current attempt at it began.
+    /// When the current attempt at it began, or the one it ended with.
     pub started_at: Option<Time>,
     /// When it ended.
     pub ended_at: Option<Time>,
@@ -161,7 +161,8 @@ impl Touched {
     /// Adds what one event changed. The state is the one after it.
     pub fn add(&mut self, state: &State, event: &Event) {
         match &event.body {
-            Body::RunStarted { .. } => *self = Self::everything(state),
+            // A coordinator brings limits, and every task's row shows its own.
+            Body::RunStarted { .. } | Body::CoordinatorStarted { .. } => *self = Self::everything(state),
             Body::QuestionAsked { id, .. } | Body::QuestionAnswered { id, .. } => {
                 self.questions.insert(*id);
             }
@@ -235,7 +236,8 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         agent: state.agent_for(id, Role::Developer),
         wave: planned.wave,
         cause: task.last_cause.as_ref().map(ToString::to_string),
-        reason: waits_for.or_else(|| task.reason.clone()),
+        // What became of an earlier attempt says nothing about the one at work.
+        reason: waits_for.or_else(|| task.reason.clone().filter(|_| task.state != TaskState::InProgress)),
         result: task.result.clone(),
         unproven: task.unproven && task.state == TaskState::Complete,
         verifying: task.claim.is_some(),

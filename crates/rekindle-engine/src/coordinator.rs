@@ -20,6 +20,7 @@ use crate::clock::{self, Clock};
 use crate::door;
 use crate::driver::{self, Driver, LoadError, Message, Settings};
 use crate::files::Files;
+use crate::pressure;
 use crate::pulse::Pulse;
 use crate::redact::Redactor;
 use crate::state_dir::{self, StateDir};
@@ -147,6 +148,7 @@ pub struct Coordinator {
     report: OpenReport,
     clock: Clock,
     plan_path: PathBuf,
+    state_dir: PathBuf,
     last_output: Time,
     deadline: Option<Time>,
     housekeeping_at: Time,
@@ -162,6 +164,7 @@ impl Coordinator {
         let opened = setup.opened.map_or_else(|| Opened::new(&setup.dir, &setup.plan_path), Ok)?;
         let Opened { lock, store, report, state, last_seq } = opened;
         let store = Arc::new(store);
+        refuse_agents(&state)?;
         let clock = Clock::starting_after(state.last_time, state.coordinator.as_ref());
         let (sender, messages) = sync_channel(QUEUE);
         let tokens = Tokens::new(*setup.dir.secret()?.bytes());
@@ -198,6 +201,9 @@ impl Coordinator {
         if !report.whole {
             verify_beside(&store, &setup.dir, &sender);
         }
+        if let Some(reason) = pressure::look(setup.dir.path()) {
+            driver.handle([Message::Pressure { reason: Some(reason) }])?;
+        }
         let now = clock.now();
         driver.reindex(&report.gaps)?;
         driver.start(std::process::id(), setup.limits.clone(), clock::boot_id(), clock::boottime_ms())?;
@@ -211,6 +217,7 @@ impl Coordinator {
             report,
             clock,
             plan_path: setup.plan_path,
+            state_dir: setup.dir.path().to_owned(),
             last_output: now,
             deadline: None,
             housekeeping_at: now,
@@ -275,6 +282,13 @@ impl Coordinator {
         grew.into_iter().map(|attempt| Message::Grew { attempt }).chain(gathered).collect()
     }
 
+    /// What has reached us and has not been handled; output first, as in `gather`.
+    fn waiting(&self) -> Vec<Message> {
+        let mut waiting: Vec<Message> = self.messages.try_iter().take(MESSAGES_PER_COMMIT).collect();
+        waiting.sort_by_key(|message| !matches!(message, Message::Grew { .. }));
+        waiting
+    }
+
     fn wait_for_more_output(&self, gathered: &[Message], grew: &BTreeSet<AttemptId>) -> Option<Message> {
         let since = self.clock.now().since_ms(self.last_output);
         if !gathered.is_empty() || grew.is_empty() || since >= OUTPUT_WINDOW_MS {
@@ -295,6 +309,9 @@ impl Coordinator {
     fn look_after_time(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
         if self.deadline.is_some_and(|due| due <= now) {
+            // A report that waited behind a long commit came in time: it is heard before a limit strikes.
+            let waiting = self.waiting();
+            self.persistently(|driver| driver.handle(waiting))?;
             self.persistently(Driver::pass_time)?;
         }
         if self.pulse.due(self.driver.state()).is_some_and(|due| due <= now) {
@@ -314,6 +331,10 @@ impl Coordinator {
     fn keep_house(&mut self, now: Time) -> Result<(), Error> {
         // A backup that fails (no space) must not stop the run; the log itself still refuses to lie.
         let _no_backup = self.store.backup_if_due(now.0);
+        let short = pressure::look(&self.state_dir);
+        if short.is_some() != self.driver.state().held.is_some() {
+            self.persistently(|driver| driver.handle([Message::Pressure { reason: short }]))?;
+        }
         let pinned = self.driver.state().run.as_ref().map(|run| run.plan.hash.clone());
         if let (Some(pinned), Ok(bytes)) = (pinned, std::fs::read(&self.plan_path)) {
             let hash = rekindle_core::plan::hash(&bytes);
@@ -335,7 +356,7 @@ impl Coordinator {
             match outcome {
                 Err(driver::Error::Store(store::Error::Full(_) | store::Error::Busy(_) | store::Error::Io(_))) => {
                     std::thread::park_timeout(STORE_RETRY);
-                    outcome = self.driver.commit();
+                    outcome = self.driver.handle([]);
                 }
                 other => return other.map_err(Error::from),
             }
@@ -355,6 +376,14 @@ fn verify_beside(store: &Arc<SqliteStore>, dir: &StateDir, messages: &SyncSender
     };
     // Without a thread for it the store is checked at the next start.
     let _unchecked = std::thread::Builder::new().name("verify".to_owned()).spawn(verify);
+}
+
+/// A coordinator that an agent of this run started would speak as the operator, and end with its agent.
+fn refuse_agents(state: &State) -> Result<(), Error> {
+    match state.holds_any_of(&door::server::ancestors(std::process::id())) {
+        true => Err(Error::Refused(driver::HIDDEN_TOKEN.to_owned())),
+        false => Ok(()),
+    }
 }
 
 fn plan_name(state: &State, new_run: Option<&Input>) -> String {

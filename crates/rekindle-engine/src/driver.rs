@@ -10,10 +10,11 @@ mod gather;
 mod load;
 mod rows;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use rekindle_core::decide::{self, Reply, Standstill};
+use rekindle_core::effect::Effect;
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Input, Order};
@@ -28,6 +29,7 @@ use crate::store::{self, Store};
 use crate::token::Tokens;
 use crate::world::World;
 
+pub use answer::HIDDEN_TOKEN;
 pub use commit::encode;
 pub use load::{LoadError, decode, load, stored_head};
 pub use rows::{all_rows, touched_rows};
@@ -91,6 +93,11 @@ pub enum Message {
     },
     /// A signal to this process, or `rekindle pause`.
     Pause(PauseReason),
+    /// The machine was looked at.
+    Pressure {
+        /// What it is short of.
+        reason: Option<String>,
+    },
     /// A look at the whole store beside the work found damage.
     StoreDamaged {
         /// What.
@@ -101,6 +108,17 @@ pub enum Message {
         /// Its hash.
         hash: String,
     },
+}
+
+impl Message {
+    /// The same again, for a message that only says where to look: only such a look can be cut short by the store.
+    fn looks_again(&self) -> Option<Self> {
+        match self {
+            Self::Grew { attempt } => Some(Self::Grew { attempt: *attempt }),
+            Self::Ended { attempt } => Some(Self::Ended { attempt: *attempt }),
+            _ => None,
+        }
+    }
 }
 
 /// Takes the answer to a call. It must not block.
@@ -131,7 +149,7 @@ pub enum Error {
 #[derive(Default)]
 struct Pending {
     batch: store::Batch,
-    effects: Vec<rekindle_core::effect::Effect>,
+    effects: Vec<Effect>,
     answers: Vec<(Answerer, Answer)>,
     touched: rekindle_core::view::Touched,
     kept: Vec<AttemptId>,
@@ -149,12 +167,16 @@ pub struct Driver<W: World> {
     world: W,
     state: State,
     last_seq: u64,
+    /// When something was last decided: what was due then has had its turn.
+    decided_at: Time,
     pending: Pending,
+    /// What happened and was not yet handled, because the store refused in the middle.
+    waiting: VecDeque<Message>,
     spools: BTreeMap<AttemptId, gather::Spools>,
     waiters: Vec<Waiter>,
     more_to_read: BTreeSet<AttemptId>,
     heard_from: BTreeMap<AttemptId, Time>,
-    decided_at: Time,
+    /// Effects are left to what is outstanding once the state is taken over.
     taking_over: bool,
     events_since_snapshot: usize,
     redactor: Redactor,
@@ -177,12 +199,13 @@ impl<W: World> Driver<W> {
             world,
             state,
             last_seq,
+            decided_at: Time::default(),
             pending: Pending::default(),
+            waiting: VecDeque::new(),
             spools: BTreeMap::new(),
             waiters: Vec::new(),
             more_to_read: BTreeSet::new(),
             heard_from: BTreeMap::new(),
-            decided_at: Time::default(),
             taking_over: false,
             events_since_snapshot: 0,
             redactor,
@@ -244,10 +267,18 @@ impl<W: World> Driver<W> {
     /// Handles what happened, in order, and makes it durable in one go.
     ///
     /// # Errors
-    /// When the store refuses; the same driver may `commit` again where that is worth a try.
+    /// When the store refuses. Nothing is lost by that: where it is worth a try, the same driver goes on with what is left
+    /// when it is called again, with more messages or with none.
     pub fn handle(&mut self, messages: impl IntoIterator<Item = Message>) -> Result<(), Error> {
-        for message in messages {
-            self.receive(message)?;
+        self.waiting.extend(messages);
+        while let Some(message) = self.waiting.pop_front() {
+            let looks_again = message.looks_again();
+            if let Err(error) = self.receive(message) {
+                if let Some(message) = looks_again {
+                    self.waiting.push_front(message);
+                }
+                return Err(error);
+            }
         }
         self.commit()
     }
@@ -261,8 +292,7 @@ impl<W: World> Driver<W> {
         self.commit()
     }
 
-    /// The earliest moment at which `pass_time` would change anything. It may have passed: a wait that is shorter than the
-    /// work since the last decision has not been looked at yet.
+    /// The earliest moment at which `pass_time` would change anything; it may have come already.
     pub fn next_deadline(&self) -> Option<Time> {
         decide::next_deadline(&self.state, self.decided_at)
     }
@@ -308,6 +338,9 @@ impl<W: World> Driver<W> {
             Message::Called { token, ancestors, call, reply } => self.called(token, &ancestors, call, reply),
             Message::Pause(reason) => {
                 self.take(Input::Ordered(Order::Pause(reason)));
+            }
+            Message::Pressure { reason } => {
+                self.take(Input::PressureSeen { reason });
             }
             // Nothing more is decided on it: agents go on, and the next coordinator repairs it first.
             Message::StoreDamaged { problem } => return Err(store::Error::Corrupt(problem).into()),

@@ -7,6 +7,7 @@ pub mod driver;
 pub mod files;
 pub mod ingest;
 pub mod offline;
+pub mod pressure;
 pub mod pulse;
 pub mod redact;
 pub mod state_dir;

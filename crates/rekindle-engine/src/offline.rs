@@ -2,6 +2,8 @@
 
 use rekindle_core::decide::{self, Reply};
 use rekindle_core::input::{Input, Order};
+use rekindle_core::state::State;
+use rekindle_core::time::Time;
 use rekindle_core::view::Touched;
 
 use crate::clock::Clock;
@@ -32,13 +34,21 @@ pub fn order(dir: &StateDir, order: Order) -> Result<Reply, Error> {
     let now_ms = crate::clock::wall().0;
     let _lock = dir.lock_coordinator(&state_dir::Owner::this_process(now_ms, "an operator's order"))?;
     let (store, _report) = SqliteStore::open(dir, store::Options { now_ms, ..Default::default() })?;
-    let (mut state, last_seq) = driver::load(&store)?;
     // As at the door: an agent that hides its token is given away by its process tree.
-    let callers = server::ancestors(std::process::id());
-    if state.live_attempts().any(|(_, found)| found.shim_pid.is_some_and(|shim| callers.contains(&shim))) {
+    let (state, _) = driver::load(&store)?;
+    if state.holds_any_of(&server::ancestors(std::process::id())) {
         return Ok(Reply::Refused { reason: "that is for the operator, not for an agent".to_owned() });
     }
-    let now = Clock::starting_after(state.last_time, state.coordinator.as_ref()).now();
+    put_down(&store, order, |state| Clock::starting_after(state.last_time, state.coordinator.as_ref()).now())
+}
+
+/// Decides on an order over what a store holds and makes it durable there. The caller holds the store alone.
+///
+/// # Errors
+/// When the store refuses.
+pub fn put_down(store: &dyn Store, order: Order, now: impl FnOnce(&State) -> Time) -> Result<Reply, Error> {
+    let (mut state, last_seq) = driver::load(store)?;
+    let now = now(&state);
     let step = decide::record(&mut state, now, Input::Ordered(order));
     if step.events.is_empty() {
         return Ok(step.reply);

@@ -24,6 +24,7 @@ const SPELLINGS_MAX: usize = 4_096;
 const KEY_LINES_MAX: u16 = 256;
 
 /// Finds and replaces secrets. Made once per run; holds the secrets themselves and never shows them.
+#[derive(Clone)]
 pub struct Redactor {
     automaton: AhoCorasick,
     /// What each pattern of the automaton stands for.

@@ -61,9 +61,9 @@ pub struct KeptReport {
 pub trait World {
     /// Now.
     fn now(&mut self) -> Time;
-    /// Starts an attempt's process; whether that worked arrives as an observation.
+    /// Starts an attempt's process; whether that worked arrives as an observation. Asked for twice, it is started once.
     fn launch(&mut self, order: LaunchOrder);
-    /// Stops an attempt's whole tree; its end arrives as an observation.
+    /// Stops an attempt's whole tree; its end arrives as an observation. A launch that is under way is waited for.
     fn stop(&mut self, attempt: AttemptId, at_once: bool);
     /// Runs the checks of a claim; what they saw arrives as an observation.
     fn run_checks(&mut self, order: CheckOrder);
@@ -83,7 +83,7 @@ pub trait World {
     fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found>;
     /// Reports that were left in an attempt's bundle, in order.
     fn kept_reports(&mut self, attempt: AttemptId) -> Vec<KeptReport>;
-    /// The reports that were left in an attempt's bundle are durable now.
+    /// The reports that `kept_reports` last gave for an attempt are durable now.
     fn drop_kept_reports(&mut self, attempt: AttemptId);
     /// Those of `paths` that are not on disk.
     fn missing(&mut self, paths: &[String]) -> Vec<String>;

@@ -2,7 +2,7 @@
 //! commands.
 
 use rekindle_core::duration;
-use rekindle_core::event::{Body, Outcome};
+use rekindle_core::event::{Body, Outcome, PauseReason};
 use rekindle_core::report::{Door, Evidence, Exit};
 use rekindle_engine::store::StoredEvent;
 use serde_json::Value;
@@ -114,6 +114,8 @@ fn tell_run(body: &Body) -> Option<Parts> {
         Body::RunStarted { plan, plan_path, .. } => {
             ("RUN", Tone::Active, format!("{} with {} tasks from {plan_path}", plan.name, plan.tasks.len()))
         }
+        Body::StartsHeld { reason } => ("HELD", Tone::Warning, format!("nothing new is started: {reason}")),
+        Body::StartsReleased {} => ("RELEASED", Tone::Good, "the machine has room again".to_owned()),
         Body::CoordinatorStarted { pid, .. } => ("COORDINATOR", Tone::Dim, format!("process {pid}")),
         Body::CoordinatorRecovered { orphaned_agents, events_reconciled, adopted, finished } => (
             "RECOVERED",
@@ -125,9 +127,11 @@ fn tell_run(body: &Body) -> Option<Parts> {
         Body::StateReconciled { event_type, detail } => ("RECONCILED", Tone::Dim, format!("{event_type}: {detail}")),
         Body::BreakerOpened { cli, .. } => ("LEFT ALONE", Tone::Warning, format!("{cli} failed to start too often")),
         Body::PersonAlerted { text, .. } => ("ALERT", Tone::Error, text.clone()),
-        Body::SessionPause { reason, .. } => ("PAUSING", Tone::Warning, reason.words().to_owned()),
+        Body::SessionPause { reason, .. } => ("PAUSING", Tone::Warning, pausing(*reason).to_owned()),
         Body::RunPaused {} => ("PAUSED", Tone::Warning, "all agents have ended".to_owned()),
-        Body::SessionResume { resume_count, .. } => ("RESUMED", Tone::Active, format!("for the {resume_count}. time")),
+        Body::SessionResume { resume_count, .. } => {
+            ("RESUMED", Tone::Active, format!("resume {resume_count} of this run"))
+        }
         Body::RunReopened {} => ("REOPENED", Tone::Warning, "there is work again".to_owned()),
         Body::WaveStarted { wave } => ("WAVE", Tone::Dim, format!("{wave} begins")),
         Body::WaveEnded { wave } => ("WAVE", Tone::Dim, format!("{wave} has ended")),
@@ -198,6 +202,17 @@ pub fn of_checks(evidence: &Evidence) -> Vec<String> {
     let missing = evidence.missing_artifacts.iter();
     lines.extend(missing.map(|artifact| format!("{artifact} is not there")));
     lines
+}
+
+fn pausing(reason: PauseReason) -> &'static str {
+    match reason {
+        PauseReason::Operator => "by `rekindle pause`",
+        PauseReason::Interrupt => "by Ctrl-C, which stops at once when pressed again",
+        PauseReason::Terminate => "by SIGTERM",
+        PauseReason::Stop => "at once, without grace for agents",
+        PauseReason::NoWait => "only a person or a reset is missing (--no-wait)",
+        PauseReason::UsageLimit | PauseReason::SystemError => reason.words(),
+    }
 }
 
 fn through(door: Door) -> &'static str {

@@ -16,13 +16,16 @@ pub use diagnostic::{Diagnostic, Place};
 pub use duration::{clock_time, elapsed, stamp};
 pub use paint::{ColorChoice, Paint, Tone};
 pub use status_line::StatusLine;
-pub use table::{Align, Table};
+pub use table::{Align, Table, width_of};
 pub use wait::pause;
 
 use crate::error::{CliError, Kind, Result};
 
 /// Width of lines where there is no terminal to ask: wide enough for a log file, narrow enough for a mail.
 const WIDTH_WITHOUT_TERMINAL: usize = 120;
+
+/// Rows where a terminal does not say how many it has: the classic screen.
+const ROWS_WITHOUT_TERMINAL: usize = 24;
 
 /// Narrowest width that tables are laid out for; on a narrower terminal lines wrap.
 const WIDTH_MIN: usize = 40;
@@ -39,7 +42,7 @@ impl Ui {
     /// Looks at the terminal and the environment once.
     #[must_use]
     pub fn new(color: ColorChoice) -> Self {
-        let width = terminal_width().unwrap_or(WIDTH_WITHOUT_TERMINAL);
+        let width = terminal_size().map_or(WIDTH_WITHOUT_TERMINAL, |(columns, _)| columns);
         Self {
             out: Paint::for_stream(color, io::stdout().is_terminal()),
             err: Paint::for_stream(color, io::stderr().is_terminal()),
@@ -134,10 +137,16 @@ impl Ui {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
-    /// A line made harmless and cut to the terminal's width.
+    /// Columns and rows of the terminal as it is now: it may have been resized since the start.
     #[must_use]
-    pub fn cut_to_width(&self, text: &str) -> String {
-        table::cut(&harmless(text), self.width)
+    pub fn terminal_size(&self) -> (usize, usize) {
+        terminal_size().unwrap_or((self.width, ROWS_WITHOUT_TERMINAL))
+    }
+
+    /// A line made harmless and cut to a width.
+    #[must_use]
+    pub fn cut_to(&self, text: &str, width: usize) -> String {
+        table::cut(&harmless(text), width)
     }
 
     /// Shows wrong places in files.
@@ -195,10 +204,8 @@ fn unwritten(error: &io::Error) -> CliError {
     CliError::internal("cannot write to standard output").because(error)
 }
 
-fn terminal_width() -> Option<usize> {
-    let columns = rustix::termios::tcgetwinsize(io::stdout())
-        .or_else(|_| rustix::termios::tcgetwinsize(io::stderr()))
-        .ok()?
-        .ws_col;
-    (columns > 0).then_some(usize::from(columns))
+fn terminal_size() -> Option<(usize, usize)> {
+    let size =
+        rustix::termios::tcgetwinsize(io::stdout()).or_else(|_| rustix::termios::tcgetwinsize(io::stderr())).ok()?;
+    (size.ws_col > 0 && size.ws_row > 0).then(|| (usize::from(size.ws_col), usize::from(size.ws_row)))
 }

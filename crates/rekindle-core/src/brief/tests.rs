@@ -127,8 +127,8 @@ fn the_parts_stand_in_order() {
         "Check the current state of the code first",
         "Continue from T2",
         "rekindle task done T2 --result",
-        "rekindle checkpoint T2",
-        "rekindle ask T2",
+        "rekindle checkpoint \"where you stand\" --task T2",
+        "rekindle ask \"question\" --task T2",
         "TASK_COMPLETE: T2",
     ];
     let mut from = 0;

@@ -2,6 +2,7 @@
 
 use super::{Reply, Turn};
 use crate::cause::Cause;
+use crate::duration;
 use crate::event::Body;
 use crate::ids::{AttemptId, Epoch, TaskId};
 use crate::policy::{self, Next};
@@ -41,8 +42,16 @@ pub(super) fn end_if_settled(turn: &mut Turn<'_>, id: AttemptId) {
     if open.iter().any(|task| turn.state.tasks[task].claim.is_some()) {
         return;
     }
-    let in_progress = open.iter().any(|task| turn.state.tasks[task].state == TaskState::InProgress);
-    let cause = cause_of_exit(attempt.exit.as_ref(), attempt.stop.as_ref().map(|stop| &stop.cause), in_progress);
+    let in_progress: Vec<_> =
+        open.iter().filter(|task| turn.state.tasks[*task].state == TaskState::InProgress).collect();
+    let stop = attempt.stop.as_ref().map(|stop| &stop.cause);
+    let cause = match cause_of_exit(attempt.exit.as_ref(), stop, !in_progress.is_empty()) {
+        // It asked and left, as it may: that is no failure.
+        Cause::ExitedIncomplete if in_progress.iter().all(|task| turn.state.open_question(task).is_some()) => {
+            Cause::WaitingForInput
+        }
+        cause => cause,
+    };
     end(turn, id, &cause, true);
 }
 
@@ -114,6 +123,15 @@ pub(super) fn order_stop(turn: &mut Turn<'_>, id: AttemptId, cause: Cause, at_on
     turn.emit_attempt(id, Body::StopOrdered { attempt: id, cause, at_once });
 }
 
+/// A stop that was ordered has come to nothing: it is ordered again, without grace.
+pub(super) fn repeat_stop(turn: &mut Turn<'_>, id: AttemptId) {
+    let Some(cause) = turn.state.attempts.get(&id).and_then(|found| found.stop.as_ref()).map(|stop| stop.cause.clone())
+    else {
+        return;
+    };
+    turn.emit_attempt(id, Body::StopOrdered { attempt: id, cause, at_once: true });
+}
+
 /// Ends an attempt and settles every task that it held.
 pub(super) fn end(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, may_count: bool) {
     let held: Vec<TaskId> = turn
@@ -163,8 +181,8 @@ pub(super) fn settle(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_count:
         _ => 0,
     };
     let used = if counted { task.attempts } else { task.attempts.saturating_sub(1) };
-    let reason =
-        format!("{}; {used} of {limit} attempts used, next after {wait_ms} ms", failure_words(turn, id, cause));
+    let next = if wait_ms == 0 { "at once".to_owned() } else { format!("after {}", duration::format(wait_ms)) };
+    let reason = format!("{}; {used} of {limit} attempts used, next {next}", failure_words(turn, id, cause));
     let not_before = (wait_ms > 0).then(|| turn.now.plus_ms(wait_ms));
     turn.emit_task(id, Body::TaskRequeued { cause: cause.clone(), counted, not_before, reason });
 }

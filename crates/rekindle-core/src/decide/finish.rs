@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::schedule::Taken;
 use super::{Turn, session};
 use crate::event::{Body, Outcome, PauseReason};
 use crate::ids::TaskId;
@@ -41,9 +42,16 @@ pub fn standstill(state: &State) -> Standstill {
         let task = &state.tasks[id];
         task.state == TaskState::Pending && task.holder.is_none() && !unreachable.contains(id)
     };
-    // Agents that wait for an answer may hold every slot: then nothing begins however ready it is.
+    // Agents that wait for an answer may hold every slot, a name or an artifact, and so may a task of an earlier wave: then
+    // nothing behind them begins however ready it is.
     let slot_free = state.live_attempts().count() < state.limits.max_agents as usize;
-    if slot_free && state.tasks.keys().any(|id| waiting(id) && state.unmet_blockers(id).is_empty()) {
+    let (taken, wave) = (Taken::of(state), open_wave(state));
+    let held_back = |id: &TaskId| {
+        let later = state.run.as_ref().is_some_and(|run| run.plan.explicit_waves)
+            && state.plan_task(id).is_some_and(|planned| planned.wave > wave);
+        later || taken.conflicts(state, id) || !state.unmet_blockers(id).is_empty()
+    };
+    if slot_free && state.tasks.keys().any(|id| waiting(id) && !held_back(id)) {
         return Standstill::Time;
     }
     if at_work || state.tasks.values().any(|task| task.state == TaskState::Blocked) {

@@ -85,9 +85,11 @@ fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>) -> Reply {
 }
 
 fn stop_if_idle(turn: &mut Turn<'_>, holder: Option<AttemptId>) {
-    if let Some(id) = holder
-        && turn.state.open_tasks(id).is_empty()
-    {
+    let Some(id) = holder else { return };
+    // One whose process is gone waited only for the checks of what has just been decided without them.
+    attempt::end_if_settled(turn, id);
+    let live = turn.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live);
+    if live && turn.state.open_tasks(id).is_empty() {
         attempt::order_stop(turn, id, Cause::StoppedByOperator, false);
     }
 }

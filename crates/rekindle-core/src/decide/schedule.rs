@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::{About, Turn, finish, report};
 use crate::event::Body;
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
+use crate::plan::PlanTask;
 use crate::role::Role;
 use crate::state::{AttemptPhase, Inspection, RunPhase, State, TaskState};
 
@@ -14,6 +15,9 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
         return;
     }
     open_wave(turn);
+    if turn.state.held.is_some() {
+        return;
+    }
     let mut free = (turn.state.limits.max_agents as usize).saturating_sub(turn.state.live_attempts().count());
     if free == 0 {
         return;
@@ -26,7 +30,7 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
         if taken.conflicts(turn.state, &task) {
             continue;
         }
-        if let Some(attempt) = dispatch(turn, &task) {
+        if let Some(attempt) = dispatch(turn, &task, &taken) {
             taken.add(turn.state, attempt);
             free -= 1;
         }
@@ -34,13 +38,13 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
 }
 
 /// What living attempts occupy: their names and the artifacts of everything on their lists.
-struct Taken {
+pub(super) struct Taken {
     agents: BTreeSet<AgentName>,
     artifacts: BTreeSet<String>,
 }
 
 impl Taken {
-    fn of(state: &State) -> Self {
+    pub(super) fn of(state: &State) -> Self {
         let mut taken = Self { agents: BTreeSet::new(), artifacts: BTreeSet::new() };
         let busy = state.attempts.iter().filter(|(_, attempt)| attempt.phase != AttemptPhase::Ended);
         for (id, _) in busy {
@@ -57,12 +61,15 @@ impl Taken {
         }
     }
 
-    fn conflicts(&self, state: &State, id: &TaskId) -> bool {
+    pub(super) fn conflicts(&self, state: &State, id: &TaskId) -> bool {
         let Some(task) = state.plan_task(id) else {
             return true;
         };
-        state.agent_for(id, Role::Developer).is_none_or(|agent| self.agents.contains(&agent))
-            || task.artifacts.iter().any(|artifact| self.artifacts.contains(artifact))
+        state.agent_for(id, Role::Developer).is_none_or(|agent| self.agents.contains(&agent)) || self.holds_any_of(task)
+    }
+
+    fn holds_any_of(&self, task: &PlanTask) -> bool {
+        task.artifacts.iter().any(|artifact| self.artifacts.contains(artifact))
     }
 }
 
@@ -130,11 +137,11 @@ fn cli_for(state: &State, id: &TaskId) -> String {
     named.map_or_else(|| state.limits.default_cli.clone(), str::to_owned)
 }
 
-fn dispatch(turn: &mut Turn<'_>, first: &TaskId) -> Option<AttemptId> {
+fn dispatch(turn: &mut Turn<'_>, first: &TaskId, taken: &Taken) -> Option<AttemptId> {
     let role = Role::Developer;
     let agent = turn.state.agent_for(first, role)?;
     let cli = cli_for(turn.state, first);
-    let tasks = list_for(turn.state, first, &cli);
+    let tasks = list_for(turn.state, first, &cli, taken);
     let known = turn.state.agents.get(&agent).copied().unwrap_or(Epoch(0));
     let newest = tasks.iter().map(|task| turn.state.tasks[task].epoch).max().unwrap_or(Epoch(0)).max(known);
     let attempt = AttemptId(turn.state.last_attempt + 1);
@@ -165,8 +172,8 @@ fn dispatch(turn: &mut Turn<'_>, first: &TaskId) -> Option<AttemptId> {
 }
 
 /// The list a process is given: every open task of its named agent, in the plan's order, whose blockers are complete or
-/// stand earlier in the list. A task without a named agent is a list of one.
-fn list_for(state: &State, first: &TaskId, cli: &str) -> Vec<TaskId> {
+/// stand earlier in the list, and whose artifacts nobody else is at. A task without a named agent is a list of one.
+fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Taken) -> Vec<TaskId> {
     let mut list = vec![first.clone()];
     let (Some(run), Some(Some(agent))) = (&state.run, state.plan_task(first).map(|task| task.agent.clone())) else {
         return list;
@@ -174,7 +181,10 @@ fn list_for(state: &State, first: &TaskId, cli: &str) -> Vec<TaskId> {
     let open_wave = if run.plan.explicit_waves { run.wave } else { u32::MAX };
     for planned in run.plan.tasks.iter().filter(|task| task.agent.as_ref() == Some(&agent) && task.id != *first) {
         let task = &state.tasks[&planned.id];
-        let free = task.state == TaskState::Pending && task.holder.is_none() && task.not_before.is_none();
+        let free = task.state == TaskState::Pending
+            && task.holder.is_none()
+            && task.not_before.is_none()
+            && !taken.holds_any_of(planned);
         let reachable = state.unmet_blockers(&planned.id).iter().all(|blocker| list.contains(blocker));
         if free && reachable && planned.wave <= open_wave && cli_for(state, &planned.id) == cli {
             list.push(planned.id.clone());

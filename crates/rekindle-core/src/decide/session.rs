@@ -154,3 +154,13 @@ pub(super) fn plan_file_changed(turn: &mut Turn<'_>, hash: String) -> Reply {
     turn.emit_run(Body::PlanChanged { hash });
     Reply::Accepted
 }
+
+/// Nothing new is started on a machine that is short of something; whoever runs goes on.
+pub(super) fn pressure_seen(turn: &mut Turn<'_>, reason: Option<String>) -> Reply {
+    match (reason, turn.state.held.is_some()) {
+        (Some(reason), false) => turn.emit_run(Body::StartsHeld { reason }),
+        (None, true) => turn.emit_run(Body::StartsReleased {}),
+        _ => return Reply::Already,
+    }
+    Reply::Accepted
+}

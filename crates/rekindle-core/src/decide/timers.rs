@@ -10,6 +10,10 @@ use crate::time::Time;
 /// Grace beyond the whole stop ladder before a stop is ordered again without grace.
 const STOP_MARGIN_MS: u64 = 5_000;
 
+/// Longest time between two orders to stop at once: a shim that does not answer for hours costs the log few lines, and is
+/// still ended soon after it answers again.
+const STOP_REPEAT_MAX_MS: u64 = 5 * 60 * 1000;
+
 /// A named timer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
@@ -23,10 +27,10 @@ enum Timer {
     MayStart,
 }
 
-/// The earliest moment at which time alone changes anything, given when the last decision was made.
+/// The earliest moment at which time alone changes anything, for a state that was last decided on at `decided_at`.
 #[must_use]
 pub fn next_deadline(state: &State, decided_at: Time) -> Option<Time> {
-    // A start that was due then and could not be made (no slot) waits for another event, not for time.
+    // A start that was due by then and could not be made (no slot) waits for another event, not for time.
     deadlines(state).filter(|(time, timer)| *timer != Timer::MayStart || *time > decided_at).map(|(time, _)| time).min()
 }
 
@@ -39,7 +43,7 @@ pub(super) fn fire_due(turn: &mut Turn<'_>) -> Reply {
         match timer {
             Timer::TaskTimeout(id) => time_out(turn, id),
             Timer::AfterResult(id) => attempt::order_stop(turn, id, Cause::HungAfterResult, false),
-            Timer::StopOverdue(id) => attempt::order_stop(turn, id, Cause::HungMidStream, true),
+            Timer::StopOverdue(id) => attempt::repeat_stop(turn, id),
             Timer::MayStart => {}
         }
     }
@@ -71,11 +75,10 @@ fn attempt_deadlines(state: &State, id: AttemptId) -> Vec<(Time, Timer)> {
     let found = &state.attempts[&id];
     let limits = &state.limits;
     if let Some(stop) = &found.stop {
-        if stop.at_once {
-            return Vec::new();
-        }
         let ladder = limits.stop_grace_ms * 2 + STOP_MARGIN_MS;
-        return vec![(stop.ordered_at.plus_ms(ladder), Timer::StopOverdue(id))];
+        // Whoever should have taken the order may not have been there to take it: it is given again, ever more rarely.
+        let so_far = stop.repeated_at.since_ms(stop.ordered_at).min(STOP_REPEAT_MAX_MS);
+        return vec![(stop.repeated_at.plus_ms(ladder.max(so_far)), Timer::StopOverdue(id))];
     }
     let timeouts = found.tasks.iter().filter_map(|task| task_deadline(state, id, task));
     let mut all: Vec<_> = timeouts.map(|time| (time, Timer::TaskTimeout(id))).collect();

@@ -43,7 +43,7 @@ fn a_lie_is_refused_and_the_work_is_handed_over() {
     assert_snapshot!(lines(&story.exited(1, exit_code(0))), @r#"
     attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":0,"out_of_memory":false,"signal":null,"start_error":null}}
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"exited_incomplete"}
-    task_requeued T1 developer-T1 e1 {"cause":"exited_incomplete","counted":true,"not_before":1701,"reason":"it ended by itself before its work was complete; check `true` exited with 1; 1 of 3 attempts used, next after 701 ms"}
+    task_requeued T1 developer-T1 e1 {"cause":"exited_incomplete","counted":true,"not_before":1701,"reason":"it ended by itself before its work was complete; check `true` exited with 1; 1 of 3 attempts used, next after 701ms"}
     "#);
     story.after_ms(10_000);
     assert_snapshot!(lines(&story.input(Input::TimePassed)), @r#"
@@ -76,7 +76,7 @@ fn evidence_without_a_claim_completes_nothing() {
     assert_snapshot!(lines(&story.exited(1, exit_code(0))), @r#"
     attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":0,"out_of_memory":false,"signal":null,"start_error":null}}
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"exited_incomplete"}
-    task_requeued T1 developer-T1 e1 {"cause":"exited_incomplete","counted":true,"not_before":1701,"reason":"it ended by itself before its work was complete; 1 of 3 attempts used, next after 701 ms"}
+    task_requeued T1 developer-T1 e1 {"cause":"exited_incomplete","counted":true,"not_before":1701,"reason":"it ended by itself before its work was complete; 1 of 3 attempts used, next after 701ms"}
     "#);
     assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Pending);
 }
@@ -116,7 +116,7 @@ fn a_timeout_stops_and_is_the_cause() {
     assert_snapshot!(lines(&story.exited(1, Exit { signal: Some(9), ..Exit::default() })), @r#"
     attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":null,"out_of_memory":false,"signal":9,"start_error":null}}
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"timed_out"}
-    task_requeued T1 developer-T1 e1 {"cause":"timed_out","counted":true,"not_before":901701,"reason":"it ran out of the time allowed for the task; 1 of 3 attempts used, next after 701 ms"}
+    task_requeued T1 developer-T1 e1 {"cause":"timed_out","counted":true,"not_before":901701,"reason":"it ran out of the time allowed for the task; 1 of 3 attempts used, next after 701ms"}
     "#);
 }
 
@@ -135,7 +135,7 @@ fn a_named_agent_goes_on_with_its_next_task_at_once() {
     attempt_exited T2 backend e1 {"attempt":1,"exit":{"code":1,"out_of_memory":false,"signal":null,"start_error":null}}
     agent_crashed T2 backend e1 {"attempt":1,"code":1,"signal":null}
     attempt_ended T2 backend e1 {"attempt":1,"cause":"crashed","code":1,"signal":null}
-    task_requeued T2 backend e1 {"cause":"crashed","code":1,"counted":true,"not_before":1611,"reason":"it crashed with exit code 1; 1 of 3 attempts used, next after 611 ms","signal":null}
+    task_requeued T2 backend e1 {"cause":"crashed","code":1,"counted":true,"not_before":1611,"reason":"it crashed with exit code 1; 1 of 3 attempts used, next after 611ms","signal":null}
     "#);
     story.after_ms(10_000).input(Input::TimePassed);
     assert_eq!(story.state.attempts[&AttemptId(2)].tasks, [task("T2")]);
@@ -230,7 +230,7 @@ fn a_pause_stops_agents_and_costs_no_attempt() {
     assert_snapshot!(lines(&story.exited(1, Exit { signal: Some(2), ..Exit::default() })), @r#"
     attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":null,"out_of_memory":false,"signal":2,"start_error":null}}
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"stopped_by_operator"}
-    task_requeued T1 developer-T1 e1 {"cause":"stopped_by_operator","counted":false,"not_before":null,"reason":"the run was paused or stopped by its operator; 0 of 3 attempts used, next after 0 ms"}
+    task_requeued T1 developer-T1 e1 {"cause":"stopped_by_operator","counted":false,"not_before":null,"reason":"the run was paused or stopped by its operator; 0 of 3 attempts used, next at once"}
     run_paused  {}
     "#);
     assert_snapshot!(lines(&story.coordinator(Limits::default(), Vec::new())), @r#"
@@ -283,7 +283,7 @@ fn a_process_that_never_began_costs_no_attempt() {
     coordinator_started  
     state_reconciled T1 developer-T1 e1 {"detail":"its process was never started","event_type":"never_started"}
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"shim_lost"}
-    task_requeued T1 developer-T1 e1 {"cause":"shim_lost","counted":false,"not_before":null,"reason":"the process that supervised it was killed; 0 of 3 attempts used, next after 0 ms"}
+    task_requeued T1 developer-T1 e1 {"cause":"shim_lost","counted":false,"not_before":null,"reason":"the process that supervised it was killed; 0 of 3 attempts used, next at once"}
     coordinator_recovered  {"adopted":0,"events_reconciled":1,"finished":0,"orphaned_agents":1}
     developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: the process that supervised it was killed","resumed":true,"role":"developer","tasks":["T1"]}
     task_started T1 developer-T1 e2 {"attempt":2,"number":1}
@@ -395,5 +395,24 @@ fn without_recovery_the_first_failure_is_the_last() {
     person_alerted T1 e1 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","edit the plan: split the task, clarify it or raise its timeout; then run it with --again"],"text":"task T1 failed: it crashed with exit code 1; recovery is off"}
     run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":0}
     -> AlertPerson { text: "task T1 failed: it crashed with exit code 1; recovery is off", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "edit the plan: split the task, clarify it or raise its timeout; then run it with --again"] }
+    "#);
+}
+
+#[test]
+fn nothing_is_started_on_a_machine_that_is_short_of_something() {
+    let plan = "# Demo\n\n### T1: a\n- accept: `true`\n\n### T2: b\n- blocked by: T1\n- accept: `true`\n";
+    let mut story = Story::of(plan);
+    story.started(1);
+    story.input(Input::PressureSeen { reason: Some("disk".into()) });
+    story.done(1, "T1");
+    assert_snapshot!(lines(&story.checked("T1", true)), @r#"
+    checks_finished T1 developer-T1 e1 
+    task_completed T1 developer-T1 e1 {"result":"as asked","unproven":false}
+    "#);
+    assert_snapshot!(lines(&story.input(Input::PressureSeen { reason: None })), @r#"
+    starts_released  {}
+    developer_dispatched T2 developer-T2 e1 {"attempt":2,"blocked_by":["T1"],"cli":"default","reason":"first attempt","resumed":false,"role":"developer","tasks":["T2"]}
+    task_started T2 developer-T2 e1 {"attempt":2,"number":1}
+    -> LaunchAttempt { attempt: AttemptId(2) }
     "#);
 }

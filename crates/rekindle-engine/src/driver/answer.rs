@@ -12,18 +12,19 @@ use super::{Answerer, Driver, Waiter};
 use crate::door::wire::{Answer, Call, TaskLine};
 use crate::world::World;
 
+/// What an agent is told that gives orders without its token.
+pub const HIDDEN_TOKEN: &str = "an agent speaks with its own token: keep REKINDLE_TOKEN in the environment";
+
 impl<W: World> Driver<W> {
     pub(super) fn called(&mut self, token: Option<String>, ancestors: &[u32], call: Call, reply: Answerer) {
-        let caller =
-            self.state.live_attempts().find(|(_, found)| found.shim_pid.is_some_and(|shim| ancestors.contains(&shim)));
-        match (token, caller.is_some()) {
+        match (token, self.state.holds_any_of(ancestors)) {
             (Some(token), _) => match self.tokens.check(&token) {
                 Some((attempt, epoch)) => self.agent_called(attempt, epoch, call, reply),
                 None => self.refuse(reply, "the token is not one of this state directory; stop working and exit"),
             },
             // An agent that hides its token is still an agent: its process tree gives it away.
             (None, true) if call != Call::Ping => {
-                self.refuse(reply, "an agent speaks with its own token: keep REKINDLE_TOKEN in the environment");
+                self.refuse(reply, HIDDEN_TOKEN);
             }
             (None, _) => self.operator_called(call, reply),
         }

@@ -186,6 +186,13 @@ impl<W: World> Driver<W> {
         records: impl IntoIterator<Item = Record>,
     ) -> Result<(), Error> {
         for record in records {
+            if self.pending.batch.lines.len() >= LINES_PER_COMMIT
+                && let Err(error) = self.commit()
+            {
+                // This record and those behind it were not taken: they are read again.
+                *self.spools_of(attempt)?.cursor(stream) = Cursor::at(record.offset);
+                return Err(error);
+            }
             let (line, next) = self.line_of(attempt, stream, &record);
             self.pending.batch.lines.push(line);
             set_offset(&mut self.pending.batch.offsets, SpoolOffset { attempt: attempt.0, stream, next });
@@ -193,9 +200,6 @@ impl<W: World> Driver<W> {
                 let signals = &mut self.spools_of(attempt)?.signals;
                 let signal = feed_signals(signals, &record);
                 self.take_signal(attempt, signal);
-            }
-            if self.pending.batch.lines.len() >= LINES_PER_COMMIT {
-                self.commit()?;
             }
         }
         Ok(())

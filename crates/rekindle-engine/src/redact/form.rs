@@ -36,10 +36,13 @@ pub(super) enum Form {
     Assigned,
     /// `scheme://user:password@host`.
     UrlPassword,
+    /// `rk1.3.1.…`: an agent's own token.
+    Rekindle,
 }
 
 use Form::{
-    ApiKey, Assigned, Aws, Bearer, GitHub, GitHubPat, GitLab, Google, Jwt, Password, PrivateKey, Slack, UrlPassword,
+    ApiKey, Assigned, Aws, Bearer, GitHub, GitHubPat, GitLab, Google, Jwt, Password, PrivateKey, Rekindle, Slack,
+    UrlPassword,
 };
 
 /// What each form begins with.
@@ -87,6 +90,7 @@ pub(super) const TRIGGERS: &[(&str, Form)] = &[
     ("api-key", Assigned),
     ("ApiKey", Assigned),
     ("://", UrlPassword),
+    ("rk1.", Rekindle),
 ];
 
 impl Form {
@@ -104,6 +108,7 @@ impl Form {
             Self::PrivateKey => "private-key",
             Self::Password | Self::UrlPassword => "password",
             Self::Assigned => "secret",
+            Self::Rekindle => "rekindle-token",
         }
     }
 
@@ -136,6 +141,8 @@ impl Form {
             Self::Password => assigned(text, end, 4, |_| true),
             Self::Assigned => assigned(text, end, 12, has_digit),
             Self::UrlPassword => url_password(bytes, end),
+            // Its last part is a hash of 64 digits; an attempt and an epoch alone give no right.
+            Self::Rekindle => token(32, |byte| byte.is_ascii_hexdigit() || byte == b'.'),
         }
     }
 }

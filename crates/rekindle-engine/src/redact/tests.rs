@@ -109,6 +109,9 @@ fn forms_are_found() {
         assert_eq!(redactor.redact(text), clean);
     }
     assert_eq!(redactor.redact(&format!("t {jwt} t")), "t [redacted:jwt] t");
+    let own = crate::token::Tokens::new([7; 32]).token(rekindle_core::ids::AttemptId(12), rekindle_core::ids::Epoch(3));
+    assert_eq!(redactor.redact(&format!("REKINDLE_TOKEN={own} x")), "REKINDLE_TOKEN=[redacted:secret] x");
+    assert_eq!(redactor.redact(&format!("token is {own}")), "token is [redacted:rekindle-token]");
     assert_eq!(redactor.redact(&format!("Bearer {jwt}")), "Bearer [redacted:bearer]");
 }
 

@@ -69,6 +69,7 @@ struct Shared {
     programs: Programs,
     tokens: Tokens,
     launcher: Launcher,
+    launches: launch::Launches,
     watch: Watch,
     messages: SyncSender<Message>,
     stop_grace_ms: u64,
@@ -81,6 +82,8 @@ pub struct RealWorld {
     clock: Clock,
     shared: Arc<Shared>,
     records: BTreeMap<AttemptId, ShimRecord>,
+    /// Files of kept reports that the driver was given and has not yet made durable.
+    handed_out: BTreeMap<AttemptId, Vec<PathBuf>>,
     /// Attempts whose launch was begun here. A bundle that is just being written looks like one that never started, so a
     /// second order must not come as far as looking.
     launched: BTreeSet<AttemptId>,
@@ -111,6 +114,7 @@ impl RealWorld {
             programs,
             tokens,
             launcher: Launcher::default(),
+            launches: launch::Launches::default(),
             watch: Watch::start(observed)?,
             messages: messages.clone(),
             stop_grace_ms,
@@ -120,7 +124,7 @@ impl RealWorld {
         std::thread::Builder::new()
             .name("observe".to_owned())
             .spawn(move || pass_on(&observations, &bundles, &messages))?;
-        Ok(Self { clock, shared, records: BTreeMap::new(), launched: BTreeSet::new() })
+        Ok(Self { clock, shared, records: BTreeMap::new(), handed_out: BTreeMap::new(), launched: BTreeSet::new() })
     }
 
     /// Bytes an agent has written so far.
@@ -234,11 +238,16 @@ impl World for RealWorld {
     }
 
     fn kept_reports(&mut self, attempt: AttemptId) -> Vec<KeptReport> {
-        read_kept(&self.shared.bundle(attempt).join(REPORTS_DIR))
+        let dir = self.shared.bundle(attempt).join(REPORTS_DIR);
+        let read = kept_files(&dir).into_iter().filter_map(|path| Some((read_kept(&path)?, path)));
+        let (reports, files) = read.unzip();
+        self.handed_out.insert(attempt, files);
+        reports
     }
 
     fn drop_kept_reports(&mut self, attempt: AttemptId) {
-        for path in kept_files(&self.shared.bundle(attempt).join(REPORTS_DIR)) {
+        // Only what the driver was given: the agent may have left another one since.
+        for path in self.handed_out.remove(&attempt).unwrap_or_default() {
             // One that stays is taken again at the next start and changes nothing: reports are idempotent.
             let _stays = std::fs::remove_file(path);
         }
@@ -335,13 +344,10 @@ fn kept_files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn read_kept(dir: &Path) -> Vec<KeptReport> {
-    let read = |path: PathBuf| {
-        let file = open_plain(&path).ok()?;
-        if file.metadata().ok()?.len() > KEPT_REPORT_BYTES {
-            return None;
-        }
-        serde_json::from_reader(file).ok()
-    };
-    kept_files(dir).into_iter().filter_map(read).collect()
+fn read_kept(path: &Path) -> Option<KeptReport> {
+    let file = open_plain(path).ok()?;
+    if file.metadata().ok()?.len() > KEPT_REPORT_BYTES {
+        return None;
+    }
+    serde_json::from_reader(file).ok()
 }

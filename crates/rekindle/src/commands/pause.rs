@@ -1,12 +1,22 @@
 //! `rekindle pause` and `rekindle stop`: the run rests, nothing is lost.
 
+use std::path::PathBuf;
+
 use clap::Args;
+use rekindle_core::brief::BUDGET_BYTES;
 use rekindle_core::event::PauseReason;
 use rekindle_core::input::Order;
+use rekindle_core::limits::Limits;
+use rekindle_engine::coordinator::{Coordinator, Setup};
+use rekindle_engine::driver::Message;
+use rekindle_engine::state_dir::StateDir;
+use rekindle_engine::world::real::Programs;
 
 use super::Context;
-use crate::error::Result;
+use super::run::coordinator_error;
+use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
+use crate::view::View;
 
 /// Pause the run: agents are asked for a checkpoint and stopped, `rekindle resume` goes on
 #[derive(Debug, Args)]
@@ -17,15 +27,51 @@ pub struct PauseArgs {}
 pub struct StopArgs {}
 
 /// Pauses.
+///
+/// # Errors
+/// When there is no run, or it is over.
 pub fn run(_args: &PauseArgs, context: &Context) -> Result<Exit> {
     order(context, PauseReason::Operator)
 }
 
 /// Pauses at once.
+///
+/// # Errors
+/// When there is no run, or it is over.
 pub fn stop(_args: &StopArgs, context: &Context) -> Result<Exit> {
     order(context, PauseReason::Stop)
 }
 
 fn order(context: &Context, reason: PauseReason) -> Result<Exit> {
+    let view = View::open(&context.project)?;
+    let state = view.the_run()?.row.state;
+    let running = matches!(state.as_str(), "created" | "running" | "pausing");
+    let by_an_agent = std::env::var_os("REKINDLE_TOKEN").is_some();
+    if running && !by_an_agent && view.coordinator()?.is_none() {
+        return alone(context, reason);
+    }
     context.order(&Order::Pause(reason), "pausing; go on with: rekindle resume")
+}
+
+/// Nobody coordinates, but agents may live: this process adopts them, starts nothing, and stops them.
+fn alone(context: &Context, reason: PauseReason) -> Result<Exit> {
+    let dir = StateDir::open(&context.project.state_dir)?;
+    let setup = Setup {
+        workspace: context.project.root.clone(),
+        limits: Limits { max_agents: 0, ..Limits::default() },
+        programs: Programs::default(),
+        log_context_lines: 0,
+        brief_budget_bytes: BUDGET_BYTES,
+        files_dir: dir.path().to_owned(),
+        new_run: None,
+        plan_path: PathBuf::new(),
+        opened: None,
+        dir,
+    };
+    let coordinator = Coordinator::open(setup).map_err(coordinator_error)?;
+    let gone = |_| CliError::internal("the coordinator ended before it could be told to pause");
+    coordinator.sender().send(Message::Pause(reason)).map_err(gone)?;
+    coordinator.drive().map_err(coordinator_error)?;
+    context.ui.say("paused: no coordinator was running, its agents are stopped; go on with: rekindle resume");
+    Ok(Exit::Success)
 }

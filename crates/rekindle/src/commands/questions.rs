@@ -17,7 +17,7 @@ pub struct QuestionsArgs {
     /// Print a JSON list of all of them; the answer of an open one is null
     #[arg(long)]
     json: bool,
-    /// Answered ones too
+    /// Answered ones too; JSON always has them
     #[arg(long)]
     all: bool,
 }

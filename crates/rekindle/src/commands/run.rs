@@ -10,6 +10,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+pub use foreground::coordinator_error;
+
 use super::Context;
 use crate::client::orders;
 use crate::config::Flag;

@@ -6,6 +6,7 @@ mod environment;
 mod history;
 mod orders;
 mod plans;
+mod running;
 mod settings;
 mod states;
 mod surface;

@@ -69,7 +69,7 @@ fn a_question_is_answered_with_any_text() {
         history.save(&environment);
         let shown = environment.run(&["answer", "1", text, "--color", "never"]);
         assert_eq!(shown, "err| question 1 is answered\nexit 0\n", "{text:?}");
-        let questions = environment.json(&["questions", "--all", "--json"]);
+        let questions = environment.json(&["questions", "--json"]);
         assert_eq!(questions[0]["answer"], text);
     }
 }

@@ -16,8 +16,8 @@ fn status_shows_the_run_and_what_to_do() {
     out| plan: failed, 1/2 complete, 22s, no coordinator
     out| 
     out| TASK  STATE     TRIES  WAVE  TIME  AGENT         TITLE
-    out| T1    complete    2/3     1        developer-T1  Parse (parser with 3 tests)
-    out| T2    failed      1/1     1        developer-T2  Print (it ended by itself before its work was complete; 1 of 1 attempt…
+    out| T1    complete    2/3     1    5s  developer-T1  Parse (parser with 3 tests)
+    out| T2    failed      1/1     1   21s  developer-T2  Print (it ended by itself before its work was complete; 1 of 1 attempt…
     out| 
     out| AGENT         STATE  EPOCH  PID  TIME  ROLE       TASK
     out| developer-T1  ended      2         6s  developer  T1 (completed)
@@ -75,7 +75,7 @@ fn events_are_told_in_words_and_whole_for_programs() {
     out|     8 03:04:09      EXITED T1 developer-T1          ended with code 7
     out|     9 03:04:09     CRASHED T1 developer-T1          ended with code 7
     out|    10 03:04:09       ENDED T1 developer-T1          crashed: it crashed with exit code 7
-    out|    11 03:04:09    REQUEUED T1 developer-T1          it crashed with exit code 7; 1 of 3 attempts used, next after 337 ms
+    out|    11 03:04:09    REQUEUED T1 developer-T1          it crashed with exit code 7; 1 of 3 attempts used, next after 337ms
     out|    12 03:04:20     STARTED T1 developer-T1          default, fresh: it crashed with exit code 7
     out|    13 03:04:20    REKINDLE T1 developer-T1          a replacement, attempt 2
     out|    14 03:04:20       BEGUN T1 developer-T1          attempt 2 at it begins
@@ -169,7 +169,7 @@ fn why_tells_every_decision_with_its_evidence() {
     out| 03:04:09      EXITED  developer-T1 (epoch 1): ended with code 7
     out| 03:04:09     CRASHED  developer-T1 (epoch 1): ended with code 7
     out| 03:04:09       ENDED  developer-T1 (epoch 1): crashed: it crashed with exit code 7
-    out| 03:04:09    REQUEUED  developer-T1 (epoch 1): it crashed with exit code 7; 1 of 3 attempts used, next after 337 ms
+    out| 03:04:09    REQUEUED  developer-T1 (epoch 1): it crashed with exit code 7; 1 of 3 attempts used, next after 337ms
     out| 03:04:20     STARTED  developer-T1 (epoch 2): default, fresh: it crashed with exit code 7
     out| 03:04:20    REKINDLE  developer-T1 (epoch 2): a replacement, attempt 2
     out| 03:04:20       BEGUN  developer-T1 (epoch 2): attempt 2 at it begins
@@ -219,6 +219,7 @@ fn a_task_is_shown_with_all_that_is_known() {
     out|        agent  developer-T1
     out|         wave  1
     out|        epoch  2
+    out|      started  2026-01-02T03:04:20.000Z
     out|        ended  2026-01-02T03:04:25.000Z
     out|               `make test` passed after 250ms
     exit 0

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use rekindle_core::brief;
@@ -23,16 +23,51 @@ const ORDER_BUDGET: Duration = Duration::from_secs(5);
 /// Orders that did not arrive are repeated this often; after that the deadline of the stop orders it anew.
 const ORDER_TRIES: u32 = 3;
 
+/// Longest time that a stop waits for the launch it is meant to end; a launch takes milliseconds.
+const LAUNCH_BUDGET: Duration = Duration::from_secs(30);
+
+/// Launches under way in this process. A stop that overtook its launch would find nothing to stop, the attempt would count as
+/// never started, and the process would run on with nobody holding it; so would one that is launched twice at a time.
+#[derive(Debug, Default)]
+pub(super) struct Launches {
+    under_way: Mutex<BTreeSet<AttemptId>>,
+    through: Condvar,
+}
+
+impl Launches {
+    /// Whether this launch is the first.
+    fn begin(&self, attempt: AttemptId) -> bool {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).insert(attempt)
+    }
+
+    fn end(&self, attempt: AttemptId) {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&attempt);
+        self.through.notify_all();
+    }
+
+    fn wait_for(&self, attempt: AttemptId) {
+        let under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        // After the budget the order is given all the same, and again when the stop is overdue.
+        let _in_time = self.through.wait_timeout_while(under_way, LAUNCH_BUDGET, |all| all.contains(&attempt));
+    }
+}
+
 /// Starts an attempt beside the driver.
 pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) {
     let attempt = order.attempt;
+    if !shared.launches.begin(attempt) {
+        return;
+    }
     let worker = Arc::clone(shared);
     let spawned = std::thread::Builder::new().name("launch".to_owned()).spawn(move || {
-        if let Err(reason) = launch(&worker, order) {
+        let launched = launch(&worker, order);
+        worker.launches.end(attempt);
+        if let Err(reason) = launched {
             let _leaving = worker.messages.send(Message::NotStarted { attempt, reason });
         }
     });
     if let Err(error) = spawned {
+        shared.launches.end(attempt);
         let reason = format!("no thread to start it: {error}");
         let _full = shared.messages.try_send(Message::NotStarted { attempt, reason });
     }
@@ -110,6 +145,7 @@ pub(super) fn stop_in_background(shared: &Arc<Shared>, attempt: AttemptId, at_on
     let worker = Arc::clone(shared);
     let dir = shared.bundle(attempt);
     let stop = move || {
+        worker.launches.wait_for(attempt);
         for _ in 0..ORDER_TRIES {
             let ordered = if at_once {
                 supervise::kill(&dir, ORDER_BUDGET)

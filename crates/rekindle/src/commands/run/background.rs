@@ -1,4 +1,4 @@
-//! `run --detach`: the same command again in the background, in a session of its own, with its output in a file.
+//! `run --detach`: the same command again in the background, in a process group of its own, with its output in a file.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};

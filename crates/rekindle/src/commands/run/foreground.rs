@@ -57,11 +57,14 @@ pub fn attach(context: &Context) -> Result<Exit> {
         "complete" => Exit::Success,
         "failed" => Exit::TasksFailed,
         "paused" => Exit::Paused,
-        _ => Exit::Failure,
+        _ => {
+            let message = "the coordinator ended before the run did; its agents work on";
+            return Err(CliError::internal(message).hint("adopt them and go on: rekindle resume"));
+        }
     })
 }
 
-/// What a coordinator's error is to the caller.
+/// What a coordinator ran into, for people.
 pub fn coordinator_error(error: rekindle_engine::coordinator::Error) -> CliError {
     use rekindle_engine::coordinator::Error;
     match error {

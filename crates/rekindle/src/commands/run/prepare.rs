@@ -64,12 +64,15 @@ impl Known {
 pub fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
     let file = PlanFile::read(&args.plan)?;
     let plan = file.plan()?;
-    context.ui.diagnose(&file.diagnostics());
     let path = std::path::absolute(&args.plan).unwrap_or_else(|_| args.plan.clone());
     let config = configure(context, &args.plan, plan, &args.options)?;
     let dir = StateDir::open_or_create(&context.project.state_dir)?;
     let known = read_run(&dir);
     if let Some(attached) = attach_to_owner(&dir, known.run(), Some(&plan.name))? {
+        if args.again {
+            let message = format!("a run of plan `{}` is under way", plan.name);
+            return Err(CliError::usage(message).hint("watch it without --again, or pause it: rekindle pause"));
+        }
         return Ok(attached);
     }
     let Some(known) = repaired(known, &dir, &path, args.options.detach)? else {
@@ -91,12 +94,21 @@ pub fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
             }
             None
         }
-        // A repaired one is taken over once more, finished or not: its coordinator reads lost lines again.
-        Some(run) if run.plan.name == plan.name && !args.again => match known {
-            Known::Opened(_) => None,
-            _ => return Ok(Prepared::Over(exit_of(run.phase))),
-        },
-        _ => Some(new_run(plan, &path, branch)),
+        Some(run) if run.plan.name == plan.name && !args.again => {
+            if run.plan.hash != plan.hash {
+                context.ui.warn("the plan's file has changed since this run, which is finished");
+                context.ui.hint("run it as it is now: rekindle run PLAN --again");
+            }
+            match known {
+                // A repaired one is taken over once more, finished or not: its coordinator reads lost lines again.
+                Known::Opened(_) => None,
+                _ => return Ok(Prepared::Over(exit_of(run.phase))),
+            }
+        }
+        _ => {
+            context.ui.diagnose(&file.diagnostics());
+            Some(new_run(plan, &path, branch))
+        }
     };
     let setup = setup(context, &config, dir, &path, new_run, args.options.no_wait)?;
     Ok(Prepared::Coordinate(Box::new(Setup { opened: known.opened(), ..setup })))

@@ -172,6 +172,8 @@ fn matters(event: &StoredEvent) -> bool {
         | Body::SessionPause { .. }
         | Body::SessionResume { .. }
         | Body::PlanChanged { .. }
+        | Body::StartsHeld { .. }
+        | Body::StartsReleased {}
         | Body::BreakerOpened { .. } => true,
         Body::WaveStarted { .. } => true,
         _ => false,

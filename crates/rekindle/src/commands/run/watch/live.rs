@@ -4,7 +4,7 @@ use rekindle_core::time::Time;
 use rekindle_core::view::TaskRow;
 
 use crate::error::Result;
-use crate::ui::{Ui, elapsed, one_line};
+use crate::ui::{Ui, elapsed, one_line, width_of};
 use crate::view::{Counts, RunView};
 
 /// Rows of agents shown at most, so that the table fits below some lines on a small terminal.
@@ -17,13 +17,14 @@ const BAR_CELLS: usize = 24;
 pub struct Live {
     ui: Ui,
     on: bool,
-    drawn: usize,
+    /// Columns of each row of the table that stands there now.
+    drawn: Vec<usize>,
 }
 
 impl Live {
     /// A table where standard error is a terminal, nothing elsewhere.
     pub fn new(ui: &Ui) -> Self {
-        Self { ui: *ui, on: ui.draws_live(), drawn: 0 }
+        Self { ui: *ui, on: ui.draws_live(), drawn: Vec::new() }
     }
 
     /// The rows of the table.
@@ -66,19 +67,42 @@ impl Live {
             }
             return;
         }
-        let mut out = String::new();
-        if self.drawn > 0 {
-            out.push_str(&format!("\x1b[{}A\x1b[J", self.drawn));
-        }
+        let (columns, rows) = self.ui.terminal_size();
+        let mut out = erase(&self.drawn, columns, rows);
         for line in lines {
             out.push_str(line);
             out.push('\n');
         }
-        for row in table {
-            out.push_str(&self.ui.cut_to_width(row));
+        self.drawn.clear();
+        // A table higher than the terminal could not be erased any more: its upper rows would scroll away.
+        for row in table.iter().take(rows.saturating_sub(1)) {
+            let row = self.ui.cut_to(row, columns);
+            self.drawn.push(width_of(&row));
+            out.push_str(&row);
             out.push('\n');
         }
-        self.drawn = table.len();
         self.ui.draw(&out);
+    }
+}
+
+/// Takes back what was drawn. On a terminal that has become narrower, a row has been broken into several.
+fn erase(drawn: &[usize], columns: usize, rows: usize) -> String {
+    let height: usize = drawn.iter().map(|width| width.div_ceil(columns).max(1)).sum();
+    match height.min(rows.saturating_sub(1)) {
+        0 => String::new(),
+        up => format!("\x1b[{up}A\x1b[J"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_drawn_is_taken_back_also_after_the_terminal_was_resized() {
+        assert_eq!(erase(&[], 80, 24), "");
+        assert_eq!(erase(&[80, 10, 0], 80, 24), "\x1b[3A\x1b[J");
+        assert_eq!(erase(&[80, 10, 0], 30, 24), "\x1b[5A\x1b[J", "three rows for the first now");
+        assert_eq!(erase(&[80, 80, 80], 20, 6), "\x1b[5A\x1b[J", "never beyond the top");
     }
 }

@@ -1,0 +1,128 @@
+//! Faults that the simulator found, each as the shortest story that shows it.
+
+use rekindle_core::cause::Cause;
+use rekindle_core::decide::{self, Standstill};
+use rekindle_core::effect::Effect;
+use rekindle_core::event::Body;
+use rekindle_core::ids::AttemptId;
+use rekindle_core::input::{Input, Order};
+use rekindle_core::limits::Limits;
+use rekindle_core::report::Report;
+use rekindle_core::state::{AttemptPhase, State};
+use rekindle_core::view::{self, Touched};
+
+use crate::harness::{Story, exit_code, task};
+
+#[test]
+fn a_failed_start_can_be_read_back_from_the_log() {
+    let mut story = Story::of("# Demo\n\n### T1: first\n- accept: `true`\n");
+    story.input(Input::AttemptNotStarted { attempt: AttemptId(1), reason: "no such file".into() });
+    let requeued = story.log.iter().find(|event| matches!(event.body, Body::TaskRequeued { .. })).expect("requeued");
+    let back = Body::from_parts(&requeued.body.name(), &requeued.body.details()).expect("its own words");
+    assert_eq!(back, requeued.body);
+    let Body::TaskRequeued { cause, reason, .. } = back else { unreachable!("found as such") };
+    assert_eq!(cause, Cause::StartFailed { reason: "no such file".into() });
+    assert!(reason.contains("attempts used"), "{reason}");
+}
+
+#[test]
+fn limits_that_a_coordinator_brings_reach_every_row() {
+    let mut story = Story::of("# Demo\n\n### T1: first\n- accept: `true`\n\n### T2: second\n- blocked by: T1\n");
+    let before = view::task_row(&story.state, &task("T2")).expect("a row");
+    let step = story.coordinator(Limits { attempts: 7, ..Limits::default() }, Vec::new());
+    let mut touched = Touched::default();
+    for event in &step.events {
+        touched.add(&story.state, event);
+    }
+    let after = view::task_row(&story.state, &task("T2")).expect("a row");
+    assert_ne!(before.attempt_limit, after.attempt_limit);
+    assert!(touched.tasks.contains(&task("T2")), "a row that changed is written");
+}
+
+#[test]
+fn a_list_takes_no_task_whose_artifact_somebody_else_is_at() {
+    let plan = "# Demo\n\n### T1: a\n- artifacts: shared.txt\n- priority: 9\n\n### T2: b\n- agent: duo\n\n### T3: c\n- agent: duo\n- artifacts: shared.txt\n";
+    let mut story = Story::of(plan);
+    assert_eq!(story.state.attempts.len(), 2);
+    let duo = story.state.attempts.values().find(|found| found.agent.as_str() == "duo").expect("runs");
+    assert_eq!(duo.tasks, [task("T2")], "T3 would write what T1 writes");
+    story.started(1);
+    story.done(1, "T1");
+    story.checked("T1", true);
+    story.exited(1, exit_code(0));
+    story.started(2);
+    story.done(2, "T2");
+    story.checked("T2", true);
+    story.exited(2, exit_code(0));
+    let next = story.state.attempts.values().last().expect("a third");
+    assert_eq!(next.tasks, [task("T3")], "and it is done once T1 is through");
+}
+
+#[test]
+fn a_stop_that_nobody_took_is_ordered_again_ever_more_rarely() {
+    let mut story = Story::of("# Demo\n\n### T1: first\n- accept: `true`\n");
+    story.started(1);
+    story.order(Order::Recover { agent: "developer-T1".into() });
+    let mut waits = Vec::new();
+    for _ in 0..12 {
+        let due = decide::next_deadline(&story.state, story.now).expect("a stop under way has a deadline");
+        waits.push(due.since_ms(story.now));
+        story.now = due;
+        let step = story.input(Input::TimePassed);
+        assert_eq!(step.effects, [Effect::StopAttempt { attempt: AttemptId(1), at_once: true }]);
+        assert_eq!(
+            story.state.attempts[&AttemptId(1)].stop.as_ref().map(|stop| &stop.cause),
+            Some(&Cause::StoppedByOperator)
+        );
+    }
+    assert!(waits.windows(2).all(|pair| pair[0] <= pair[1]), "{waits:?}");
+    assert_eq!(waits.last(), Some(&(5 * 60 * 1000)), "{waits:?}");
+}
+
+#[test]
+fn an_ended_attempt_is_over_when_the_operator_decides_its_claim() {
+    for order in
+        [Order::Skip { task: task("T1"), reason: "enough".into() }, Order::Complete { task: task("T1"), result: None }]
+    {
+        let mut story = Story::of("# Demo\n\n### T1: first\n- accept: `true`\n");
+        story.started(1);
+        story.done(1, "T1");
+        story.exited(1, exit_code(0));
+        assert_eq!(story.state.attempts[&AttemptId(1)].phase, AttemptPhase::Exited);
+        let step = story.order(order);
+        assert_eq!(story.state.attempts[&AttemptId(1)].phase, AttemptPhase::Ended);
+        assert!(step.effects.is_empty(), "there is nobody to stop: {:?}", step.effects);
+        assert!(matches!(step.events.last().map(|event| &event.body), Some(Body::RunFinished { .. })));
+    }
+}
+
+/// A run in which T1 waits for an answer, its agent gone.
+fn waiting(plan: &str) -> State {
+    let mut story = Story::of(plan);
+    story.started(1);
+    ask(&mut story);
+    story.exited(1, exit_code(0));
+    story.state
+}
+
+fn ask(story: &mut Story) {
+    let (text, context) = ("which?".into(), String::new());
+    story.report(1, Report::Ask { task: task("T1"), text, options: Vec::new(), context });
+}
+
+#[test]
+fn a_later_wave_does_not_hide_that_a_person_is_waited_for() {
+    let state = waiting(
+        "# Demo\n\n## Wave 1\n\n### T1: first\n- accept: `true`\n\n## Wave 2\n\n### T2: second\n- accept: `true`\n",
+    );
+    assert_eq!(decide::standstill(&state), Standstill::Person);
+}
+
+#[test]
+fn a_task_that_an_agent_waiting_for_a_person_holds_up_waits_for_that_person() {
+    let mut story = Story::of("# Demo\n\n### T1: first\n- artifacts: a.txt\n\n### T2: second\n- artifacts: a.txt\n");
+    story.started(1);
+    ask(&mut story);
+    assert_eq!(story.state.attempts.len(), 1, "T2 would write what T1 writes");
+    assert_eq!(decide::standstill(&story.state), Standstill::Person);
+}

@@ -1,0 +1,168 @@
+//! The driver over the in-memory store and a world that does as it is told: what it must not lose or do too early.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+
+use rekindle_core::ids::{AttemptId, Epoch, RunId};
+use rekindle_core::input::{Found, Input};
+use rekindle_core::limits::Limits;
+use rekindle_core::plan;
+use rekindle_core::report::Exit;
+use rekindle_core::time::Time;
+use rekindle_engine::door::wire::{Answer, Call};
+use rekindle_engine::driver::{self, Driver, Message, Settings};
+use rekindle_engine::redact::Redactor;
+use rekindle_engine::store::memory::Fault;
+use rekindle_engine::store::{self, MemoryStore, Read, Stream};
+use rekindle_engine::token::Tokens;
+use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, World};
+
+/// What the test decides, and what was asked for.
+struct Told {
+    store: Arc<MemoryStore>,
+    now: Time,
+    found: Found,
+    out: Vec<u8>,
+    launched: Vec<AttemptId>,
+}
+
+#[derive(Clone)]
+struct Obedient(Rc<RefCell<Told>>);
+
+impl World for Obedient {
+    fn now(&mut self) -> Time {
+        self.0.borrow().now
+    }
+
+    fn launch(&mut self, order: LaunchOrder) {
+        let mut told = self.0.borrow_mut();
+        let wanted = format!("\"attempt\":{},", order.attempt);
+        let events = told.store.events(0, 10_000).expect("the store lives");
+        let durable =
+            events.iter().any(|event| event.kind == "developer_dispatched" && event.details.contains(&wanted));
+        assert!(durable, "attempt {} was launched before that was durable", order.attempt);
+        told.launched.push(order.attempt);
+    }
+
+    fn read_spool(
+        &mut self,
+        _: AttemptId,
+        stream: Stream,
+        offset: u64,
+        limit: usize,
+        into: &mut Vec<u8>,
+    ) -> std::io::Result<()> {
+        if stream == Stream::Out {
+            let told = self.0.borrow();
+            into.extend(told.out.iter().skip(usize::try_from(offset).expect("small")).take(limit));
+        }
+        Ok(())
+    }
+
+    fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found> {
+        attempts.iter().map(|_| self.0.borrow().found.clone()).collect()
+    }
+
+    fn missing(&mut self, paths: &[String]) -> Vec<String> {
+        paths.to_vec()
+    }
+
+    fn kept_reports(&mut self, _: AttemptId) -> Vec<KeptReport> {
+        Vec::new()
+    }
+
+    fn stop(&mut self, _: AttemptId, _: bool) {}
+    fn run_checks(&mut self, _: CheckOrder) {}
+    fn drop_kept_reports(&mut self, _: AttemptId) {}
+    fn alert(&mut self, _: &str, _: &[String]) {}
+    fn watch(&mut self, _: AttemptId) {}
+    fn forget(&mut self, _: AttemptId) {}
+}
+
+fn world(store: &Arc<MemoryStore>) -> Obedient {
+    let (store, out, launched) = (Arc::clone(store), Vec::new(), Vec::new());
+    Obedient(Rc::new(RefCell::new(Told { store, now: Time(1_000), found: Found::Lost, out, launched })))
+}
+
+/// A coordinator over what the store holds, with a run of one task if there is none.
+fn coordinator(store: &Arc<MemoryStore>, world: &Obedient, backoff_ms: u64) -> Driver<Obedient> {
+    let loaded = driver::load(&**store).expect("loads");
+    let fresh = loaded.0.run.is_none();
+    let settings = Settings {
+        log_context_lines: 10,
+        brief_budget_bytes: 8 * 1024,
+        workspace: "/w".into(),
+        build_status_path: "/w/b.md".into(),
+    };
+    let redactor = Redactor::new(std::iter::empty::<(&str, &str)>());
+    let mut driver = Driver::new(store.clone(), world.clone(), loaded, Tokens::new([1; 32]), redactor, settings);
+    if fresh {
+        let plan = plan::parse("demo", b"# Demo\n\n### T1: first\n- accept: `true`\n").plan.expect("a plan");
+        let run = RunId::new("r1").expect("a name");
+        let input = Input::RunRequested { run, plan: Box::new(plan), plan_path: "plan.md".into(), branch: None };
+        driver.request_run(input).expect("requested");
+    }
+    driver.start(1, Limits { backoff_ms, ..Limits::default() }, "boot".into(), 0).expect("started");
+    driver
+}
+
+#[test]
+fn what_a_start_decides_is_durable_before_it_is_done() {
+    let store = Arc::new(MemoryStore::new());
+    let world = world(&store);
+    drop(coordinator(&store, &world, 0));
+    // Found lost, the attempt is settled and replaced within the start itself; the world looks whether that is durable.
+    let driver = coordinator(&store, &world, 0);
+    assert_eq!(world.0.borrow().launched, [AttemptId(1), AttemptId(2)]);
+    assert_eq!(driver.last_seq(), store.head().expect("lives").last_seq);
+}
+
+#[test]
+fn a_store_that_is_full_in_the_middle_of_a_flood_costs_neither_lines_nor_messages() {
+    const LINES: usize = 7_000;
+    let store = Arc::new(MemoryStore::new());
+    let world = world(&store);
+    let mut driver = coordinator(&store, &world, 0);
+    let attempt = AttemptId(1);
+    driver.handle([Message::Started { attempt, pid: 10, shim_pid: 9 }]).expect("handled");
+    let flood: String = (0..LINES).map(|line| format!("line {line}\n")).collect();
+    world.0.borrow_mut().out = flood.into_bytes();
+    for fault in [Fault::None, Fault::Full, Fault::Full, Fault::None, Fault::Full] {
+        store.inject(fault);
+    }
+    let answers = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&answers);
+    let reply = Box::new(move |answer| heard.lock().expect("one thread").push(answer));
+    let call = Call::Note { text: "behind the flood".into() };
+    let note = Message::Called { token: None, ancestors: Vec::new(), call, reply };
+    let mut outcome = driver.handle([Message::Grew { attempt }, note]);
+    let mut refused = 0;
+    while let Err(driver::Error::Store(store::Error::Full(_))) = outcome {
+        refused += 1;
+        outcome = driver.handle([]);
+    }
+    outcome.expect("handled in the end");
+    assert_eq!(refused, 3);
+    let lines = store.log_since(None, 0, LINES + 1).expect("lives");
+    let texts: Vec<&str> = lines.iter().map(|stored| stored.line.text.as_str()).collect();
+    assert_eq!(texts, (0..LINES).map(|line| format!("line {line}")).collect::<Vec<_>>());
+    assert_eq!(*answers.lock().expect("one thread"), [Answer::Accepted]);
+}
+
+#[test]
+fn a_backoff_that_is_over_is_still_a_deadline() {
+    let store = Arc::new(MemoryStore::new());
+    let world = world(&store);
+    let mut driver = coordinator(&store, &world, 60_000);
+    let attempt = AttemptId(1);
+    driver.handle([Message::Started { attempt, pid: 10, shim_pid: 9 }]).expect("handled");
+    world.0.borrow_mut().found = Found::Finished(Exit { code: Some(1), ..Exit::default() });
+    driver.handle([Message::Ended { attempt }]).expect("handled");
+    let due = driver.next_deadline().expect("the backoff");
+    // Whoever asks late, because it slept a little too long, must be told all the same.
+    world.0.borrow_mut().now = due.plus_ms(7);
+    assert_eq!(driver.next_deadline(), Some(due));
+    driver.pass_time().expect("handled");
+    assert_eq!(world.0.borrow().launched, [AttemptId(1), AttemptId(2)]);
+}

@@ -1,0 +1,230 @@
+//! The simulator: one seed, one story. It drives the product's own driver, core, ingest and store trait, on the in-memory
+//! engine, against simulated processes, clocks and disks that break; after every step the checkers look.
+//!
+//! This file plays a story: it takes what happens next and gives it to whom it concerns. What agents, shims, operators and
+//! faults do stands in the files named after them; what must hold, in `checkers`.
+
+mod agent;
+mod calls;
+mod checkers;
+mod clock;
+mod coordinator;
+mod faults;
+mod operator;
+mod plant;
+mod rng;
+mod script;
+mod shim;
+mod store;
+mod story;
+mod trace;
+mod world;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rekindle_core::report::{CheckResult, Evidence};
+use rekindle_engine::driver::Message;
+use rekindle_engine::store::MemoryStore;
+use rekindle_engine::token::Tokens;
+use rekindle_engine::world::CheckOrder;
+
+use checkers::Checkers;
+pub use checkers::{Invariant, Violation};
+use clock::{Machine, Queue};
+use coordinator::Stage;
+pub use plant::Plant;
+use rng::Rng;
+use story::{MINUTE, Setting, mark_of};
+use trace::Trace;
+use world::{Coordinator, Happening, Sim};
+
+/// Happenings of one story: far more than any story needs, so that one which goes in circles is seen.
+const HAPPENINGS_MAX: u64 = 150_000;
+
+/// Simulated time after the last fault within which a run must be over: every task may use up every attempt one after the other.
+const PATIENCE_MS: u64 = 48 * 60 * MINUTE;
+
+/// Which story to play, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The seed.
+    pub seed: u64,
+    /// A bug to plant.
+    pub plant: Option<Plant>,
+    /// Keep every line of the trace.
+    pub aloud: bool,
+}
+
+/// How a story went.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The invariant that was broken, if one was.
+    pub violation: Option<Violation>,
+    /// The hash over the whole trace.
+    pub hash: u64,
+    /// The last lines of the trace, or all of it.
+    pub lines: Vec<String>,
+    /// Things that happened.
+    pub happenings: u64,
+    /// Events in the log at the end.
+    pub events: u64,
+    /// Coordinators there were.
+    pub coordinators: u32,
+}
+
+/// Plays the story of a seed.
+#[must_use]
+pub fn play(options: Options) -> Outcome {
+    let sim = Rc::new(RefCell::new(set_out(options)));
+    let mut stage = Stage::new(Rc::clone(&sim), options.plant);
+    let mut happenings = 0;
+    loop {
+        let next = sim.borrow_mut().queue.next();
+        let Some(next) = next else { break };
+        happenings += 1;
+        take(&sim, &mut stage, next);
+        give_up_if_stuck(&mut sim.borrow_mut(), happenings);
+        if stage.over || sim.borrow().checkers.violation.is_some() {
+            break;
+        }
+    }
+    let coordinators = sim.borrow().coordinator.number;
+    // The driver holds the other handle on the simulation.
+    drop(stage);
+    let sim = Rc::into_inner(sim).expect("the stage is gone").into_inner();
+    Outcome {
+        violation: sim.checkers.violation.clone(),
+        hash: sim.trace.hash(),
+        events: sim.checkers.seq(),
+        lines: sim.trace.into_lines(),
+        happenings,
+        coordinators,
+    }
+}
+
+fn set_out(options: Options) -> Sim {
+    let mut rng = Rng::new(options.seed);
+    let setting = Setting::draw(&mut rng);
+    let mut sim = Sim {
+        rng,
+        queue: Queue::default(),
+        machine: Machine::default(),
+        plant: options.plant,
+        quiet: false,
+        quiet_since_ms: 0,
+        bundles: BTreeMap::new(),
+        agents: BTreeMap::new(),
+        disk: BTreeSet::new(),
+        coordinator: Coordinator::default(),
+        inbox: Vec::new(),
+        outbox: world::Outbox::default(),
+        calls: BTreeMap::new(),
+        calls_made: 0,
+        tokens: Tokens::new([7; 32]),
+        durable: Arc::new(MemoryStore::new()),
+        checkers: Checkers::default(),
+        trace: Trace::new(options.aloud),
+        setting,
+    };
+    sim.queue.after_ms(0, Happening::CoordinatorStarts);
+    sim.queue.after_ms(500, Happening::OperatorLooks);
+    sim.queue.after_ms(sim.setting.fault_every_ms, Happening::FaultDue);
+    sim.queue.after_ms(sim.setting.quiet_at_ms, Happening::Quiet);
+    sim
+}
+
+/// Gives what happens to whom it concerns. What belongs to a dead coordinator is lost with it.
+fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
+    let mut sim = shared.borrow_mut();
+    match next {
+        Happening::Wakes(number)
+        | Happening::Ticks(number)
+        | Happening::LooksForSilence(number)
+        | Happening::CommitsAgain(number)
+        | Happening::Arrives(number, _)
+        | Happening::BundleMade(number, _)
+        | Happening::ShimSpawned(number, _)
+        | Happening::OrderGiven(number, ..)
+        | Happening::Checked(number, _)
+            if !sim.is_up(number) => {}
+        Happening::Arrives(_, bell) => sim.bell_arrives(bell),
+        Happening::BundleMade(_, attempt) => sim.bundle_made(attempt),
+        Happening::ShimSpawned(_, attempt) => sim.shim_spawned(attempt),
+        Happening::Recorded(attempt) => sim.recorded(attempt),
+        Happening::OrderGiven(number, attempt, at_once, tries) => sim.give_order(number, attempt, at_once, tries),
+        Happening::Rung(attempt, rung) => sim.rung(attempt, rung),
+        Happening::Step(attempt, step) => sim.step(attempt, step),
+        Happening::ShimLeaves(attempt) => sim.shim_leaves(attempt),
+        Happening::Checked(_, order) => sim.checked(order),
+        Happening::Kept(attempt, report) => sim.kept(attempt, report),
+        Happening::LateReport(attempt) => sim.late_report(attempt),
+        Happening::OperatorLooks => {
+            sim.operator_looks();
+            drop(sim);
+            stage.leave_if_over();
+        }
+        Happening::FaultDue => sim.draw_fault(),
+        Happening::Quiet => sim.become_quiet(),
+        Happening::Breaks(fault) => {
+            if sim.breaks(fault) {
+                drop(sim);
+                stage.coordinator_dies("killed");
+            }
+        }
+        other => {
+            drop(sim);
+            stage.take(other);
+        }
+    }
+}
+
+impl Sim {
+    /// The checks of a claim look at the disk as it is now.
+    fn checked(&mut self, order: CheckOrder) {
+        let missing: Vec<String> = order.artifacts.iter().filter(|path| !self.disk.contains(*path)).cloned().collect();
+        let made = self.disk.contains(&mark_of(&order.task));
+        let flaky = !self.quiet && self.rng.chance(3);
+        if missing.is_empty() && (made || order.commands.is_empty()) {
+            self.checkers.truth.proven(order.task.clone(), order.epoch);
+        }
+        let trusted = self.plant == Some(Plant::TrustDone);
+        let passed = trusted || (made && !flaky);
+        let check = |command: &String| CheckResult {
+            command: command.clone(),
+            passed,
+            code: Some(i32::from(!passed)),
+            timed_out: false,
+            output: "looked".to_owned(),
+            took_ms: 1,
+        };
+        let checks = order.commands.iter().map(check).collect();
+        let evidence = Evidence { checks, missing_artifacts: if trusted { Vec::new() } else { missing } };
+        self.say(format_args!("checked {} epoch {}: {}", order.task, order.epoch, evidence.passed()));
+        self.deliver(Message::ChecksDone { task: order.task, epoch: order.epoch, evidence });
+    }
+
+    /// Faults are over: from here on everything must come to its end.
+    fn become_quiet(&mut self) {
+        self.quiet = true;
+        self.quiet_since_ms = self.queue.now_ms();
+        self.coordinator.kill = None;
+        self.say(format_args!("QUIET"));
+        let now = self.queue.now_ms();
+        for bundle in self.bundles.values_mut() {
+            bundle.deaf_until_ms = bundle.deaf_until_ms.min(now);
+        }
+    }
+}
+
+fn give_up_if_stuck(sim: &mut Sim, happenings: u64) {
+    let waited = sim.queue.now_ms().saturating_sub(sim.quiet_since_ms);
+    if happenings > HAPPENINGS_MAX {
+        sim.checkers.broken(Invariant::Bounds, format!("{happenings} things happened and it is not over"));
+    } else if sim.quiet && waited > PATIENCE_MS {
+        let what = format!("not over {waited} ms after the last fault: {}", sim.checkers.unfinished());
+        sim.checkers.broken(Invariant::Progress, what);
+    }
+}

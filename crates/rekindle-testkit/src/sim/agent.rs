@@ -1,0 +1,198 @@
+//! Simulated agents: a script drawn at the start, taken step by step. Some work, some lie, some fall over.
+//!
+//! Owns what an agent does; how its words reach the coordinator and what it makes of the answers stands in `calls`.
+
+use std::collections::VecDeque;
+
+use rekindle_core::ids::{AttemptId, Epoch, TaskId};
+use rekindle_core::report::{Checkpoint, Exit, Report};
+use rekindle_engine::door::wire::Call;
+use rekindle_engine::store::Stream;
+
+use super::script;
+use super::shim::Bundle;
+use super::story::{SECOND, mark_of};
+use super::world::{Happening, Sim};
+
+/// The door an agent reports through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// The socket.
+    Command,
+    /// Its output.
+    Signal,
+    /// Its bundle, as if nobody listened.
+    Kept,
+}
+
+/// One step of a script.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// Works for a while.
+    Pause(u64),
+    /// Prints.
+    Print(Stream, Vec<u8>),
+    /// Makes what a task asks for, or only a part of it.
+    Make(TaskId, bool),
+    /// Reports.
+    Say(Report, Way),
+    /// Asks, and waits for the answer if told so.
+    Ask(TaskId, Way, bool),
+    /// Another word through the door.
+    Call(Call),
+    /// Starts processes of its own that will not leave by themselves.
+    Fork(u32),
+    /// Speaks with a token that is not its own.
+    Forge(String, Report),
+    /// Speaks without a token, as if it were the operator.
+    Pretend(Call),
+    /// Leaves.
+    Leave(Exit),
+    /// Does nothing any more.
+    Hang,
+}
+
+/// A process with a script.
+#[derive(Debug)]
+pub struct Agent {
+    /// What kind it is, for the trace.
+    pub mood: &'static str,
+    /// Its token.
+    pub token: String,
+    /// What it is still going to do.
+    pub script: VecDeque<Act>,
+    /// The number of its planned step; older ones do not count.
+    pub step: u32,
+    /// The call whose answer it waits for.
+    pub waits_for: Option<u64>,
+    /// Leaves when asked, and when asked harder.
+    pub heeds: [bool; 2],
+    /// Goes on although it was told that its time is over.
+    pub stubborn: bool,
+    /// Claims that were not proven which it still makes good.
+    pub mends: u32,
+    /// Hangs.
+    pub hung: bool,
+    /// Lives.
+    pub alive: bool,
+}
+
+impl Agent {
+    /// Draws an agent for an attempt.
+    pub fn draw(sim: &mut Sim, attempt: AttemptId, epoch: Epoch, tasks: &[TaskId]) -> Self {
+        let (mood, script) = script::draw(sim, attempt, tasks);
+        let (quiet, rng) = (sim.quiet, &mut sim.rng);
+        Self {
+            mood,
+            token: sim.tokens.token(attempt, epoch),
+            script,
+            step: 0,
+            waits_for: None,
+            heeds: [quiet || rng.chance(75), quiet || rng.chance(80)],
+            stubborn: !quiet && rng.chance(30),
+            mends: u32::try_from(rng.between(u64::from(quiet), 2)).unwrap_or(1),
+            hung: false,
+            alive: true,
+        }
+    }
+
+    /// Its process is gone.
+    pub fn dies(&mut self) {
+        self.alive = false;
+        self.script.clear();
+        self.waits_for = None;
+        self.step += 1;
+    }
+}
+
+impl Sim {
+    /// Plans an agent's next step.
+    pub fn plan_step(&mut self, attempt: AttemptId, delay_ms: u64) {
+        if let Some(agent) = self.agents.get_mut(&attempt).filter(|agent| agent.alive) {
+            agent.step += 1;
+            let step = agent.step;
+            self.queue.after_ms(delay_ms, Happening::Step(attempt, step));
+        }
+    }
+
+    /// An agent takes its next step.
+    pub fn step(&mut self, attempt: AttemptId, step: u32) {
+        let now = self.queue.now_ms();
+        let Some(agent) = self.agents.get_mut(&attempt).filter(|agent| agent.alive && agent.step == step) else {
+            return;
+        };
+        let act = agent.script.pop_front().unwrap_or(Act::Leave(Exit { code: Some(0), ..Exit::default() }));
+        if let Some(bundle) = self.bundles.get_mut(&attempt) {
+            bundle.active_ms = now;
+        }
+        let next = self.rng.between(1, 50);
+        match act {
+            Act::Pause(ms) => return self.plan_step(attempt, ms),
+            Act::Print(stream, bytes) => self.write(attempt, stream, &bytes),
+            Act::Make(task, whole) => self.make(&task, whole),
+            Act::Say(report, way) => return self.report(attempt, report, way),
+            Act::Ask(task, way, wait) => return self.ask(attempt, task, way, wait),
+            Act::Call(call) => return self.plain_call(attempt, call),
+            Act::Fork(count) => {
+                if let Some(bundle) = self.bundles.get_mut(&attempt) {
+                    bundle.children += count;
+                }
+            }
+            Act::Forge(token, report) => self.forge(&token, report),
+            Act::Pretend(call) => self.pretend(attempt, call),
+            Act::Leave(exit) => {
+                self.say(format_args!("attempt {attempt} leaves: {:?} {:?}", exit.code, exit.signal));
+                return self.leader_ends(attempt, exit);
+            }
+            Act::Hang => {
+                if let Some(agent) = self.agents.get_mut(&attempt) {
+                    agent.hung = true;
+                }
+                return self.say(format_args!("attempt {attempt} hangs"));
+            }
+        }
+        self.plan_step(attempt, next);
+    }
+
+    /// The work itself: what a task asks for comes to lie on the disk.
+    fn make(&mut self, task: &TaskId, whole: bool) {
+        let Some((artifacts, _)) = self.setting.proof_of(task) else { return };
+        let artifacts = artifacts.to_vec();
+        self.say(format_args!("{task} is made, whole: {whole}"));
+        let count = if whole { artifacts.len() } else { artifacts.len().saturating_sub(1) };
+        self.disk.extend(artifacts.into_iter().take(count));
+        if whole {
+            self.disk.insert(mark_of(task));
+        }
+    }
+
+    /// A shim asks the agent to leave.
+    pub fn asked_to_leave(&mut self, attempt: AttemptId, rung: u32) {
+        let say_more = self.rng.chance(40);
+        let delay = self.rng.between(1, 2 * SECOND);
+        let Some(agent) = self.agents.get_mut(&attempt).filter(|agent| agent.alive) else { return };
+        if !agent.heeds[rung.min(1) as usize] {
+            return;
+        }
+        agent.script.clear();
+        agent.waits_for = None;
+        let tasks = self.bundles.get(&attempt).map(|bundle| bundle.tasks.clone()).unwrap_or_default();
+        if let (true, Some(task)) = (say_more, tasks.first()) {
+            let checkpoint = Checkpoint { status: "asked to leave".to_owned(), ..Checkpoint::default() };
+            let report = Report::Checkpoint { task: task.clone(), checkpoint };
+            agent.script.push_back(Act::Say(report, Way::Command));
+        }
+        agent.script.push_back(Act::Leave(Exit { code: Some(130), ..Exit::default() }));
+        agent.hung = false;
+        self.plan_step(attempt, delay);
+    }
+
+    /// How long an agent has given no sign of life, as the coordinator's pulse would see it.
+    pub fn quiet_ms(&self, attempt: AttemptId) -> u64 {
+        let now = self.queue.now_ms();
+        let busy =
+            self.agents.get(&attempt).is_some_and(|agent| agent.alive && !agent.hung && agent.waits_for.is_none());
+        let active = self.bundles.get(&attempt).map_or(now, |bundle: &Bundle| bundle.active_ms);
+        if busy { 0 } else { now - active.max(self.coordinator.since_ms).min(now) }
+    }
+}

@@ -1,0 +1,322 @@
+//! Words between agents and the coordinator: how they are sent through each door, and what agents make of the answers.
+//!
+//! Owns the record of who really said what, against which the checkers hold what was believed.
+
+use rekindle_core::ids::{AttemptId, QuestionId, TaskId};
+use rekindle_core::report::Report;
+use rekindle_engine::door::wire::{Answer, Call};
+use rekindle_engine::store::Stream;
+use rekindle_engine::world::KeptReport;
+
+use super::agent::{Act, Way};
+use super::checkers::{Invariant, Verb};
+use super::plant::Plant;
+use super::shim::Bundle;
+use super::story::SECOND;
+use super::world::{Happening, Sim};
+
+/// Who waits for the answer to a call, and what may be answered.
+#[derive(Clone, Debug)]
+pub enum Caller {
+    /// An agent, with a report of its own; kept in its bundle should the coordinator die.
+    Report(AttemptId, Report),
+    /// An agent that asked, and whether it waits for the person.
+    Asked(AttemptId, Report, bool),
+    /// An agent that waits for a person.
+    Waits(AttemptId, QuestionId),
+    /// An agent with something small.
+    Plain(AttemptId),
+    /// Somebody with a token whose time is over.
+    Stale(String),
+    /// Somebody who may not say this at all.
+    Intruder(String),
+    /// Somebody who may say this and waits for nothing.
+    Entitled,
+}
+
+/// The verb of a report.
+pub fn verb_of(report: &Report) -> Verb {
+    match report {
+        Report::Start { .. } => Verb::Start,
+        Report::Done { .. } => Verb::Done,
+        Report::Fail { .. } => Verb::Fail,
+        Report::Checkpoint { .. } => Verb::Checkpoint,
+        Report::Ask { .. } => Verb::Ask,
+        Report::Note { .. } => Verb::Note,
+    }
+}
+
+impl Sim {
+    /// An agent reports through a door.
+    pub fn report(&mut self, attempt: AttemptId, report: Report, way: Way) {
+        self.checkers.truth.say(attempt, report.task(), verb_of(&report));
+        self.say(format_args!("attempt {attempt} says {:?} {:?} by {way:?}", verb_of(&report), report.task()));
+        match way {
+            Way::Signal => self.signal(attempt, &report),
+            Way::Command if self.coordinator.up => self.report_by_call(attempt, report),
+            Way::Command | Way::Kept => self.keep(attempt, report),
+        }
+    }
+
+    fn report_by_call(&mut self, attempt: AttemptId, report: Report) {
+        let own =
+            self.bundles.get(&attempt).is_some_and(|bundle| report.task().is_none_or(|t| bundle.tasks.contains(t)));
+        let caller = if own {
+            Caller::Report(attempt, report.clone())
+        } else {
+            Caller::Intruder(format!("attempt {attempt} for {:?}", report.task()))
+        };
+        let Some(token) = self.agents.get(&attempt).map(|agent| agent.token.clone()) else { return };
+        let ancestors = vec![Bundle::pids(attempt).0, Bundle::pids(attempt).1];
+        let id = self.call(Some(token), ancestors, Call::Report { report }, caller);
+        match self.agents.get_mut(&attempt) {
+            Some(agent) if own => agent.waits_for = Some(id),
+            _ => self.plan_step(attempt, 20),
+        }
+    }
+
+    /// What an agent without any other door prints.
+    fn signal(&mut self, attempt: AttemptId, report: &Report) {
+        let text = match report {
+            Report::Done { task, .. } => format!("TASK_COMPLETE: {task}\nResult: fine\n"),
+            Report::Fail { task, reason } => format!("TASK_INCOMPLETE: {task}\nReason: {reason}\n"),
+            Report::Ask { task, text, .. } => format!("QUESTION: {task}\nQuestion: {text}\n"),
+            Report::Checkpoint { task, checkpoint } => format!("CHECKPOINT: {task}\nStatus: {}\n", checkpoint.status),
+            Report::Start { .. } | Report::Note { .. } => "noted\n".to_owned(),
+        };
+        // Whatever it has printed last, a signal stands on a line of its own.
+        let open =
+            self.bundles.get(&attempt).is_some_and(|bundle| bundle.out.last().is_some_and(|last| *last != b'\n'));
+        let text = if open { format!("\n{text}") } else { text };
+        let split = if self.rng.chance(30) { self.rng.index(text.len()) } else { 0 };
+        let (head, tail) = text.as_bytes().split_at(split);
+        self.write(attempt, Stream::Out, head);
+        if split > 0 {
+            let rest = Act::Print(Stream::Out, tail.to_vec());
+            if let Some(agent) = self.agents.get_mut(&attempt) {
+                agent.script.push_front(rest);
+            }
+        } else {
+            self.write(attempt, Stream::Out, tail);
+        }
+        let wait = self.rng.between(1, 3 * SECOND);
+        self.plan_step(attempt, wait);
+    }
+
+    /// Nobody listens: the report is left in the bundle, which takes a moment.
+    fn keep(&mut self, attempt: AttemptId, report: Report) {
+        let Some(token) = self.agents.get(&attempt).map(|agent| agent.token.clone()) else { return };
+        self.queue.after_ms(1, Happening::Kept(attempt, KeptReport { token, report }));
+        self.plan_step(attempt, 5);
+    }
+
+    /// The report is in the bundle.
+    pub fn kept(&mut self, attempt: AttemptId, report: KeptReport) {
+        let alive = self.agents.get(&attempt).is_some_and(|agent| agent.alive);
+        if let (true, Some(bundle)) = (alive, self.bundles.get_mut(&attempt)) {
+            bundle.kept.push(report);
+        }
+    }
+
+    /// An agent asks a person.
+    pub fn ask(&mut self, attempt: AttemptId, task: TaskId, way: Way, wait: bool) {
+        let text = format!("what about {task}, says attempt {attempt}?");
+        let report = Report::Ask { task, text, options: Vec::new(), context: String::new() };
+        if !(wait && way == Way::Command && self.coordinator.up) {
+            return self.report(attempt, report, way);
+        }
+        self.checkers.truth.say(attempt, report.task(), Verb::Ask);
+        self.say(format_args!("attempt {attempt} asks and waits"));
+        let Some(token) = self.agents.get(&attempt).map(|agent| agent.token.clone()) else { return };
+        let caller = Caller::Asked(attempt, report.clone(), wait);
+        let id = self.call(Some(token), Vec::new(), Call::Report { report }, caller);
+        self.wait_for(attempt, id);
+    }
+
+    /// Something small through the door; without a coordinator it is left out.
+    pub fn plain_call(&mut self, attempt: AttemptId, call: Call) {
+        let Some(agent) = self.agents.get_mut(&attempt) else { return };
+        let token = Some(agent.token.clone());
+        let caller = match call {
+            Call::WaitForAnswer { question } => Caller::Waits(attempt, question),
+            _ => Caller::Plain(attempt),
+        };
+        if !self.coordinator.up {
+            if let Caller::Waits(..) = caller {
+                agent.script.push_front(Act::Call(call));
+            }
+            return self.plan_step(attempt, SECOND);
+        }
+        let id = self.call(token, Vec::new(), call, caller);
+        self.wait_for(attempt, id);
+    }
+
+    fn wait_for(&mut self, attempt: AttemptId, id: u64) {
+        if let Some(agent) = self.agents.get_mut(&attempt) {
+            agent.waits_for = Some(id);
+        }
+    }
+
+    /// Somebody uses a token that is not theirs: garbage, or one of an attempt that may be over.
+    pub fn forge(&mut self, token: &str, report: Report) {
+        if !self.coordinator.up {
+            return;
+        }
+        let Some((attempt, _)) = self.tokens.check(token) else {
+            self.say(format_args!("somebody speaks with a forged token"));
+            self.call(
+                Some(token.to_owned()),
+                Vec::new(),
+                Call::Report { report },
+                Caller::Intruder("a forged token".into()),
+            );
+            return;
+        };
+        let Some(task) = self.bundles.get(&attempt).and_then(|bundle| bundle.tasks.first().cloned()) else { return };
+        self.late(attempt, token.to_owned(), Report::Done { task, result: None });
+    }
+
+    /// Somebody reports for an attempt when its process may long be gone.
+    pub fn late_report(&mut self, attempt: AttemptId) {
+        let Some(bundle) = self.bundles.get(&attempt) else { return };
+        let (epoch, task) = (bundle.epoch, bundle.tasks.last().cloned());
+        if let (true, Some(task)) = (self.coordinator.up, task) {
+            let token = self.tokens.token(attempt, epoch);
+            self.late(attempt, token, Report::Done { task, result: Some("late".to_owned()) });
+        }
+    }
+
+    fn late(&mut self, attempt: AttemptId, token: String, report: Report) {
+        let over = self.checkers.is_over(attempt, report.task());
+        self.say(format_args!("a late {:?} by the token of attempt {attempt}, over: {over}", report.task()));
+        let who = format!("attempt {attempt} for {:?}", report.task());
+        let caller = if over { Caller::Stale(who) } else { Caller::Entitled };
+        if !over {
+            // The token speaks for a living attempt: whoever holds it is that attempt.
+            self.checkers.truth.say(attempt, report.task(), verb_of(&report));
+        }
+        let token = match (self.plant, over) {
+            (Some(Plant::NoEpochCheck), true) => self.checkers.newest_token(&self.tokens, &report).unwrap_or(token),
+            _ => token,
+        };
+        self.call(Some(token), Vec::new(), Call::Report { report }, caller);
+    }
+
+    /// An agent hides its token and speaks as if it were the operator.
+    pub fn pretend(&mut self, attempt: AttemptId, call: Call) {
+        if self.coordinator.up {
+            self.say(format_args!("attempt {attempt} pretends to be the operator"));
+            let ancestors = vec![Bundle::pids(attempt).0, Bundle::pids(attempt).1];
+            self.call(None, ancestors, call, Caller::Intruder(format!("attempt {attempt} as the operator")));
+        }
+    }
+
+    /// An answer reaches whoever called.
+    pub fn answered(&mut self, id: u64, answer: Answer) {
+        let Some(caller) = self.calls.remove(&id) else { return };
+        self.say(format_args!("answer to {caller:?}: {}", short(&answer)));
+        let refused = matches!(answer, Answer::Refused { .. });
+        match caller {
+            Caller::Intruder(who) if !refused => {
+                self.checkers.broken(Invariant::OwnTasks, format!("{who} was answered {}", short(&answer)));
+            }
+            Caller::Stale(who) if !(refused || answer == Answer::Already) => {
+                self.checkers
+                    .broken(Invariant::StaleEpoch, format!("{who}, long over, was answered {}", short(&answer)));
+            }
+            Caller::Intruder(_) | Caller::Stale(_) | Caller::Entitled => {}
+            Caller::Plain(attempt) | Caller::Waits(attempt, _) => self.go_on(attempt, id, 5),
+            Caller::Report(attempt, report) => self.report_answered(attempt, id, &report, &answer),
+            Caller::Asked(attempt, _, wait) => match answer {
+                Answer::Asked { question } if wait => self.wait_for_person(attempt, id, question),
+                _ => self.go_on(attempt, id, 5),
+            },
+        }
+    }
+
+    fn report_answered(&mut self, attempt: AttemptId, id: u64, report: &Report, answer: &Answer) {
+        if let (Answer::Complete { task }, Some(bundle)) = (answer, self.bundles.get(&attempt)) {
+            self.checkers.truth.acknowledged.insert((task.clone(), bundle.epoch));
+        }
+        let waits = self.agents.get(&attempt).is_some_and(|agent| agent.waits_for == Some(id));
+        if !waits {
+            return;
+        }
+        let mend = self.rng.chance(70);
+        if let Some(agent) = self.agents.get_mut(&attempt) {
+            match (answer, report) {
+                (Answer::NotProven { task, .. }, _) if agent.mends > 0 => {
+                    agent.mends -= 1;
+                    agent.script.push_front(Act::Say(report.clone(), Way::Command));
+                    if mend || self.quiet {
+                        agent.script.push_front(Act::Make(task.clone(), true));
+                    }
+                    agent.script.push_front(Act::Pause(SECOND));
+                }
+                (Answer::NotProven { .. }, _) => agent.script.clear(),
+                (Answer::Refused { .. }, Report::Done { .. }) if !agent.stubborn => agent.script.clear(),
+                _ => {}
+            }
+        }
+        self.go_on(attempt, id, 10);
+    }
+
+    fn wait_for_person(&mut self, attempt: AttemptId, id: u64, question: QuestionId) {
+        let waits = self.agents.get(&attempt).is_some_and(|agent| agent.waits_for == Some(id));
+        let token = self.agents.get(&attempt).map(|agent| agent.token.clone());
+        if waits && self.coordinator.up {
+            let call = Call::WaitForAnswer { question };
+            let next = self.call(token, Vec::new(), call, Caller::Waits(attempt, question));
+            self.wait_for(attempt, next);
+        }
+    }
+
+    fn go_on(&mut self, attempt: AttemptId, id: u64, delay_ms: u64) {
+        let Some(agent) = self.agents.get_mut(&attempt).filter(|agent| agent.waits_for == Some(id)) else { return };
+        agent.waits_for = None;
+        self.plan_step(attempt, delay_ms);
+    }
+
+    /// The coordinator is gone: every caller sees its connection break.
+    pub fn disconnect(&mut self) {
+        for (id, caller) in std::mem::take(&mut self.calls) {
+            match caller {
+                Caller::Report(attempt, report) | Caller::Asked(attempt, report, _) => {
+                    let waits = self.agents.get(&attempt).is_some_and(|agent| agent.waits_for == Some(id));
+                    if waits {
+                        self.wait_no_more(attempt);
+                        self.keep(attempt, report);
+                    }
+                }
+                Caller::Waits(attempt, question) => self.wait_again(attempt, id, question),
+                Caller::Plain(attempt) => self.go_on(attempt, id, 50),
+                Caller::Stale(_) | Caller::Intruder(_) | Caller::Entitled => {}
+            }
+        }
+    }
+
+    fn wait_no_more(&mut self, attempt: AttemptId) {
+        if let Some(agent) = self.agents.get_mut(&attempt) {
+            agent.waits_for = None;
+        }
+    }
+
+    /// An agent that waits for a person asks again after a while.
+    fn wait_again(&mut self, attempt: AttemptId, id: u64, question: QuestionId) {
+        let Some(agent) = self.agents.get_mut(&attempt).filter(|agent| agent.waits_for == Some(id)) else { return };
+        agent.waits_for = None;
+        agent.script.push_front(Act::Call(Call::WaitForAnswer { question }));
+        self.plan_step(attempt, 5 * SECOND);
+    }
+}
+
+/// An answer in a word or two.
+fn short(answer: &Answer) -> String {
+    match answer {
+        Answer::Refused { reason } => format!("refused: {reason}"),
+        Answer::NotProven { evidence, .. } => format!("not proven: {}", evidence.complaint()),
+        Answer::Tasks { tasks } => format!("{} tasks", tasks.len()),
+        Answer::Pong { .. } => "pong".to_owned(),
+        other => format!("{other:?}"),
+    }
+}

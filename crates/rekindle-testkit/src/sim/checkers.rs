@@ -1,0 +1,399 @@
+//! The checkers: the invariants by name, and what of the durable store they are held against.
+//!
+//! They read only what is durable, and what really happened in the story ([`Truth`]); never the driver's own opinion, but to
+//! compare it. Events are judged in `checkers/log`, output in `checkers/output`, everything between two steps here.
+
+mod log;
+mod output;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use rekindle_core::ids::{AttemptId, Epoch, QuestionId, TaskId};
+use rekindle_core::input::Order;
+use rekindle_core::report::Report;
+use rekindle_core::state::{Attempt, AttemptPhase, NOTES_KEPT, RunPhase, State, TaskState};
+use rekindle_engine::driver;
+use rekindle_engine::store::{MemoryStore, Read, Row, Stream, Table};
+use rekindle_engine::token::Tokens;
+
+use super::world::Sim;
+
+/// An invariant, after the list in ARCHITECTURE.md.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Invariant {
+    /// 1: the log from zero gives the state, and the rows are the state's.
+    Replay,
+    /// 2: nothing is done whose event is not durable.
+    DurableFirst,
+    /// 3: a task ends at most once an epoch, and an end is final for agents.
+    EndsOnce,
+    /// 3: nothing with an older epoch is accepted, and epochs rise.
+    StaleEpoch,
+    /// A task completes only when it was claimed by its holder and proven on disk.
+    Proven,
+    /// 4: what was acknowledged survives.
+    AckSurvives,
+    /// 5: every record of output is indexed once, whole and in order.
+    OutputExact,
+    /// 6: after an attempt's end nothing of its tree lives.
+    TreeGone,
+    /// 6: only what was launched is stopped.
+    OwnSignals,
+    /// 7: a coordinator's death restarts no healthy agent.
+    HealthyKept,
+    /// 8: attempts keep their limit.
+    AttemptLimit,
+    /// Two living attempts never share a task, an artifact or a name, and slots are kept.
+    NoClash,
+    /// 8: once faults stop, the run ends or says what it waits for.
+    Progress,
+    /// 9: an agent changes only its own attempt's tasks, with its own token.
+    OwnTasks,
+    /// 11: what grows has a bound.
+    Bounds,
+}
+
+impl Invariant {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Replay => "1 replay gives the stored state",
+            Self::DurableFirst => "2 no effect before its events are durable",
+            Self::EndsOnce => "3 a task ends at most once per epoch",
+            Self::StaleEpoch => "3 nothing with an older epoch is accepted",
+            Self::Proven => "3 a task completes only when claimed and proven",
+            Self::AckSurvives => "4 what was acknowledged survives",
+            Self::OutputExact => "5 output is indexed once, whole, in order",
+            Self::TreeGone => "6 nothing of an ended tree lives",
+            Self::OwnSignals => "6 only what was launched is stopped",
+            Self::HealthyKept => "7 a coordinator's death restarts no healthy agent",
+            Self::AttemptLimit => "8 attempts keep their limit",
+            Self::NoClash => "8 no two at one task, artifact or name",
+            Self::Progress => "8 once faults stop, the run ends",
+            Self::OwnTasks => "9 an agent changes only its own tasks",
+            Self::Bounds => "11 everything has a bound",
+        }
+    }
+}
+
+impl fmt::Display for Invariant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a report is about, for the record of who said what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verb {
+    /// Begins.
+    Start,
+    /// Claims.
+    Done,
+    /// Gives up.
+    Fail,
+    /// Says where it stands.
+    Checkpoint,
+    /// Asks.
+    Ask,
+    /// Notes.
+    Note,
+}
+
+/// What really happened.
+#[derive(Debug, Default)]
+pub struct Truth {
+    said: BTreeSet<(AttemptId, Option<TaskId>, Verb)>,
+    ordered: BTreeSet<TaskId>,
+    proofs: BTreeSet<(TaskId, Epoch)>,
+    /// Completions that an agent was told of.
+    pub acknowledged: BTreeSet<(TaskId, Epoch)>,
+}
+
+impl Truth {
+    /// An attempt's own process said something.
+    pub fn say(&mut self, attempt: AttemptId, task: Option<&TaskId>, verb: Verb) {
+        self.said.insert((attempt, task.cloned(), verb));
+    }
+
+    /// The operator ordered something about a task.
+    pub fn operator(&mut self, order: &Order) {
+        if let Order::Skip { task, .. } | Order::Complete { task, .. } = order {
+            self.ordered.insert(task.clone());
+        }
+    }
+
+    /// The disk was looked at for a claim and proved it.
+    pub fn proven(&mut self, task: TaskId, epoch: Epoch) {
+        self.proofs.insert((task, epoch));
+    }
+}
+
+/// A broken invariant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which.
+    pub invariant: Invariant,
+    /// What was seen.
+    pub what: String,
+}
+
+/// What the checkers know.
+#[derive(Debug, Default)]
+pub struct Checkers {
+    /// What really happened.
+    pub truth: Truth,
+    /// The state that the durable events give.
+    pub replayed: State,
+    /// The first invariant that was broken.
+    pub violation: Option<Violation>,
+    seq: u64,
+    dispatched: BTreeSet<AttemptId>,
+    stops: BTreeMap<AttemptId, bool>,
+    claims: BTreeMap<(TaskId, Epoch), AttemptId>,
+    ended: BTreeSet<(TaskId, Epoch)>,
+    completed: BTreeSet<(TaskId, Epoch)>,
+    lines: u64,
+    indexed: BTreeMap<(AttemptId, Stream), u64>,
+    settled: BTreeSet<AttemptId>,
+}
+
+type Verdict = Result<(), (Invariant, String)>;
+
+impl Checkers {
+    /// Notes that an invariant is broken; only the first counts.
+    pub fn broken(&mut self, invariant: Invariant, what: String) {
+        self.violation.get_or_insert(Violation { invariant, what });
+    }
+
+    fn judge(&mut self, verdict: Verdict) {
+        if let Err((invariant, what)) = verdict {
+            self.broken(invariant, what);
+        }
+    }
+
+    /// Whether a launch follows from a durable event.
+    pub fn allows_launch(&self, attempt: AttemptId) -> Verdict {
+        require(self.dispatched.contains(&attempt), Invariant::DurableFirst, || {
+            format!("attempt {attempt} is launched")
+        })
+    }
+
+    /// Whether a stop follows from a durable event about an attempt that was launched.
+    pub fn allows_stop(&self, attempt: AttemptId, at_once: bool) -> Verdict {
+        require(self.dispatched.contains(&attempt), Invariant::OwnSignals, || format!("attempt {attempt} is stopped"))?;
+        let ordered = self.stops.get(&attempt).is_some_and(|sharp| *sharp || !at_once);
+        require(ordered, Invariant::DurableFirst, || format!("attempt {attempt} is stopped without an order"))
+    }
+
+    /// Whether checks follow from a durable claim.
+    pub fn allows_checks(&self, task: &TaskId, epoch: Epoch) -> Verdict {
+        let claimed = self.claims.contains_key(&(task.clone(), epoch));
+        require(claimed, Invariant::DurableFirst, || format!("checks of {task} in epoch {epoch} without a claim"))
+    }
+
+    /// Whether an attempt's word on a task can no longer count.
+    pub fn is_over(&self, attempt: AttemptId, task: Option<&TaskId>) -> bool {
+        let Some(found) = self.replayed.attempts.get(&attempt) else { return true };
+        let lost = task
+            .and_then(|task| self.replayed.tasks.get(task))
+            .is_none_or(|held| held.epoch != found.epoch || held.holder != Some(attempt));
+        found.phase == AttemptPhase::Ended || lost
+    }
+
+    /// The token of whoever holds a report's task now.
+    pub fn newest_token(&self, tokens: &Tokens, report: &Report) -> Option<String> {
+        let task = self.replayed.tasks.get(report.task()?)?;
+        Some(tokens.token(task.holder?, task.epoch))
+    }
+
+    /// Questions without an answer.
+    pub fn open_questions(&self) -> Vec<QuestionId> {
+        let open = self.replayed.questions.iter().filter(|(_, question)| question.answer.is_none());
+        open.map(|(id, _)| *id).collect()
+    }
+
+    /// Tasks that have failed.
+    pub fn failed_tasks(&self) -> Vec<TaskId> {
+        let failed = self.replayed.tasks.iter().filter(|(_, task)| task.state == TaskState::Failed);
+        failed.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Names of agents so far.
+    pub fn agent_names(&self) -> Vec<String> {
+        self.replayed.agents.keys().map(ToString::to_string).collect()
+    }
+
+    /// What has not ended, in a few words.
+    pub fn unfinished(&self) -> String {
+        let state = &self.replayed;
+        let run = state.run.as_ref().map(|run| (run.phase, run.wave, run.inspection));
+        let tasks: Vec<String> = state
+            .tasks
+            .iter()
+            .filter(|(_, task)| !task.state.is_terminal() || task.state == TaskState::Failed)
+            .map(|(id, task)| {
+                let planned = state.plan_task(id).map(|task| (task.wave, task.blocked_by.clone()));
+                format!("{id} {:?} held by {:?}, wave and blockers {planned:?}", task.state, task.holder)
+            })
+            .collect();
+        let attempts: Vec<_> = state.attempts.iter().filter(|(_, found)| found.phase != AttemptPhase::Ended).collect();
+        let waits = rekindle_core::decide::standstill(state);
+        format!("{run:?}, waits for {waits:?}, attempts {attempts:?}, tasks {tasks:?}")
+    }
+
+    /// Places of the log seen so far.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// What was acknowledged must be there, now and for ever.
+    fn acknowledged(&self, head: u64) -> Verdict {
+        require(head >= self.seq, Invariant::AckSurvives, || format!("the log shrank from {} to {head}", self.seq))?;
+        let lost = self.truth.acknowledged.iter().find(|known| !self.completed.contains(*known));
+        require(lost.is_none(), Invariant::AckSurvives, || format!("acknowledged and not in the log: {lost:?}"))
+    }
+
+    /// The driver's opinion against the log's.
+    fn same_state(&self, driver: &State) -> Verdict {
+        require(*driver == self.replayed, Invariant::Replay, || differs(driver, &self.replayed))
+    }
+
+    fn bounds(&self, most_lines: usize) -> Verdict {
+        /// Lines of one batch: what the driver reads ahead of a commit.
+        const BATCH_LINES: usize = 2_000;
+        require(most_lines <= BATCH_LINES, Invariant::Bounds, || format!("{most_lines} lines in one batch"))?;
+        let notes = self.replayed.notes.len();
+        require(notes <= NOTES_KEPT, Invariant::Bounds, || format!("{notes} notes in the state"))
+    }
+}
+
+impl Sim {
+    /// Reads what has become durable and judges it.
+    pub fn sync_checkers(&mut self) {
+        let store = self.durable_now();
+        loop {
+            let page = store.events(self.checkers.seq, 256).unwrap_or_default();
+            if page.is_empty() {
+                break;
+            }
+            for stored in page {
+                match driver::decode(&stored) {
+                    Ok(event) => {
+                        self.trace.say(self.queue.now_ms(), format_args!("  {} {}", stored.seq, log::line(&event)));
+                        self.checkers.event(&self.setting, &event);
+                    }
+                    Err(error) => self.checkers.broken(Invariant::Replay, error.to_string()),
+                }
+                self.checkers.seq = stored.seq;
+            }
+        }
+        self.check_lines(&store);
+    }
+
+    /// What a restart at this moment would find.
+    pub fn durable_now(&self) -> Arc<MemoryStore> {
+        if self.durable.crashed() { Arc::new(self.durable.restarted()) } else { Arc::clone(&self.durable) }
+    }
+
+    /// After everything the coordinator did: the world as it is now.
+    pub fn check_world(&mut self) {
+        self.sync_checkers();
+        let head = self.durable_now().head().map_or(0, |head| head.last_seq);
+        let verdict = self.checkers.acknowledged(head);
+        self.checkers.judge(verdict);
+        self.check_trees();
+    }
+
+    /// The coordinator has done a step and lives: its state is the log's.
+    pub fn check_step(&mut self, driver: &State, driver_seq: u64, most_lines: usize) {
+        self.check_world();
+        let seq = self.checkers.seq;
+        let verdict = require(driver_seq == seq, Invariant::DurableFirst, || {
+            format!("the coordinator believes {driver_seq} events durable, {seq} are")
+        });
+        self.checkers.judge(verdict);
+        let verdict = self.checkers.same_state(driver).and_then(|()| self.checkers.bounds(most_lines));
+        self.checkers.judge(verdict);
+    }
+
+    /// The rows that views read are the state's.
+    pub fn check_rows(&mut self) {
+        let store = self.durable_now();
+        let mut wanted = driver::all_rows(&self.checkers.replayed);
+        let mut found: Vec<Row> =
+            Table::ALL.iter().flat_map(|table| store.rows(*table, None).unwrap_or_default()).collect();
+        let key = |row: &Row| (row.table, row.key.clone());
+        wanted.sort_by_key(key);
+        found.sort_by_key(key);
+        if wanted != found {
+            let odd = wanted.iter().zip(&found).find(|(wanted, found)| wanted != found);
+            self.checkers.broken(Invariant::Replay, format!("rows differ from the state: {odd:?}"));
+        }
+    }
+
+    fn check_trees(&mut self) {
+        let state = &self.checkers.replayed;
+        let leaked = self
+            .bundles
+            .iter()
+            .find(|(id, bundle)| bundle.tree_alive() && !state.attempts.get(id).is_some_and(Attempt::is_live));
+        if let Some((id, bundle)) = leaked {
+            let what = format!(
+                "attempt {id} is over, its agent lives: {}, children: {}",
+                bundle.leader_alive, bundle.children
+            );
+            self.checkers.broken(Invariant::TreeGone, what);
+        }
+    }
+
+    /// Attempts that are well at this moment and that nobody wants stopped.
+    pub fn healthy(&self) -> Vec<AttemptId> {
+        let state = &self.checkers.replayed;
+        let wanted =
+            |id: &AttemptId| state.attempts.get(id).is_some_and(|found| found.is_live() && found.stop.is_none());
+        self.bundles.iter().filter(|(id, bundle)| bundle.healthy() && wanted(id)).map(|(id, _)| *id).collect()
+    }
+
+    /// After a start: whoever was well before it is still held.
+    pub fn check_kept(&mut self, healthy: &[AttemptId]) {
+        let run = self.checkers.replayed.run.as_ref();
+        // What an agent left in its bundle may be a question, and a run that does not wait pauses for that.
+        let pausing = run.is_some_and(|run| matches!(run.phase, RunPhase::Pausing(_)));
+        for id in healthy {
+            let kept = |found: &Attempt| found.is_live() && (found.stop.is_none() || pausing);
+            let kept = self.checkers.replayed.attempts.get(id).is_some_and(kept);
+            if !kept {
+                self.checkers.broken(Invariant::HealthyKept, format!("attempt {id} was well and was given up"));
+            }
+        }
+    }
+}
+
+/// The verdict on a condition.
+fn require(holds: bool, invariant: Invariant, what: impl FnOnce() -> String) -> Verdict {
+    if holds { Ok(()) } else { Err((invariant, what())) }
+}
+
+/// Where two states differ, in a few words.
+fn differs(driver: &State, replayed: &State) -> String {
+    for (id, task) in &driver.tasks {
+        if replayed.tasks.get(id) != Some(task) {
+            return format!("task {id}: the coordinator has {task:?}, the log gives {:?}", replayed.tasks.get(id));
+        }
+    }
+    for (id, attempt) in &driver.attempts {
+        if replayed.attempts.get(id) != Some(attempt) {
+            return format!(
+                "attempt {id}: the coordinator has {attempt:?}, the log gives {:?}",
+                replayed.attempts.get(id)
+            );
+        }
+    }
+    let (ours, theirs) = (format!("{driver:?}"), format!("{replayed:?}"));
+    let at = ours.bytes().zip(theirs.bytes()).position(|(a, b)| a != b).unwrap_or(0);
+    let part = |text: &str| text.chars().skip(at.saturating_sub(40)).take(120).collect::<String>();
+    format!("the coordinator has …{}…, the log gives …{}…", part(&ours), part(&theirs))
+}

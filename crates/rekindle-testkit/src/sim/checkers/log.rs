@@ -1,0 +1,190 @@
+//! The events of the log, judged one by one against the state before them and against what really happened.
+
+use std::collections::BTreeSet;
+
+use rekindle_core::apply::apply;
+use rekindle_core::event::{Body, Event};
+use rekindle_core::ids::{AttemptId, Epoch, TaskId};
+use rekindle_core::state::{AttemptPhase, State, TaskState};
+
+use super::super::story::Setting;
+use super::{Checkers, Invariant, Verb, Verdict, require};
+
+/// Refused reports of one attempt that may be in the log.
+const REFUSALS: u32 = 20;
+
+/// An event in one line.
+pub fn line(event: &Event) -> String {
+    let about = |name: &str, text: Option<String>| text.map(|text| format!(" {name}={text}")).unwrap_or_default();
+    let mut details = event.body.details();
+    if let Body::RunStarted { .. } | Body::CoordinatorStarted { .. } = event.body {
+        details.clear();
+    }
+    format!(
+        "{}{}{}{} {details}",
+        event.body.name(),
+        about("task", event.task.as_ref().map(ToString::to_string)),
+        about("agent", event.agent.as_ref().map(ToString::to_string)),
+        about("epoch", event.epoch.map(|epoch| epoch.to_string())),
+    )
+}
+
+impl Checkers {
+    /// Judges an event, then applies it.
+    pub fn event(&mut self, setting: &Setting, event: &Event) {
+        let verdict = self.before(setting, event);
+        self.judge(verdict);
+        self.remember(event);
+        let epochs: Vec<(TaskId, Epoch)> =
+            event.task.iter().filter_map(|id| Some((id.clone(), self.replayed.tasks.get(id)?.epoch))).collect();
+        apply(&mut self.replayed, event);
+        let verdict = after(&self.replayed, event, &epochs);
+        self.judge(verdict);
+    }
+
+    fn remember(&mut self, event: &Event) {
+        match (&event.body, &event.task, event.epoch) {
+            (Body::Dispatched { attempt, .. }, ..) => {
+                self.dispatched.insert(*attempt);
+            }
+            (Body::StopOrdered { attempt, at_once, .. }, ..) => {
+                self.stops.insert(*attempt, *at_once);
+            }
+            (Body::TaskClaimed { attempt, .. }, Some(task), Some(epoch)) => {
+                self.claims.insert((task.clone(), epoch), *attempt);
+            }
+            (Body::TaskCompleted { .. }, Some(task), Some(epoch)) => {
+                self.ended.insert((task.clone(), epoch));
+                self.completed.insert((task.clone(), epoch));
+            }
+            (Body::WorkflowFailed { .. } | Body::TaskSkipped { .. }, Some(task), Some(epoch)) => {
+                self.ended.insert((task.clone(), epoch));
+            }
+            _ => {}
+        }
+    }
+
+    fn before(&self, setting: &Setting, event: &Event) -> Verdict {
+        let state = &self.replayed;
+        let speaker = event.agent.as_ref().zip(event.epoch).and_then(|(agent, epoch)| {
+            state
+                .attempts
+                .iter()
+                .rev()
+                .find(|(_, found)| found.agent == *agent && found.epoch == epoch)
+                .map(|(id, _)| *id)
+        });
+        match &event.body {
+            Body::Dispatched { attempt, tasks, .. } => dispatched(state, event, *attempt, tasks),
+            Body::TaskClaimed { attempt, .. } => self.spoke(event, Some(*attempt), Verb::Done),
+            Body::TaskFailReported { attempt, .. } => self.spoke(event, Some(*attempt), Verb::Fail),
+            Body::QuestionAsked { attempt, .. } => self.spoke(event, Some(*attempt), Verb::Ask),
+            Body::CheckpointSaved { .. } => self.spoke(event, speaker, Verb::Checkpoint),
+            Body::TaskCompleted { .. } => self.completed(setting, event),
+            Body::WorkflowFailed { .. } | Body::TaskSkipped { .. } => self.ends(event),
+            Body::TaskStarted { number, .. } => started(state, event, *number),
+            Body::TaskRequeued { .. } | Body::TaskParked { .. } => open(state, event),
+            _ => Ok(()),
+        }
+    }
+
+    /// Something that only an attempt's own process can have said, on a task that it holds now.
+    fn spoke(&self, event: &Event, attempt: Option<AttemptId>, verb: Verb) -> Verdict {
+        let (Some(attempt), Some(task)) = (attempt, &event.task) else {
+            return Err((Invariant::OwnTasks, format!("a {verb:?} of nobody: {}", line(event))));
+        };
+        let said = self.truth.said.contains(&(attempt, Some(task.clone()), verb));
+        require(said, Invariant::StaleEpoch, || format!("attempt {attempt} never said {verb:?} of {task}"))?;
+        let held = self.replayed.attempts.get(&attempt).zip(self.replayed.tasks.get(task));
+        let Some((found, held)) = held else {
+            return Err((Invariant::OwnTasks, format!("a {verb:?} on nothing: {}", line(event))));
+        };
+        require(found.tasks.contains(task), Invariant::OwnTasks, || format!("{task} is not of attempt {attempt}"))?;
+        let current = held.holder == Some(attempt) && held.epoch == found.epoch && event.epoch == Some(found.epoch);
+        require(current, Invariant::StaleEpoch, || format!("attempt {attempt} no longer holds {task}"))?;
+        open(&self.replayed, event)
+    }
+
+    fn completed(&self, setting: &Setting, event: &Event) -> Verdict {
+        self.ends(event)?;
+        let (Some(task), Some(epoch)) = (&event.task, event.epoch) else {
+            return Err((Invariant::Proven, format!("a completion of nothing: {}", line(event))));
+        };
+        if self.truth.ordered.contains(task) {
+            return Ok(());
+        }
+        let key = (task.clone(), epoch);
+        require(self.claims.contains_key(&key), Invariant::Proven, || format!("{task} was not claimed in {epoch}"))?;
+        let unproven = setting.proof_of(task).is_none_or(|(artifacts, check)| artifacts.is_empty() && !check);
+        require(unproven || self.truth.proofs.contains(&key), Invariant::Proven, || {
+            format!("{task} is complete in epoch {epoch}, and the disk never proved it")
+        })
+    }
+
+    /// A task ends: once an epoch, unless the operator insists.
+    fn ends(&self, event: &Event) -> Verdict {
+        let (Some(task), Some(epoch)) = (&event.task, event.epoch) else {
+            return Err((Invariant::EndsOnce, format!("an end of nothing: {}", line(event))));
+        };
+        let again = self.ended.contains(&(task.clone(), epoch));
+        let insists = self.truth.ordered.contains(task) && !matches!(event.body, Body::WorkflowFailed { .. });
+        require(!again || insists, Invariant::EndsOnce, || {
+            format!("{task} ends again in epoch {epoch}: {}", line(event))
+        })
+    }
+}
+
+/// The task of an event has not ended.
+fn open(state: &State, event: &Event) -> Verdict {
+    let ended = event.task.as_ref().and_then(|task| state.tasks.get(task)).is_some_and(|task| task.state.is_terminal());
+    require(!ended, Invariant::EndsOnce, || format!("after the end of its task: {}", line(event)))
+}
+
+fn started(state: &State, event: &Event, number: u32) -> Verdict {
+    open(state, event)?;
+    let Some(task) = &event.task else { return Ok(()) };
+    let limit = state.attempt_limit(task);
+    require(number <= limit, Invariant::AttemptLimit, || format!("attempt {number} of {limit} at {task}"))
+}
+
+fn dispatched(state: &State, event: &Event, attempt: AttemptId, tasks: &[TaskId]) -> Verdict {
+    let epoch = event.epoch.unwrap_or_default();
+    require(attempt.0 > state.last_attempt, Invariant::NoClash, || format!("attempt {attempt} is given twice"))?;
+    let live = state.live_attempts().count();
+    let slots = state.limits.max_agents as usize;
+    require(live < slots, Invariant::NoClash, || format!("attempt {attempt} is one too many: {live} of {slots} run"))?;
+    for id in tasks {
+        let Some(task) = state.tasks.get(id) else {
+            return Err((Invariant::OwnTasks, format!("{id} is no task")));
+        };
+        let free = task.state == TaskState::Pending && task.holder.is_none();
+        require(free, Invariant::NoClash, || format!("{id} is given to attempt {attempt} while {:?}", task.state))?;
+        require(epoch > task.epoch, Invariant::StaleEpoch, || format!("epoch {epoch} of {id} after {}", task.epoch))?;
+    }
+    let artifacts = |tasks: &[TaskId]| -> BTreeSet<String> {
+        tasks.iter().filter_map(|id| state.plan_task(id)).flat_map(|task| task.artifacts.iter().cloned()).collect()
+    };
+    let wanted = artifacts(tasks);
+    for (other, found) in state.attempts.iter().filter(|(_, found)| found.phase != AttemptPhase::Ended) {
+        let named = Some(&found.agent) == event.agent.as_ref();
+        require(!named, Invariant::NoClash, || format!("attempts {other} and {attempt} have one name"))?;
+        let shared: Vec<String> = artifacts(&found.tasks).intersection(&wanted).cloned().collect();
+        require(shared.is_empty(), Invariant::NoClash, || format!("attempts {other} and {attempt} share {shared:?}"))?;
+    }
+    Ok(())
+}
+
+fn after(state: &State, event: &Event, epochs: &[(TaskId, Epoch)]) -> Verdict {
+    for (id, before) in epochs {
+        let Some(task) = state.tasks.get(id) else { continue };
+        require(task.epoch >= *before, Invariant::StaleEpoch, || format!("the epoch of {id} went back"))?;
+        let reopened = matches!(event.body, Body::TaskReopened { .. });
+        require(!reopened || task.epoch > *before, Invariant::StaleEpoch, || {
+            format!("{id} reopened in its old epoch")
+        })?;
+        let limit = state.attempt_limit(id);
+        require(task.attempts <= limit, Invariant::AttemptLimit, || format!("{} of {limit} at {id}", task.attempts))?;
+    }
+    let refused = state.attempts.values().map(|attempt| attempt.refused).max().unwrap_or(0);
+    require(refused <= REFUSALS, Invariant::Bounds, || format!("{refused} refusals in the log for one attempt"))
+}

@@ -1,0 +1,188 @@
+//! What breaks, and when: drawn one after the other until the story becomes quiet.
+
+use rekindle_core::ids::AttemptId;
+use rekindle_core::report::Exit;
+use rekindle_engine::store::memory;
+
+use super::story::{MINUTE, SECOND};
+use super::world::{Happening, Sim};
+
+/// Where a coordinator dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kill {
+    /// Between two messages.
+    Idle,
+    /// Before its next append is durable.
+    BeforeAppend,
+    /// After its next append is durable, before it knows.
+    AfterAppend,
+    /// At a call to the outside, this many calls from now.
+    AtWorldCall {
+        /// Calls that still go through.
+        left: u32,
+    },
+}
+
+/// What unwinds a coordinator that was killed in the middle of something.
+#[derive(Debug)]
+pub struct Killed;
+
+/// Something that breaks.
+#[derive(Clone, Copy, Debug)]
+pub enum Fault {
+    /// `kill -9` of the coordinator.
+    Coordinator(Kill),
+    /// `kill -9` of a shim.
+    Shim,
+    /// `kill -9` of an agent.
+    Agent,
+    /// `kill -9` of a shim and of its agent.
+    ShimAndAgent,
+    /// A shim does not answer for a while.
+    Deaf,
+    /// Something is deleted from the workspace.
+    Deleted,
+    /// The machine sleeps.
+    Asleep,
+    /// The machine is restarted.
+    Reboot,
+    /// Somebody sets the wall clock.
+    WallClock,
+    /// The disk of the store is full for some appends.
+    Full,
+    /// The watch tells an end that is none.
+    FalseBell,
+    /// Somebody reports with the token of an attempt of before.
+    Late,
+}
+
+impl Sim {
+    /// Draws the next fault and plans the one after it.
+    pub fn draw_fault(&mut self) {
+        if self.quiet {
+            return;
+        }
+        let fault = match self.rng.weighted(&[18, 12, 12, 18, 10, 8, 4, 8, 8, 3, 3, 3, 9, 6, 14]) {
+            0 => Fault::Coordinator(Kill::Idle),
+            1 => Fault::Coordinator(Kill::BeforeAppend),
+            2 => Fault::Coordinator(Kill::AfterAppend),
+            3 => Fault::Coordinator(Kill::AtWorldCall { left: u32::try_from(self.rng.below(12)).unwrap_or(0) }),
+            4 => Fault::Shim,
+            5 => Fault::Agent,
+            6 => Fault::ShimAndAgent,
+            7 => Fault::Deaf,
+            8 => Fault::Deleted,
+            9 => Fault::Asleep,
+            10 => Fault::Reboot,
+            11 => Fault::WallClock,
+            12 => Fault::Full,
+            13 => Fault::FalseBell,
+            _ => Fault::Late,
+        };
+        self.queue.after_ms(0, Happening::Breaks(fault));
+        let every = self.setting.fault_every_ms;
+        let delay = self.rng.between(100, 2 * every);
+        self.queue.after_ms(delay, Happening::FaultDue);
+    }
+
+    /// Breaks something. Tells whether the coordinator is dead by it.
+    pub fn breaks(&mut self, fault: Fault) -> bool {
+        if self.quiet {
+            return false;
+        }
+        self.say(format_args!("FAULT {fault:?}"));
+        match fault {
+            Fault::Coordinator(kill) => return self.strike_coordinator(kill),
+            Fault::Reboot => {
+                self.reboot();
+                return self.coordinator.up;
+            }
+            Fault::Shim | Fault::Agent | Fault::ShimAndAgent | Fault::Deaf | Fault::FalseBell => {
+                if let Some(attempt) = self.draw_living() {
+                    self.break_attempt(fault, attempt);
+                }
+            }
+            Fault::Deleted => {
+                let paths: Vec<String> = self.disk.iter().cloned().collect();
+                if let Some(path) = self.rng.pick(&paths) {
+                    self.disk.remove(path);
+                    self.trace.say(self.queue.now_ms(), format_args!("{path} is deleted"));
+                }
+            }
+            Fault::Asleep => {
+                let ms = self.rng.between(MINUTE, 600 * MINUTE);
+                self.queue.suspend(ms);
+            }
+            Fault::WallClock => {
+                let shift = self.draw_shift();
+                self.machine.set_wall(shift);
+            }
+            Fault::Full => {
+                for _ in 0..self.rng.between(1, 4) {
+                    self.durable.inject(memory::Fault::Full);
+                }
+            }
+            Fault::Late => {
+                let attempts: Vec<AttemptId> = self.bundles.keys().copied().collect();
+                if let Some(attempt) = self.rng.pick(&attempts).copied() {
+                    self.late_report(attempt);
+                }
+            }
+        }
+        false
+    }
+
+    fn strike_coordinator(&mut self, kill: Kill) -> bool {
+        match kill {
+            Kill::Idle => return self.coordinator.up,
+            Kill::BeforeAppend => self.durable.inject(memory::Fault::CrashBeforeCommit),
+            Kill::AfterAppend => self.durable.inject(memory::Fault::CrashAfterCommit),
+            Kill::AtWorldCall { .. } => self.coordinator.kill = Some(kill),
+        }
+        false
+    }
+
+    fn draw_living(&mut self) -> Option<AttemptId> {
+        let living: Vec<AttemptId> =
+            self.bundles.iter().filter(|(_, bundle)| bundle.shim_alive).map(|(id, _)| *id).collect();
+        self.rng.pick(&living).copied()
+    }
+
+    fn break_attempt(&mut self, fault: Fault, attempt: AttemptId) {
+        let killed = Exit { signal: Some(9), ..Exit::default() };
+        match fault {
+            Fault::Shim => self.kill_shim(attempt),
+            Fault::ShimAndAgent => {
+                self.kill_shim(attempt);
+                self.leader_ends(attempt, killed);
+            }
+            Fault::Agent => self.leader_ends(attempt, killed),
+            Fault::FalseBell => self.ring(0, super::world::Bell::Ended(attempt)),
+            _ => {
+                let until = self.queue.now_ms() + self.rng.between(SECOND, 4 * MINUTE);
+                if let Some(bundle) = self.bundles.get_mut(&attempt) {
+                    bundle.deaf_until_ms = until;
+                }
+            }
+        }
+    }
+
+    fn draw_shift(&mut self) -> i64 {
+        let hours = i64::try_from(self.rng.below(9)).unwrap_or(0) - 4;
+        hours * 3_600_000 + 17
+    }
+
+    /// Everything on the machine is gone; what is on disk stays.
+    fn reboot(&mut self) {
+        let shift = self.draw_shift();
+        self.machine.reboot(self.queue.now_ms(), shift);
+        for agent in self.agents.values_mut() {
+            agent.dies();
+        }
+        for bundle in self.bundles.values_mut() {
+            bundle.shim_alive = false;
+            bundle.leader_alive = false;
+            bundle.children = 0;
+        }
+    }
+}

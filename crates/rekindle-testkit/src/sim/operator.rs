@@ -1,0 +1,97 @@
+//! The simulated operator: answers questions, and now and then gives an order, through the door or while nobody runs.
+
+use rekindle_core::ids::TaskId;
+use rekindle_core::input::Order;
+use rekindle_engine::door::wire::Call;
+
+use super::calls::Caller;
+use super::story::SECOND;
+use super::world::{Happening, Sim};
+
+impl Sim {
+    /// The operator looks in, and again later.
+    pub fn operator_looks(&mut self) {
+        let next = if self.quiet { 5 * SECOND } else { self.rng.between(2 * SECOND, 30 * SECOND) };
+        self.queue.after_ms(next, Happening::OperatorLooks);
+        if !self.coordinator.up {
+            return;
+        }
+        for order in self.answers() {
+            self.order_by_call(order);
+        }
+        if !self.quiet && self.rng.chance(15) {
+            let order = self.draw_order();
+            if let Some(order) = order {
+                self.order_by_call(order);
+            }
+        }
+    }
+
+    /// Answers to open questions, not always to all of them.
+    fn answers(&mut self) -> Vec<Order> {
+        if self.setting.mute {
+            return Vec::new();
+        }
+        let open = self.checkers.open_questions();
+        let (quiet, rng) = (self.quiet, &mut self.rng);
+        open.into_iter()
+            .filter(|_| quiet || rng.chance(60))
+            .map(|id| Order::Answer { id, text: "yes".into() })
+            .collect()
+    }
+
+    /// What the operator puts down while no coordinator runs.
+    pub fn offline_orders(&mut self) -> Vec<Order> {
+        let mut orders = self.answers();
+        if !self.quiet && self.rng.chance(20) {
+            let drawn = self.draw_order();
+            orders.extend(drawn);
+        }
+        for order in &orders {
+            self.checkers.truth.operator(order);
+        }
+        orders
+    }
+
+    /// A failed task to open again after the end of a run.
+    pub fn second_thoughts(&mut self) -> Option<Order> {
+        let failed = self.checkers.failed_tasks();
+        let wanted = !self.quiet && self.rng.chance(30);
+        let order = self.rng.pick(&failed).filter(|_| wanted).map(|task| Order::Retry { task: task.clone() });
+        if let Some(order) = &order {
+            self.checkers.truth.operator(order);
+        }
+        order
+    }
+
+    fn draw_order(&mut self) -> Option<Order> {
+        let tasks: Vec<TaskId> = self.setting.plan.tasks.iter().map(|task| task.id.clone()).collect();
+        let task = self.rng.pick(&tasks)?.clone();
+        let agents = self.checkers.agent_names();
+        let order = match self.rng.weighted(&[10, 4, 12, 20, 20, 4, 6]) {
+            0 => Order::Pause(rekindle_core::event::PauseReason::Operator),
+            1 => Order::Pause(rekindle_core::event::PauseReason::Stop),
+            2 => Order::Skip { task, reason: "not needed".to_owned() },
+            3 => Order::Retry { task },
+            4 => Order::Recover { agent: self.rng.pick(&agents)?.clone() },
+            5 => Order::Complete { task, result: None },
+            _ => Order::Note { text: "the operator was here".to_owned() },
+        };
+        Some(order)
+    }
+
+    fn order_by_call(&mut self, order: Order) {
+        self.say(format_args!("operator: {order:?}"));
+        self.checkers.truth.operator(&order);
+        let call = match order {
+            Order::Pause(reason) => Call::Pause { stop: reason == rekindle_core::event::PauseReason::Stop },
+            Order::Recover { agent } => Call::Recover { agent },
+            Order::Skip { task, reason } => Call::Skip { task, reason },
+            Order::Retry { task } => Call::Retry { task },
+            Order::Complete { task, result } => Call::Complete { task, result },
+            Order::Answer { id, text } => Call::Answer { id, text },
+            Order::Note { text } => Call::Note { text },
+        };
+        self.call(None, Vec::new(), call, Caller::Entitled);
+    }
+}

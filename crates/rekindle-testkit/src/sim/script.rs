@@ -1,0 +1,201 @@
+//! What agents are like: scripts drawn from a story's chance. Good ones do the work and say so; the others are the reason
+//! for rekindle.
+
+use std::collections::VecDeque;
+
+use rekindle_core::ids::{AttemptId, TaskId};
+use rekindle_core::report::{Checkpoint, Exit, Report};
+use rekindle_engine::door::wire::Call;
+use rekindle_engine::store::Stream;
+
+use super::agent::{Act, Way};
+use super::rng::Rng;
+use super::story::SECOND;
+use super::world::Sim;
+
+/// Longest line that an agent prints: past the kept head of a record and past one read of a spool.
+const HUGE_LINE_BYTES: u64 = 700 * 1024;
+
+/// Lines of a flood: more than one commit takes.
+const FLOOD_LINES: u64 = 2_600;
+
+/// The ways to go wrong, with their weights.
+const TROUBLES: [(&str, u64); 13] = [
+    ("liar", 14),
+    ("crasher", 12),
+    ("exiter", 10),
+    ("hanger", 7),
+    ("asker", 10),
+    ("failer", 8),
+    ("lingerer", 8),
+    ("half-worker", 8),
+    ("forger", 10),
+    ("foreigner", 8),
+    ("pretender", 6),
+    ("repeater", 8),
+    ("killed", 8),
+];
+
+/// Draws a script for an attempt on these tasks.
+pub fn draw(sim: &mut Sim, attempt: AttemptId, tasks: &[TaskId]) -> (&'static str, VecDeque<Act>) {
+    let quiet = sim.quiet;
+    let trouble = !quiet && sim.rng.chance(sim.setting.trouble);
+    let mood = if trouble { TROUBLES[sim.rng.weighted(&TROUBLES.map(|(_, weight)| weight))].0 } else { "worker" };
+    let way = [Way::Command, Way::Command, Way::Signal, Way::Kept][sim.rng.index(4)];
+    let mut script = Vec::new();
+    // The trouble strikes at one task of the list; the ones before it go well.
+    let victim = sim.rng.index(tasks.len().max(1));
+    for (index, task) in tasks.iter().enumerate() {
+        if !quiet {
+            noise(&mut sim.rng, &mut script, task);
+        }
+        script.push(Act::Pause(sim.rng.between(50, 20 * SECOND)));
+        if mood == "worker" || index != victim {
+            work(&mut sim.rng, &mut script, task, way);
+        } else {
+            strike(sim, attempt, mood, task, way, &mut script);
+        }
+    }
+    if !quiet && sim.rng.chance(20) {
+        script.push(Act::Fork(u32::try_from(sim.rng.between(1, 3)).unwrap_or(1)));
+    }
+    if mood == "lingerer" {
+        script.push(Act::Hang);
+    }
+    script.push(Act::Leave(code(0)));
+    (mood, script.into())
+}
+
+fn code(code: i32) -> Exit {
+    Exit { code: Some(code), ..Exit::default() }
+}
+
+fn done(task: &TaskId) -> Report {
+    Report::Done { task: task.clone(), result: Some(format!("{task} is done")) }
+}
+
+fn work(rng: &mut Rng, script: &mut Vec<Act>, task: &TaskId, way: Way) {
+    if way == Way::Command && rng.chance(30) {
+        script.push(Act::Say(Report::Start { task: task.clone() }, way));
+    }
+    script.push(Act::Make(task.clone(), true));
+    if rng.chance(30) {
+        script.push(Act::Pause(rng.between(10, 2 * SECOND)));
+    }
+    script.push(Act::Say(done(task), way));
+}
+
+fn strike(sim: &mut Sim, attempt: AttemptId, mood: &'static str, task: &TaskId, way: Way, script: &mut Vec<Act>) {
+    match mood {
+        "liar" => script.push(Act::Say(done(task), way)),
+        "crasher" => {
+            if sim.rng.chance(50) {
+                script.push(Act::Make(task.clone(), sim.rng.chance(50)));
+            }
+            script.push(Act::Leave(code(i32::try_from(sim.rng.between(1, 255)).unwrap_or(1))));
+        }
+        "killed" => script.push(Act::Leave(Exit { signal: Some(11), ..Exit::default() })),
+        "exiter" => script.push(Act::Leave(code(0))),
+        "hanger" => {
+            script.push(Act::Make(task.clone(), sim.rng.chance(50)));
+            script.push(Act::Hang);
+        }
+        "asker" => {
+            let wait = sim.rng.chance(50);
+            script.push(Act::Ask(task.clone(), way, wait));
+            if !wait {
+                script.push(Act::Leave(code(0)));
+            }
+            work(&mut sim.rng, script, task, way);
+        }
+        "failer" => {
+            let report = Report::Fail { task: task.clone(), reason: "it cannot be done".to_owned() };
+            script.push(Act::Say(report, way));
+        }
+        "half-worker" => {
+            script.push(Act::Make(task.clone(), false));
+            script.push(Act::Say(done(task), way));
+        }
+        "forger" => {
+            let token = forged(sim, attempt);
+            script.push(Act::Forge(token, done(task)));
+            work(&mut sim.rng, script, task, way);
+        }
+        "foreigner" => {
+            if let Some(other) = foreign(sim, attempt) {
+                let fail = Report::Fail { task: other.clone(), reason: "out of spite".to_owned() };
+                let report = if sim.rng.chance(70) { done(&other) } else { fail };
+                script.push(Act::Say(report, way));
+            }
+            work(&mut sim.rng, script, task, way);
+        }
+        "pretender" => {
+            let skip = Call::Skip { task: task.clone(), reason: "pretended".to_owned() };
+            let complete = Call::Complete { task: task.clone(), result: None };
+            script.push(Act::Pretend(if sim.rng.chance(50) { skip } else { complete }));
+            work(&mut sim.rng, script, task, way);
+        }
+        "repeater" => {
+            work(&mut sim.rng, script, task, way);
+            for _ in 0..sim.rng.between(1, 3) {
+                script.push(Act::Say(done(task), way));
+            }
+        }
+        _ => work(&mut sim.rng, script, task, way),
+    }
+}
+
+/// Garbage, another attempt's token, or its own with a number changed.
+fn forged(sim: &mut Sim, attempt: AttemptId) -> String {
+    let others: Vec<AttemptId> = sim.bundles.keys().copied().filter(|other| *other != attempt).collect();
+    let other = sim.rng.pick(&others).copied();
+    match (sim.rng.below(3), other.and_then(|other| sim.bundles.get(&other).map(|found| (other, found.epoch)))) {
+        (0, _) | (_, None) => "rk1.1.1.00".to_owned(),
+        (1, Some((other, epoch))) => sim.tokens.token(other, epoch).replacen(&format!("rk1.{other}."), "rk1.9999.", 1),
+        // A true token of somebody else. It may be used by whoever holds it, and speaks for its own attempt only.
+        (_, Some((other, epoch))) => sim.tokens.token(other, epoch),
+    }
+}
+
+fn foreign(sim: &mut Sim, attempt: AttemptId) -> Option<TaskId> {
+    let own = sim.bundles.get(&attempt).map(|bundle| bundle.tasks.clone()).unwrap_or_default();
+    let others: Vec<TaskId> =
+        sim.setting.plan.tasks.iter().map(|task| task.id.clone()).filter(|task| !own.contains(task)).collect();
+    sim.rng.pick(&others).cloned()
+}
+
+/// What agents print and say beside their work.
+fn noise(rng: &mut Rng, script: &mut Vec<Act>, task: &TaskId) {
+    for _ in 0..rng.below(4) {
+        let stream = if rng.chance(70) { Stream::Out } else { Stream::Err };
+        match rng.weighted(&[30, 10, 10, 10, 10, 10, 8, 8, 1, 1]) {
+            0 => script.push(Act::Print(stream, format!("working on {task}\n").into_bytes())),
+            1 => {
+                script.push(Act::Print(stream, b"half a ".to_vec()));
+                script.push(Act::Pause(rng.between(1, 500)));
+                script.push(Act::Print(stream, b"line\n".to_vec()));
+            }
+            2 => script.push(Act::Print(stream, b"no end of line".to_vec())),
+            3 => script.push(Act::Print(stream, b"\x00\xff\xfe\x1b[31m\x00\n\r\n\n".to_vec())),
+            4 => {
+                let checkpoint =
+                    Checkpoint { status: "half way".to_owned(), progress: Some(50), ..Checkpoint::default() };
+                script.push(Act::Say(Report::Checkpoint { task: task.clone(), checkpoint }, Way::Command));
+            }
+            5 => script.push(Act::Call(Call::Heartbeat)),
+            6 => script.push(Act::Say(Report::Note { text: "a note".to_owned() }, Way::Command)),
+            7 => script.push(Act::Call(Call::MyTasks)),
+            8 => {
+                let bytes = rng.between(9_000, HUGE_LINE_BYTES);
+                let mut line = vec![b'x'; usize::try_from(bytes).unwrap_or(0)];
+                line.push(b'\n');
+                script.push(Act::Print(stream, line));
+            }
+            _ => {
+                let lines = rng.between(100, FLOOD_LINES);
+                let flood: String = (0..lines).map(|line| format!("{line}\n")).collect();
+                script.push(Act::Print(stream, flood.into_bytes()));
+            }
+        }
+    }
+}

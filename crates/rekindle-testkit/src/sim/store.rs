@@ -1,0 +1,113 @@
+//! The store as a story's coordinators see it: the product's own in-memory engine behind a seam where bugs are planted.
+//!
+//! Decides nothing by itself. What is durable is what the engine behind it holds.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rekindle_engine::store::{
+    Batch, Error, Head, MemoryStore, Read, Receipt, Row, Snapshot, SpoolOffset, Store, StoredEvent, StoredLine, Stream,
+    Table, Verification,
+};
+
+use super::plant::Plant;
+
+/// The seam.
+#[derive(Debug)]
+pub struct SimStore {
+    engine: Arc<MemoryStore>,
+    plant: Option<Plant>,
+    held: Mutex<Option<Batch>>,
+    most_lines: AtomicUsize,
+}
+
+impl SimStore {
+    /// A seam around an engine.
+    pub fn new(engine: Arc<MemoryStore>, plant: Option<Plant>) -> Self {
+        Self { engine, plant, held: Mutex::new(None), most_lines: AtomicUsize::new(0) }
+    }
+
+    /// Lines of the largest batch so far.
+    pub fn most_lines(&self) -> usize {
+        self.most_lines.load(Ordering::Relaxed)
+    }
+
+    /// The planted lie: a batch with a completion only seems to be durable, until the next one is.
+    fn acknowledge_early(&self, batch: Batch) -> Result<Receipt, Error> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = held.take() {
+            self.engine.append(before)?;
+        }
+        if !batch.events.iter().any(|event| event.kind == "task_completed") {
+            return self.engine.append(batch);
+        }
+        let head = self.engine.head()?;
+        let last_seq = head.last_seq + batch.events.len() as u64;
+        *held = Some(batch);
+        Ok(Head { last_seq, ..head })
+    }
+}
+
+impl Read for SimStore {
+    fn head(&self) -> Result<Head, Error> {
+        self.engine.head()
+    }
+
+    fn events(&self, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error> {
+        self.engine.events(after_seq, limit)
+    }
+
+    fn latest_snapshot(&self) -> Result<Option<Snapshot>, Error> {
+        self.engine.latest_snapshot()
+    }
+
+    fn offsets(&self) -> Result<Vec<SpoolOffset>, Error> {
+        self.engine.offsets()
+    }
+
+    fn offset(&self, attempt: u64, stream: Stream) -> Result<u64, Error> {
+        match self.plant {
+            Some(Plant::IngestWithoutOffset) => Ok(0),
+            _ => self.engine.offset(attempt, stream),
+        }
+    }
+
+    fn rows(&self, table: Table, run: Option<&str>) -> Result<Vec<Row>, Error> {
+        self.engine.rows(table, run)
+    }
+
+    fn log_tail(&self, agent: Option<&str>, n: usize) -> Result<Vec<StoredLine>, Error> {
+        self.engine.log_tail(agent, n)
+    }
+
+    fn log_since(&self, agent: Option<&str>, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
+        self.engine.log_since(agent, after, limit)
+    }
+
+    fn log_search(&self, query: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>, Error> {
+        self.engine.log_search(query, agent, limit)
+    }
+
+    fn verify(&self, from_seq: u64) -> Result<Verification, Error> {
+        self.engine.verify(from_seq)
+    }
+}
+
+impl Store for SimStore {
+    fn append(&self, batch: Batch) -> Result<Receipt, Error> {
+        self.most_lines.fetch_max(batch.lines.len(), Ordering::Relaxed);
+        match self.plant {
+            Some(Plant::AckBeforeCommit) => self.acknowledge_early(batch),
+            _ => self.engine.append(batch),
+        }
+    }
+
+    fn replace_rows(&self, rows: Vec<Row>) -> Result<(), Error> {
+        self.engine.replace_rows(rows)
+    }
+
+    fn backup_if_due(&self, now_ms: i64) -> Result<Option<PathBuf>, Error> {
+        self.engine.backup_if_due(now_ms)
+    }
+}

@@ -1,0 +1,140 @@
+//! What a story is about, drawn from its seed: a plan in the product's own language, the limits, the length of the trouble.
+
+use rekindle_core::ids::TaskId;
+use rekindle_core::limits::Limits;
+use rekindle_core::plan::{self, Plan};
+use rekindle_core::role::Role;
+
+use super::rng::Rng;
+
+/// A second in milliseconds.
+pub const SECOND: u64 = 1_000;
+
+/// A minute in milliseconds.
+pub const MINUTE: u64 = 60 * SECOND;
+
+/// The setting of a story.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The plan.
+    pub plan: Plan,
+    /// The limits.
+    pub limits: Limits,
+    /// When faults stop and agents become good.
+    pub quiet_at_ms: u64,
+    /// Percent of agents that are out for trouble.
+    pub trouble: u64,
+    /// Mean time between two faults.
+    pub fault_every_ms: u64,
+    /// Nobody ever answers a question.
+    pub mute: bool,
+}
+
+impl Setting {
+    /// Draws a setting.
+    pub fn draw(rng: &mut Rng) -> Self {
+        let plan = draw_plan(rng);
+        let limits = draw_limits(rng);
+        Self {
+            plan,
+            limits,
+            quiet_at_ms: rng.between(20 * SECOND, 12 * MINUTE),
+            trouble: rng.between(10, 80),
+            fault_every_ms: rng.between(2 * SECOND, MINUTE),
+            mute: rng.chance(4),
+        }
+    }
+
+    /// The paths that prove a task, and whether it has a check.
+    pub fn proof_of(&self, task: &TaskId) -> Option<(&[String], bool)> {
+        let planned = self.plan.tasks.iter().find(|planned| planned.id == *task)?;
+        Some((&planned.artifacts, !planned.accept.is_empty()))
+    }
+}
+
+/// The mark on the disk that a task's work was really done; checks look for it.
+pub fn mark_of(task: &TaskId) -> String {
+    format!("work/{task}")
+}
+
+fn draw_limits(rng: &mut Rng) -> Limits {
+    let mut limits = Limits {
+        max_agents: u32::try_from(rng.between(1, 6)).unwrap_or(1),
+        attempts: u32::try_from(rng.between(1, 4)).unwrap_or(1),
+        backoff_ms: rng.between(0, 5 * SECOND),
+        recover: !rng.chance(4),
+        after_result_ms: rng.between(2 * SECOND, 30 * SECOND),
+        silence_ms: rng.between(30 * SECOND, 3 * MINUTE),
+        stop_grace_ms: rng.between(200, 5 * SECOND),
+        no_wait: rng.chance(8),
+        ..Limits::default()
+    };
+    limits.timeout_ms.insert(Role::Developer, rng.between(MINUTE, 8 * MINUTE));
+    limits
+}
+
+fn draw_plan(rng: &mut Rng) -> Plan {
+    let text = draw_text(rng);
+    let parsed = plan::parse("story", text.as_bytes());
+    match parsed.plan {
+        Some(plan) => plan,
+        None => panic!("the simulator drew a plan that is none: {:?}\n{text}", parsed.problems),
+    }
+}
+
+fn draw_text(rng: &mut Rng) -> String {
+    let tasks = if rng.chance(70) { rng.between(5, 12) } else { rng.between(13, 30) };
+    let waves = if rng.chance(40) { rng.between(2, 4) } else { 0 };
+    let named = rng.between(0, 3);
+    let mut text = String::from("---\nplan: story\n---\n# Story\n\nA story for agents.\n");
+    let mut wave = 0;
+    for number in 1..=tasks {
+        if waves > 0 && (number - 1) * waves / tasks >= wave {
+            wave += 1;
+            text.push_str(&format!("\n## Wave {wave}\n"));
+        }
+        text.push_str(&format!("\n### T{number}: step {number}\n"));
+        let blockers = draw_blockers(rng, number);
+        if !blockers.is_empty() {
+            text.push_str(&format!("- blocked by: {}\n", blockers.join(", ")));
+        }
+        if named > 0 && rng.chance(35) {
+            text.push_str(&format!("- agent: worker{}\n", rng.between(1, named)));
+        }
+        text.push_str(&draw_proof(rng, number, tasks));
+        if rng.chance(20) {
+            text.push_str(&format!("- attempts: {}\n", rng.between(1, 4)));
+        }
+        if rng.chance(15) {
+            text.push_str(&format!("- timeout: {}s\n", rng.between(30, 300)));
+        }
+        text.push_str(&format!("\nDo step {number}.\n"));
+    }
+    text
+}
+
+fn draw_blockers(rng: &mut Rng, number: u64) -> Vec<String> {
+    let wanted = [0, 0, 1, 1, 2, 3][rng.index(6)].min(number - 1);
+    let mut blockers: Vec<u64> =
+        (0..wanted).map(|_| rng.between(number.saturating_sub(8).max(1), number - 1)).collect();
+    blockers.sort_unstable();
+    blockers.dedup();
+    blockers.iter().map(|blocker| format!("T{blocker}")).collect()
+}
+
+/// Artifacts of its own, artifacts that others claim too, a check, both, or nothing at all.
+fn draw_proof(rng: &mut Rng, number: u64, tasks: u64) -> String {
+    let mut text = String::new();
+    let kind = rng.weighted(&[35, 25, 25, 8]);
+    if kind == 0 || kind == 2 {
+        let mut paths = vec![format!("out/{number}.txt")];
+        if rng.chance(30) {
+            paths.push(format!("shared/{}.txt", rng.below(tasks / 5 + 1)));
+        }
+        text.push_str(&format!("- artifacts: {}\n", paths.join(", ")));
+    }
+    if kind == 1 || kind == 2 {
+        text.push_str(&format!("- accept: `check T{number}`\n"));
+    }
+    text
+}

@@ -1,0 +1,62 @@
+//! The checkers are shown bugs planted at the seams around the product: each must be seen, as what it is.
+//!
+//! That the same seeds pass without a bug is shown here as well, or a checker that always complains would pass.
+
+use rekindle_testkit::sim::{Invariant, Options, Plant, Violation, play};
+
+/// Seeds within which a planted bug must show; most show in the first few.
+const SEEDS: u64 = 60;
+
+/// Seeds that show it, after which it has been seen often enough.
+const ENOUGH: u32 = 6;
+
+fn violation(seed: u64, plant: Option<Plant>) -> Option<Violation> {
+    play(Options { seed, plant, aloud: false }).violation
+}
+
+/// Every violation of a planted bug on these seeds must be one of the invariants it breaks, and the first of them be seen.
+fn is_seen(plant: Plant, expected: &[Invariant]) {
+    let mut seen = 0;
+    for seed in 0..SEEDS {
+        if let Some(found) = violation(seed, Some(plant)) {
+            assert_eq!(violation(seed, None), None, "seed {seed} breaks without a bug");
+            assert!(
+                expected.contains(&found.invariant),
+                "seed {seed}: {} was seen as `{}`: {}",
+                plant.name(),
+                found.invariant,
+                found.what
+            );
+            seen += u32::from(found.invariant == expected[0]);
+            if seen == ENOUGH {
+                return;
+            }
+        }
+    }
+    assert!(seen > 0, "{} was not seen on {SEEDS} seeds", plant.name());
+}
+
+#[test]
+fn a_dropped_epoch_check_is_seen() {
+    is_seen(Plant::NoEpochCheck, &[Invariant::StaleEpoch]);
+}
+
+#[test]
+fn an_acknowledgement_before_the_commit_is_seen() {
+    is_seen(Plant::AckBeforeCommit, &[Invariant::AckSurvives, Invariant::DurableFirst]);
+}
+
+#[test]
+fn ending_only_the_process_group_is_seen() {
+    is_seen(Plant::KillpgOnly, &[Invariant::TreeGone]);
+}
+
+#[test]
+fn ingest_without_a_stored_offset_is_seen() {
+    is_seen(Plant::IngestWithoutOffset, &[Invariant::OutputExact]);
+}
+
+#[test]
+fn trusting_an_agents_word_is_seen() {
+    is_seen(Plant::TrustDone, &[Invariant::Proven]);
+}
