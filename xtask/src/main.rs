@@ -20,9 +20,6 @@ const SHIPPED_CLIPPY: &str = ".config/clippy-shipped";
 /// The crates that end up in the binary.
 const SHIPPED: &[&str] = &["rekindle", "rekindle-core", "rekindle-engine", "rekindle-shim"];
 
-/// Without its self-update, whose TLS library takes longer to build than all the rest.
-const NEXTEST_OPTIONS: &[&str] = &["--no-default-features", "--features", "default-no-update"];
-
 const HELP: &str = "\
 usage: cargo xtask <command> [arguments]
 
@@ -104,7 +101,7 @@ fn tidy(steps: &mut Steps) -> Result<(), Failure> {
 
 /// Advisories are left out by default: their database is fetched from the network, and a run must not depend on it.
 fn deny(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
-    tools::cargo_tool("deny", "cargo-deny", &[])?;
+    tools::cargo_tool("deny", "cargo-deny")?;
     let checks = if rest.is_empty() { vec!["licenses", "bans", "sources"] } else { Vec::new() };
     steps.run("deny", cargo(["deny", "--workspace", "check"]).args(checks).args(rest))
 }
@@ -114,16 +111,13 @@ fn test(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
     // Tests start the real program and the fakes, and find them beside themselves. The whole workspace is asked for, as
     // below: with another choice of packages cargo picks other features and builds dependencies twice.
     steps.run("build the programs under test", &mut cargo(["build", "--workspace", "--bins"]))?;
-    match tools::cargo_tool("nextest", "cargo-nextest", NEXTEST_OPTIONS) {
-        Ok(()) => steps.run("test", cargo(["nextest", "run", "--workspace"]).args(rest))?,
-        Err(failure) => {
-            println!("{failure}");
-            println!("falling back to cargo test, which runs the same tests");
-            steps.run(
-                "test",
-                cargo(["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]).args(rest),
-            )?;
-        }
+    if tools::has_nextest() {
+        steps.run("test", cargo(["nextest", "run", "--workspace"]).args(rest))?;
+    } else {
+        // Building nextest takes longer than all the tests; cargo's own runner runs the same ones.
+        println!("cargo-nextest is not installed: using cargo test");
+        let targets = ["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"];
+        steps.run("test", cargo(targets).args(rest))?;
     }
     if rest.is_empty() {
         steps.run("documentation tests", &mut cargo(["test", "--workspace", "--doc"]))?;

@@ -6,13 +6,18 @@ use std::process::{Command, Stdio};
 use crate::step::{Failure, cargo, run};
 
 /// A cargo subcommand, built from the registry when missing.
-pub(crate) fn cargo_tool(subcommand: &str, package: &str, options: &[&str]) -> Result<(), Failure> {
+pub(crate) fn cargo_tool(subcommand: &str, package: &str) -> Result<(), Failure> {
     if answers(cargo([subcommand, "--version"])) {
         return Ok(());
     }
     println!("==> {package} is missing: building it from the registry, once, for some minutes");
-    run(cargo(["install", package, "--locked"]).args(options))
+    run(&mut cargo(["install", package, "--locked"]))
         .map_err(|why| Failure::new(format!("{package} is missing and cannot be installed: {why}")))
+}
+
+/// Whether the faster test runner is there.
+pub(crate) fn has_nextest() -> bool {
+    answers(cargo(["nextest", "--version"]))
 }
 
 /// A component of the toolchain.

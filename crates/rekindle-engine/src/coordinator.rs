@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use rekindle_core::decide::Reply;
@@ -23,7 +23,7 @@ use crate::files::Files;
 use crate::pulse::Pulse;
 use crate::redact::Redactor;
 use crate::state_dir::{self, StateDir};
-use crate::store::{self, OpenReport, SqliteStore, Store};
+use crate::store::{self, OpenReport, Read, SqliteStore, Store};
 use crate::token::Tokens;
 use crate::world::real::{Programs, RealWorld};
 
@@ -38,6 +38,9 @@ const OUTPUT_WINDOW_MS: u64 = 5;
 
 /// How long to wait before trying again when the store refused for a reason that may pass (no space, a lock).
 const STORE_RETRY: Duration = Duration::from_millis(500);
+
+/// Left in the state directory when damage was seen: the next start then checks everything, whatever its size.
+const SUSPECT: &str = "suspect";
 
 /// Longest sleep of the loop: backups and the plan's file are looked at this often.
 const HOUSEKEEPING_MS: u64 = 5_000;
@@ -123,7 +126,11 @@ impl Coordinator {
         let wall = clock::wall();
         let owner = state_dir::Owner::this_process(wall.0, &setup.plan_path.to_string_lossy());
         let lock = setup.dir.lock_coordinator(&owner)?;
-        let (store, report) = SqliteStore::open(&setup.dir, store::Options { now_ms: wall.0, ..Default::default() })?;
+        let suspect = setup.dir.path().join(SUSPECT);
+        let options = store::Options { now_ms: wall.0, whole_check: suspect.exists() };
+        let (store, report) = SqliteStore::open(&setup.dir, options)?;
+        // Checked whole, and repaired where that was needed: no longer suspect.
+        let _not_there = std::fs::remove_file(&suspect);
         let store = Arc::new(store);
         let (state, last_seq) = driver::load(&*store)?;
         let clock = Clock::starting_after(state.last_time, state.coordinator.as_ref());
@@ -159,6 +166,9 @@ impl Coordinator {
         }
         door::server::open(setup.dir.path(), sender.clone())
             .map_err(|source| Error::Os { what: "cannot open the socket", source })?;
+        if !report.whole {
+            verify_beside(&store, &setup.dir, &sender);
+        }
         let now = clock.now();
         driver.reindex(&report.gaps)?;
         driver.start(std::process::id(), setup.limits.clone(), clock::boot_id(), clock::boottime_ms())?;
@@ -216,11 +226,7 @@ impl Coordinator {
         let wait = if unread.is_empty() { self.time_to_wait() } else { Duration::ZERO };
         let mut gathered = unread;
         let mut grew: BTreeSet<AttemptId> = BTreeSet::new();
-        let first = match self.messages.recv_timeout(wait) {
-            Ok(message) => Some(message),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        };
-        let mut next = first;
+        let mut next = self.messages.recv_timeout(wait).ok();
         while let Some(message) = next {
             match message {
                 Message::Grew { attempt } => {
@@ -306,6 +312,20 @@ impl Coordinator {
             }
         }
     }
+}
+
+/// Checks a store that is too large to be checked whole at the start, beside the work.
+fn verify_beside(store: &Arc<SqliteStore>, dir: &StateDir, messages: &SyncSender<Message>) {
+    let (store, dir, messages) = (Arc::clone(store), dir.path().to_owned(), messages.clone());
+    let verify = move || {
+        let Ok(found) = store.verify(0) else { return };
+        if let Some(problem) = found.problems.first() {
+            let _marked_or_found_again = rekindle_shim::atomic::save(&dir, SUSPECT, problem.as_bytes());
+            let _leaving = messages.send(Message::StoreDamaged { problem: problem.clone() });
+        }
+    };
+    // Without a thread for it the store is checked at the next start.
+    let _unchecked = std::thread::Builder::new().name("verify".to_owned()).spawn(verify);
 }
 
 fn plan_name(state: &State, new_run: Option<&Input>) -> String {

@@ -91,6 +91,11 @@ pub enum Message {
     },
     /// A signal to this process, or `rekindle pause`.
     Pause(PauseReason),
+    /// A look at the whole store beside the work found damage.
+    StoreDamaged {
+        /// What.
+        problem: String,
+    },
     /// The plan's file differs from the pinned plan.
     PlanFileChanged {
         /// Its hash.
@@ -298,6 +303,8 @@ impl<W: World> Driver<W> {
             Message::Pause(reason) => {
                 self.take(Input::Ordered(Order::Pause(reason)));
             }
+            // Nothing more is decided on it: agents go on, and the next coordinator repairs it first.
+            Message::StoreDamaged { problem } => return Err(store::Error::Corrupt(problem).into()),
             Message::PlanFileChanged { hash } => {
                 self.take(Input::PlanFileChanged { hash });
             }

@@ -14,7 +14,7 @@ mod save;
 mod secret;
 
 pub use lock::{CoordinatorLock, Owner};
-pub use save::{save_atomically, sync_dir};
+pub use save::{install, move_if_there, save_atomically, sync_dir};
 pub use secret::Secret;
 
 /// The layout this program writes; a directory with a higher number is refused.

@@ -48,6 +48,7 @@ struct Global {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Demo(commands::demo::DemoArgs),
     Init(commands::init::InitArgs),
     Plan(commands::plan::PlanArgs),
     Run(commands::run::RunArgs),
@@ -78,6 +79,7 @@ pub fn hidden() -> Option<ExitCode> {
     match (command.to_str()?, dir) {
         (rekindle_shim::SHIM_COMMAND, Some(dir)) => Some(rekindle_shim::shim_main(&dir)),
         (rekindle_shim::STUB_COMMAND, Some(dir)) => Some(rekindle_shim::stub_main(&dir)),
+        (commands::demo::agent::COMMAND, _) => Some(commands::demo::agent::main()),
         _ => None,
     }
 }
@@ -104,6 +106,7 @@ fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
     let project = Project::find(cli.global.state_dir.as_deref())?;
     let context = &Context { ui, project };
     match &cli.command {
+        Command::Demo(args) => commands::demo::run(args, context),
         Command::Init(args) => commands::init::run(args, context),
         Command::Plan(args) => commands::plan::run(args, context),
         Command::Run(args) => commands::run::run(args, context),

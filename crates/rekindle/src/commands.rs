@@ -4,6 +4,7 @@ pub mod answer;
 pub mod ask;
 pub mod checkpoint;
 pub mod completions;
+pub mod demo;
 pub mod doctor;
 pub mod events;
 pub mod heartbeat;

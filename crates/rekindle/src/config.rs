@@ -229,12 +229,6 @@ impl Config {
         self.duration_ms("timeouts.check")
     }
 
-    /// How long an agent may take to its first sign of life.
-    #[must_use]
-    pub fn first_event_ms(&self) -> u64 {
-        self.duration_ms("hang.first_event")
-    }
-
     /// Grace on each step of the stop ladder.
     #[must_use]
     pub fn stop_grace_ms(&self) -> u64 {

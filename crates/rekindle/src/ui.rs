@@ -117,11 +117,6 @@ impl Ui {
         self.labelled("hint", Tone::Hint, text);
     }
 
-    /// Prints a line of a run's progress.
-    pub fn status(&self, line: &StatusLine<'_>) {
-        self.say(&line.render(self.err, self.width));
-    }
-
     /// A line of a run's progress, as it would be printed.
     #[must_use]
     pub fn rendered(&self, line: &StatusLine<'_>) -> String {

@@ -20,8 +20,28 @@ pub fn save_atomically(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
         drop(std::fs::remove_file(&temporary));
         return Err(error);
     }
-    std::fs::rename(&temporary, dir.join(name))?;
+    rename(&temporary, &dir.join(name))?;
     sync_dir(dir)
+}
+
+/// Gives a file that was built under another name its own, in the same directory, with everything in it on disk first.
+pub fn install(built: &Path, name: &Path) -> io::Result<()> {
+    File::open(built)?.sync_all()?;
+    rename(built, name)?;
+    name.parent().map_or(Ok(()), sync_dir)
+}
+
+/// Moves a file or folder, if it is there, without looking into it; the caller syncs both directories.
+pub fn move_if_there(from: &Path, to: &Path) -> io::Result<()> {
+    match rename(from, to) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
+    }
+}
+
+/// The one rename of the engine's own files; alone it promises nothing about a power cut.
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    Ok(rustix::fs::rename(from, to)?)
 }
 
 /// Writes a file that must not exist yet and syncs it. Links planted under its name are not followed.

@@ -1,5 +1,5 @@
 //! The store in memory, for the simulator and as the model of the contract: the same promises, no files. It owns the
-//! faults that can be asked of it; what is durable is exactly [`Content`], and a restart is a clone of that.
+//! faults that can be asked of it; what is durable is exactly `Content`, and a restart is a clone of that.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;

@@ -56,7 +56,8 @@ pub struct OpenReport {
     pub replayed: u64,
     /// Events after this one are known to have existed and could not be brought back.
     pub lost_after: Option<u64>,
-    /// Parts of spools whose lines are missing in the log index after a replay: append them again, without observing.
+    /// Parts of spools whose lines are missing in the log index after a repair or a replay: read them again and append
+    /// the lines, without observing them and without offsets.
     pub gaps: Vec<SpoolGap>,
     /// Derived tables are behind the events: rebuild them with `replace_rows`.
     pub rows_stale: bool,
@@ -79,10 +80,6 @@ pub struct Repaired {
     pub replayed: u64,
     /// Events taken from the damaged file itself.
     pub salvaged: u64,
-    /// Events after this one are known to have existed and could not be brought back.
-    pub lost_after: Option<u64>,
-    /// Parts of spools whose lines are missing in the log index: append them again, without observing.
-    pub gaps: Vec<SpoolGap>,
 }
 
 /// A part of a spool that was read once, but whose lines are not in the index.

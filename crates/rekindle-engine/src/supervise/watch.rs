@@ -3,7 +3,7 @@
 //! It never blocks on the receiver and never floods it: an observation that does not fit waits here, and growth of a
 //! stream is reported once until the receiver asks again. What an observation means is the receiver's business; it
 //! probes the bundle, because the files are the truth and this is only the bell. The system's part, which may be as
-//! coarse as "look at everything", is in [`source`].
+//! coarse as "look at everything", is in `source`.
 
 #[cfg(target_os = "linux")]
 #[path = "watch/linux.rs"]

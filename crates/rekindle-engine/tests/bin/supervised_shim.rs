@@ -30,7 +30,7 @@ fn coordinate(dir: &Path) -> ExitCode {
         let spec: Spec = serde_json::from_slice(&std::fs::read(&name).expect("read")).expect("spec");
         launcher.launch(&name.with_extension(""), &spec, None).expect("launch");
     }
-    std::fs::write(dir.join("launched"), "\n").expect("write");
+    rekindle_shim::atomic::save(dir, "launched", b"\n").expect("write");
     loop {
         std::thread::park();
     }

@@ -76,7 +76,7 @@ fn batch(n: u64) -> Batch {
             order: n,
             json: "{}".into(),
         }],
-        snapshot: (n % 5 == 0).then(|| n.to_le_bytes().to_vec()),
+        snapshot: n.is_multiple_of(5).then(|| n.to_le_bytes().to_vec()),
     }
 }
 

@@ -42,7 +42,7 @@ pub struct OnDisk {
 
 impl OnDisk {
     /// An empty store.
-    pub fn new() -> Box<dyn Subject> {
+    pub fn make() -> Box<dyn Subject> {
         let (parent, dir) = state();
         let (store, report) = open(&dir);
         assert!(report.created);

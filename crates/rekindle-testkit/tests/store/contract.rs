@@ -24,5 +24,5 @@ fn the_store_in_memory_keeps_the_contract() {
 
 #[test]
 fn the_store_on_sqlite_keeps_the_contract() {
-    check(&OnDisk::new);
+    check(&OnDisk::make);
 }

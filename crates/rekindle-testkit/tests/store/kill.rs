@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use rekindle_engine::state_dir::StateDir;
 use rekindle_engine::store::{OpenReport, Read};
 
-use crate::bed::{Random, knob, open, writer_program};
+use crate::bed::{Random, image, knob, open, writer_program};
 
 /// What a writer said before it ended.
 #[derive(Default)]
@@ -171,4 +171,47 @@ fn a_failed_write_is_told_and_the_next_append_goes_through() {
         check(&dir, &said, &format!("write {at} failed"));
     }
     assert!(told >= 2, "only {told} of the failing writes hit an append");
+}
+
+#[test]
+fn a_shadow_log_that_cannot_be_synced_costs_no_acknowledgement() {
+    let parent = tempfile::tempdir().expect("a temporary directory");
+    let dir = parent.path().join("state");
+    let inject = "inject=fdatasync:error=EIO:when=1";
+    // Long enough for the companion thread's second to pass while appends go on.
+    let said = run(&dir, 6_000, &["-e", "trace=fdatasync", "-e", inject], None);
+    assert_eq!((said.acks.len(), said.refused.len()), (6_000, 0));
+    let report = check(&dir, &said, "the shadow log's sync failed");
+    assert_eq!((report.repaired, report.replayed), (None, 0));
+    // Without the database the shadow log alone must give everything back.
+    std::fs::remove_file(dir.join("state.db")).expect("removed");
+    let dir = StateDir::open_or_create(&dir).expect("the directory opens");
+    let (store, _) = open(&dir);
+    assert_eq!(store.head().expect("head").last_seq, 6_000);
+}
+
+#[test]
+fn killed_at_every_step_of_a_repair() {
+    let parent = tempfile::tempdir().expect("a temporary directory");
+    let damaged = parent.path().join("damaged");
+    let said = run(&damaged, 30, &[], None);
+    std::fs::write(damaged.join("state.db"), vec![0x5a; 8_192]).expect("overwritten");
+    let mut killed = 0;
+    for at in 1..60 {
+        let dir = parent.path().join(format!("state-{at}"));
+        image(&damaged, &dir);
+        let inject = format!("inject=fsync,rename,unlink:signal=SIGKILL:when={at}");
+        let first = run(&dir, 0, &["-e", "trace=fsync,rename,unlink", "-e", &inject], None);
+        let state = StateDir::open_or_create(&dir).expect("the directory opens");
+        let (store, report) = open(&state);
+        assert_eq!(report.lost_after, None, "killed at step {at}");
+        let events = store.events(0, usize::MAX).expect("events");
+        assert_eq!(events.len(), said.acks.len(), "killed at step {at}");
+        assert_eq!(events[29].hash.to_string(), said.acks[29].1, "killed at step {at}");
+        if first.ended {
+            break;
+        }
+        killed += 1;
+    }
+    assert!(killed >= 8, "only {killed} steps");
 }

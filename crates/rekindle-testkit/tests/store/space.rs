@@ -86,7 +86,7 @@ fn one_batch_that_is_too_much_for_the_disk_does_not_fail_the_others() {
     let store = &store;
     let answers: Vec<_> = std::thread::scope(|scope| {
         let append = |n: usize| {
-            let snapshot = (n % 8 == 0).then(|| vec![1; 3_000_000]);
+            let snapshot = n.is_multiple_of(8).then(|| vec![1; 3_000_000]);
             move || (snapshot.is_some(), store.append(Batch { snapshot, ..events_only(vec![event(1)]) }))
         };
         let threads: Vec<_> = (0..32).map(|n| scope.spawn(append(n))).collect();

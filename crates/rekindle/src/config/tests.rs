@@ -43,7 +43,6 @@ fn every_default_can_be_read_and_is_the_promised_one() {
     assert_eq!(config.log_context_lines(), 200);
     assert_eq!(config.brief_budget_bytes(), 48 * 1024);
     assert_eq!(duration::format(config.check_timeout_ms()), "10m");
-    assert_eq!(duration::format(config.first_event_ms()), "2m");
     assert_eq!(config.files_dir(), None);
     assert_eq!(config.notify_command(), None);
     assert!(config.all().all(|(_, value)| value.origin == Origin::Default));

@@ -6,12 +6,14 @@ use crate::history::eventful;
 #[test]
 fn the_help_shows_every_command_and_the_exit_codes() {
     let environment = Environment::new();
-    insta::assert_snapshot!(environment.run(&["--help"]), @r"
+    insta::assert_snapshot!(environment.run(&["--help"]), @"
     out| Runs a plan with a fleet of AI coding agents and finishes it, whatever crashes
     out| 
     out| Usage: rekindle [OPTIONS] <COMMAND>
     out| 
     out| Commands:
+    out|   demo         Show it working: a crash, a hang, a lie and a kill -9 of the coordinator, in under
+    out|                half a minute
     out|   init         Write rekindle.toml and an example plan
     out|   plan         Check or show a plan
     out|   run          Run a plan, or go on with its unfinished run

@@ -1,7 +1,6 @@
 //! Backups: verified copies of the database, the newest five. It owns their names, how one is taken and which are
 //! let go; restoring is `repair`'s.
 
-use std::fs::File;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +10,7 @@ use rusqlite::backup::{Backup, StepResult};
 use super::check::{self, Depth};
 use super::connect::{self, fault, io_fault};
 use super::{schema, shadow};
-use crate::state_dir::{StateDir, sync_dir};
+use crate::state_dir::{StateDir, install};
 use crate::store::Error;
 
 /// How long a backup counts as recent.
@@ -85,9 +84,7 @@ pub fn take(dir: &StateDir, source: &Connection, now_ms: i64, migrations: &[&str
         }
     };
     let path = folder.join(format!("{number:08}-{seq}-{now_ms}.db"));
-    File::open(&temporary).and_then(|file| file.sync_all()).map_err(|e| io_fault(&temporary, &e))?;
-    std::fs::rename(&temporary, &path).map_err(|e| io_fault(&path, &e))?;
-    sync_dir(&folder).map_err(|e| io_fault(&folder, &e))?;
+    install(&temporary, &path).map_err(|e| io_fault(&path, &e))?;
     prune(dir)?;
     Ok(path)
 }

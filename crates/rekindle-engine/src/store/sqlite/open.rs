@@ -11,7 +11,7 @@ use super::connect::{self, fault, io_fault};
 use super::shadow::{self, Shadow};
 use super::write::ROWS_STALE;
 use super::{OpenReport, Options, backup, read, repair, replay, schema};
-use crate::state_dir::{StateDir, sync_dir};
+use crate::state_dir::{StateDir, install};
 use crate::store::{Error, Head};
 
 /// Events up to which the whole chain is followed at every opening: some tens of milliseconds.
@@ -76,7 +76,7 @@ fn sound(dir: &StateDir, options: Options, migrations: &[&str], report: &mut Ope
             Err(error) => return Err(error),
         }
     }
-    report.repaired = Some(repair::repair(dir, &why.unwrap_or_default(), migrations)?);
+    repair::repair(dir, &why.unwrap_or_default(), migrations, report)?;
     examine(&path, options, migrations, report)
 }
 
@@ -92,10 +92,7 @@ fn create(dir: &StateDir, migrations: &[&str]) -> Result<(), Error> {
     let mut conn = connect::private(&temporary, true)?;
     schema::migrate(&mut conn, migrations)?;
     drop(conn);
-    let fail = |e: std::io::Error| io_fault(&temporary, &e);
-    std::fs::File::open(&temporary).and_then(|file| file.sync_all()).map_err(fail)?;
-    std::fs::rename(&temporary, dir.database()).map_err(fail)?;
-    sync_dir(dir.path()).map_err(fail)
+    install(&temporary, &dir.database()).map_err(|e| io_fault(&temporary, &e))
 }
 
 /// Opens and checks; damage is [`Error::Corrupt`], whatever passes by itself is another error.
@@ -129,7 +126,7 @@ fn inspect(conn: &Connection, path: &Path, bytes: u64, options: Options, migrati
         (true, false) => Depth::Chain,
         (false, _) => read::latest_snapshot(conn)?.map_or(Depth::Chain, |snapshot| Depth::Tail(snapshot.seq)),
     };
-    let found = check::content(conn, depth, migrations)?;
+    let found = check::below_schema(conn, depth)?;
     match found.problems.into_iter().next() {
         None => Ok(depth),
         Some(problem) => Err(Error::Corrupt(problem)),
@@ -198,7 +195,7 @@ fn level(dir: &StateDir, conn: &mut Connection, report: &mut OpenReport) -> Resu
         return Err(Error::Diverged { seq: head.last_seq + replayed.events + 1 });
     }
     if replayed.events > 0 {
-        report.gaps = replay::settle(&tx, &replayed.offsets)?;
+        report.gaps.extend(replay::settle(&tx, &replayed.offsets)?);
     }
     tx.commit().map_err(fault)?;
     report.replayed = replayed.events;

@@ -91,6 +91,16 @@ impl Pool {
         answer
     }
 
+    /// Asks with a new connection. The text index's own check trusts what its connection remembers of the index, and
+    /// calls it damaged when the writer has merged parts of it since.
+    fn ask_afresh<T>(&self, question: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
+        if let Some(why) = &self.lock().closed {
+            return Err(why.clone());
+        }
+        Identity::of(&self.path)?;
+        question(&open(&self.path)?)
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -150,7 +160,7 @@ impl<T: Pooled> Read for T {
         let pool = self.pool();
         // The shadow log first: it only ever trails the database, so what it has now the database must have.
         let shadowed = shadow::last_record(&pool.shadow)?;
-        pool.ask(|conn| {
+        pool.ask_afresh(|conn| {
             // One transaction, so that a writer in between cannot make two looks at the same thing differ.
             let tx = conn.unchecked_transaction().map_err(connect::fault)?;
             let mut report = check::content(&tx, depth, schema::MIGRATIONS)?;

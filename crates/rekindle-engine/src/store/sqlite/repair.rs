@@ -5,7 +5,6 @@
 //! Nothing is exchanged before the new database is complete, verified and synced under the name `repaired.db`. From
 //! then on that name means "finish the exchange", so a crash at any point is continued by the next opening.
 
-use std::fs::File;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -16,8 +15,8 @@ use super::check::{self, Depth};
 use super::connect::{self, fault, io_fault};
 use super::replay::{self, Offsets};
 use super::write::{Cursor, Sources, put_event, put_line, put_offset, put_snapshot};
-use super::{Repaired, SpoolGap, read, schema};
-use crate::state_dir::{StateDir, sync_dir};
+use super::{OpenReport, Repaired, SpoolGap, read, schema};
+use crate::state_dir::{StateDir, install, move_if_there, sync_dir};
 use crate::store::chain;
 use crate::store::{Error, Head};
 
@@ -33,8 +32,9 @@ const ROUNDS: usize = 64;
 /// Events taken from a damaged file at once, before going one by one up to the damage.
 const CHUNK: usize = 256;
 
-/// Builds and installs a new database.
-pub fn repair(dir: &StateDir, why: &str, migrations: &[&str]) -> Result<Repaired, Error> {
+/// Builds and installs a new database, and writes into the report what was done and what is missing.
+pub fn repair(dir: &StateDir, why: &str, migrations: &[&str], report: &mut OpenReport) -> Result<(), Error> {
+    let refuse = |tried: String| Error::Unrepairable { path: dir.database(), why: why.to_owned(), tried };
     let work = dir.path().join(WORK);
     remove_database(&work)?;
     let restored_from = base(dir, &work, migrations)?;
@@ -46,18 +46,25 @@ pub fn repair(dir: &StateDir, why: &str, migrations: &[&str]) -> Result<Repaired
     tx.commit().map_err(fault)?;
     drop(damaged);
     if rebuilt.head.last_seq == 0 {
-        let tried = "no good backup, no shadow log, and no event in the file that its hash proves".to_owned();
-        return Err(Error::Unrepairable { path: dir.database(), why: why.to_owned(), tried });
+        let tried = "no good backup, no shadow log, and no event in it that its hash proves";
+        return Err(refuse(tried.to_owned()));
     }
-    let report = check::content(&conn, Depth::Whole, migrations)?;
-    if let Some(tried) = report.problems.into_iter().next() {
-        return Err(Error::Unrepairable { path: dir.database(), why: why.to_owned(), tried });
+    let checked = check::content(&conn, Depth::Whole, migrations)?;
+    if let Some(problem) = checked.problems.into_iter().next() {
+        return Err(refuse(problem));
     }
     drop(conn);
-    install(dir, &work)?;
-    let kept_aside = finish_exchange(dir)?.unwrap_or_else(|| dir.path().to_owned());
-    let Rebuilt { replayed, salvaged, lost_after, gaps, .. } = rebuilt;
-    Ok(Repaired { why: why.to_owned(), kept_aside, restored_from, replayed, salvaged, lost_after, gaps })
+    install(&work, &dir.path().join(READY)).map_err(|e| io_fault(&work, &e))?;
+    report.gaps = rebuilt.gaps;
+    report.lost_after = rebuilt.lost_after;
+    report.repaired = Some(Repaired {
+        why: why.to_owned(),
+        kept_aside: finish_exchange(dir)?.unwrap_or_else(|| dir.path().to_owned()),
+        restored_from,
+        replayed: rebuilt.replayed,
+        salvaged: rebuilt.salvaged,
+    });
+    Ok(())
 }
 
 /// Puts the newest good backup, or an empty database, in place to work on.
@@ -174,13 +181,6 @@ fn salvage_log(tx: &Transaction<'_>, damaged: &Connection) -> Result<bool, Error
     }
 }
 
-fn install(dir: &StateDir, work: &Path) -> Result<(), Error> {
-    File::open(work).and_then(|file| file.sync_all()).map_err(|e| io_fault(work, &e))?;
-    let ready = dir.path().join(READY);
-    std::fs::rename(work, &ready).map_err(|e| io_fault(&ready, &e))?;
-    sync_dir(dir.path()).map_err(|e| io_fault(dir.path(), &e))
-}
-
 /// Moves a waiting repaired database into place and the damaged files aside; returns where those are.
 pub fn finish_exchange(dir: &StateDir) -> Result<Option<PathBuf>, Error> {
     let (ready, path) = (dir.path().join(READY), dir.database());
@@ -188,8 +188,7 @@ pub fn finish_exchange(dir: &StateDir) -> Result<Option<PathBuf>, Error> {
         return Ok(None);
     }
     let aside = put_aside(dir, &["state.db", "state.db-wal", "state.db-shm", "state.db-journal"])?;
-    std::fs::rename(&ready, &path).map_err(|e| io_fault(&path, &e))?;
-    sync_dir(dir.path()).map_err(|e| io_fault(dir.path(), &e))?;
+    install(&ready, &path).map_err(|e| io_fault(&path, &e))?;
     Ok(Some(aside))
 }
 
@@ -198,10 +197,7 @@ pub fn put_aside(dir: &StateDir, names: &[&str]) -> Result<PathBuf, Error> {
     let aside = new_folder(dir)?;
     for name in names {
         let from = dir.path().join(name);
-        match std::fs::rename(&from, aside.join(name)) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io_fault(&from, &e)),
-            _ => {}
-        }
+        move_if_there(&from, &aside.join(name)).map_err(|e| io_fault(&from, &e))?;
     }
     sync_dir(&aside).and_then(|()| sync_dir(dir.path())).map_err(|e| io_fault(&aside, &e))?;
     Ok(aside)

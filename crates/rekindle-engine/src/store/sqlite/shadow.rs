@@ -233,7 +233,7 @@ pub fn prune(dir: &Path, seq: u64) -> Result<(), Error> {
     all.pop();
     for (_, path) in all {
         let end = scan::last_in(&path)?.and_then(|record| record.head());
-        if !end.is_some_and(|head| head.last_seq <= seq) {
+        if end.is_none_or(|head| head.last_seq > seq) {
             break;
         }
         std::fs::remove_file(&path).map_err(|e| io_fault(&path, &e))?;

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use super::*;
 use crate::store::search::Query;
-use crate::store::{LogLine, NewEvent, Read, SpoolOffset, Table};
+use crate::store::{Hash, LogLine, NewEvent, Read, SpoolOffset, Table};
 
 fn state() -> (tempfile::TempDir, StateDir) {
     let parent = tempfile::tempdir().expect("a temporary directory");
@@ -113,62 +113,52 @@ fn every_setting_of_the_writer_is_as_wanted() {
     assert!(reader.execute("DELETE FROM event", []).is_err(), "a reader cannot write");
 }
 
+/// Words whose cases and lengths are awkward for an index.
+const WORDS: [&str; 12] =
+    ["error", "ERROR", "src/main.rs", "größe", "GRÖSSE", "漢字", "a\0b", "\"q\"", "x", "İstanbul", "ß", "e\u{301}t"];
+
+/// What is looked for among them.
+const QUERIES: [&str; 15] = [
+    "error", "Main.RS", "größe", "GRÖSSE", "漢字", "字e", "a\0b", "b x", "\"q\"", "İst", "i̇s", "ßx", "1", "e\u{301}",
+    "rorx",
+];
+
+/// The answer by definition: look at every line.
+fn by_definition(lines: &[LogLine], query: &str, agent: Option<&str>, limit: usize) -> Vec<u64> {
+    let parsed = Query::new(query);
+    let wanted = |l: &&LogLine| parsed.matches(&l.text) && agent.is_none_or(|a| a == l.agent);
+    let all: Vec<u64> = lines.iter().filter(wanted).map(|l| l.offset).collect();
+    all[all.len().saturating_sub(limit)..].to_vec()
+}
+
+fn check_searches(store: &SqliteStore, lines: &[LogLine], when: &str) {
+    for query in QUERIES {
+        for (agent, limit) in [(None, 10_000), (Some("agent-1"), 7)] {
+            let found = store.log_search(query, agent, limit).expect("search");
+            let found: Vec<u64> = found.iter().map(|l| l.line.offset).collect();
+            assert_eq!(found, by_definition(lines, query, agent, limit), "{when}: {query:?} of {agent:?}");
+        }
+    }
+}
+
 #[test]
 fn indexed_and_scanned_lines_answer_alike() {
     let (_parent, dir) = state();
     let (store, _) = SqliteStore::open(&dir, Options::default()).expect("opens");
-    let words = [
-        "error",
-        "ERROR",
-        "src/main.rs",
-        "größe",
-        "GRÖSSE",
-        "漢字",
-        "a\0b",
-        "\"q\"",
-        "x",
-        "İstanbul",
-        "ß",
-        "e\u{301}t",
-    ];
     let text = |n: u64| {
-        let pick = |k: u64| words[usize::try_from((n * 7 + k * k + n / 5) % 12).expect("small")];
+        let pick = |k: u64| WORDS[usize::try_from((n * 7 + k * k + n / 5) % 12).expect("small")];
         format!("{n} {}{} {}", pick(1), pick(2), pick(3))
     };
-    let queries = [
-        "error", "Main.RS", "größe", "GRÖSSE", "漢字", "字e", "a\0b", "b x", "\"q\"", "İst", "i̇s", "ßx", "1",
-        "e\u{301}", "rorx",
-    ];
     let lines: Vec<LogLine> = (0..1_500).map(|n| line(n, &text(n))).collect();
-    let expected = |query: &str, agent: Option<&str>, limit: usize| -> Vec<u64> {
-        let parsed = Query::new(query);
-        let wanted = |l: &&LogLine| parsed.matches(&l.text) && agent.is_none_or(|a| a == l.agent);
-        let all: Vec<u64> = lines.iter().filter(wanted).map(|l| l.offset).collect();
-        all[all.len().saturating_sub(limit)..].to_vec()
-    };
-    let check = |what: &str| {
-        for query in queries {
-            for (agent, limit) in [(None, 10_000), (Some("agent-1"), 7)] {
-                let found = store.log_search(query, agent, limit).expect("search");
-                let found: Vec<u64> = found.iter().map(|l| l.line.offset).collect();
-                assert_eq!(found, expected(query, agent, limit), "{what}: {query:?} of {agent:?}");
-            }
-        }
-    };
     for chunk in lines.chunks(100) {
         store.append(Batch { lines: chunk.to_vec(), ..Batch::default() }).expect("append");
     }
-    check("before or while indexing");
+    check_searches(&store, &lines, "before or while indexing");
     until("the index", || store.pool.ask(|conn| read::meta(conn, text_index::INDEXED_UPTO)).expect("meta") == 1_500);
-    check("indexed");
-    let matched: i64 = store
-        .pool
-        .ask(|conn| {
-            conn.query_row("SELECT count(*) FROM line_text WHERE line_text MATCH '\"err\"'", [], |row| row.get(0))
-                .map_err(connect::fault)
-        })
-        .expect("asked");
-    assert!(matched > 0, "the index itself knows the lines");
+    check_searches(&store, &lines, "indexed");
+    let sql = "SELECT count(*) FROM line_text WHERE line_text MATCH '\"err\"'";
+    let asked = store.pool.ask(|conn| conn.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(connect::fault));
+    assert!(asked.expect("asked") > 0, "the index itself knows the lines");
 }
 
 #[test]
@@ -285,4 +275,33 @@ fn the_wal_does_not_grow_without_end() {
     }
     let len = dir.path().join("state.db-wal").metadata().expect("there").len();
     assert!(len < 64 * 1024 * 1024, "{len} bytes of WAL after 60 MiB of lines");
+}
+
+#[test]
+fn a_verification_beside_a_busy_index_raises_no_false_alarm() {
+    let (_parent, dir) = state();
+    let (store, _) = SqliteStore::open(&dir, Options::default()).expect("opens");
+    let view = SqliteReader::open(&dir).expect("opens");
+    let mut count = 0;
+    for round in 0..40 {
+        // Large parts first, small ones later: the small ones take the large ones' names.
+        let size = if round <= 5 { 400 } else { 3 };
+        let lines: Vec<LogLine> = (0..size)
+            .map(|n: u64| line(n, &format!("line {} {round}", Hash([n.to_le_bytes()[0]; 32]))))
+            .map(|l| LogLine { text: l.text.replace('0', &l.offset.to_string()), ..l })
+            .collect();
+        count += lines.len();
+        store.append(Batch { lines, ..Batch::default() }).expect("append");
+        let upto = || store.pool.ask(|conn| read::meta(conn, text_index::INDEXED_UPTO)).expect("meta");
+        until("the index", || usize::try_from(upto()).expect("small") == count);
+        // Both connections see an early state of the index; the later rounds merge its parts away.
+        if round == 5 {
+            for reader in [&store as &dyn Read, &view] {
+                assert!(!reader.log_search("line", None, 5).expect("search").is_empty());
+            }
+        }
+    }
+    for report in [store.verify(0).expect("verify"), view.verify(0).expect("verify")] {
+        assert!(report.ok(), "{report:?}");
+    }
 }

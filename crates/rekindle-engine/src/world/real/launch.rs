@@ -13,6 +13,7 @@ use rekindle_shim::bundle::{Output, Spec, Stdin, VERSION};
 use super::{Shared, disk};
 use crate::door::server::SOCKET;
 use crate::driver::Message;
+use crate::state_dir;
 use crate::supervise::{self, BundleKey, LaunchError};
 use crate::world::LaunchOrder;
 
@@ -130,8 +131,8 @@ pub(super) fn stop_in_background(shared: &Arc<Shared>, attempt: AttemptId, at_on
 pub(super) fn quarantine(shared: &Shared, attempt: AttemptId, reason: &str) -> String {
     let dir = shared.bundle(attempt);
     let aside = shared.bundles.join(format!("bad-{:08}", attempt.0));
-    match std::fs::rename(&dir, &aside) {
-        Ok(()) => format!("{reason}; set aside as {}", aside.display()),
+    match state_dir::move_if_there(&dir, &aside) {
+        Ok(_) => format!("{reason}; set aside as {}", aside.display()),
         Err(error) => format!("{reason}; could not be set aside: {error}"),
     }
 }

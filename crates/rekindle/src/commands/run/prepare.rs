@@ -12,7 +12,6 @@ use rekindle_engine::coordinator::Setup;
 use rekindle_engine::driver;
 use rekindle_engine::state_dir::StateDir;
 use rekindle_engine::store::SqliteReader;
-use rekindle_engine::world::real::{Program, Programs};
 
 use super::{RunArgs, RunOptions, git};
 use crate::commands::Context;
@@ -182,15 +181,6 @@ fn setup(
     new_run: Option<Input>,
     no_wait: bool,
 ) -> Result<Setup> {
-    let agents = config
-        .agents
-        .iter()
-        .map(|(name, agent)| (name.clone(), Program { command: agent.command.clone(), env: agent.env.clone() }));
-    let programs = Programs {
-        agents: agents.collect(),
-        check_timeout_ms: config.check_timeout_ms(),
-        notify: config.notify_command().map(<[String]>::to_vec).unwrap_or_default(),
-    };
     let files_dir = match config.files_dir() {
         Some(files) => context.project.root.join(files),
         None => dir.path().to_owned(),
@@ -198,7 +188,7 @@ fn setup(
     Ok(Setup {
         workspace: context.project.root.clone(),
         limits: config.limits(no_wait)?,
-        programs,
+        programs: config.programs(),
         log_context_lines: config.log_context_lines(),
         brief_budget_bytes: config.brief_budget_bytes(),
         files_dir,
