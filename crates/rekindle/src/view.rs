@@ -51,6 +51,20 @@ impl View {
         Ok(self.dir.owner()?)
     }
 
+    /// Whether there is a store to read; before a first coordinator there is none.
+    #[must_use]
+    pub fn has_store(&self) -> bool {
+        self.reader.is_some()
+    }
+
+    /// The place of the newest event: as long as it stays, nothing that events tell has changed.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn last_event(&self) -> Result<u64> {
+        Ok(self.reader.as_ref().map_or(Ok(0), |reader| reader.head().map(|head| head.last_seq))?)
+    }
+
     /// The newest run, if there ever was one.
     ///
     /// # Errors
