@@ -242,7 +242,7 @@ impl<W: World> Driver<W> {
     /// # Errors
     /// When the store refuses.
     pub fn start(&mut self, pid: u32, limits: Limits, boot_id: String, boottime_ms: u64) -> Result<(), Error> {
-        self.store.replace_rows(rows::all_rows(&self.state))?;
+        self.rebuild_rows()?;
         let found = self.probe_all();
         let input = Input::CoordinatorStarted {
             pid,
@@ -265,6 +265,17 @@ impl<W: World> Driver<W> {
             self.act(effect);
         }
         self.commit()
+    }
+
+    /// Derives the rows of this run anew; those of earlier runs stay as they are.
+    fn rebuild_rows(&mut self) -> Result<(), Error> {
+        let current = self.state.run.as_ref().map(|run| run.id.to_string());
+        let mut rows = rows::all_rows(&self.state);
+        for table in store::Table::ALL {
+            let earlier = self.store.rows(table, None)?;
+            rows.extend(earlier.into_iter().filter(|row| Some(&row.run) != current.as_ref()));
+        }
+        Ok(self.store.replace_rows(rows)?)
     }
 
     /// Handles what happened, in order, and makes it durable in one go.

@@ -78,6 +78,19 @@ impl View {
         Ok(newest.map(|row| RunView { row, reader }))
     }
 
+    /// The newest run of a plan, if it ever had one.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn run_of(&self, plan: &str) -> Result<Option<RunView<'_>>> {
+        let Some(reader) = &self.reader else {
+            return Ok(None);
+        };
+        let rows: Vec<RunRow> = rows(reader, Table::Run, None)?;
+        let newest = rows.into_iter().filter(|row| row.plan == plan).max_by_key(|row| row.started_at);
+        Ok(newest.map(|row| RunView { row, reader }))
+    }
+
     /// The newest run.
     ///
     /// # Errors

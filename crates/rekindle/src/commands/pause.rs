@@ -1,16 +1,10 @@
 //! `rekindle pause` and `rekindle stop`: the run rests, nothing is lost.
 
-use std::path::PathBuf;
-
 use clap::Args;
-use rekindle_core::brief::BUDGET_BYTES;
 use rekindle_core::event::PauseReason;
 use rekindle_core::input::Order;
-use rekindle_core::limits::Limits;
-use rekindle_engine::coordinator::{Coordinator, Setup};
+use rekindle_engine::coordinator::Coordinator;
 use rekindle_engine::driver::Message;
-use rekindle_engine::state_dir::StateDir;
-use rekindle_engine::world::real::Programs;
 
 use super::Context;
 use super::run::coordinator_error;
@@ -55,19 +49,10 @@ fn order(context: &Context, reason: PauseReason) -> Result<Exit> {
 
 /// Nobody coordinates, but agents may live: this process adopts them, starts nothing, and stops them.
 fn alone(context: &Context, reason: PauseReason) -> Result<Exit> {
-    let dir = StateDir::open(&context.project.state_dir)?;
-    let setup = Setup {
-        workspace: context.project.root.clone(),
-        limits: Limits { max_agents: 0, ..Limits::default() },
-        programs: Programs::default(),
-        log_context_lines: 0,
-        brief_budget_bytes: BUDGET_BYTES,
-        files_dir: dir.path().to_owned(),
-        new_run: None,
-        plan_path: PathBuf::new(),
-        opened: None,
-        dir,
+    let Some(mut setup) = super::run::setup_of_unfinished(context)? else {
+        return context.order(&Order::Pause(reason), "pausing; go on with: rekindle resume");
     };
+    setup.limits.max_agents = 0;
     let coordinator = Coordinator::open(setup).map_err(coordinator_error)?;
     let gone = |_| CliError::internal("the coordinator ended before it could be told to pause");
     coordinator.sender().send(Message::Pause(reason)).map_err(gone)?;

@@ -24,7 +24,7 @@ use crate::story;
 use crate::ui::{StatusLine, Ui, pause};
 use crate::view::{Counts, View};
 
-pub use self::summary::summary;
+pub use self::summary::{summary, summary_of};
 
 /// Between two looks at the store.
 const LOOK_MS: u32 = 100;
