@@ -8,6 +8,7 @@ use rekindle_engine::driver::Message;
 
 use super::Context;
 use super::run::coordinator_error;
+use crate::client::orders::{self, Taken};
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::view::View;
@@ -37,20 +38,22 @@ pub fn stop(_args: &StopArgs, context: &Context) -> Result<Exit> {
 }
 
 fn order(context: &Context, reason: PauseReason) -> Result<Exit> {
-    let view = View::open(&context.project)?;
-    let state = view.the_run()?.row.state;
-    let running = matches!(state.as_str(), "created" | "running" | "pausing");
-    let by_an_agent = std::env::var_os("REKINDLE_TOKEN").is_some();
-    if running && !by_an_agent && view.coordinator()?.is_none() {
-        return alone(context, reason);
+    let state = View::open(&context.project)?.the_run()?.row.state;
+    match orders::give(&context.project, &Order::Pause(reason))? {
+        Taken::Now => context.ui.say("pausing; go on with: rekindle resume"),
+        Taken::NobodyThere if matches!(state.as_str(), "created" | "running" | "pausing") => {
+            return alone(context, reason);
+        }
+        Taken::NobodyThere if state != "paused" => return Err(CliError::refused("the run is finished")),
+        Taken::Already | Taken::NobodyThere => context.ui.say("it is paused already; go on with: rekindle resume"),
     }
-    context.order(&Order::Pause(reason), "pausing; go on with: rekindle resume")
+    Ok(Exit::Success)
 }
 
 /// Nobody coordinates, but agents may live: this process adopts them, starts nothing, and stops them.
 fn alone(context: &Context, reason: PauseReason) -> Result<Exit> {
     let Some(mut setup) = super::run::setup_of_unfinished(context)? else {
-        return context.order(&Order::Pause(reason), "pausing; go on with: rekindle resume");
+        return Err(CliError::refused("somebody else has just taken the run over").hint("try again: rekindle pause"));
     };
     setup.limits.max_agents = 0;
     let coordinator = Coordinator::open(setup).map_err(coordinator_error)?;
