@@ -48,7 +48,6 @@ impl Bed {
             assert!(ended.err.contains("error: "), "{what}: {ended:?}");
             assert!(!ended.err.contains("panicked"), "{what}: {ended:?}");
             self.rig.assert_nothing_left();
-            println!("{what}: refused: {}", ended.err);
             return false;
         }
         let after = self.rig.events();

@@ -22,14 +22,14 @@ impl SmallDisk {
         mount(&["-o", &format!("remount,{how}")], &self.0);
     }
 
-    /// Fills it to the last byte, except for what `spare` asks for.
+    /// Fills it to the last byte.
     fn fill(&self) {
         let mut file = File::create(self.0.join("filler")).expect("filler");
         let mut chunk = vec![0_u8; 1024 * 1024];
         while !chunk.is_empty() {
-            match file.write(&chunk) {
-                Ok(_) => {}
-                Err(_) => chunk.truncate(chunk.len() / 2),
+            // A chunk that does not fit leaves what did; smaller ones take the rest.
+            if file.write_all(&chunk).is_err() {
+                chunk.truncate(chunk.len() / 2);
             }
         }
     }

@@ -89,10 +89,6 @@ impl Rig {
         self.base.path().join(name)
     }
 
-    pub fn mark(&self) -> &str {
-        &self.mark
-    }
-
     pub fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
@@ -190,11 +186,6 @@ impl Rig {
     /// A task of `status --json`.
     pub fn task(&self, id: &str) -> Value {
         find(&self.status()["tasks"], "id", id)
-    }
-
-    /// An agent of `status --json`.
-    pub fn agent(&self, name: &str) -> Value {
-        find(&self.status()["agents"], "name", name)
     }
 
     /// `events --json`.
