@@ -36,7 +36,7 @@ pub enum Prepared {
 /// What is known of the run that a state directory holds.
 enum Known {
     /// The run, if there is one.
-    Read(Option<Run>),
+    Read(Option<Box<Run>>),
     /// It could only be read by opening it: it was damaged and is held now.
     Opened(Box<Opened>),
     /// It cannot be read.
@@ -46,7 +46,7 @@ enum Known {
 impl Known {
     fn run(&self) -> Option<&Run> {
         match self {
-            Self::Read(run) => run.as_ref(),
+            Self::Read(run) => run.as_deref(),
             Self::Opened(opened) => opened.run(),
             Self::Unreadable => None,
         }
@@ -173,7 +173,7 @@ fn read_run(dir: &StateDir) -> Known {
         return Known::Read(None);
     }
     let state = SqliteReader::open(dir).map_err(Into::into).and_then(|reader| driver::load(&reader));
-    state.map_or(Known::Unreadable, |(state, _)| Known::Read(state.run))
+    state.map_or(Known::Unreadable, |(state, _)| Known::Read(state.run.map(Box::new)))
 }
 
 /// Opens a state that cannot be read, which repairs it or says why not: what is done next depends on the run it holds. In
