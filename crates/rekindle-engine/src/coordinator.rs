@@ -309,7 +309,7 @@ impl Coordinator {
 
     fn look_after_time(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
-        if self.deadline.is_some_and(|due| due <= now) {
+        if self.deadline.is_some_and(|due| due <= now) && !self.driver.is_catching_up() {
             // A report that waited behind a long commit came in time: it is heard before a limit strikes.
             let waiting = self.waiting();
             self.persistently(|driver| driver.handle(waiting))?;

@@ -177,6 +177,8 @@ pub struct Driver<W: World> {
     spools: BTreeMap<AttemptId, gather::Spools>,
     waiters: Vec<Waiter>,
     more_to_read: BTreeSet<AttemptId>,
+    /// Attempts whose process is gone and whose output is not yet read to its end.
+    ending: BTreeSet<AttemptId>,
     heard_from: BTreeMap<AttemptId, Time>,
     /// Effects are left to what is outstanding once the state is taken over.
     taking_over: bool,
@@ -207,6 +209,7 @@ impl<W: World> Driver<W> {
             spools: BTreeMap::new(),
             waiters: Vec::new(),
             more_to_read: BTreeSet::new(),
+            ending: BTreeSet::new(),
             heard_from: BTreeMap::new(),
             taking_over: false,
             events_since_snapshot: 0,
