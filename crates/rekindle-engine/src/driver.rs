@@ -9,6 +9,8 @@ mod commit;
 mod gather;
 mod load;
 mod rows;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -242,6 +244,10 @@ impl<W: World> Driver<W> {
     /// # Errors
     /// When the store refuses.
     pub fn start(&mut self, pid: u32, limits: Limits, boot_id: String, boottime_ms: u64) -> Result<(), Error> {
+        // Events of earlier coordinators count: many short lives would otherwise never store a state, and every start
+        // would replay all of them.
+        let stored = self.store.latest_snapshot()?.map_or(0, |snapshot| snapshot.seq);
+        self.events_since_snapshot = usize::try_from(self.last_seq.saturating_sub(stored)).unwrap_or(usize::MAX);
         self.rebuild_rows()?;
         let found = self.probe_all();
         let input = Input::CoordinatorStarted {
