@@ -30,7 +30,8 @@ usage: cargo xtask <command> [arguments]
   deny            licences, banned crates and sources of all dependencies
   test [args]     every test; arguments go to the runner, e.g. a name
   sim [args]      the simulator: --seeds N (default 2000), --seed S for one
-  bench [args]    benchmarks; arguments go to cargo bench
+  bench [args]    benchmarks: the table of ratios, then criterion's; with arguments only the
+                  ratios: --quick, or areas by name (transition, death, …)
   demo [args]     the demonstration, from a debug build
 
 Missing tools are installed on the way.";
@@ -50,7 +51,7 @@ fn main() -> ExitCode {
         "deny" => deny(&mut steps, rest),
         "test" => test(&mut steps, rest),
         "sim" => sim(&mut steps, rest),
-        "bench" => steps.run("bench", cargo(["bench", "-p", "rekindle-testkit"]).args(rest)),
+        "bench" => bench(&mut steps, rest),
         "demo" => steps.run("demo", cargo(["run", "-p", "rekindle", "--", "demo"]).args(rest)),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
@@ -121,6 +122,18 @@ fn test(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
     }
     if rest.is_empty() {
         steps.run("documentation tests", &mut cargo(["test", "--workspace", "--doc"]))?;
+    }
+    Ok(())
+}
+
+/// Against the program that users get: the same build that `cargo build --release` makes.
+fn bench(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
+    tools::strace()?;
+    steps.run("build the program", &mut cargo(["build", "--release", "--locked", "-p", "rekindle"]))?;
+    let ratios = ["bench", "-p", "rekindle-testkit", "--bench", "ratios", "--"];
+    steps.run("ratios to the machine's limits", cargo(ratios).args(rest))?;
+    if rest.is_empty() {
+        steps.run("hot paths alone", &mut cargo(["bench", "-p", "rekindle-testkit", "--bench", "durable"]))?;
     }
     Ok(())
 }

@@ -294,8 +294,9 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
         cli: attempt.cli.clone(),
         role: attempt.role,
         state: name.to_owned(),
-        pid: attempt.pid,
-        shim_pid: attempt.shim_pid,
+        // The number of a process that has ended may be a stranger's by now.
+        pid: attempt.pid.filter(|_| attempt.is_live()),
+        shim_pid: attempt.shim_pid.filter(|_| attempt.is_live()),
         task: current.or_else(|| attempt.tasks.last()).cloned(),
         tasks: attempt.tasks.clone(),
         epoch: attempt.epoch,

@@ -9,6 +9,8 @@ mod commit;
 mod gather;
 mod load;
 mod rows;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -175,6 +177,8 @@ pub struct Driver<W: World> {
     spools: BTreeMap<AttemptId, gather::Spools>,
     waiters: Vec<Waiter>,
     more_to_read: BTreeSet<AttemptId>,
+    /// Attempts whose process is gone and whose output is not yet read to its end.
+    ending: BTreeSet<AttemptId>,
     heard_from: BTreeMap<AttemptId, Time>,
     /// Effects are left to what is outstanding once the state is taken over.
     taking_over: bool,
@@ -205,6 +209,7 @@ impl<W: World> Driver<W> {
             spools: BTreeMap::new(),
             waiters: Vec::new(),
             more_to_read: BTreeSet::new(),
+            ending: BTreeSet::new(),
             heard_from: BTreeMap::new(),
             taking_over: false,
             events_since_snapshot: 0,
@@ -239,7 +244,11 @@ impl<W: World> Driver<W> {
     /// # Errors
     /// When the store refuses.
     pub fn start(&mut self, pid: u32, limits: Limits, boot_id: String, boottime_ms: u64) -> Result<(), Error> {
-        self.store.replace_rows(rows::all_rows(&self.state))?;
+        // Events of earlier coordinators count: many short lives would otherwise never store a state, and every start
+        // would replay all of them.
+        let stored = self.store.latest_snapshot()?.map_or(0, |snapshot| snapshot.seq);
+        self.events_since_snapshot = usize::try_from(self.last_seq.saturating_sub(stored)).unwrap_or(usize::MAX);
+        self.rebuild_rows()?;
         let found = self.probe_all();
         let input = Input::CoordinatorStarted {
             pid,
@@ -262,6 +271,17 @@ impl<W: World> Driver<W> {
             self.act(effect);
         }
         self.commit()
+    }
+
+    /// Derives the rows of this run anew; those of earlier runs stay as they are.
+    fn rebuild_rows(&mut self) -> Result<(), Error> {
+        let current = self.state.run.as_ref().map(|run| run.id.to_string());
+        let mut rows = rows::all_rows(&self.state);
+        for table in store::Table::ALL {
+            let earlier = self.store.rows(table, None)?;
+            rows.extend(earlier.into_iter().filter(|row| Some(&row.run) != current.as_ref()));
+        }
+        Ok(self.store.replace_rows(rows)?)
     }
 
     /// Handles what happened, in order, and makes it durable in one go.

@@ -49,6 +49,7 @@ impl Context {
         match orders::give(&self.project, order)? {
             Taken::Now => self.ui.say(done),
             Taken::Already => self.ui.say("it was so already"),
+            Taken::NobodyThere => self.ui.say("no coordinator is running"),
         }
         Ok(Exit::Success)
     }

@@ -51,6 +51,20 @@ impl View {
         Ok(self.dir.owner()?)
     }
 
+    /// Whether there is a store to read; before a first coordinator there is none.
+    #[must_use]
+    pub fn has_store(&self) -> bool {
+        self.reader.is_some()
+    }
+
+    /// The place of the newest event: as long as it stays, nothing that events tell has changed.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn last_event(&self) -> Result<u64> {
+        Ok(self.reader.as_ref().map_or(Ok(0), |reader| reader.head().map(|head| head.last_seq))?)
+    }
+
     /// The newest run, if there ever was one.
     ///
     /// # Errors
@@ -61,6 +75,19 @@ impl View {
         };
         let rows: Vec<RunRow> = rows(reader, Table::Run, None)?;
         let newest = rows.into_iter().max_by_key(|row| row.started_at);
+        Ok(newest.map(|row| RunView { row, reader }))
+    }
+
+    /// The newest run of a plan, if it ever had one.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn run_of(&self, plan: &str) -> Result<Option<RunView<'_>>> {
+        let Some(reader) = &self.reader else {
+            return Ok(None);
+        };
+        let rows: Vec<RunRow> = rows(reader, Table::Run, None)?;
+        let newest = rows.into_iter().filter(|row| row.plan == plan).max_by_key(|row| row.started_at);
         Ok(newest.map(|row| RunView { row, reader }))
     }
 

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, ops::Range};
 use super::{
     keys::{Bullet, Key, Keys, ROLES, first_line, line_end, names, split, suggestion},
     nearest::nearest,
-    outline::{Item, Outline},
+    outline::{Item, List, Outline},
     problem::{Problems, Span, quote},
     values::{self, Piece},
 };
@@ -15,7 +15,16 @@ use crate::{duration, ids::AgentName};
 /// Reads a key list. Gives the keys and, when the list runs on into ordinary bullets or text, where that begins.
 pub(super) fn read(text: &str, outline: &Outline, list: usize, problems: &mut Problems) -> (Keys, Option<usize>) {
     let mut reader = KeyReader { text, outline, problems, keys: Keys::default(), seen: BTreeMap::new() };
-    let body = reader.read_list(list);
+    let (mut current, mut body) = (list, reader.read_list(list));
+    // Another marker (`*` after `-`) begins another list in Markdown; to a person the keys go on.
+    while body.is_none()
+        && let Some(next) = reader.keys_go_on_after(current)
+    {
+        current = next;
+        body = reader
+            .read_list(current)
+            .or_else(|| reader.end_of(current).filter(|_| reader.keys_go_on_after(current).is_none()));
+    }
     (reader.keys, body)
 }
 
@@ -57,6 +66,22 @@ impl KeyReader<'_> {
             }
         }
         None
+    }
+
+    fn end_of(&self, list: usize) -> Option<usize> {
+        self.outline.lists[list].items.last().map(|item| self.outline.items[*item].span.end)
+    }
+
+    /// The list that follows directly and begins with a known key, if one does.
+    fn keys_go_on_after(&self, list: usize) -> Option<usize> {
+        let end = self.end_of(list)?;
+        let first_of = |list: &List| list.items.first().map(|item| &self.outline.items[*item]);
+        let follows = |item: &Item| {
+            item.span.start >= end
+                && self.text[end..item.span.start].trim().is_empty()
+                && split(self.text, item).is_some_and(|bullet| bullet.key.is_some())
+        };
+        self.outline.lists.iter().position(|list| first_of(list).is_some_and(follows))
     }
 
     fn not_a_key(&mut self, item: &Item) {

@@ -194,7 +194,7 @@ fn a_question_parks_the_task_and_its_answer_opens_it() {
     "#);
     assert_snapshot!(lines(&story.exited(1, exit_code(0))), @r#"
     attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":0,"out_of_memory":false,"signal":null,"start_error":null}}
-    attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"exited_incomplete"}
+    attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"waiting_for_input"}
     task_parked T1 developer-T1 e1 {"question":1}
     "#);
     let answer = Order::Answer { id: QuestionId(1), text: "a".into() };

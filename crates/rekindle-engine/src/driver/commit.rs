@@ -8,7 +8,7 @@ use crate::store::NewEvent;
 use crate::world::World;
 
 /// Events after which the whole state is stored, so that a start replays at most this many.
-const SNAPSHOT_EVERY: usize = 1_000;
+pub(super) const SNAPSHOT_EVERY: usize = 1_000;
 
 /// Lines read ahead of a commit: enough to make a commit cheap per line, few enough to keep it short.
 pub(super) const LINES_PER_COMMIT: usize = 2_000;

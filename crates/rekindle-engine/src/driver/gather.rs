@@ -86,7 +86,13 @@ impl<W: World> Driver<W> {
 
     fn end_as_found(&mut self, attempt: AttemptId, found: &Found) -> Result<(), Error> {
         let Some(epoch) = self.state.attempts.get(&attempt).map(|found| found.epoch) else { return Ok(()) };
-        while self.read_chunks(attempt)? {}
+        if self.read_chunks(attempt)? {
+            // It left more than one turn takes. Others are heard in between; it ends when all of it is read.
+            self.ending.insert(attempt);
+            self.more_to_read.insert(attempt);
+            return Ok(());
+        }
+        self.ending.remove(&attempt);
         self.finish_spools(attempt)?;
         self.take_kept(attempt);
         match found {
@@ -106,15 +112,20 @@ impl<W: World> Driver<W> {
         }
         if self.read_chunks(attempt)? {
             self.more_to_read.insert(attempt);
-        } else {
-            self.more_to_read.remove(&attempt);
+            return Ok(());
         }
-        Ok(())
+        self.more_to_read.remove(&attempt);
+        if self.ending.contains(&attempt) { self.attempt_ended(attempt) } else { Ok(()) }
     }
 
     /// Attempts with output that one turn was not enough for.
     pub fn unread(&self) -> Vec<AttemptId> {
         self.more_to_read.iter().copied().collect()
+    }
+
+    /// Whether an attempt has ended whose output is still being read: until then its limits must not strike.
+    pub fn is_catching_up(&self) -> bool {
+        !self.ending.is_empty()
     }
 
     fn read_chunks(&mut self, attempt: AttemptId) -> Result<bool, Error> {
@@ -151,27 +162,32 @@ impl<W: World> Driver<W> {
         Ok(())
     }
 
-    /// The cursors of an attempt. After a restart the signals before the stored offset are read again, and dropped: what
+    /// The cursors of an attempt. After a restart the signals and secrets before the stored offset are read again, and dropped: what
     /// they said is in the log already, but a signal whose lines are still coming must be known.
     fn spools_of(&mut self, attempt: AttemptId) -> Result<&mut Spools, Error> {
         if !self.spools.contains_key(&attempt) {
             let out = self.store.offset(attempt.0, Stream::Out)?;
             let err = self.store.offset(attempt.0, Stream::Err)?;
             let mut signals = Signals::default();
-            let mut cursor = Cursor::at(0);
-            let mut bytes = Vec::new();
-            while cursor.scanned() < out {
-                let left = usize::try_from(out - cursor.scanned()).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
-                bytes.clear();
-                let read = self.world.read_spool(attempt, Stream::Out, cursor.scanned(), left, &mut bytes);
-                if read.is_err() || bytes.is_empty() {
-                    break;
-                }
-                for record in cursor.feed(&bytes) {
-                    feed_signals(&mut signals, &record);
+            let mut secrets: [Lines; 2] = Default::default();
+            for (stream, end, lines) in [(Stream::Out, out, 0), (Stream::Err, err, 1)] {
+                let mut cursor = Cursor::at(0);
+                let mut bytes = Vec::new();
+                while cursor.scanned() < end {
+                    let left = usize::try_from(end - cursor.scanned()).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
+                    bytes.clear();
+                    let read = self.world.read_spool(attempt, stream, cursor.scanned(), left, &mut bytes);
+                    if read.is_err() || bytes.is_empty() {
+                        break;
+                    }
+                    for record in cursor.feed(&bytes) {
+                        let _known = self.redactor.redact_line(&mut secrets[lines], &text::sanitize(&record.text()));
+                        if stream == Stream::Out {
+                            feed_signals(&mut signals, &record);
+                        }
+                    }
                 }
             }
-            let secrets = Default::default();
             let fresh = Spools { out: Cursor::at(out), err: Cursor::at(err), signals, secrets };
             self.spools.insert(attempt, fresh);
         }

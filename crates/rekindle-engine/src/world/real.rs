@@ -214,9 +214,12 @@ impl World for RealWorld {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
         };
-        into.resize(limit, 0);
+        // Only what is there: clearing a whole chunk for every short line would cost more than taking the line.
+        let there = file.metadata()?.len().saturating_sub(offset);
+        let wanted = usize::try_from(there).unwrap_or(limit).min(limit);
+        into.resize(wanted, 0);
         let mut filled = 0;
-        while filled < limit {
+        while filled < wanted {
             match file.read_at(&mut into[filled..], offset + filled as u64) {
                 Ok(0) => break,
                 Ok(count) => filled += count,

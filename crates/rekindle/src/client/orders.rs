@@ -31,6 +31,8 @@ pub enum Taken {
     Now,
     /// It was so already.
     Already,
+    /// A pause, and nobody is there to stop agents: it has to be done by whoever gave the order.
+    NobodyThere,
 }
 
 /// Gives an order and waits until it is durable.
@@ -45,7 +47,10 @@ pub fn give(project: &Project, order: &Order) -> Result<Taken> {
     let door = Door::of_state_dir(dir.path());
     for _ in 0..CALLS {
         if dir.owner()?.is_none() {
-            return offline(&dir, order.clone());
+            return match order {
+                Order::Pause(_) => Ok(Taken::NobodyThere),
+                order => offline(&dir, order.clone()),
+            };
         }
         match door.call(as_call(order), ANSWER_PATIENCE) {
             Ok(Answer::Accepted | Answer::Complete { .. }) => return Ok(Taken::Now),

@@ -1,19 +1,14 @@
 //! `rekindle pause` and `rekindle stop`: the run rests, nothing is lost.
 
-use std::path::PathBuf;
-
 use clap::Args;
-use rekindle_core::brief::BUDGET_BYTES;
 use rekindle_core::event::PauseReason;
 use rekindle_core::input::Order;
-use rekindle_core::limits::Limits;
-use rekindle_engine::coordinator::{Coordinator, Setup};
+use rekindle_engine::coordinator::Coordinator;
 use rekindle_engine::driver::Message;
-use rekindle_engine::state_dir::StateDir;
-use rekindle_engine::world::real::Programs;
 
 use super::Context;
 use super::run::coordinator_error;
+use crate::client::orders::{self, Taken};
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::view::View;
@@ -43,31 +38,24 @@ pub fn stop(_args: &StopArgs, context: &Context) -> Result<Exit> {
 }
 
 fn order(context: &Context, reason: PauseReason) -> Result<Exit> {
-    let view = View::open(&context.project)?;
-    let state = view.the_run()?.row.state;
-    let running = matches!(state.as_str(), "created" | "running" | "pausing");
-    let by_an_agent = std::env::var_os("REKINDLE_TOKEN").is_some();
-    if running && !by_an_agent && view.coordinator()?.is_none() {
-        return alone(context, reason);
+    let state = View::open(&context.project)?.the_run()?.row.state;
+    match orders::give(&context.project, &Order::Pause(reason))? {
+        Taken::Now => context.ui.say("pausing; go on with: rekindle resume"),
+        Taken::NobodyThere if matches!(state.as_str(), "created" | "running" | "pausing") => {
+            return alone(context, reason);
+        }
+        Taken::NobodyThere if state != "paused" => return Err(CliError::refused("the run is finished")),
+        Taken::Already | Taken::NobodyThere => context.ui.say("it is paused already; go on with: rekindle resume"),
     }
-    context.order(&Order::Pause(reason), "pausing; go on with: rekindle resume")
+    Ok(Exit::Success)
 }
 
 /// Nobody coordinates, but agents may live: this process adopts them, starts nothing, and stops them.
 fn alone(context: &Context, reason: PauseReason) -> Result<Exit> {
-    let dir = StateDir::open(&context.project.state_dir)?;
-    let setup = Setup {
-        workspace: context.project.root.clone(),
-        limits: Limits { max_agents: 0, ..Limits::default() },
-        programs: Programs::default(),
-        log_context_lines: 0,
-        brief_budget_bytes: BUDGET_BYTES,
-        files_dir: dir.path().to_owned(),
-        new_run: None,
-        plan_path: PathBuf::new(),
-        opened: None,
-        dir,
+    let Some(mut setup) = super::run::setup_of_unfinished(context)? else {
+        return Err(CliError::refused("somebody else has just taken the run over").hint("try again: rekindle pause"));
     };
+    setup.limits.max_agents = 0;
     let coordinator = Coordinator::open(setup).map_err(coordinator_error)?;
     let gone = |_| CliError::internal("the coordinator ended before it could be told to pause");
     coordinator.sender().send(Message::Pause(reason)).map_err(gone)?;

@@ -9,6 +9,7 @@ pub mod watch;
 use std::path::PathBuf;
 
 use clap::Args;
+use rekindle_engine::coordinator::Setup;
 
 pub use foreground::coordinator_error;
 
@@ -38,7 +39,7 @@ pub struct RunArgs {
 }
 
 /// What `run` and `resume` have in common.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct RunOptions {
     /// Run in the background
     #[arg(long)]
@@ -89,8 +90,20 @@ pub fn continue_run(options: &RunOptions, context: &Context) -> Result<Exit> {
     go(prepare::for_resume(options, context)?, options, context)
 }
 
+/// What a coordinator of the unfinished run here needs; nothing when somebody coordinates it or it is over.
+///
+/// # Errors
+/// When the configuration or the state directory do not allow it.
+pub fn setup_of_unfinished(context: &Context) -> Result<Option<Setup>> {
+    match prepare::for_resume(&RunOptions::default(), context)? {
+        prepare::Prepared::Coordinate(setup) => Ok(Some(*setup)),
+        _ => Ok(None),
+    }
+}
+
 fn go(prepared: prepare::Prepared, options: &RunOptions, context: &Context) -> Result<Exit> {
     match prepared {
+        prepare::Prepared::Told(exit) => Ok(exit),
         prepare::Prepared::Over(exit) => {
             watch::summary(context)?;
             Ok(exit)

@@ -294,3 +294,13 @@ Wave 1
     let lines: Vec<_> = shown.lines().skip(2).collect();
     assert_eq!(lines, ["", "Level 1", "  T1  a \\u{1b}[31m (done)", "  T2  b", "      unproven"]);
 }
+
+#[test]
+fn another_bullet_marker_does_not_end_the_keys() {
+    let text = "# P\n\n### T1: a\n- accept: `true`\n* artifacts: a.txt\n- timeout: 5m\n\nText.\n\n* ordinary: bullet\n";
+    let parsed = crate::plan::parse("p", text.as_bytes());
+    let plan = parsed.plan.expect("a plan");
+    let task = &plan.tasks[0];
+    assert_eq!((task.artifacts.as_slice(), task.timeout_ms), (&["a.txt".to_owned()][..], Some(300_000)));
+    assert_eq!(task.body, "Text.\n\n* ordinary: bullet");
+}

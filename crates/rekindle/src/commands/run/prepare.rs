@@ -14,12 +14,14 @@ use rekindle_engine::state_dir::StateDir;
 use rekindle_engine::store::SqliteReader;
 
 use super::foreground::coordinator_error;
+use super::watch::summary_of;
 use super::{RunArgs, RunOptions, git};
 use crate::commands::Context;
 use crate::config::{Config, Sources};
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::plan_file::PlanFile;
+use crate::view::View;
 
 /// What is to be done.
 pub enum Prepared {
@@ -27,6 +29,8 @@ pub enum Prepared {
     Attach,
     /// The run is finished; this is how it ended.
     Over(Exit),
+    /// The run was finished earlier, and its summary has been told.
+    Told(Exit),
     /// Coordinate it here.
     Coordinate(Box<Setup>),
     /// The state cannot be read before it is repaired, which the coordinator in the background does.
@@ -78,6 +82,9 @@ pub fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
     let Some(known) = repaired(known, &dir, &path, args.options.detach)? else {
         return Ok(Prepared::RepairInBackground);
     };
+    if let (Some(exit), false) = (finished_earlier(context, known.run(), &plan.name)?, args.again) {
+        return Ok(Prepared::Told(exit));
+    }
     let branch = git::branch(&context.project.root);
     let new_run = match known.run() {
         Some(run) if !matches!(run.phase, RunPhase::Finished(_)) => {
@@ -112,6 +119,23 @@ pub fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
     };
     let setup = setup(context, &config, dir, &path, new_run, args.options.no_wait)?;
     Ok(Prepared::Coordinate(Box::new(Setup { opened: known.opened(), ..setup })))
+}
+
+/// A finished run of this plan that another plan's run has followed: its summary is told here.
+fn finished_earlier(context: &Context, newest: Option<&Run>, plan: &str) -> Result<Option<Exit>> {
+    let Some(newest) = newest.filter(|run| run.plan.name != plan && matches!(run.phase, RunPhase::Finished(_))) else {
+        return Ok(None);
+    };
+    let view = View::open(&context.project)?;
+    let Some(run) = view.run_of(plan)? else { return Ok(None) };
+    let exit = match run.row.state.as_str() {
+        "complete" => Exit::Success,
+        "failed" => Exit::TasksFailed,
+        _ => return Ok(None),
+    };
+    summary_of(context, &run)?;
+    context.ui.hint(&format!("plan `{}` has run since; run this one again: --again", newest.plan.name));
+    Ok(Some(exit))
 }
 
 /// Looks at the state alone: the run there is gone on with, by its pinned plan.

@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use rekindle_core::cause::Cause;
 use rekindle_core::event::Body;
 use rekindle_core::time::Time;
+use rekindle_core::view::TaskRow;
 use rekindle_engine::clock;
 use rekindle_engine::store::StoredEvent;
 
@@ -23,7 +24,7 @@ use crate::story;
 use crate::ui::{StatusLine, Ui, pause};
 use crate::view::{Counts, View};
 
-pub use self::summary::summary;
+pub use self::summary::{summary, summary_of};
 
 /// Between two looks at the store.
 const LOOK_MS: u32 = 100;
@@ -92,6 +93,9 @@ pub fn until_quiet(context: &Context) -> Result<String> {
 struct Screen {
     ui: Ui,
     project: Project,
+    /// Opened once there is a store: opening it at every look would cost more than all the rest.
+    view: Option<View>,
+    tasks: Vec<TaskRow>,
     seen: Option<u64>,
     live: Live,
 }
@@ -99,15 +103,26 @@ struct Screen {
 impl Screen {
     fn new(ui: Ui, project: Project) -> Self {
         let live = Live::new(&ui);
-        Self { ui, project, seen: None, live }
+        Self { ui, project, view: None, tasks: Vec::new(), seen: None, live }
     }
 
     /// Shows what is new. A coordinator that has just begun may have no run yet.
     fn look(&mut self, last: bool) -> Result<()> {
-        let view = View::open(&self.project)?;
+        if self.view.is_none() {
+            self.view = Some(View::open(&self.project)?).filter(View::has_store);
+        }
+        let Some(view) = &self.view else { return Ok(()) };
+        // Ten looks a second at ten thousand tasks would keep a processor busy: without news, rows are not read again.
+        let news = self.seen != Some(view.last_event()?);
+        if !news && !self.live.is_on() {
+            return Ok(());
+        }
         let Some(run) = view.run()? else { return Ok(()) };
-        let tasks = run.tasks()?;
-        let counts = Counts::of(&tasks);
+        if news {
+            self.tasks = run.tasks()?;
+        }
+        let tasks = &self.tasks;
+        let counts = Counts::of(tasks);
         let ended = counts.complete + counts.failed + counts.skipped;
         let started = run.row.started_at;
         // A view that attaches late begins with the newest coordinator, not with the whole history.
@@ -139,7 +154,7 @@ impl Screen {
                 self.ui.rendered(&line)
             })
             .collect();
-        let table = if last { Vec::new() } else { self.live.table(&run, &tasks, counts, clock::wall())? };
+        let table = if last { Vec::new() } else { self.live.table(&run, tasks, counts, clock::wall())? };
         self.live.draw(&shown, &table);
         Ok(())
     }

@@ -27,6 +27,11 @@ impl Live {
         Self { ui: *ui, on: ui.draws_live(), drawn: Vec::new() }
     }
 
+    /// Whether there is a table: it shows the time, so it changes without news.
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
     /// The rows of the table.
     pub fn table(&self, run: &RunView<'_>, tasks: &[TaskRow], counts: Counts, now: Time) -> Result<Vec<String>> {
         if !self.on {

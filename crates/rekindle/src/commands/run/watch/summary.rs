@@ -5,15 +5,24 @@ use rekindle_engine::clock;
 use crate::commands::Context;
 use crate::error::Result;
 use crate::ui::{elapsed, one_line};
-use crate::view::{Counts, View};
+use crate::view::{Counts, RunView, View};
 
 /// Prints the summary on standard output.
 ///
 /// # Errors
 /// When the store cannot be read, or nobody reads standard output.
 pub fn summary(context: &Context) -> Result<()> {
-    let view = View::open(&context.project)?;
-    let Some(run) = view.run()? else { return Ok(()) };
+    match View::open(&context.project)?.run()? {
+        Some(run) => summary_of(context, &run),
+        None => Ok(()),
+    }
+}
+
+/// Prints the summary of one run on standard output.
+///
+/// # Errors
+/// As [`summary`].
+pub fn summary_of(context: &Context, run: &RunView<'_>) -> Result<()> {
     let tasks = run.tasks()?;
     let counts = Counts::of(&tasks);
     let ui = &context.ui;

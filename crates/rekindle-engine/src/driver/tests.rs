@@ -1,0 +1,84 @@
+//! What the driver owes the next start, on the store in memory and with an outside in which nothing happens.
+
+use std::sync::Arc;
+
+use rekindle_core::ids::{AttemptId, Epoch, RunId};
+use rekindle_core::input::{Found, Input};
+use rekindle_core::limits::Limits;
+use rekindle_core::plan;
+use rekindle_core::time::Time;
+
+use super::commit::SNAPSHOT_EVERY;
+use super::{Driver, Message, Settings, load};
+use crate::door::wire::Call;
+use crate::redact::Redactor;
+use crate::store::{MemoryStore, Read, Stream};
+use crate::token::Tokens;
+use crate::world::{CheckOrder, KeptReport, LaunchOrder, World};
+
+/// Nothing starts, nothing ends.
+struct Still;
+
+impl World for Still {
+    fn now(&mut self) -> Time {
+        Time(1_000)
+    }
+    fn launch(&mut self, _: LaunchOrder) {}
+    fn stop(&mut self, _: AttemptId, _: bool) {}
+    fn run_checks(&mut self, _: CheckOrder) {}
+    fn read_spool(&mut self, _: AttemptId, _: Stream, _: u64, _: usize, _: &mut Vec<u8>) -> std::io::Result<()> {
+        Ok(())
+    }
+    fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found> {
+        attempts.iter().map(|_| Found::NeverStarted).collect()
+    }
+    fn kept_reports(&mut self, _: AttemptId) -> Vec<KeptReport> {
+        Vec::new()
+    }
+    fn drop_kept_reports(&mut self, _: AttemptId) {}
+    fn missing(&mut self, _: &[String]) -> Vec<String> {
+        Vec::new()
+    }
+    fn alert(&mut self, _: &str, _: &[String]) {}
+    fn watch(&mut self, _: AttemptId) {}
+    fn forget(&mut self, _: AttemptId) {}
+}
+
+/// A coordinator's life up to its death: it takes over, and an operator notes so many decisions.
+fn live(store: &Arc<MemoryStore>, notes: usize) {
+    let (state, seq) = load(&**store).expect("a state");
+    let settings = Settings {
+        log_context_lines: 10,
+        brief_budget_bytes: 8_192,
+        workspace: "/w".into(),
+        build_status_path: "/w/b.md".into(),
+    };
+    let redactor = Redactor::new(std::iter::empty::<(&str, &str)>());
+    let is_new = state.run.is_none();
+    let mut driver = Driver::new(store.clone(), Still, (state, seq), Tokens::new([1; 32]), redactor, settings);
+    if is_new {
+        let plan = plan::parse("plan", b"# Plan\n\n### T1: One\n\nWork.\n").plan.expect("a plan");
+        let run = RunId::new("run").expect("a name");
+        let input = Input::RunRequested { run, plan: Box::new(plan), plan_path: "/w/plan.md".into(), branch: None };
+        driver.request_run(input).expect("a run");
+    }
+    driver.start(1, Limits::default(), "boot".into(), 1).expect("a start");
+    for number in 0..notes {
+        let call = Call::Note { text: format!("decision {number}") };
+        let said = Message::Called { token: None, ancestors: Vec::new(), call, reply: Box::new(|_| {}) };
+        driver.handle([said]).expect("a note");
+    }
+}
+
+#[test]
+fn short_lives_leave_no_long_replay() {
+    let store = Arc::new(MemoryStore::new());
+    let notes = SNAPSHOT_EVERY / 8;
+    for _ in 0..40 {
+        live(&store, notes);
+        let head = store.head().expect("a head").last_seq;
+        let stored = store.latest_snapshot().expect("a snapshot").map_or(0, |snapshot| snapshot.seq);
+        assert!(head - stored <= SNAPSHOT_EVERY as u64, "a start replays {} events", head - stored);
+    }
+    assert!(store.head().expect("a head").last_seq > 4 * SNAPSHOT_EVERY as u64, "there was enough to replay");
+}

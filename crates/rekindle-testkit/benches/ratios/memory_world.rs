@@ -1,0 +1,75 @@
+//! An outside that is all in memory, so that what is measured is the driver and the store: launches are noted, spools are
+//! served from a buffer, nothing else happens.
+
+use rekindle_core::ids::{AttemptId, Epoch};
+use rekindle_core::input::Found;
+use rekindle_core::time::Time;
+use rekindle_engine::clock::Clock;
+use rekindle_engine::store::Stream;
+use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, World};
+
+/// The outside.
+pub struct MemoryWorld {
+    clock: Clock,
+    /// Attempts that were to be launched.
+    pub launched: Vec<AttemptId>,
+    /// What every agent has written to its standard output.
+    pub output: Vec<u8>,
+}
+
+impl MemoryWorld {
+    /// With nothing written yet.
+    pub fn new() -> MemoryWorld {
+        MemoryWorld { clock: Clock::starting_after(Time(0), None), launched: Vec::new(), output: Vec::new() }
+    }
+}
+
+impl World for MemoryWorld {
+    fn now(&mut self) -> Time {
+        self.clock.now()
+    }
+
+    fn launch(&mut self, order: LaunchOrder) {
+        self.launched.push(order.attempt);
+    }
+
+    fn stop(&mut self, _: AttemptId, _: bool) {}
+
+    fn run_checks(&mut self, _: CheckOrder) {}
+
+    fn read_spool(
+        &mut self,
+        _: AttemptId,
+        stream: Stream,
+        offset: u64,
+        limit: usize,
+        into: &mut Vec<u8>,
+    ) -> std::io::Result<()> {
+        if stream == Stream::Out {
+            let from = usize::try_from(offset).unwrap_or(usize::MAX).min(self.output.len());
+            let to = from.saturating_add(limit).min(self.output.len());
+            into.extend_from_slice(&self.output[from..to]);
+        }
+        Ok(())
+    }
+
+    fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found> {
+        attempts.iter().map(|_| Found::NeverStarted).collect()
+    }
+
+    fn kept_reports(&mut self, _: AttemptId) -> Vec<KeptReport> {
+        Vec::new()
+    }
+
+    fn drop_kept_reports(&mut self, _: AttemptId) {}
+
+    fn missing(&mut self, _: &[String]) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn alert(&mut self, _: &str, _: &[String]) {}
+
+    fn watch(&mut self, _: AttemptId) {}
+
+    fn forget(&mut self, _: AttemptId) {}
+}
