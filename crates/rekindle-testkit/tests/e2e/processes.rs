@@ -41,6 +41,10 @@ impl Pinned {
     /// The process, if it is there and carries the mark.
     pub fn new(pid: u32, mark: &str) -> Option<Self> {
         let handle = pin(pid)?;
+        // A process that is just becoming another program shows an empty environment for an instant.
+        while runs(pid) && std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| environ.is_empty()) {
+            std::thread::yield_now();
+        }
         carries(pid, &format!("{MARK}={mark}")).then_some(Self(handle))
     }
 
