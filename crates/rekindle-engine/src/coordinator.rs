@@ -207,6 +207,7 @@ impl Coordinator {
         }
         let now = clock.now();
         driver.reindex(&report.gaps)?;
+        driver.index_ended(report.repaired.is_some() || report.replayed > 0)?;
         driver.start(std::process::id(), setup.limits.clone(), clock::boot_id(), clock::boottime_ms())?;
         Ok(Self {
             driver,

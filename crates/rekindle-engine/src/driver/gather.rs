@@ -4,7 +4,7 @@ use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Found, Input};
 use rekindle_core::report::{Checkpoint, Door, Evidence, Report};
 use rekindle_core::signal::{Signal, Signals};
-use rekindle_core::state::TaskState;
+use rekindle_core::state::{AttemptPhase, TaskState};
 use rekindle_core::text;
 
 use super::commit::LINES_PER_COMMIT;
@@ -19,6 +19,10 @@ const CHUNK_BYTES: usize = 256 * 1024;
 
 /// Chunks taken from one agent before the others have their turn.
 const CHUNKS_PER_TURN: usize = 4;
+
+/// Ended attempts whose spools are looked at again at every start: more than end between two checkpoints of the database,
+/// few enough to cost no time.
+const ENDED_LOOKED_AT: usize = 256;
 
 /// How far an attempt's output has been taken.
 pub(super) struct Spools {
@@ -277,24 +281,67 @@ impl<W: World> Driver<W> {
     /// When the store refuses.
     pub fn reindex(&mut self, gaps: &[SpoolGap]) -> Result<(), Error> {
         for gap in gaps {
-            let attempt = AttemptId(gap.attempt);
-            let mut cursor = Cursor::at(gap.from);
-            let mut bytes = Vec::new();
-            while cursor.scanned() < gap.to {
-                let left = usize::try_from(gap.to - cursor.scanned()).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
-                bytes.clear();
-                let read = self.world.read_spool(attempt, gap.stream, cursor.scanned(), left, &mut bytes);
-                if read.is_err() || bytes.is_empty() {
-                    break;
-                }
-                for record in cursor.feed(&bytes) {
-                    let (line, _) = self.line_of(attempt, gap.stream, &record);
-                    self.pending.batch.lines.push(line);
-                }
-                self.commit()?;
+            self.index(AttemptId(gap.attempt), gap.stream, gap.from, Some(gap.to))?;
+        }
+        Ok(())
+    }
+
+    /// Takes what attempts that have ended left in their spools beyond what is stored: a database that lost its newest pages
+    /// has forgotten how far it had read, and nobody reads on for them. What they said was decided long ago; only lines are
+    /// added. `all` of them are looked at when the store says that it lost something, else the newest.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub fn index_ended(&mut self, all: bool) -> Result<(), Error> {
+        let ended = self.state.attempts.iter().rev().filter(|(_, found)| found.phase == AttemptPhase::Ended);
+        let limit = if all { usize::MAX } else { ENDED_LOOKED_AT };
+        let ended: Vec<AttemptId> = ended.map(|(id, _)| *id).take(limit).collect();
+        for attempt in ended.into_iter().rev() {
+            for stream in [Stream::Out, Stream::Err] {
+                let from = self.store.offset(attempt.0, stream)?;
+                self.index(attempt, stream, from, None)?;
             }
         }
         Ok(())
+    }
+
+    /// Adds the lines of a part of a spool; of one without an end, all there is, and the offset moves with them.
+    fn index(&mut self, attempt: AttemptId, stream: Stream, from: u64, to: Option<u64>) -> Result<(), Error> {
+        let mut cursor = Cursor::at(from);
+        let mut bytes = Vec::new();
+        while to.is_none_or(|to| cursor.scanned() < to) {
+            let left = to.map_or(u64::MAX, |to| to - cursor.scanned());
+            let left = usize::try_from(left).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
+            bytes.clear();
+            match self.world.read_spool(attempt, stream, cursor.scanned(), left, &mut bytes) {
+                Ok(()) if !bytes.is_empty() => {}
+                Ok(()) => break,
+                Err(_) => return Ok(()),
+            }
+            let records = cursor.feed(&bytes);
+            self.add_lines(attempt, stream, records, to.is_none());
+            self.commit()?;
+        }
+        // Offsets stand where records end: what is left here never got its newline.
+        let torn = cursor.finish();
+        self.add_lines(attempt, stream, torn, to.is_none());
+        self.commit()
+    }
+
+    fn add_lines(
+        &mut self,
+        attempt: AttemptId,
+        stream: Stream,
+        records: impl IntoIterator<Item = Record>,
+        move_offset: bool,
+    ) {
+        for record in records {
+            let (line, next) = self.line_of(attempt, stream, &record);
+            self.pending.batch.lines.push(line);
+            if move_offset {
+                set_offset(&mut self.pending.batch.offsets, SpoolOffset { attempt: attempt.0, stream, next });
+            }
+        }
     }
 
     /// Complete tasks whose artifacts are not on disk.

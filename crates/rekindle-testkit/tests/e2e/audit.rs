@@ -50,7 +50,7 @@ impl Rig {
                 // A bundle whose shim was killed before it began has no spools.
                 let spool = std::fs::read(bundle.path().join(file)).unwrap_or_default();
                 let indexed = lines.remove(&(attempt, stream)).unwrap_or_default();
-                covers(&spool, &indexed, &format!("{name}/{file}"));
+                covers(&spool, &indexed, &format!("{}/{file}", bundle.path().display()));
             }
         }
         assert!(lines.is_empty(), "lines of attempts that have no bundle: {:?}", lines.keys());

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::rig::{Rig, program};
 
 /// Set to try every point instead of the usual few.
-const ALL: &str = "REKINDLE_E2E_ALL";
+pub const ALL: &str = "REKINDLE_E2E_ALL";
 
 /// Points tried of each kind, without that.
 const POINTS: usize = 10;

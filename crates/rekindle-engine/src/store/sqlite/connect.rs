@@ -128,6 +128,9 @@ pub fn pragma(conn: &Connection, name: &str) -> Result<i64, Error> {
     conn.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0)).map_err(fault)
 }
 
+/// What the library says of a text index whose settings are gone, under the number of a caller's mistake.
+const TEXT_INDEX_DAMAGED: &str = "invalid fts5 file format";
+
 /// Names what the library said. Only damage is called damage: a lock, a lack of memory or of rights passes.
 pub fn fault(error: rusqlite::Error) -> Error {
     let text = error.to_string();
@@ -151,6 +154,7 @@ pub fn fault(error: rusqlite::Error) -> Error {
         }
         (ErrorCode::ReadOnly | ErrorCode::PermissionDenied, _) => Error::Denied(text),
         (ErrorCode::SystemIoFailure | ErrorCode::OutOfMemory | ErrorCode::CannotOpen, _) => Error::Io(text),
+        _ if text.contains(TEXT_INDEX_DAMAGED) => Error::Corrupt(text),
         _ => Error::Database(text),
     }
 }

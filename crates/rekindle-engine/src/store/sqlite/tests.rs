@@ -305,3 +305,18 @@ fn a_verification_beside_a_busy_index_raises_no_false_alarm() {
         assert!(report.ok(), "{report:?}");
     }
 }
+
+/// The library calls a text index without its own settings a mistake of the caller; it is damage like any other.
+#[test]
+fn a_text_index_that_lost_its_settings_is_repaired() {
+    let (_parent, dir) = state();
+    let (store, _) = SqliteStore::open(&dir, Options::default()).expect("opens");
+    store.append(Batch { lines: vec![line(1, "hello")], ..events(5) }).expect("append");
+    drop(store);
+    let conn = Connection::open(dir.database()).expect("the file");
+    assert_eq!(conn.execute("DELETE FROM line_text_config", []).expect("removed"), 1);
+    drop(conn);
+    let (store, report) = SqliteStore::open(&dir, Options::default()).expect("repairs");
+    assert!(report.repaired.is_some());
+    assert_eq!(store.head().expect("head").last_seq, 5);
+}
