@@ -37,12 +37,19 @@ pub fn signal(pid: u32, mark: &str, signal: Signal) -> bool {
 /// A process of a test, held so that its number cannot come to mean another.
 pub struct Pinned(OwnedFd);
 
+/// Looks at a process that is between two programs: far longer than an exec takes, and still bounded.
+const EXEC_LOOKS: u32 = 100_000;
+
 impl Pinned {
     /// The process, if it is there and carries the mark.
     pub fn new(pid: u32, mark: &str) -> Option<Self> {
         let handle = pin(pid)?;
         // A process that is just becoming another program shows an empty environment for an instant.
-        while runs(pid) && std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| environ.is_empty()) {
+        let between = || std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| environ.is_empty());
+        for _ in 0..EXEC_LOOKS {
+            if !runs(pid) || !between() {
+                break;
+            }
             std::thread::yield_now();
         }
         carries(pid, &format!("{MARK}={mark}")).then_some(Self(handle))
