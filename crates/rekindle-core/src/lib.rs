@@ -3,6 +3,7 @@
 //! It has no clock, no randomness, no files, sockets or threads: facts and time come in as arguments, what to do goes out as
 //! data. The engine carries it out; the log keeps it.
 
+pub mod activity;
 pub mod apply;
 pub mod brief;
 pub mod cause;

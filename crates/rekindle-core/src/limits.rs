@@ -31,6 +31,86 @@ pub struct Limits {
     pub stop_grace_ms: u64,
     /// End instead of waiting when only a person or a reset is missing.
     pub no_wait: bool,
+    /// What the agents of each `[agents.NAME]` can do; one that is not in here can do nothing special.
+    #[serde(default)]
+    pub traits: BTreeMap<String, Traits>,
+    /// How long an agent may take to its first sign of life.
+    #[serde(default = "default_first_event_ms")]
+    pub first_event_ms: u64,
+    /// Usage limits.
+    #[serde(default)]
+    pub usage: UsageLimits,
+    /// Compaction.
+    #[serde(default)]
+    pub compaction: CompactionLimits,
+}
+
+/// What one kind of agent can do, as decisions see it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Traits {
+    /// The kind's name.
+    pub kind: String,
+    /// Whose allowance it uses up: agents of the same account wait for the same reset.
+    pub account: String,
+    /// Which `[agents.NAME]` takes over while its account has to wait.
+    pub fallback: Option<String>,
+    /// Its stream is understood: it tells its session, its calls and its ends.
+    pub tells: bool,
+    /// A native session can be resumed by its id.
+    pub resumes: bool,
+    /// It takes messages while it runs.
+    pub takes_messages: bool,
+    /// It compacts its context by itself.
+    pub compacts: bool,
+    /// What it has to know is put back into its context after a compaction without a message.
+    pub reinjects: bool,
+    /// It has rekindle's MCP tools.
+    pub mcp: bool,
+}
+
+impl Traits {
+    /// A kind that can do nothing special.
+    #[must_use]
+    pub fn new(kind: &str) -> Self {
+        Self { kind: kind.to_owned(), account: kind.to_owned(), ..Self::default() }
+    }
+}
+
+/// How usage limits are waited for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UsageLimits {
+    /// The wait where no reset time is known.
+    pub default_wait_ms: u64,
+    /// What is waited beyond the reset.
+    pub grace_ms: u64,
+}
+
+impl Default for UsageLimits {
+    fn default() -> Self {
+        Self { default_wait_ms: 15 * 60 * 1000, grace_ms: 5 * 60 * 1000 }
+    }
+}
+
+/// When a compaction is prepared for and when it is too much.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CompactionLimits {
+    /// Context left, in percent, at which it is prepared for.
+    pub threshold_percent: u8,
+    /// Compactions on one task after which a fresh agent takes over.
+    pub hand_over_after: u32,
+}
+
+impl Default for CompactionLimits {
+    fn default() -> Self {
+        Self { threshold_percent: 10, hand_over_after: 2 }
+    }
+}
+
+fn default_first_event_ms() -> u64 {
+    2 * 60 * 1000
 }
 
 impl Default for Limits {
@@ -54,6 +134,10 @@ impl Default for Limits {
             clis: Vec::new(),
             stop_grace_ms: 5_000,
             no_wait: false,
+            traits: BTreeMap::new(),
+            first_event_ms: default_first_event_ms(),
+            usage: UsageLimits::default(),
+            compaction: CompactionLimits::default(),
         }
     }
 }
@@ -63,5 +147,11 @@ impl Limits {
     #[must_use]
     pub fn timeout_for(&self, role: Role) -> u64 {
         self.timeout_ms.get(&role).copied().unwrap_or(15 * 60 * 1000)
+    }
+
+    /// What the agents of an `[agents.NAME]` can do.
+    #[must_use]
+    pub fn traits_of(&self, cli: &str) -> Traits {
+        self.traits.get(cli).cloned().unwrap_or_else(|| Traits::new(cli))
     }
 }

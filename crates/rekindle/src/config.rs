@@ -21,7 +21,8 @@ use std::path::{Path, PathBuf};
 use rekindle_core::limits::Limits;
 use rekindle_core::plan::{FrontMatter, Plan, PlanTask};
 use rekindle_core::role::Role;
-use rekindle_engine::world::real::{Program, Programs};
+use rekindle_engine::agents::Program;
+use rekindle_engine::world::real::Programs;
 
 pub use agents::Agent;
 pub use keys::{KEYS, Key, Value};
@@ -276,6 +277,7 @@ impl Config {
             clis: self.agents.keys().cloned().collect(),
             stop_grace_ms: self.stop_grace_ms(),
             no_wait,
+            ..Limits::default()
         })
     }
 
@@ -283,7 +285,7 @@ impl Config {
     #[must_use]
     pub fn programs(&self) -> Programs {
         let agents = self.agents.iter().map(|(name, agent)| {
-            let program = Program { command: agent.command.clone(), env: agent.env.clone() };
+            let program = Program { command: agent.command.clone(), env: agent.env.clone(), ..Program::default() };
             (name.clone(), program)
         });
         Programs {

@@ -22,6 +22,7 @@ use rekindle_shim::ladder::{Rung, StopSignal};
 use rekindle_shim::tree::Activity;
 
 use super::{CheckOrder, KeptReport, LaunchOrder, World};
+use crate::agents::Program;
 use crate::clock::Clock;
 use crate::driver::Message;
 use crate::state_dir::StateDir;
@@ -40,15 +41,6 @@ const KEPT_REPORT_BYTES: u64 = 1024 * 1024;
 
 /// Where an agent leaves reports while no coordinator is there, inside its bundle.
 pub const REPORTS_DIR: &str = "reports";
-
-/// What an `[agents.NAME]` stands for.
-#[derive(Clone, Debug, Default)]
-pub struct Program {
-    /// The program and its arguments.
-    pub command: Vec<String>,
-    /// Variables added to its environment.
-    pub env: BTreeMap<String, String>,
-}
 
 /// Every `[agents.NAME]`, and what all of them share.
 #[derive(Clone, Debug, Default)]

@@ -1,0 +1,293 @@
+//! What an agent's own words say it does: the one language that every adapter translates its program's stream into.
+//!
+//! An `Activity` is one thing that was seen. `Fold` keeps what must be known over many of them and turns them into `Sign`s, the
+//! few that decisions depend on. Both are pure: reading a stream again from its beginning gives the same again.
+
+mod fold;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cause::Cause;
+use crate::time::Time;
+
+pub use fold::{Fold, STALL_REPEATS};
+
+/// One thing seen in an agent's output or transcript.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Activity {
+    /// The native session has this id.
+    Session {
+        /// The id that resumes it.
+        id: String,
+        /// The model, where the stream names it.
+        model: Option<String>,
+    },
+    /// The model was answered once: one request to its provider came back with an answer.
+    Turn,
+    /// The agent said something.
+    Said {
+        /// What.
+        text: String,
+    },
+    /// A tool was called and runs.
+    CallStarted(Call),
+    /// A call is over. A stream that shows calls only at their end gives both at once.
+    CallEnded {
+        /// The call's id, as at its start.
+        id: String,
+        /// Whether the tool says that it worked.
+        ok: bool,
+        /// What came back, in as few words as show it; adapters may hand over all of it, it is cut later.
+        output: String,
+    },
+    /// What the attempt has used so far, in all: a total, never a difference.
+    Used(Usage),
+    /// How full the context is.
+    Context {
+        /// Tokens in it.
+        used: u64,
+        /// Tokens it has room for, where that is known.
+        window: Option<u64>,
+    },
+    /// A compaction has begun.
+    Compacting,
+    /// The context was compacted.
+    Compacted {
+        /// By the program itself and not on request, where the stream tells.
+        automatic: Option<bool>,
+    },
+    /// The program tries again by itself after an error; it may still succeed.
+    Retrying {
+        /// What went wrong, where the stream says it in a field.
+        problem: Option<Problem>,
+        /// In words.
+        text: String,
+    },
+    /// The turn or the whole session failed.
+    Failed(Failure),
+    /// The program is at work, says the program.
+    Heartbeat,
+    /// The agent ended its turn: it gives its final message. More may follow where it takes messages.
+    Result {
+        /// Whether it says that it worked.
+        ok: bool,
+        /// The final message; signals are looked for only in here.
+        text: Option<String>,
+    },
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Its id within the session.
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// What it was called with: the command, the path, or the arguments as JSON. Compared whole, shown cut.
+    pub input: String,
+    /// Whether it can change files or run commands in the workspace; a call that only reads does not show that an agent is
+    /// at its task.
+    pub acts: bool,
+}
+
+/// What went wrong, as the stream's own fields say it; never guessed from prose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Problem {
+    /// The account's allowance is used up.
+    UsageLimit,
+    /// Too many requests or an error of the provider: worth another try soon.
+    Overloaded,
+    /// The provider could not be reached or broke off.
+    Network,
+    /// The credentials were refused, or the account cannot pay.
+    Auth,
+    /// The context is full and could not be compacted.
+    ContextFull,
+    /// The program gave up because it compacted again and again.
+    CompactionLoop,
+    /// The native session that was to be resumed is not there.
+    SessionGone,
+    /// Anything else; the end of the process tells more.
+    Other,
+}
+
+/// A failure of a turn or a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What went wrong.
+    pub problem: Problem,
+    /// When the limit is lifted, from a structured field only.
+    #[serde(default)]
+    pub resets_at: Option<Time>,
+    /// In the program's own words.
+    pub text: String,
+    /// The program would go on by itself to no end: it has to be stopped.
+    #[serde(default)]
+    pub runaway: bool,
+}
+
+impl Failure {
+    /// The cause that an attempt's end is put down to after this failure; nothing where the exit tells more.
+    #[must_use]
+    pub fn cause(&self) -> Option<Cause> {
+        match self.problem {
+            Problem::UsageLimit => Some(Cause::UsageLimit { resets_at: self.resets_at }),
+            Problem::Overloaded | Problem::Network => Some(Cause::Overloaded),
+            Problem::Auth => Some(Cause::Auth),
+            Problem::ContextFull => Some(Cause::ContextExhausted),
+            Problem::CompactionLoop => Some(Cause::CompactionLoop),
+            Problem::SessionGone => Some(Cause::StartFailed { reason: self.text.clone() }),
+            Problem::Other => None,
+        }
+    }
+}
+
+/// What an attempt has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens sent, those from a cache left out.
+    pub input_tokens: u64,
+    /// Tokens received.
+    pub output_tokens: u64,
+    /// Tokens sent that came from a cache.
+    pub cached_tokens: u64,
+    /// Dollars, where the program says so.
+    pub cost_usd: Option<f64>,
+}
+
+impl Usage {
+    /// All tokens.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens).saturating_add(self.cached_tokens)
+    }
+}
+
+/// What decisions depend on, folded from activities.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sign {
+    /// The native session is known.
+    Session {
+        /// Its id.
+        id: String,
+        /// The model, where known.
+        model: Option<String>,
+    },
+    /// How much was used and how full the context is, by now.
+    Measured(Measure),
+    /// The context was compacted.
+    Compacted {
+        /// By the program itself, where known.
+        automatic: Option<bool>,
+        /// Answers of the model so far, to tell a loop.
+        turns: u64,
+        /// Calls so far, to tell whether it finds back to its task.
+        calls: u64,
+    },
+    /// Something failed.
+    Failed(Failure),
+    /// It ended its turn.
+    Result {
+        /// Whether it says that it worked.
+        ok: bool,
+    },
+    /// The same call with the same input and result again and again.
+    Stalled {
+        /// The tool.
+        tool: String,
+        /// How often in a row.
+        times: u32,
+    },
+    /// It called a tool that acts on its workspace.
+    Acted,
+    /// It called so many tools by now; given only when it matters, after a compaction.
+    Called {
+        /// Calls so far.
+        calls: u64,
+    },
+}
+
+/// What an attempt has used and how full its context is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// What it has used in all.
+    #[serde(flatten)]
+    pub usage: Usage,
+    /// Tokens in its context.
+    #[serde(default)]
+    pub context_used: Option<u64>,
+    /// Tokens its context has room for.
+    #[serde(default)]
+    pub context_window: Option<u64>,
+}
+
+impl Measure {
+    /// Context left in percent, rounded down.
+    #[must_use]
+    pub fn remaining_percent(&self) -> Option<u8> {
+        let (used, window) = (self.context_used?, self.context_window.filter(|window| *window > 0)?);
+        let left = window.saturating_sub(used);
+        u8::try_from(left.saturating_mul(100) / window).ok()
+    }
+}
+
+/// How the native session's transcript was found after the end of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Transcript {
+    /// It is there and can be read.
+    Whole,
+    /// It is not there, or is not readable as one.
+    Missing,
+    /// This kind of agent keeps none that can be looked at.
+    Unknown,
+}
+
+/// Longest piece of a call or an answer that a line shows.
+const SHOWN_CHARS: usize = 240;
+
+impl Activity {
+    /// The activity as one line of an agent's log, in words that tell tool calls, results and errors apart; nothing for what
+    /// only machines need.
+    #[must_use]
+    pub fn shown(&self) -> Option<String> {
+        let line = match self {
+            Self::Session { id, model } => match model {
+                Some(model) => format!("session {id} with {model}"),
+                None => format!("session {id}"),
+            },
+            Self::Said { text } => text.clone(),
+            Self::CallStarted(call) => format!("{CALL_MARK}{}: {}", call.tool, brief(&call.input)),
+            Self::CallEnded { ok: true, output, .. } => format!("{RESULT_MARK}{}", brief(output)),
+            Self::CallEnded { ok: false, output, .. } => format!("{ERROR_MARK}{}", brief(output)),
+            Self::Compacting => "compacting its context".to_owned(),
+            Self::Compacted { .. } => "context compacted".to_owned(),
+            Self::Retrying { text, .. } => format!("{ERROR_MARK}retrying: {}", brief(text)),
+            Self::Failed(failure) => format!("{ERROR_MARK}{}", brief(&failure.text)),
+            Self::Result { ok, .. } => format!("turn ended{}", if *ok { "" } else { " with an error" }),
+            Self::Turn | Self::Used(_) | Self::Context { .. } | Self::Heartbeat => return None,
+        };
+        Some(line)
+    }
+}
+
+/// Begins the line of a tool call.
+pub const CALL_MARK: &str = "→ ";
+
+/// Begins the line of a result.
+pub const RESULT_MARK: &str = "← ";
+
+/// Begins the line of an error.
+pub const ERROR_MARK: &str = "! ";
+
+fn brief(text: &str) -> String {
+    let line = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ⏎ ");
+    if line.chars().count() <= SHOWN_CHARS {
+        return line;
+    }
+    let head: String = line.chars().take(SHOWN_CHARS).collect();
+    format!("{head}…")
+}

@@ -1,0 +1,110 @@
+//! What must be known over many activities: the call that is open, repetition, totals, and what came after a compaction.
+
+use std::collections::VecDeque;
+
+use super::{Activity, Call, Measure, Sign};
+
+/// The same tool, input and result this often in a row are no progress.
+pub const STALL_REPEATS: u32 = 8;
+
+/// Calls that are under way at once and remembered; parallel calls are few.
+const OPEN_CALLS: usize = 64;
+
+/// Everything that one attempt's activities add up to.
+#[derive(Clone, Debug, Default)]
+pub struct Fold {
+    measure: Measure,
+    told: Option<Measure>,
+    turns: u64,
+    calls: u64,
+    open: VecDeque<Call>,
+    last: Option<[u8; 32]>,
+    repeats: u32,
+    after_compaction: bool,
+}
+
+impl Fold {
+    /// Takes one activity and gives the signs that follow from it.
+    pub fn take(&mut self, activity: &Activity) -> Vec<Sign> {
+        match activity {
+            Activity::Session { id, model } => vec![Sign::Session { id: id.clone(), model: model.clone() }],
+            Activity::Turn => {
+                self.turns += 1;
+                Vec::new()
+            }
+            Activity::Used(usage) => {
+                self.measure.usage = *usage;
+                self.measured()
+            }
+            Activity::Context { used, window } => {
+                self.measure.context_used = Some(*used);
+                self.measure.context_window = window.or(self.measure.context_window);
+                self.measured()
+            }
+            Activity::CallStarted(call) => self.call_started(call),
+            Activity::CallEnded { id, ok, output } => self.call_ended(id, *ok, output),
+            Activity::Compacted { automatic } => {
+                self.after_compaction = true;
+                vec![Sign::Compacted { automatic: *automatic, turns: self.turns, calls: self.calls }]
+            }
+            Activity::Failed(failure) => vec![Sign::Failed(failure.clone())],
+            Activity::Result { ok, .. } => vec![Sign::Result { ok: *ok }],
+            Activity::Said { .. } | Activity::Compacting | Activity::Retrying { .. } | Activity::Heartbeat => {
+                Vec::new()
+            }
+        }
+    }
+
+    /// The newest call that has begun and not ended: what a killed agent was in the middle of.
+    #[must_use]
+    pub fn open_call(&self) -> Option<&Call> {
+        self.open.back()
+    }
+
+    /// What was used and how full the context is.
+    #[must_use]
+    pub fn measure(&self) -> Measure {
+        self.measure
+    }
+
+    fn measured(&mut self) -> Vec<Sign> {
+        if self.told == Some(self.measure) {
+            return Vec::new();
+        }
+        self.told = Some(self.measure);
+        vec![Sign::Measured(self.measure)]
+    }
+
+    fn call_started(&mut self, call: &Call) -> Vec<Sign> {
+        self.calls += 1;
+        if self.open.len() == OPEN_CALLS {
+            self.open.pop_front();
+        }
+        self.open.push_back(call.clone());
+        let mut signs = Vec::new();
+        if self.after_compaction {
+            signs.push(Sign::Called { calls: self.calls });
+            if call.acts {
+                signs.push(Sign::Acted);
+            }
+        }
+        signs
+    }
+
+    fn call_ended(&mut self, id: &str, ok: bool, output: &str) -> Vec<Sign> {
+        let Some(at) = self.open.iter().position(|call| call.id == id) else { return Vec::new() };
+        let Some(call) = self.open.remove(at) else { return Vec::new() };
+        let mut hasher = blake3::Hasher::new();
+        for part in [call.tool.as_bytes(), call.input.as_bytes(), &[u8::from(ok)], output.as_bytes()] {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        let same = Some(*hasher.finalize().as_bytes());
+        self.repeats = if self.last == same { self.repeats + 1 } else { 1 };
+        self.last = same;
+        if self.repeats < STALL_REPEATS || self.repeats % STALL_REPEATS != 0 {
+            return Vec::new();
+        }
+        vec![Sign::Stalled { tool: call.tool, times: self.repeats }]
+    }
+}

@@ -1,0 +1,245 @@
+//! Adapters: everything that is particular to one agent's program, behind one trait. No other file knows a program by name.
+//!
+//! An adapter says how a program is started and resumed, what its output means, how it is spoken to while it runs, how it is
+//! stopped without leaving anything behind, and what it can do. It decides nothing: that is the core's business.
+
+pub mod command;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use rekindle_core::activity::Activity;
+use rekindle_core::limits::Traits;
+use rekindle_shim::bundle::Stdin;
+use rekindle_shim::ladder::{Rung, StopSignal};
+
+/// What an agent may do without asking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Permissions {
+    /// What the program's own settings allow.
+    #[default]
+    Default,
+    /// Everything.
+    Full,
+}
+
+/// What `[agents.NAME]` says.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// Its kind; nothing means `command`.
+    pub kind: String,
+    /// The program and its first arguments; empty means: the kind's own program, found on `PATH`.
+    pub command: Vec<String>,
+    /// Arguments added by the operator.
+    pub args: Vec<String>,
+    /// Variables added to its environment.
+    pub env: BTreeMap<String, String>,
+    /// The model it is asked to use.
+    pub model: Option<String>,
+    /// What it may do without asking.
+    pub permissions: Permissions,
+    /// Whose allowance it uses up; agents with the same account wait for the same reset. Nothing means: its kind's.
+    pub account: Option<String>,
+    /// Which `[agents.NAME]` takes over while this one's account has to wait.
+    pub fallback: Option<String>,
+}
+
+/// What an adapter is told to start.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'a> {
+    /// What `[agents.NAME]` says.
+    pub program: &'a Program,
+    /// The prompt.
+    pub prompt: &'a str,
+    /// The native session to resume; nothing starts a new one.
+    pub resume: Option<&'a str>,
+    /// An id that a new session may be given, where the program lets one choose: a UUID of this attempt alone.
+    pub new_session: &'a str,
+    /// The attempt's bundle: private to its owner, absolute, there when the files are written. What the adapter puts in there
+    /// lies under `agent/`.
+    pub bundle: &'a Path,
+    /// Where the agent works; absolute.
+    pub workspace: &'a Path,
+    /// This program: what a hook or an MCP configuration calls.
+    pub rekindle: &'a Path,
+}
+
+impl Start<'_> {
+    /// The directory in the bundle that holds the adapter's own files.
+    #[must_use]
+    pub fn own_dir(&self) -> PathBuf {
+        self.bundle.join(OWN_DIR)
+    }
+
+    /// The command that serves rekindle's MCP tools for this attempt. Its token is read from the bundle and stands in no argument.
+    #[must_use]
+    pub fn mcp_command(&self) -> Vec<String> {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        vec![text(self.rekindle), "mcp".to_owned(), "--bundle".to_owned(), text(self.bundle)]
+    }
+
+    /// The command that prints what an agent has to be told again after a compaction, for a hook.
+    #[must_use]
+    pub fn context_command(&self, format: &str) -> Vec<String> {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let words = ["__context", "--format", format, "--bundle"].map(str::to_owned);
+        let mut command = vec![text(self.rekindle)];
+        command.extend(words);
+        command.push(text(self.bundle));
+        command
+    }
+}
+
+/// Where an adapter's own files lie in a bundle.
+pub const OWN_DIR: &str = "agent";
+
+/// How a process is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// The program and its arguments. No secret may stand in here: arguments can be read by everybody.
+    pub argv: Vec<String>,
+    /// Variables added to the environment, over those of `[agents.NAME]`.
+    pub env: BTreeMap<String, String>,
+    /// Variables taken out of it.
+    pub env_remove: BTreeSet<String>,
+    /// What its standard input is: with `Lines` the input's text is its first line, and more may follow.
+    pub stdin: Stdin,
+    /// The text of its standard input.
+    pub input: String,
+    /// Files written before the start, by their place under `agent/` in the bundle.
+    pub files: BTreeMap<String, String>,
+}
+
+impl Launch {
+    /// A program that reads its prompt from standard input.
+    #[must_use]
+    pub fn new(argv: Vec<String>, stdin: Stdin, input: impl Into<String>) -> Self {
+        Self {
+            argv,
+            env: BTreeMap::new(),
+            env_remove: BTreeSet::new(),
+            stdin,
+            input: input.into(),
+            files: BTreeMap::new(),
+        }
+    }
+}
+
+/// Where a line was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+    /// The transcript that the program keeps beside its output.
+    Transcript,
+}
+
+/// Reads one attempt's lines in order. It keeps whatever the meaning of a line depends on; reading everything again from the
+/// beginning with a new reader gives the same activities.
+pub trait Reader: Send {
+    /// What one line means. A line may be anything at all: cut off, no JSON, megabytes. `whole` tells whether all of it is
+    /// here.
+    fn line(&mut self, source: Source, line: &str, whole: bool) -> Vec<Activity>;
+}
+
+/// Where a program keeps its own things.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// What `[agents.NAME]` says.
+    pub program: &'a Program,
+    /// Where the agent works.
+    pub workspace: &'a Path,
+    /// The attempt's bundle.
+    pub bundle: &'a Path,
+}
+
+impl Place<'_> {
+    /// A variable as the agent sees it: `[agents.NAME]` first, then the operator's environment.
+    #[must_use]
+    pub fn var(&self, name: &str) -> Option<String> {
+        self.program.env.get(name).cloned().or_else(|| std::env::var(name).ok())
+    }
+}
+
+/// What an examination of an installed program found, for `rekindle doctor`. No secret may stand in here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Examination {
+    /// The program that would be started.
+    pub program: Option<PathBuf>,
+    /// Arguments that make it print its version.
+    pub version_args: Vec<String>,
+    /// How it is logged in, in words: by which variable or file; nothing means that no login was found.
+    pub login: Option<String>,
+    /// What to do without a login.
+    pub login_hint: String,
+}
+
+/// One kind of agent.
+pub trait Adapter: Send + Sync {
+    /// The name in `kind = "…"`.
+    fn kind(&self) -> &'static str;
+
+    /// The program's name on `PATH`; nothing where the operator has to say it.
+    fn program(&self) -> Option<&'static str>;
+
+    /// What it can do. Everything defaults to no.
+    fn traits(&self, program: &Program) -> Traits;
+
+    /// How it is started.
+    ///
+    /// # Errors
+    /// Why it cannot be: what is missing, and what to do.
+    fn start(&self, start: &Start<'_>) -> Result<Launch, String>;
+
+    /// A reader for one attempt.
+    fn reader(&self) -> Box<dyn Reader>;
+
+    /// The transcript of a session, where the program keeps one that can be read while it runs. `None` while it is not there.
+    fn transcript(&self, _place: &Place<'_>, _session: &str) -> Option<PathBuf> {
+        None
+    }
+
+    /// A message as a line of standard input, for programs that take them.
+    fn message(&self, _text: &str) -> Option<String> {
+        None
+    }
+
+    /// The ladder that stops it and leaves nothing behind.
+    fn ladder(&self, grace_ms: u64) -> Vec<Rung> {
+        vec![Rung { signal: StopSignal::Int, grace_ms }, Rung { signal: StopSignal::Term, grace_ms }]
+    }
+
+    /// What is installed, without starting anything.
+    fn examine(&self, place: &Place<'_>) -> Examination;
+}
+
+/// Every kind there is, in the order in which they are looked for.
+#[must_use]
+pub fn all() -> &'static [&'static dyn Adapter] {
+    &[&command::Command]
+}
+
+/// The adapter of a kind.
+#[must_use]
+pub fn of(kind: &str) -> Option<&'static dyn Adapter> {
+    let kind = if kind.is_empty() { command::KIND } else { kind };
+    all().iter().copied().find(|adapter| adapter.kind() == kind)
+}
+
+/// Finds a program: a path as it is, a bare name on the `PATH` that the agent will have.
+#[must_use]
+pub fn find_program(place: &Place<'_>, name: &str) -> Option<PathBuf> {
+    if name.contains('/') {
+        let path = place.workspace.join(name);
+        return is_executable(&path).then_some(path);
+    }
+    let path = place.var("PATH")?;
+    std::env::split_paths(&path).map(|dir| place.workspace.join(dir).join(name)).find(|found| is_executable(found))
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}

@@ -1,0 +1,50 @@
+//! Any program: its prompt on standard input, its words on standard output. What it prints is shown as it is.
+
+use rekindle_core::activity::Activity;
+use rekindle_core::limits::Traits;
+use rekindle_shim::bundle::Stdin;
+
+use super::{Adapter, Examination, Launch, Place, Program, Reader, Source, Start, find_program};
+
+/// The name in `kind = "…"`.
+pub const KIND: &str = "command";
+
+/// The adapter.
+pub struct Command;
+
+impl Adapter for Command {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn program(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn traits(&self, _program: &Program) -> Traits {
+        Traits::new(KIND)
+    }
+
+    fn start(&self, start: &Start<'_>) -> Result<Launch, String> {
+        let argv = start.program.command.iter().chain(&start.program.args).cloned().collect();
+        Ok(Launch::new(argv, Stdin::File, start.prompt))
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::new(Silent)
+    }
+
+    fn examine(&self, place: &Place<'_>) -> Examination {
+        let program = place.program.command.first().and_then(|name| find_program(place, name));
+        Examination { program, ..Examination::default() }
+    }
+}
+
+/// A program that nothing is known of says nothing that is understood: only signals, which are read from its lines.
+struct Silent;
+
+impl Reader for Silent {
+    fn line(&mut self, _source: Source, _line: &str, _whole: bool) -> Vec<Activity> {
+        Vec::new()
+    }
+}
