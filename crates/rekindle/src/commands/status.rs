@@ -199,7 +199,7 @@ fn agent_json(row: AttemptRow) -> AgentJson {
     AgentJson {
         name: row.name.into(),
         // Every agent of this version is one.
-        kind: crate::config::kinds::COMMAND.to_owned(),
+        kind: rekindle_engine::agents::command::KIND.to_owned(),
         role: row.role.name().to_owned(),
         state: row.state,
         pid: row.pid,

@@ -86,7 +86,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
         attempt: order.attempt.to_string(),
         epoch: order.epoch.0,
         nonce: shared.tokens.nonce(order.attempt, order.epoch),
-        argv: program.command.clone(),
+        argv: program.command.iter().chain(&program.args).cloned().collect(),
         cwd: shared.workspace.clone(),
         env,
         env_remove: BTreeSet::new(),

@@ -1,13 +1,11 @@
 //! What the doctor looks at: the machine, the state directory, the configuration. It changes nothing.
 
-use std::path::Path;
-
 use rekindle_core::time::Time;
 use rekindle_engine::state_dir::{self, StateDir};
 use rekindle_engine::store::{Read, SqliteReader};
 
 use super::{Finding, Verdict};
-use crate::config::{Config, FILE_NAME, find_program};
+use crate::config::{Agent, Config, FILE_NAME, find_program};
 use crate::error::CliError;
 use crate::project::Project;
 use crate::ui::stamp;
@@ -149,19 +147,19 @@ pub fn configuration(config: Result<&Config, &CliError>, project: &Project) -> V
         }
     }
     let agents = config.agents.iter();
-    findings.extend(agents.map(|(name, agent)| program(name, &agent.command, &project.root)));
+    findings.extend(agents.map(|(name, agent)| program(name, agent, project)));
     findings
 }
 
-fn program(name: &str, command: &[String], root: &Path) -> Finding {
+fn program(name: &str, agent: &Agent, project: &Project) -> Finding {
     let path = std::env::var_os("PATH");
     let name = format!("agent {name}");
-    match command.first().map(|program| find_program(program, path.as_deref(), root)) {
-        Some(Ok(file)) => ok(&name, &file.display().to_string()),
-        Some(Err(missing)) => {
-            Finding { hint: Some(missing.hint()), ..finding(&name, Verdict::Problem, &missing.to_string()) }
+    match agent.find(path.as_deref(), &project.root) {
+        Ok(file) => ok(&name, &file.display().to_string()),
+        Err(missing) => {
+            let hint = Some(agent.missing_hint(&missing));
+            Finding { hint, ..finding(&name, Verdict::Problem, &missing.to_string()) }
         }
-        None => finding(&name, Verdict::Problem, "names no program"),
     }
 }
 
