@@ -18,6 +18,7 @@ fn every_value_is_shown_with_where_it_came_from() {
     out|       ok  configuration: $ROOT/rekindle.toml
     out|       ok  default agent: a
     out|       ok  agent a: /usr/bin/sh
+    out|       ok  agent a start: ready
     out| 
     out| SETTING                       VALUE                    FROM
     out| run.agent                     ""                       default

@@ -5,7 +5,7 @@ use rekindle_engine::state_dir::{self, StateDir};
 use rekindle_engine::store::{Read, SqliteReader};
 
 use super::{Finding, Verdict};
-use crate::config::{Agent, Config, FILE_NAME, find_program};
+use crate::config::{Config, FILE_NAME, find_program};
 use crate::error::CliError;
 use crate::project::Project;
 use crate::ui::stamp;
@@ -120,7 +120,7 @@ fn coordinator(dir: &StateDir) -> Finding {
     }
 }
 
-/// The configuration and the programs it names.
+/// The configuration as a whole.
 pub fn configuration(config: Result<&Config, &CliError>, project: &Project) -> Vec<Finding> {
     let config = match config {
         Ok(config) => config,
@@ -146,28 +146,16 @@ pub fn configuration(config: Result<&Config, &CliError>, project: &Project) -> V
             Err(error) => findings.push(trouble("default agent", error)),
         }
     }
-    let agents = config.agents.iter();
-    findings.extend(agents.map(|(name, agent)| program(name, agent, project)));
     findings
 }
 
-fn program(name: &str, agent: &Agent, project: &Project) -> Finding {
-    let path = std::env::var_os("PATH");
-    let name = format!("agent {name}");
-    match agent.find(path.as_deref(), &project.root) {
-        Ok(file) => ok(&name, &file.display().to_string()),
-        Err(missing) => {
-            let hint = Some(agent.missing_hint(&missing));
-            Finding { hint, ..finding(&name, Verdict::Problem, &missing.to_string()) }
-        }
-    }
-}
-
-fn finding(name: &str, verdict: Verdict, text: &str) -> Finding {
+/// Something that was looked at.
+pub fn finding(name: &str, verdict: Verdict, text: &str) -> Finding {
     Finding { name: name.to_owned(), verdict, text: text.to_owned(), hint: None }
 }
 
-fn ok(name: &str, text: &str) -> Finding {
+/// Something that is as it should be.
+pub fn ok(name: &str, text: &str) -> Finding {
     finding(name, Verdict::Ok, text)
 }
 
