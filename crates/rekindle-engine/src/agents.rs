@@ -24,7 +24,7 @@ pub enum Permissions {
 }
 
 /// What `[agents.NAME]` says.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
     /// Its kind; nothing means `command`.
     pub kind: String,
@@ -183,6 +183,11 @@ pub trait Adapter: Send + Sync {
 
     /// The program's name on `PATH`; nothing where the operator has to say it.
     fn program(&self) -> Option<&'static str>;
+
+    /// How the program is installed, as a command or an address; nothing where that is not known.
+    fn install_hint(&self) -> Option<&'static str> {
+        None
+    }
 
     /// What it can do. Everything defaults to no.
     fn traits(&self, program: &Program) -> Traits;
