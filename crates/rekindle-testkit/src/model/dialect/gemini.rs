@@ -30,7 +30,7 @@ pub(super) fn understand(verb: &str, query: &str, body: &Value) -> Meaning {
 }
 
 pub(super) fn encode(answer: &Answer, number: u64, asked: &Asked) -> Encoded {
-    let parts: Vec<Value> = answer.acts.iter().flat_map(|act| part(act)).collect();
+    let parts: Vec<Value> = answer.acts.iter().flat_map(part).collect();
     let tokens = answer.tokens;
     let usage = json!({
         "promptTokenCount": tokens.input, "candidatesTokenCount": tokens.output,
