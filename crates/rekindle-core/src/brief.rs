@@ -12,12 +12,14 @@ mod parts;
 mod past;
 mod reporting;
 mod resume;
+mod resumed;
 
 pub use facts::{
     Activity, Answered, CheckSeen, Decision, Disk, Doors, Facts, LineKind, NamedTask, Standing, Stream, TaskFacts,
 };
 pub use gather::facts_from;
 pub use resume::resume_assignment;
+pub use resumed::render_resumed;
 
 use crate::text;
 
