@@ -203,6 +203,11 @@ pub enum Body {
         /// Where.
         checkpoint: Checkpoint,
     },
+    /// An agent broke its task into smaller ones, which it works through in order.
+    SplitProposed {
+        /// The parts, in order.
+        subtasks: Vec<String>,
+    },
     /// An agent or a person noted a decision.
     NoteRecorded {
         /// The decision.
@@ -420,6 +425,7 @@ impl Body {
             Self::TaskCompleted { .. } => "task_completed",
             Self::TaskFailReported { .. } => "task_fail_reported",
             Self::CheckpointSaved { .. } => "checkpoint_saved",
+            Self::SplitProposed { .. } => "split_proposed",
             Self::NoteRecorded { .. } => "note_recorded",
             Self::QuestionAsked { .. } => "question_asked",
             Self::QuestionAnswered { .. } => "question_answered",

@@ -17,6 +17,9 @@ use crate::world::World;
 /// Bytes read from a spool at once.
 const CHUNK_BYTES: usize = 256 * 1024;
 
+/// Parts that one task may be broken into: more is no order to work in any longer.
+const SUBTASKS_KEPT: usize = 100;
+
 /// Chunks taken from one agent before the others have their turn.
 const CHUNKS_PER_TURN: usize = 4;
 
@@ -381,6 +384,10 @@ impl<W: World> Driver<W> {
             }
             Report::Ask { task, text, options, context } => {
                 Report::Ask { task, text: clean(text), options: all(options), context: clean(context) }
+            }
+            Report::Split { task, subtasks } => {
+                let parts = subtasks.into_iter().take(SUBTASKS_KEPT).map(clean);
+                Report::Split { task, subtasks: parts.filter(|part| !part.trim().is_empty()).collect() }
             }
             Report::Note { text } => Report::Note { text: clean(text) },
         }

@@ -82,7 +82,7 @@ impl Agent {
             Report::Done { .. } => CLAIM_PATIENCE,
             _ => ANSWER_PATIENCE,
         };
-        let call = Call::Report { report: report.clone() };
+        let call = Call::report(report.clone());
         match self.ask(&call, patience) {
             Ok(Answer::Refused { reason }) => Err(CliError::refused(reason)),
             Ok(answer) => Ok(Outcome::Answered(answer)),
@@ -126,7 +126,7 @@ impl Agent {
     pub fn ask_and_wait(&self, question: &Report) -> Result<String> {
         let asked = self.insist(|| {
             let report = question.clone();
-            self.door.call(Call::Report { report }, ANSWER_PATIENCE)
+            self.door.call(Call::report(report), ANSWER_PATIENCE)
         })?;
         match asked {
             Answer::Asked { question } => self.wait_for(question),
