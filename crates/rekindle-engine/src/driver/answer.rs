@@ -93,7 +93,12 @@ impl<W: World> Driver<W> {
         let answer = match decided {
             Reply::Accepted => Answer::Accepted,
             Reply::Already => Answer::Already,
-            Reply::Asked(question) => Answer::Asked { question },
+            Reply::Asked(question) => {
+                match self.state.questions.get(&question).and_then(|found| found.answer.clone()) {
+                    Some(text) => Answer::Answered { question, text },
+                    None => Answer::Asked { question },
+                }
+            }
             Reply::Refused { reason } => Answer::Refused { reason },
             Reply::Verifying { task, epoch } => {
                 self.waiters.push(Waiter::Claim { task, epoch, reply });
