@@ -3,7 +3,11 @@
 //! An adapter says how a program is started and resumed, what its output means, how it is spoken to while it runs, how it is
 //! stopped without leaving anything behind, and what it can do. It decides nothing: that is the core's business.
 
+pub mod claude;
+pub mod codex;
 pub mod command;
+mod fields;
+mod quote;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -218,7 +222,7 @@ pub trait Adapter: Send + Sync {
 /// Every kind there is, in the order in which they are looked for.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Adapter] {
-    &[&command::Command]
+    &[&claude::Claude, &codex::Codex, &command::Command]
 }
 
 /// The adapter of a kind.
