@@ -3,7 +3,11 @@
 //! An adapter says how a program is started and resumed, what its output means, how it is spoken to while it runs, how it is
 //! stopped without leaving anything behind, and what it can do. It decides nothing: that is the core's business.
 
+pub mod claude;
+pub mod codex;
 pub mod command;
+mod fields;
+mod quote;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -92,6 +96,9 @@ impl Start<'_> {
 
 /// Where an adapter's own files lie in a bundle.
 pub const OWN_DIR: &str = "agent";
+
+/// What an agent is told again after a compaction, as it stood at its start: a file in there.
+pub const CONTEXT_FILE: &str = "context.md";
 
 /// How a process is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -234,7 +241,7 @@ pub fn ladder(grace_ms: u64) -> Vec<Rung> {
 /// Every kind there is, in the order in which they are looked for.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Adapter] {
-    &[&command::Command]
+    &[&claude::Claude, &codex::Codex, &command::Command]
 }
 
 /// The adapter of a kind.
