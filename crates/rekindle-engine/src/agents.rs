@@ -206,6 +206,11 @@ pub trait Adapter: Send + Sync {
         None
     }
 
+    /// Whether the program keeps a transcript in a file, so that a session without one cannot be resumed.
+    fn keeps_transcript(&self) -> bool {
+        false
+    }
+
     /// A message as a line of standard input, for programs that take them.
     fn message(&self, _text: &str) -> Option<String> {
         None
@@ -213,11 +218,17 @@ pub trait Adapter: Send + Sync {
 
     /// The ladder that stops it and leaves nothing behind.
     fn ladder(&self, grace_ms: u64) -> Vec<Rung> {
-        vec![Rung { signal: StopSignal::Int, grace_ms }, Rung { signal: StopSignal::Term, grace_ms }]
+        ladder(grace_ms)
     }
 
     /// What is installed, without starting anything.
     fn examine(&self, place: &Place<'_>) -> Examination;
+}
+
+/// The ladder of any program: asked, told, then ended with its whole tree.
+#[must_use]
+pub fn ladder(grace_ms: u64) -> Vec<Rung> {
+    vec![Rung { signal: StopSignal::Int, grace_ms }, Rung { signal: StopSignal::Term, grace_ms }]
 }
 
 /// Every kind there is, in the order in which they are looked for.
