@@ -13,6 +13,7 @@ mod past;
 mod reinject;
 mod reporting;
 mod resume;
+mod resumed;
 
 pub use facts::{
     Activity, Answered, CheckSeen, Decision, Disk, Doors, Facts, LineKind, NamedTask, Standing, Stream, TaskFacts,
@@ -20,6 +21,7 @@ pub use facts::{
 pub use gather::facts_from;
 pub use reinject::{REINJECT_BYTES, reinject};
 pub use resume::resume_assignment;
+pub use resumed::render_resumed;
 
 use crate::text;
 

@@ -6,11 +6,13 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::activity::Measure;
 use crate::event::{Body, Event, Outcome};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
 use crate::report::{Checkpoint, Evidence};
 use crate::role::Role;
 use crate::state::{AttemptPhase, RunPhase, State, TaskState};
+use crate::strategy::Strategy;
 use crate::time::Time;
 
 /// The run, as a table shows it.
@@ -79,6 +81,9 @@ pub struct TaskRow {
     pub checkpoint: Option<Checkpoint>,
     /// What the last checks saw.
     pub evidence: Option<Evidence>,
+    /// Compactions of agents while they were at it.
+    #[serde(default)]
+    pub compactions: u32,
 }
 
 /// An agent's attempt, as a table shows it.
@@ -110,6 +115,24 @@ pub struct AttemptRow {
     pub ended_at: Option<Time>,
     /// Why it ended.
     pub cause: Option<String>,
+    /// The kind of its program.
+    #[serde(default)]
+    pub kind: String,
+    /// How it was started.
+    #[serde(default)]
+    pub strategy: Strategy,
+    /// Its own session.
+    #[serde(default)]
+    pub session_id: Option<String>,
+    /// The model.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// What it has used, and how full its context is, as far as its program says.
+    #[serde(default)]
+    pub measure: Measure,
+    /// How often its context was compacted.
+    #[serde(default)]
+    pub compactions: u32,
 }
 
 /// A question, as a table shows it.
@@ -248,6 +271,7 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         not_before: task.not_before,
         checkpoint: task.checkpoint.clone(),
         evidence: task.evidence.clone(),
+        compactions: task.compactions,
     })
 }
 
@@ -303,6 +327,12 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
         started_at: attempt.dispatched_at,
         ended_at: attempt.ended_at,
         cause: attempt.cause.as_ref().map(ToString::to_string),
+        kind: state.limits.traits_of(&attempt.cli).kind,
+        strategy: attempt.native.strategy,
+        session_id: attempt.native.session.clone(),
+        model: attempt.native.model.clone(),
+        measure: attempt.native.measure,
+        compactions: attempt.native.compactions,
     })
 }
 

@@ -9,8 +9,10 @@ mod commit;
 mod gather;
 mod load;
 mod rows;
+mod spools;
 #[cfg(test)]
 mod tests;
+mod understand;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -174,7 +176,7 @@ pub struct Driver<W: World> {
     pending: Pending,
     /// What happened and was not yet handled, because the store refused in the middle.
     waiting: VecDeque<Message>,
-    spools: BTreeMap<AttemptId, gather::Spools>,
+    spools: BTreeMap<AttemptId, spools::Spools>,
     waiters: Vec<Waiter>,
     more_to_read: BTreeSet<AttemptId>,
     /// Attempts whose process is gone and whose output is not yet read to its end.

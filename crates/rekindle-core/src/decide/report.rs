@@ -1,6 +1,6 @@
 //! What agents say and what the checks saw. An agent speaks only for its own attempt, and its word alone completes nothing.
 
-use super::{About, Reply, Turn, attempt};
+use super::{About, Reply, Turn, attempt, sign};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
@@ -17,6 +17,7 @@ pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: D
             Refusal::Because(reason) => refuse(turn, id, reason),
         };
     }
+    sign::reported(turn, id);
     match report {
         Report::Start { task } => start(turn, id, &task),
         Report::Done { task, result } => claim(turn, id, &task, door, result),
@@ -166,6 +167,7 @@ pub(super) fn checks_finished(turn: &mut Turn<'_>, id: &TaskId, epoch: Epoch, ev
         turn.emit_task(id, Body::TaskCompleted { result: claim.result, unproven });
         go_on(turn, claim.attempt);
     }
+    sign::after_turn(turn, claim.attempt);
     attempt::end_if_settled(turn, claim.attempt);
     Reply::Accepted
 }
@@ -175,7 +177,8 @@ pub(super) fn go_on(turn: &mut Turn<'_>, id: AttemptId) {
     let Some(found) = turn.state.attempts.get(&id) else {
         return;
     };
-    if !found.is_live() || found.stop.is_some() {
+    // One whose context is nearly full gets no further task.
+    if !found.is_live() || found.stop.is_some() || found.native.preparing.is_some() {
         return;
     }
     let open = turn.state.open_tasks(id);

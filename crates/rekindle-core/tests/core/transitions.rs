@@ -49,7 +49,7 @@ fn a_lie_is_refused_and_the_work_is_handed_over() {
     "#);
     story.after_ms(10_000);
     assert_snapshot!(lines(&story.input(Input::TimePassed)), @r#"
-    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: it ended by itself before its work was complete","resumed":true,"role":"developer","tasks":["T1"]}
+    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: it ended by itself before its work was complete","resumed":true,"role":"developer","strategy":"fresh","tasks":["T1"]}
     developer_redispatched T1 developer-T1 e2 {"attempt":2,"role":"developer"}
     task_started T1 developer-T1 e2 {"attempt":2,"number":2}
     -> LaunchAttempt { attempt: AttemptId(2) }
@@ -202,7 +202,7 @@ fn a_question_parks_the_task_and_its_answer_opens_it() {
     let answer = Order::Answer { id: QuestionId(1), text: "a".into() };
     assert_snapshot!(lines(&story.order(answer)), @r#"
     question_answered T1 developer-T1 e1 {"answer":"a","id":1}
-    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: it waited for a person's answer","resumed":true,"role":"developer","tasks":["T1"]}
+    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: it waited for a person's answer","resumed":true,"role":"developer","strategy":"fresh","tasks":["T1"]}
     task_started T1 developer-T1 e2 {"attempt":2,"number":1}
     -> LaunchAttempt { attempt: AttemptId(2) }
     "#);
@@ -265,7 +265,7 @@ fn a_pause_stops_agents_and_costs_no_attempt() {
     assert_snapshot!(lines(&story.coordinator(Limits::default(), Vec::new())), @r#"
     coordinator_started  
     session_resume  {"resume_count":1,"tasks_to_revalidate":0}
-    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: the run was paused or stopped by its operator","resumed":true,"role":"developer","tasks":["T1"]}
+    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: the run was paused or stopped by its operator","resumed":true,"role":"developer","strategy":"fresh","tasks":["T1"]}
     task_started T1 developer-T1 e2 {"attempt":2,"number":1}
     -> LaunchAttempt { attempt: AttemptId(2) }
     "#);
@@ -314,7 +314,7 @@ fn a_process_that_never_began_costs_no_attempt() {
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"shim_lost"}
     task_requeued T1 developer-T1 e1 {"cause":"shim_lost","counted":false,"not_before":null,"reason":"the process that supervised it was killed; 0 of 3 attempts used, next at once"}
     coordinator_recovered  {"adopted":0,"events_reconciled":1,"finished":0,"orphaned_agents":1}
-    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: the process that supervised it was killed","resumed":true,"role":"developer","tasks":["T1"]}
+    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: the process that supervised it was killed","resumed":true,"role":"developer","strategy":"fresh","tasks":["T1"]}
     task_started T1 developer-T1 e2 {"attempt":2,"number":1}
     -> LaunchAttempt { attempt: AttemptId(2) }
     "#);
@@ -393,7 +393,7 @@ fn an_operator_can_skip_retry_and_complete() {
     assert_snapshot!(lines(&story.order(Order::Skip { task: task("T1"), reason })), @r#"
     task_skipped T1 developer-T1 e1 {"reason":"not needed"}
     stop_ordered T1 developer-T1 e1 {"at_once":false,"attempt":1,"cause":"stopped_by_operator"}
-    developer_dispatched T2 developer-T2 e1 {"attempt":2,"blocked_by":["T1"],"cli":"default","reason":"first attempt","resumed":false,"role":"developer","tasks":["T2"]}
+    developer_dispatched T2 developer-T2 e1 {"attempt":2,"blocked_by":["T1"],"cli":"default","reason":"first attempt","resumed":false,"role":"developer","strategy":"first","tasks":["T2"]}
     task_started T2 developer-T2 e1 {"attempt":2,"number":1}
     -> StopAttempt { attempt: AttemptId(1), at_once: false }
     -> LaunchAttempt { attempt: AttemptId(2) }
@@ -401,7 +401,7 @@ fn an_operator_can_skip_retry_and_complete() {
     story.exited(1, Exit { signal: Some(2), ..Exit::default() });
     assert_snapshot!(lines(&story.order(Order::Retry { task: task("T1") })), @r#"
     task_reopened T1 e2 {"reason":"opened again by the operator","reset_attempts":true}
-    developer_dispatched T1 developer-T1 e3 {"attempt":3,"blocked_by":[],"cli":"default","reason":"first attempt","resumed":false,"role":"developer","tasks":["T1"]}
+    developer_dispatched T1 developer-T1 e3 {"attempt":3,"blocked_by":[],"cli":"default","reason":"fresh: the task was opened again","resumed":false,"role":"developer","strategy":"fresh","tasks":["T1"]}
     task_started T1 developer-T1 e3 {"attempt":3,"number":1}
     -> LaunchAttempt { attempt: AttemptId(3) }
     "#);
@@ -440,7 +440,7 @@ fn nothing_is_started_on_a_machine_that_is_short_of_something() {
     "#);
     assert_snapshot!(lines(&story.input(Input::PressureSeen { reason: None })), @r#"
     starts_released  {}
-    developer_dispatched T2 developer-T2 e1 {"attempt":2,"blocked_by":["T1"],"cli":"default","reason":"first attempt","resumed":false,"role":"developer","tasks":["T2"]}
+    developer_dispatched T2 developer-T2 e1 {"attempt":2,"blocked_by":["T1"],"cli":"default","reason":"first attempt","resumed":false,"role":"developer","strategy":"first","tasks":["T2"]}
     task_started T2 developer-T2 e1 {"attempt":2,"number":1}
     -> LaunchAttempt { attempt: AttemptId(2) }
     "#);

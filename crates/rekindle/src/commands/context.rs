@@ -37,7 +37,7 @@ const FILE_MAX_BYTES: u64 = 64 << 10;
 const OWN_DIR: &str = rekindle_engine::agents::OWN_DIR;
 
 /// The text written at the launch.
-const FILE: &str = "context.md";
+const FILE: &str = rekindle_engine::agents::CONTEXT_FILE;
 
 /// The form that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

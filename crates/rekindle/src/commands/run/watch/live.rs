@@ -3,6 +3,7 @@
 use rekindle_core::time::Time;
 use rekindle_core::view::TaskRow;
 
+use super::gates::Gates;
 use crate::error::Result;
 use crate::ui::{Ui, elapsed, one_line, width_of};
 use crate::view::{Counts, RunView};
@@ -33,10 +34,11 @@ impl Live {
     }
 
     /// The rows of the table.
-    pub fn table(&self, run: &RunView<'_>, tasks: &[TaskRow], counts: Counts, now: Time) -> Result<Vec<String>> {
+    pub fn table(&self, run: &RunView<'_>, tasks: &[TaskRow], gates: &Gates, now: Time) -> Result<Vec<String>> {
         if !self.on {
             return Ok(Vec::new());
         }
+        let counts = Counts::of(tasks);
         let ended = counts.complete + counts.failed + counts.skipped;
         let filled = (ended * BAR_CELLS).checked_div(counts.all).unwrap_or(0);
         let bar = format!("{}{}", "█".repeat(filled), "░".repeat(BAR_CELLS - filled));
@@ -50,7 +52,8 @@ impl Live {
             let took = elapsed(now.since_ms(agent.started_at));
             let last = run.tail(Some(agent.name.as_str()), 1)?;
             let said = last.first().map(|line| one_line(&line.line.text)).unwrap_or_default();
-            rows.push(format!("  {:<10} {:<20} {task:<12} {took:>8}  {said}", agent.state, agent.name));
+            let context = agent.measure.remaining_percent().map(|left| format!("{}%", 100 - left)).unwrap_or_default();
+            rows.push(format!("  {:<10} {:<20} {task:<12} {took:>8} {context:>4}  {said}", agent.state, agent.name));
         }
         if running.len() > AGENTS_SHOWN {
             rows.push(format!("  … and {} more", running.len() - AGENTS_SHOWN));
@@ -59,6 +62,7 @@ impl Live {
         rows.extend(asking.map(|question| {
             format!("  ? {} {}: rekindle answer {} TEXT", question.task, one_line(&question.text), question.id)
         }));
+        rows.extend(gates.lines(now).into_iter().map(|line| format!("  {line}")));
         let waiting = tasks.iter().filter_map(|task| task.not_before.filter(|time| *time > now)).min();
         rows.extend(waiting.map(|time| format!("  next attempt in {}", elapsed(time.since_ms(now)))));
         Ok(rows)
