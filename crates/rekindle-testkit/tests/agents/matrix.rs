@@ -77,11 +77,8 @@ fn outcome(cli: Cli, fault: Fault) -> Outcome {
     match (fault, cli) {
         (Fault::Nothing | Fault::CoordinatorKilled, _) => GoesOn,
         (Fault::Killed, _) => Resumed("crashed"),
-        (Fault::Compacted, Cli::Gemini) => TakenOver("compacted"),
         (Fault::Compacted, _) => StatePutBack,
         (Fault::UsageLimit, _) => Resumed("usage_limit"),
-        // It names its session only with the first answer.
-        (Fault::HangBeforeHeaders, Cli::Opencode) => TakenOver("hung_before_first_event"),
         (Fault::HangBeforeHeaders | Fault::HangMidStream, _) => Resumed("hung_mid_stream"),
     }
 }
@@ -103,7 +100,7 @@ impl Outcome {
             TakenOver(cause) => (&[cause, "completed"], &["first", "fresh"]),
         };
         let owned = |list: &[&str]| list.iter().map(ToString::to_string).collect();
-        let compacted = matches!(self, StatePutBack | TakenOver("compacted"));
+        let compacted = self == StatePutBack;
         Seen {
             attempts: strategies.len(),
             causes: owned(causes),
