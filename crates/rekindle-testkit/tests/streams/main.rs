@@ -15,10 +15,10 @@ use laws::{Law, outcome};
 use recordings::{Recording, Step, all};
 
 /// Damaged copies of each recording, by bytes and by values each: all recordings together stay within seconds.
-const DAMAGED_COPIES: u64 = 48;
+const DAMAGED_COPIES: u64 = 32;
 
 /// Orders of the lines that are tried per recording.
-const ORDERS: u64 = 24;
+const ORDERS: u64 = 8;
 
 fn each(check: impl Fn(&Recording)) {
     let recordings = all();
@@ -116,6 +116,7 @@ fn lines_out_of_order_and_repeated_stay_within_bounds() {
     each(|recording| {
         let steps = recording.steps();
         let sessions = laws::sessions(recording.reader().as_mut(), &steps);
+        let mut orders = vec![steps.iter().flat_map(|step| [step.clone(), step.clone()]).collect()];
         for seed in 1..=ORDERS {
             let mut dice = Dice::new(seed);
             let mut mixed = steps.clone();
@@ -123,18 +124,13 @@ fn lines_out_of_order_and_repeated_stay_within_bounds() {
                 let (a, b) = (dice.below(mixed.len()), dice.below(mixed.len()));
                 mixed.swap(a, b);
             }
-            let repeated: Vec<Step> = steps.iter().flat_map(|step| [step.clone(), step.clone()]).collect();
-            let twice: Vec<Step> = steps.iter().chain(&mixed).cloned().collect();
-            for lines in [mixed, repeated, twice] {
-                assert_eq!(
-                    Law::check(recording.reader().as_mut(), &lines),
-                    Ok(()),
-                    "{} seed {seed}",
-                    recording.label()
-                );
-                let found = laws::sessions(recording.reader().as_mut(), &lines);
-                assert!(found.is_subset(&sessions), "{} seed {seed}: {found:?}", recording.label());
-            }
+            orders.push(steps.iter().chain(&mixed).cloned().collect());
+            orders.push(mixed);
+        }
+        for (at, lines) in orders.iter().enumerate() {
+            assert_eq!(Law::check(recording.reader().as_mut(), lines), Ok(()), "{} order {at}", recording.label());
+            let found = laws::sessions(recording.reader().as_mut(), lines);
+            assert!(found.is_subset(&sessions), "{} order {at}: {found:?}", recording.label());
         }
     });
 }
