@@ -38,6 +38,20 @@ pub struct RunRow {
     pub attempts: u32,
     /// Whether the plan's file differs from the pinned plan.
     pub plan_changed: bool,
+    /// The accounts that have to wait.
+    #[serde(default)]
+    pub waits: Vec<WaitRow>,
+}
+
+/// An account that has to wait, as a table shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WaitRow {
+    /// Whose.
+    pub account: String,
+    /// Why, by the cause's name.
+    pub cause: String,
+    /// Until when; nothing means until a person answers.
+    pub until: Option<Time>,
 }
 
 /// A task, as a table shows it.
@@ -127,9 +141,9 @@ pub struct AttemptRow {
     /// The model.
     #[serde(default)]
     pub model: Option<String>,
-    /// What it has used, and how full its context is, as far as its program says.
+    /// What it has used, and how full its context is; nothing where its program does not say.
     #[serde(default)]
-    pub measure: Measure,
+    pub measure: Option<Measure>,
     /// How often its context was compacted.
     #[serde(default)]
     pub compactions: u32,
@@ -189,6 +203,7 @@ impl Touched {
             Body::QuestionAsked { id, .. } | Body::QuestionAnswered { id, .. } => {
                 self.questions.insert(*id);
             }
+            Body::GateClosed { .. } => self.run = true,
             Body::AttemptEnded { attempt, .. } | Body::Dispatched { attempt, .. } => {
                 let tasks = state.attempts.get(attempt).map(|attempt| attempt.tasks.clone()).unwrap_or_default();
                 self.tasks.extend(tasks);
@@ -241,6 +256,11 @@ pub fn run_row(state: &State) -> Option<RunRow> {
         resumes: run.resumes,
         attempts: state.limits.attempts,
         plan_changed: run.changed_plan.is_some(),
+        waits: state
+            .gates
+            .iter()
+            .map(|(account, gate)| WaitRow { account: account.clone(), cause: gate.cause.clone(), until: gate.until })
+            .collect(),
     })
 }
 
@@ -331,7 +351,7 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
         strategy: attempt.native.strategy,
         session_id: attempt.native.session.clone(),
         model: attempt.native.model.clone(),
-        measure: attempt.native.measure,
+        measure: attempt.native.measured_at.map(|_| attempt.native.measure),
         compactions: attempt.native.compactions,
     })
 }

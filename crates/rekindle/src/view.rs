@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{CliError, Result};
 use crate::project::Project;
+use crate::story::session;
 
 /// Events or lines fetched at once: large enough to be quick, small enough to hold in memory.
 const PAGE: usize = 4_096;
@@ -246,6 +247,12 @@ impl RunView<'_> {
         Ok(self.attempts()?.iter().map(|attempt| attempt.attempt.0).collect())
     }
 
+    /// A line for every account that still has to wait: for what, until when, and how long that is.
+    pub fn waits(&self, now: Time) -> impl Iterator<Item = String> {
+        let waiting = self.row.waits.iter().filter(move |wait| wait.until.is_none_or(|until| until > now));
+        waiting.map(move |wait| session::waiting(&wait.account, &wait.cause, wait.until, now))
+    }
+
     /// When something of it last ended or began: what spans are measured to when nobody is at it.
     #[must_use]
     pub fn until(&self, now: Time) -> Time {
@@ -277,8 +284,6 @@ pub struct Spent {
     pub tokens: u64,
     /// Dollars, as far as agents told them.
     pub cost_usd: Option<f64>,
-    /// How often contexts were compacted.
-    pub compactions: u32,
 }
 
 impl Spent {
@@ -303,9 +308,9 @@ impl Spent {
     }
 
     fn add(&mut self, attempt: &AttemptRow) {
-        let usage = &attempt.measure.usage;
+        let Some(measure) = attempt.measure else { return };
+        let usage = measure.usage;
         self.tokens = self.tokens.saturating_add(usage.tokens());
-        self.compactions = self.compactions.saturating_add(attempt.compactions);
         if let Some(cost) = usage.cost_usd {
             self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
         }

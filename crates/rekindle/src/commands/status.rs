@@ -86,6 +86,9 @@ fn show(run: &RunView<'_>, shown: &Shown, coordinator: Option<Option<u32>>, cont
     };
     let done = format!("{}/{} complete", counts.complete, counts.all);
     ui.line(&format!("{}: {state}, {done}, {took}, {who}", one_line(&run.row.plan)))?;
+    for wait in run.waits(now) {
+        ui.line(&paint.tone(Tone::Warning, &one_line(&wait)))?;
+    }
     ui.line("")?;
     ui.line(&task_table(&shown.tasks, now).render(paint, ui.width()))?;
     let agents = agent_table(&shown.agents, now, ui.width());
@@ -161,18 +164,19 @@ fn agent_table(agents: &[AttemptRow], now: Time, width: usize) -> Table {
 
 /// How full its context is, and how often it was emptied.
 fn context_cell(agent: &AttemptRow) -> String {
-    let full = agent.measure.remaining_percent().map(|left| format!("{}%", 100 - left));
-    let used = || agent.measure.context_used.map(short_count);
+    let measure = agent.measure.unwrap_or_default();
+    let full = measure.remaining_percent().map(|left| format!("{}%", 100 - left));
+    let used = || measure.context_used.map(short_count);
     let compacted = (agent.compactions > 0).then(|| format!("+{}c", agent.compactions));
     [full.or_else(used), compacted].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 fn tokens_cell(agent: &AttemptRow) -> String {
-    Some(agent.measure.usage.tokens()).filter(|tokens| *tokens > 0).map(short_count).unwrap_or_default()
+    agent.measure.map(|measure| short_count(measure.usage.tokens())).unwrap_or_default()
 }
 
 fn cost_cell(agent: &AttemptRow) -> String {
-    agent.measure.usage.cost_usd.map(dollars).unwrap_or_default()
+    agent.measure.and_then(|measure| measure.usage.cost_usd).map(dollars).unwrap_or_default()
 }
 
 /// What a person could do now.
@@ -191,5 +195,48 @@ fn advise(run: &RunView<'_>, shown: &Shown, coordinated: bool, context: &Context
     }
     if let Some(failed) = shown.tasks.iter().find(|task| task.state == "failed") {
         ui.hint(&format!("rekindle why {0}; then rekindle task retry {0} or rekindle task skip {0}", failed.id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::ui::Paint;
+
+    fn row(measure: serde_json::Value, compactions: u32) -> AttemptRow {
+        let row = json!({
+            "attempt": 1, "name": "a", "cli": "c", "role": "developer", "state": "running", "tasks": ["T1"], "task": "T1",
+            "epoch": 1, "started_at": 0, "measure": measure, "compactions": compactions,
+        });
+        serde_json::from_value(row).expect("a row")
+    }
+
+    #[test]
+    fn what_agents_use_gets_columns_only_where_it_is_told_and_fits() {
+        let heading = |rows: &[AttemptRow], width| {
+            let table = agent_table(rows, Time(0), width).render(Paint::OFF, width);
+            table.lines().next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let usage = json!({ "input_tokens": 5, "output_tokens": 1, "cached_tokens": 0, "cost_usd": null });
+        let told = row(usage, 0);
+        let plain = "AGENT STATE EPOCH PID TIME ROLE TASK";
+        assert_eq!(heading(&[row(serde_json::Value::Null, 0)], 120), plain);
+        assert_eq!(heading(&[told.clone()], 80), plain);
+        assert_eq!(heading(&[told], 120), "AGENT STATE EPOCH PID TIME TOKENS ROLE TASK");
+    }
+
+    #[test]
+    fn a_context_is_shown_by_what_is_known_of_it() {
+        let measure = |used, window| {
+            json!({
+                "input_tokens": 0, "output_tokens": 0, "cached_tokens": 0, "cost_usd": null,
+                "context_used": used, "context_window": window,
+            })
+        };
+        assert_eq!(context_cell(&row(measure(Some(900), Some(1_000)), 2)), "90% +2c");
+        assert_eq!(context_cell(&row(measure(Some(1_500), None), 0)), "1.5k");
+        assert_eq!(context_cell(&row(measure(None, Some(1_000)), 0)), "");
     }
 }

@@ -167,3 +167,35 @@ fn short(text: &str) -> String {
     let head: String = line.chars().take(TEXT_MAX_CHARS).collect();
     format!("{head}…")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_says_for_what_and_how_long() {
+        let now = Time(1_000_000);
+        let until = |ms| Some(now.plus_ms(ms));
+        assert_eq!(waiting("team", "auth", None, now), "team waits for working credentials");
+        let limit = waiting("team", "usage_limit", until(7_380_000), now);
+        assert!(
+            limit.starts_with("team waits for its usage limit until ") && limit.ends_with(" (in 2h03m)"),
+            "{limit}"
+        );
+        let over = waiting("team", "overloaded", Some(now), now);
+        assert!(over.starts_with("team waits for its overloaded provider until ") && !over.contains("(in"), "{over}");
+    }
+
+    #[test]
+    fn a_long_error_is_cut_and_harmless() {
+        let failure = Failure {
+            problem: Problem::Other,
+            resets_at: None,
+            text: format!("\u{1b}[31m{}", "é".repeat(1_000)),
+            runaway: true,
+        };
+        let shown = failed(&failure, Time(0));
+        let expected = format!("its turn failed, and it would go on without end: {}…", "é".repeat(TEXT_MAX_CHARS));
+        assert_eq!(shown, expected);
+    }
+}

@@ -10,3 +10,4 @@ mod running;
 mod settings;
 mod states;
 mod surface;
+mod telling;

@@ -2,7 +2,6 @@
 //!
 //! It reads the store like every other view and drives nothing.
 
-mod gates;
 mod live;
 mod summary;
 
@@ -17,7 +16,6 @@ use rekindle_core::view::TaskRow;
 use rekindle_engine::clock;
 use rekindle_engine::store::StoredEvent;
 
-use self::gates::Gates;
 use self::live::Live;
 use crate::commands::Context;
 use crate::error::{CliError, Result};
@@ -99,14 +97,13 @@ struct Screen {
     view: Option<View>,
     tasks: Vec<TaskRow>,
     seen: Option<u64>,
-    gates: Gates,
     live: Live,
 }
 
 impl Screen {
     fn new(ui: Ui, project: Project) -> Self {
         let live = Live::new(&ui);
-        Self { ui, project, view: None, tasks: Vec::new(), seen: None, gates: Gates::default(), live }
+        Self { ui, project, view: None, tasks: Vec::new(), seen: None, live }
     }
 
     /// Shows what is new. A coordinator that has just begun may have no run yet.
@@ -131,9 +128,7 @@ impl Screen {
         // A view that attaches late begins with the newest coordinator, not with the whole history.
         let mut fresh: Vec<StoredEvent> = Vec::new();
         let first_look = self.seen.is_none();
-        let gates = &mut self.gates;
         let seen = run.events(self.seen.unwrap_or(0), |event| {
-            gates.add(event);
             if first_look && event.kind == "coordinator_started" {
                 fresh.clear();
             }
@@ -159,7 +154,7 @@ impl Screen {
                 self.ui.rendered(&line)
             })
             .collect();
-        let table = if last { Vec::new() } else { self.live.table(&run, tasks, &self.gates, clock::wall())? };
+        let table = if last { Vec::new() } else { self.live.table(&run, tasks, clock::wall())? };
         self.live.draw(&shown, &table);
         Ok(())
     }

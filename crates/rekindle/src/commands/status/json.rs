@@ -2,7 +2,7 @@
 
 use rekindle_core::report::{Checkpoint, Evidence};
 use rekindle_core::time::Time;
-use rekindle_core::view::{AttemptRow, TaskRow};
+use rekindle_core::view::{AttemptRow, TaskRow, WaitRow};
 use rekindle_engine::agents::command;
 use rekindle_engine::state_dir::Owner;
 use serde::Serialize;
@@ -36,10 +36,18 @@ struct RunJson {
     ended_at: Option<String>,
     resumes: u32,
     plan_changed: bool,
+    waits: Vec<WaitJson>,
     complete: usize,
     failed: usize,
     skipped: usize,
     total: usize,
+}
+
+#[derive(Serialize)]
+struct WaitJson {
+    account: String,
+    cause: String,
+    until: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -92,7 +100,7 @@ struct AgentJson {
     context_window: Option<u64>,
     compactions: u32,
     tokens: u64,
-    usage: UsageJson,
+    usage: Option<UsageJson>,
     cost_usd: Option<f64>,
 }
 
@@ -145,6 +153,7 @@ fn run_json(run: &RunView<'_>, tasks: &[TaskRow]) -> RunJson {
         ended_at: row.ended_at.map(stamp),
         resumes: row.resumes,
         plan_changed: row.plan_changed,
+        waits: row.waits.iter().map(wait_json).collect(),
         complete: counts.complete,
         failed: counts.failed,
         skipped: counts.skipped,
@@ -152,11 +161,15 @@ fn run_json(run: &RunView<'_>, tasks: &[TaskRow]) -> RunJson {
     }
 }
 
+fn wait_json(wait: &WaitRow) -> WaitJson {
+    WaitJson { account: wait.account.clone(), cause: wait.cause.clone(), until: wait.until.map(stamp) }
+}
+
 fn task_json(row: TaskRow, spent: &Spent) -> TaskJson {
     TaskJson {
         tokens: spent.tokens,
         cost_usd: spent.cost_usd,
-        compactions: spent.compactions,
+        compactions: row.compactions,
         id: row.id.into(),
         title: row.title,
         state: row.state,
@@ -180,7 +193,7 @@ fn task_json(row: TaskRow, spent: &Spent) -> TaskJson {
 }
 
 fn agent_json(row: AttemptRow) -> AgentJson {
-    let usage = row.measure.usage;
+    let usage = row.measure.map(|measure| measure.usage);
     AgentJson {
         name: row.name.into(),
         // Rows of earlier versions have none: all their agents were commands.
@@ -200,15 +213,15 @@ fn agent_json(row: AttemptRow) -> AgentJson {
         session_id: row.session_id,
         model: row.model,
         strategy: row.strategy.name(),
-        context_used: row.measure.context_used,
-        context_window: row.measure.context_window,
+        context_used: row.measure.and_then(|measure| measure.context_used),
+        context_window: row.measure.and_then(|measure| measure.context_window),
         compactions: row.compactions,
-        tokens: usage.tokens(),
-        usage: UsageJson {
+        tokens: usage.map_or(0, |usage| usage.tokens()),
+        usage: usage.map(|usage| UsageJson {
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
             cached_tokens: usage.cached_tokens,
-        },
-        cost_usd: usage.cost_usd,
+        }),
+        cost_usd: usage.and_then(|usage| usage.cost_usd),
     }
 }
