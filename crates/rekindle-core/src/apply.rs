@@ -124,6 +124,7 @@ fn new_task(index: usize, done: bool, unblocks: u32) -> Task {
         result: None,
         unproven: done,
         checkpoint: None,
+        split: Vec::new(),
         claim: None,
         evidence: None,
         crashes: 0,
@@ -346,6 +347,7 @@ fn change_task(task: &mut Task, event: &Event) {
             task.unproven = *unproven;
         }
         Body::CheckpointSaved { checkpoint } => task.checkpoint = Some(checkpoint.clone()),
+        Body::SplitProposed { subtasks } => task.split.clone_from(subtasks),
         Body::TaskRequeued { cause, counted, not_before, reason } => {
             release(task);
             task.state = TaskState::Pending;

@@ -184,6 +184,9 @@ pub struct Task {
     pub unproven: bool,
     /// Where its agent said it stood.
     pub checkpoint: Option<Checkpoint>,
+    /// The parts that its agent broke it into, in order.
+    #[serde(default)]
+    pub split: Vec<String>,
     /// A claim that is being proven.
     pub claim: Option<Claim>,
     /// What the last checks saw.

@@ -3,9 +3,18 @@
 //! An adapter says how a program is started and resumed, what its output means, how it is spoken to while it runs, how it is
 //! stopped without leaving anything behind, and what it can do. It decides nothing: that is the core's business.
 
+pub mod claude;
+pub mod codex;
 pub mod command;
+mod fields;
+mod foreign;
+pub mod gemini;
+pub mod opencode;
+mod quote;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use rekindle_core::activity::Activity;
@@ -93,6 +102,9 @@ impl Start<'_> {
 /// Where an adapter's own files lie in a bundle.
 pub const OWN_DIR: &str = "agent";
 
+/// What an agent is told again after a compaction, as it stood at its start: a file in there.
+pub const CONTEXT_FILE: &str = "context.md";
+
 /// How a process is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
@@ -108,6 +120,8 @@ pub struct Launch {
     pub input: String,
     /// Files written before the start, by their place under `agent/` in the bundle.
     pub files: BTreeMap<String, String>,
+    /// Symbolic links made before the start, by their place under `agent/`: what each points to.
+    pub links: BTreeMap<String, PathBuf>,
 }
 
 impl Launch {
@@ -121,8 +135,37 @@ impl Launch {
             stdin,
             input: input.into(),
             files: BTreeMap::new(),
+            links: BTreeMap::new(),
         }
     }
+
+    /// Puts the files and links into the adapter's own directory of the bundle, each file whole or not at all. Doing it again
+    /// changes nothing.
+    ///
+    /// # Errors
+    /// When the directory cannot be written to.
+    pub fn place(&self, own_dir: &Path) -> io::Result<()> {
+        for (name, text) in &self.files {
+            let (dir, name) = place_in(own_dir, name)?;
+            rekindle_shim::atomic::save(&dir, &name, text.as_bytes())?;
+        }
+        for (name, target) in &self.links {
+            let (dir, name) = place_in(own_dir, name)?;
+            match std::os::unix::fs::symlink(target, dir.join(name)) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                done => done?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The directory that a file belongs into, made where it is missing, and the file's name.
+fn place_in(own_dir: &Path, name: &str) -> io::Result<(PathBuf, String)> {
+    let (parent, name) = name.rsplit_once('/').unwrap_or(("", name));
+    let dir = own_dir.join(parent);
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+    Ok((dir, name.to_owned()))
 }
 
 /// Where a line was read.
@@ -142,6 +185,12 @@ pub trait Reader: Send {
     /// What one line means. A line may be anything at all: cut off, no JSON, megabytes. `whole` tells whether all of it is
     /// here.
     fn line(&mut self, source: Source, line: &str, whole: bool) -> Vec<Activity>;
+
+    /// What follows from the end of the process, once everything it wrote was read: some programs say how it went only by
+    /// their exit code, or do not mark their last message as such. `code` is nothing after a signal.
+    fn end(&mut self, _code: Option<i32>) -> Vec<Activity> {
+        Vec::new()
+    }
 }
 
 /// Where a program keeps its own things.
@@ -211,6 +260,12 @@ pub trait Adapter: Send + Sync {
         false
     }
 
+    /// What this kind's hook prints so that `text` comes into the agent's context, `asked` being what the program wrote to the
+    /// hook's standard input; nothing where it is not the time.
+    fn hook_answer(&self, _asked: &str, text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
     /// A message as a line of standard input, for programs that take them.
     fn message(&self, _text: &str) -> Option<String> {
         None
@@ -234,7 +289,7 @@ pub fn ladder(grace_ms: u64) -> Vec<Rung> {
 /// Every kind there is, in the order in which they are looked for.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Adapter] {
-    &[&command::Command]
+    &[&claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::Opencode, &command::Command]
 }
 
 /// The adapter of a kind.

@@ -182,6 +182,7 @@ pub struct Driver<W: World> {
     /// Attempts whose process is gone and whose output is not yet read to its end.
     ending: BTreeSet<AttemptId>,
     heard_from: BTreeMap<AttemptId, Time>,
+    reminders: i64,
     /// Effects are left to what is outstanding once the state is taken over.
     taking_over: bool,
     events_since_snapshot: usize,
@@ -213,6 +214,7 @@ impl<W: World> Driver<W> {
             more_to_read: BTreeSet::new(),
             ending: BTreeSet::new(),
             heard_from: BTreeMap::new(),
+            reminders: 0,
             taking_over: false,
             events_since_snapshot: 0,
             redactor,

@@ -55,6 +55,12 @@ impl Tokens {
         [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
     }
 
+    /// The nonce of the fence in what an agent is told again: another one every time.
+    #[must_use]
+    pub fn reminder(&self, attempt: AttemptId, epoch: Epoch, number: i64) -> String {
+        self.mac(&format!("reminder {number}"), attempt, epoch).chars().take(32).collect()
+    }
+
     /// Whose token this is, if it is one of ours.
     #[must_use]
     pub fn check(&self, token: &str) -> Option<(AttemptId, Epoch)> {

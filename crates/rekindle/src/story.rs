@@ -68,6 +68,9 @@ fn tell_task(body: &Body) -> Option<Parts> {
             let left = checkpoint.remaining.len();
             ("CHECKPOINT", Tone::Dim, format!("{} ({done} done, {left} left)", checkpoint.status))
         }
+        Body::SplitProposed { subtasks } => {
+            ("SPLIT", Tone::Dim, format!("its agent works on it in {} parts", subtasks.len()))
+        }
         Body::TaskRequeued { counted, reason, .. } => {
             let counts = if *counted { "" } else { "; this attempt does not count" };
             ("REQUEUED", Tone::Warning, format!("{reason}{counts}"))
@@ -174,6 +177,9 @@ pub fn evidence(body: &Body) -> Vec<String> {
             let done = checkpoint.completed.iter().map(|item| format!("done: {item}"));
             let left = checkpoint.remaining.iter().map(|item| format!("left: {item}"));
             done.chain(left).collect()
+        }
+        Body::SplitProposed { subtasks } => {
+            subtasks.iter().enumerate().map(|(index, part)| format!("{}. {part}", index + 1)).collect()
         }
         Body::PersonAlerted { choices, .. } => choices.iter().map(|choice| format!("choose: {choice}")).collect(),
         Body::QuestionAsked { options, context, .. } => {

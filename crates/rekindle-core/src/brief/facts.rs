@@ -41,6 +41,9 @@ pub struct Facts {
     pub cause: Option<Cause>,
     /// Where the previous agent said it stood.
     pub checkpoint: Option<Checkpoint>,
+    /// The parts that the current task was broken into, in order.
+    #[serde(default)]
+    pub split: Vec<String>,
     /// What is on disk.
     pub disk: Disk,
     /// Decisions noted during the run, newest last.
@@ -87,6 +90,7 @@ impl Facts {
             completed_elsewhere: Vec::new(),
             cause: None,
             checkpoint: None,
+            split: Vec::new(),
             disk: Disk::default(),
             decisions: Vec::new(),
             answers: Vec::new(),

@@ -103,6 +103,7 @@ fn about_current(facts: &mut Facts, state: &State, id: &TaskId) {
     facts.attempt_limit = state.attempt_limit(id);
     facts.cause.clone_from(&task.last_cause);
     facts.checkpoint.clone_from(&task.checkpoint);
+    facts.split.clone_from(&task.split);
     facts.advise_split = facts.attempt > 1
         && (facts.attempt >= facts.attempt_limit || task.last_cause.as_ref().is_some_and(advises_split));
     if let Some(checkpoint) = &task.checkpoint {

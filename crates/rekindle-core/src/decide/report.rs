@@ -4,7 +4,7 @@ use super::{About, Reply, Turn, attempt, sign};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
-use crate::report::{Door, Evidence, Report};
+use crate::report::{Door, Evidence, OVER, Report};
 use crate::state::{AttemptPhase, TaskState};
 
 /// Refused reports that are written into the log for one attempt; a confused agent may send any number.
@@ -27,6 +27,7 @@ pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: D
             Reply::Accepted
         }
         Report::Ask { task, text, options, context } => ask(turn, id, &task, text, options, context),
+        Report::Split { task, subtasks } => split(turn, &task, subtasks),
         Report::Note { text } => {
             turn.emit_attempt(id, Body::NoteRecorded { text });
             Reply::Accepted
@@ -41,7 +42,7 @@ enum Refusal {
 
 /// The fence: the attempt must be the newest that holds the task, and must not be over.
 fn may_report(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> Result<(), Refusal> {
-    let over = |what: String| Err(Refusal::Because(format!("{what}; stop working and exit")));
+    let over = |what: String| Err(Refusal::Because(format!("{what}; {OVER}")));
     let Some(found) = turn.state.attempts.get(&id) else {
         return over(format!("attempt {id} is not part of this run"));
     };
@@ -136,6 +137,18 @@ fn ask(
         Body::PersonAlerted { text: alert, choices: vec![format!("rekindle answer {question} TEXT")] },
     );
     Reply::Asked(question)
+}
+
+/// The parts are kept with the task and told to whoever works on it; they are no tasks of their own.
+fn split(turn: &mut Turn<'_>, task: &TaskId, subtasks: Vec<String>) -> Reply {
+    if subtasks.is_empty() {
+        return Reply::Refused { reason: format!("the split of task {task} names no subtask; name one or more") };
+    }
+    if turn.state.tasks[task].split == subtasks {
+        return Reply::Already;
+    }
+    turn.emit_task(task, Body::SplitProposed { subtasks });
+    Reply::Accepted
 }
 
 /// The checks of a claim are through. Only the claim they were run for can be decided by them.

@@ -156,6 +156,11 @@ pub enum Body {
         /// Where.
         checkpoint: Checkpoint,
     },
+    /// An agent broke its task into smaller ones, which it works through in order.
+    SplitProposed {
+        /// The parts, in order.
+        subtasks: Vec<String>,
+    },
     /// An agent or a person noted a decision.
     NoteRecorded {
         /// The decision.

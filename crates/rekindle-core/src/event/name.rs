@@ -23,6 +23,7 @@ impl Body {
             Self::TaskCompleted { .. } => "task_completed",
             Self::TaskFailReported { .. } => "task_fail_reported",
             Self::CheckpointSaved { .. } => "checkpoint_saved",
+            Self::SplitProposed { .. } => "split_proposed",
             Self::NoteRecorded { .. } => "note_recorded",
             Self::QuestionAsked { .. } => "question_asked",
             Self::QuestionAnswered { .. } => "question_answered",

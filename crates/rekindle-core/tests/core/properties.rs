@@ -47,6 +47,7 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
         }
         3 => attempt.map(|attempt| Input::AttemptLost { attempt, with_host: how % 5 == 0 }),
         4..=6 => report(Report::Done { task: id, result: None }),
+        7 if how % 2 == 0 => report(Report::Split { task: id, subtasks: vec![format!("part {}", how % 3)] }),
         7 => report(Report::Checkpoint { task: id, checkpoint: Checkpoint::default() }),
         8 => report(Report::Ask { task: id, text: format!("q{how}"), options: Vec::new(), context: String::new() }),
         9 => report(Report::Fail { task: id, reason: "no".into() }),

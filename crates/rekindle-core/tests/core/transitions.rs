@@ -1,11 +1,13 @@
 //! Transition tests: one situation each, with everything that is decided in it.
 
 use insta::assert_snapshot;
+use rekindle_core::brief;
+use rekindle_core::decide::Reply;
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{AttemptId, Epoch, QuestionId};
 use rekindle_core::input::{Found, Input, Order};
 use rekindle_core::limits::Limits;
-use rekindle_core::report::{Checkpoint, Door, Exit, Report};
+use rekindle_core::report::{Checkpoint, Door, Exit, OVER, Report};
 use rekindle_core::state::{RunPhase, TaskState};
 
 use crate::harness::{Story, exit_code, lines, task};
@@ -204,6 +206,33 @@ fn a_question_parks_the_task_and_its_answer_opens_it() {
     task_started T1 developer-T1 e2 {"attempt":2,"number":1}
     -> LaunchAttempt { attempt: AttemptId(2) }
     "#);
+}
+
+#[test]
+fn a_split_is_kept_with_its_task_and_told_to_the_next_agent() {
+    let mut story = Story::of(ONE);
+    story.started(1);
+    let split = |parts: &[&str]| Report::Split {
+        task: task("T1"),
+        subtasks: parts.iter().map(|part| (*part).to_owned()).collect(),
+    };
+    assert_snapshot!(lines(&story.report(1, split(&["read", "write"]))), @r#"
+    split_proposed T1 developer-T1 e1 {"subtasks":["read","write"]}
+    "#);
+    assert_snapshot!(lines(&story.report(1, split(&["read", "write"]))), @"= Already");
+    assert_snapshot!(lines(&story.report(1, split(&[]))), @r#"= Refused { reason: "the split of task T1 names no subtask; name one or more" }"#);
+    story.exited(1, exit_code(3));
+    story.after_ms(60_000).input(Input::TimePassed);
+    let facts = brief::facts_from(&story.state, AttemptId(2)).expect("a second attempt");
+    assert_eq!(facts.split, ["read", "write"]);
+    let stale = story.input(Input::Reported {
+        attempt: AttemptId(1),
+        epoch: Epoch(1),
+        door: Door::Mcp,
+        report: split(&["other"]),
+    });
+    assert!(matches!(stale.reply, Reply::Refused { reason } if reason.ends_with(OVER)));
+    assert_eq!(story.replayed(), story.state);
 }
 
 #[test]

@@ -13,6 +13,9 @@ use crate::ingest::{Cursor, Record};
 use crate::store::{SpoolGap, SpoolOffset, Stream};
 use crate::world::World;
 
+/// Parts that one task may be broken into: more is no order to work in any longer.
+const SUBTASKS_KEPT: usize = 100;
+
 /// Ended attempts whose spools are looked at again at every start: more than end between two checkpoints of the database,
 /// few enough to cost no time.
 const ENDED_LOOKED_AT: usize = 256;
@@ -238,6 +241,10 @@ impl<W: World> Driver<W> {
             }
             Report::Ask { task, text, options, context } => {
                 Report::Ask { task, text: clean(text), options: all(options), context: clean(context) }
+            }
+            Report::Split { task, subtasks } => {
+                let parts = subtasks.into_iter().take(SUBTASKS_KEPT).map(clean);
+                Report::Split { task, subtasks: parts.filter(|part| !part.trim().is_empty()).collect() }
             }
             Report::Note { text } => Report::Note { text: clean(text) },
         }

@@ -53,7 +53,7 @@ fn a_claim_that_is_proven_ends_with_0() {
     let shown = environment.run(&["task", "done", "--result", "-all- of it"]);
     assert_eq!(shown, "out| task T1 is complete\nexit 0\n");
     let report = Report::Done { task: task(), result: Some("-all- of it".to_owned()) };
-    assert_eq!(server.join().expect("server"), [Call::Report { report }]);
+    assert_eq!(server.join().expect("server"), [Call::report(report)]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use rekindle_core::ids::AttemptId;
 use rekindle_shim::bundle::{Output, Spec, VERSION};
 
 use super::{Shared, disk, native};
-use crate::agents::{Place, Start};
+use crate::agents::{CONTEXT_FILE, Place, Start};
 use crate::door::server::SOCKET;
 use crate::driver::Message;
 use crate::state_dir;
@@ -110,8 +110,11 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
         stop: adapter.ladder(shared.stop_grace_ms),
     };
     let place = Place { program, workspace: &shared.workspace, bundle: &dir };
+    let mut files = launch.files;
+    // What it is told again after a compaction while no coordinator is there to ask.
+    files.insert(CONTEXT_FILE.to_owned(), brief::reinject(&order.facts));
     let prepare = |dir: &Path| {
-        native::write_files(dir, &launch.files)?;
+        native::write_files(dir, &files)?;
         if let Some(session) = &order.resume {
             native::note_transcript(adapter, &place, session);
         }

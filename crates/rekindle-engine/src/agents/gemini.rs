@@ -1,0 +1,180 @@
+//! Gemini CLI: how it is started, resumed and stopped, and where its transcript lies. What its lines mean is `reader`'s business,
+//! what it is told by its settings is `home`'s.
+//!
+//! It runs once for one prompt. It reads its system settings from files of root only, so an ordinary user's agent gets a home of
+//! its own instead: the user's settings with rekindle's added, and links to everything else.
+
+mod home;
+mod reader;
+mod report;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use rekindle_core::limits::Traits;
+use rekindle_shim::bundle::Stdin;
+use rekindle_shim::ladder::{Rung, StopSignal};
+use serde_json::{Value, json};
+
+use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
+
+/// The name in `kind = "…"`.
+pub const KIND: &str = "gemini";
+
+/// What marks the summary that replaces the history when it is compressed.
+const SNAPSHOT: &str = "<state_snapshot>";
+
+/// Longest directory listing that is looked through for a transcript: projects are hundreds at most.
+const PROJECTS_MAX: usize = 4096;
+
+/// A transcript's first line is short; more than this is not read of any.
+const HEADER_BYTES: usize = 4096;
+
+/// The adapter.
+pub struct Gemini;
+
+impl Adapter for Gemini {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn program(&self) -> Option<&'static str> {
+        Some("gemini")
+    }
+
+    fn traits(&self, program: &Program) -> Traits {
+        Traits {
+            account: program.account.clone().unwrap_or_else(|| KIND.to_owned()),
+            fallback: program.fallback.clone(),
+            tells: true,
+            resumes: true,
+            compacts: true,
+            reinjects: true,
+            mcp: true,
+            ..Traits::new(KIND)
+        }
+    }
+
+    fn start(&self, start: &Start<'_>) -> Result<Launch, String> {
+        let place = Place { program: start.program, workspace: start.workspace, bundle: start.bundle };
+        let mut argv = start.program.command.clone();
+        if argv.is_empty() {
+            let found = find_program(&place, "gemini")
+                .ok_or("gemini is not on PATH: install it (npm install -g @google/gemini-cli) or set its `command`")?;
+            argv.push(found.to_string_lossy().into_owned());
+        }
+        argv.extend(["--output-format", "stream-json"].map(str::to_owned));
+        if let Some(model) = &start.program.model {
+            argv.extend(["--model".to_owned(), model.clone()]);
+        }
+        match start.resume {
+            Some(session) => argv.extend(["--resume".to_owned(), session.to_owned()]),
+            None => argv.extend(["--session-id".to_owned(), start.new_session.to_owned()]),
+        }
+        let mut launch = Launch::new(argv, Stdin::File, without_mentions(start.prompt));
+        // One process instead of two: the outer one swallows signals.
+        launch.env.insert("GEMINI_CLI_NO_RELAUNCH".into(), "true".into());
+        if start.program.permissions == Permissions::Full {
+            launch.argv.push("--yolo".into());
+            launch.env.insert("GEMINI_CLI_TRUST_WORKSPACE".into(), "true".into());
+        }
+        launch.argv.extend(start.program.args.iter().cloned());
+        home::add(start, &place, &mut launch)?;
+        Ok(launch)
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::new(reader::GeminiReader::default())
+    }
+
+    fn transcript(&self, place: &Place<'_>, session: &str) -> Option<PathBuf> {
+        let short = session.get(..8)?;
+        let projects = std::fs::read_dir(home::of(place)?.join("tmp")).ok()?;
+        let chats = projects.take(PROJECTS_MAX).flatten().map(|project| project.path().join("chats"));
+        let files =
+            chats.filter_map(|dir| std::fs::read_dir(dir).ok()).flat_map(|dir| dir.take(PROJECTS_MAX).flatten());
+        let suffix = format!("-{short}.jsonl");
+        files
+            .filter(|file| file.file_name().to_string_lossy().ends_with(&suffix))
+            .filter(|file| header_names(&file.path(), session))
+            // A session that was resumed in another minute leaves a second file with nothing but a beginning in it.
+            .max_by_key(|file| file.metadata().map_or(0, |found| found.len()))
+            .map(|file| file.path())
+    }
+
+    fn hook_answer(&self, asked: &str, text: &str) -> Option<String> {
+        let asked: Value = serde_json::from_str(asked).ok()?;
+        let messages = asked.pointer("/llm_request/messages")?.as_array()?;
+        let holds = |message: &&Value| message["content"].as_str().is_some_and(|content| content.contains(SNAPSHOT));
+        let at = messages.iter().rposition(|message| message["role"] == "user" && holds(&message))?;
+        // Only what leads up to the summary is handed back: the program keeps the rest of the request as it is.
+        let mut kept = messages.get(..=at)?.to_vec();
+        let content = kept.last()?["content"].as_str()?;
+        let content = format!("{content}\n\n{text}");
+        kept.last_mut()?["content"] = Value::String(content);
+        let answer = json!({"hookEventName": "BeforeModel", "llm_request": {"messages": kept}});
+        Some(json!({ "hookSpecificOutput": answer }).to_string())
+    }
+
+    fn ladder(&self, grace_ms: u64) -> Vec<Rung> {
+        // Either ends it at once with code 0 and without a last line; its shell tools live on and are the shim's business.
+        vec![Rung { signal: StopSignal::Term, grace_ms }, Rung { signal: StopSignal::Int, grace_ms }]
+    }
+
+    fn examine(&self, place: &Place<'_>) -> Examination {
+        let name = place.program.command.first().map_or("gemini", String::as_str);
+        Examination {
+            program: find_program(place, name),
+            version_args: vec!["--version".into()],
+            login: login(place),
+            login_hint:
+                "run `gemini` once and log in, or set GEMINI_API_KEY; with permissions = \"default\" it works only in \
+                         folders that it was told to trust, without a shell and without writing files"
+                    .into(),
+        }
+    }
+}
+
+/// How it is logged in, in words.
+fn login(place: &Place<'_>) -> Option<String> {
+    let set = |name: &&str| place.var(name).is_some_and(|value| !value.is_empty());
+    if let Some(name) = ["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"].into_iter().find(set) {
+        return Some(format!("by {name}"));
+    }
+    let home = home::of(place)?;
+    let there = |name: &&str| home.join(name).is_file();
+    let file = ["oauth_creds.json", "gemini-credentials.json"].into_iter().find(there)?;
+    Some(format!("by {}", home.join(file).display()))
+}
+
+/// Whether a transcript's first line says that it belongs to a session.
+fn header_names(path: &Path, session: &str) -> bool {
+    use std::io::Read;
+    let mut head = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(HEADER_BYTES as u64).read_to_end(&mut head));
+    let text = String::from_utf8_lossy(&head);
+    let header = text.lines().next().and_then(|line| serde_json::from_str::<Value>(line).ok());
+    read.is_ok() && header.is_some_and(|header| header["sessionId"] == session)
+}
+
+/// Takes the meaning from at signs: the program reads `@name` in a prompt as a file to be put in, also in the middle of a log.
+fn without_mentions(prompt: &str) -> String {
+    if !prompt.contains('@') {
+        return prompt.to_owned();
+    }
+    let mut text = String::with_capacity(prompt.len() + 128);
+    let mut before = ' ';
+    for letter in prompt.chars() {
+        if letter == '@' && before != '\\' {
+            text.push('\\');
+        }
+        text.push(letter);
+        before = letter;
+    }
+    text.push_str(MENTIONS_NOTE);
+    text
+}
+
+/// Said under a prompt whose at signs were changed.
+const MENTIONS_NOTE: &str = "\n\n(In this message \\@ stands for a plain at sign.)\n";
