@@ -102,7 +102,7 @@ fn what_nobody_tells_is_null_and_has_no_column() {
     crate::history::eventful(&environment);
     let json = environment.json(&["status", "--json"]);
     let agent = &json["agents"][0];
-    for key in ["session_id", "model", "context_used", "context_window", "usage", "cost_usd"] {
+    for key in ["session_id", "model", "context_used", "context_window", "cost_usd"] {
         assert_eq!(agent.get(key), Some(&Value::Null), "{key} of {agent}");
     }
     assert_eq!((&agent["kind"], &agent["tokens"]), (&json!("command"), &json!(0)));
