@@ -141,9 +141,9 @@ pub struct AttemptRow {
     /// The model.
     #[serde(default)]
     pub model: Option<String>,
-    /// What it has used, and how full its context is, as far as its program says.
+    /// What it has used, and how full its context is; nothing where its program does not say.
     #[serde(default)]
-    pub measure: Measure,
+    pub measure: Option<Measure>,
     /// How often its context was compacted.
     #[serde(default)]
     pub compactions: u32,
@@ -351,7 +351,7 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
         strategy: attempt.native.strategy,
         session_id: attempt.native.session.clone(),
         model: attempt.native.model.clone(),
-        measure: attempt.native.measure,
+        measure: attempt.native.measured_at.map(|_| attempt.native.measure),
         compactions: attempt.native.compactions,
     })
 }
