@@ -308,7 +308,8 @@ impl Spent {
     }
 
     fn add(&mut self, attempt: &AttemptRow) {
-        let usage = &attempt.measure.usage;
+        let Some(measure) = attempt.measure else { return };
+        let usage = measure.usage;
         self.tokens = self.tokens.saturating_add(usage.tokens());
         if let Some(cost) = usage.cost_usd {
             self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);

@@ -165,7 +165,7 @@ fn agent_table(agents: &[AttemptRow], now: Time, width: usize) -> Table {
 
 /// How full its context is, and how often it was emptied.
 fn context_cell(agent: &AttemptRow) -> String {
-    let measure = agent.measure;
+    let measure = agent.measure.unwrap_or_default();
     let full = measure.remaining_percent().map(|left| format!("{}%", 100 - left));
     let used = || measure.context_used.map(short_count);
     let compacted = (agent.compactions > 0).then(|| format!("+{}c", agent.compactions));
@@ -173,11 +173,11 @@ fn context_cell(agent: &AttemptRow) -> String {
 }
 
 fn tokens_cell(agent: &AttemptRow) -> String {
-    Some(agent.measure.usage.tokens()).filter(|tokens| *tokens > 0).map(short_count).unwrap_or_default()
+    agent.measure.map(|measure| short_count(measure.usage.tokens())).unwrap_or_default()
 }
 
 fn cost_cell(agent: &AttemptRow) -> String {
-    agent.measure.usage.cost_usd.map(dollars).unwrap_or_default()
+    agent.measure.and_then(|measure| measure.usage.cost_usd).map(dollars).unwrap_or_default()
 }
 
 /// What a person could do now.
@@ -223,8 +223,7 @@ mod tests {
         let usage = json!({ "input_tokens": 5, "output_tokens": 1, "cached_tokens": 0, "cost_usd": null });
         let told = row(usage, 0);
         let plain = "AGENT STATE EPOCH PID TIME ROLE TASK";
-        let silent = json!({ "input_tokens": 0, "output_tokens": 0, "cached_tokens": 0, "cost_usd": null });
-        assert_eq!(heading(&[row(silent, 0)], 120), plain);
+        assert_eq!(heading(&[row(serde_json::Value::Null, 0)], 120), plain);
         assert_eq!(heading(std::slice::from_ref(&told), 80), plain);
         assert_eq!(heading(&[told], 120), "AGENT STATE EPOCH PID TIME TOKENS ROLE TASK");
     }

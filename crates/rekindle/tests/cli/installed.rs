@@ -33,7 +33,17 @@ fn init_writes_a_table_for_every_program_that_is_installed() {
     let environment = two();
     let shown = environment.run(&["init"]);
     assert!(!shown.contains(SECRET), "{shown}");
-    insta::assert_snapshot!(shown, @"");
+    insta::assert_snapshot!(shown, @r#"
+    err| wrote $ROOT/rekindle.toml
+    err| wrote $ROOT/plan.md
+    err| found claude: $ROOT/bin/claude (by ANTHROPIC_API_KEY)
+    err| found codex: $ROOT/bin/codex (no login found)
+    err| hint: run `codex login`, or set CODEX_API_KEY
+    err| hint: agents may do what their own settings allow; to let one do everything, set permissions = "full" in rekindle.toml
+    err| hint: look whether they work: rekindle doctor
+    err| hint: rekindle run plan.md
+    exit 0
+    "#);
     let text = std::fs::read_to_string(environment.path("rekindle.toml")).expect("read");
     let table: toml::Table = text.parse().expect("valid TOML");
     let agents = table["agents"].as_table().expect("agents");
@@ -118,6 +128,11 @@ fn a_program_that_is_broken_or_missing_is_told_with_what_to_do() {
     let missing = finding(&found, "agent b");
     assert_eq!((&missing["verdict"], &missing["text"]), (&json!("problem"), &json!("`codex` was not found on PATH")));
     environment.write("plan.md", "# P\n\n### T1: one\n- accept: `true`\n");
-    insta::assert_snapshot!(environment.run(&["run", "plan.md"]), @"");
+    insta::assert_snapshot!(environment.run(&["run", "plan.md"]), @r#"
+    err| error: agent `b` cannot be started
+    err| caused by: `codex` was not found on PATH
+    err| hint: install it: npm install -g @openai/codex; or write where it is: command = ["/path/to/codex"]
+    exit 2
+    "#);
     assert!(!environment.path(".rekindle").exists(), "nothing was begun");
 }

@@ -100,7 +100,7 @@ struct AgentJson {
     context_window: Option<u64>,
     compactions: u32,
     tokens: u64,
-    usage: UsageJson,
+    usage: Option<UsageJson>,
     cost_usd: Option<f64>,
 }
 
@@ -193,7 +193,7 @@ fn task_json(row: TaskRow, spent: &Spent) -> TaskJson {
 }
 
 fn agent_json(row: AttemptRow) -> AgentJson {
-    let usage = row.measure.usage;
+    let usage = row.measure.map(|measure| measure.usage);
     AgentJson {
         name: row.name.into(),
         // Rows of earlier versions have none: all their agents were commands.
@@ -213,15 +213,15 @@ fn agent_json(row: AttemptRow) -> AgentJson {
         session_id: row.session_id,
         model: row.model,
         strategy: row.strategy.name(),
-        context_used: row.measure.context_used,
-        context_window: row.measure.context_window,
+        context_used: row.measure.and_then(|measure| measure.context_used),
+        context_window: row.measure.and_then(|measure| measure.context_window),
         compactions: row.compactions,
-        tokens: usage.tokens(),
-        usage: UsageJson {
+        tokens: usage.map_or(0, |usage| usage.tokens()),
+        usage: usage.map(|usage| UsageJson {
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
             cached_tokens: usage.cached_tokens,
-        },
-        cost_usd: usage.cost_usd,
+        }),
+        cost_usd: usage.and_then(|usage| usage.cost_usd),
     }
 }

@@ -51,7 +51,11 @@ impl Live {
             let took = elapsed(now.since_ms(agent.started_at));
             let last = run.tail(Some(agent.name.as_str()), 1)?;
             let said = last.first().map(|line| one_line(&line.line.text)).unwrap_or_default();
-            let context = agent.measure.remaining_percent().map(|left| format!("{}%", 100 - left)).unwrap_or_default();
+            let context = agent
+                .measure
+                .and_then(|measure| measure.remaining_percent())
+                .map(|left| format!("{}%", 100 - left))
+                .unwrap_or_default();
             rows.push(format!("  {:<10} {:<20} {task:<12} {took:>8} {context:>4}  {said}", agent.state, agent.name));
         }
         if running.len() > AGENTS_SHOWN {
