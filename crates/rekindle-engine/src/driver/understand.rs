@@ -53,6 +53,13 @@ impl<W: World> Driver<W> {
         Ok(())
     }
 
+    /// What follows from the end of a process whose words are all read.
+    pub(super) fn end_reader(&mut self, attempt: AttemptId, code: Option<i32>) -> Result<(), Error> {
+        let Some(understood) = &mut self.spools_of(attempt)?.understood else { return Ok(()) };
+        let activities = understood.reader.end(code);
+        self.take_activities(attempt, &activities)
+    }
+
     /// Signals count only in an agent's final message.
     fn take_final_message(&mut self, attempt: AttemptId, text: &str) {
         let mut signals = Signals::default();
