@@ -67,11 +67,9 @@ enum Outcome {
     StatePutBack,
     /// The attempt ends with this cause, and its session is resumed.
     Resumed(&'static str),
-    /// The attempt ends with this cause, and a new agent takes over with a brief.
-    TakenOver(&'static str),
 }
 
-use Outcome::{GoesOn, Resumed, StatePutBack, TakenOver};
+use Outcome::{GoesOn, Resumed, StatePutBack};
 
 fn outcome(cli: Cli, fault: Fault) -> Outcome {
     match (fault, cli) {
@@ -89,7 +87,6 @@ impl Outcome {
             GoesOn => "done, no restart".to_owned(),
             StatePutBack => "task state put back, done, no restart".to_owned(),
             Resumed(cause) => format!("`{cause}`, session resumed, done"),
-            TakenOver(cause) => format!("`{cause}`, fresh agent, done"),
         }
     }
 
@@ -97,7 +94,6 @@ impl Outcome {
         let (causes, strategies): (&[&str], &[&str]) = match self {
             GoesOn | StatePutBack => (&["completed"], &["first"]),
             Resumed(cause) => (&[cause, "completed"], &["first", "resume"]),
-            TakenOver(cause) => (&[cause, "completed"], &["first", "fresh"]),
         };
         let owned = |list: &[&str]| list.iter().map(ToString::to_string).collect();
         let compacted = self == StatePutBack;

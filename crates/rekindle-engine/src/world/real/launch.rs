@@ -91,30 +91,30 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
         workspace: &shared.workspace,
         rekindle: &own_program(),
     };
-    let mut launch = adapter.start(&start)?;
-    // What it is told again after a compaction while no coordinator is there to ask.
-    launch.files.insert(CONTEXT_FILE.to_owned(), brief::reinject(&order.facts));
+    let launch = adapter.start(&start)?;
     let mut env = program.env.clone();
-    env.extend(launch.env.clone());
+    env.extend(launch.env);
     env.extend(environment(shared, &order));
     let spec = Spec {
         version: VERSION,
         attempt: order.attempt.to_string(),
         epoch: order.epoch.0,
         nonce: shared.tokens.nonce(order.attempt, order.epoch),
-        argv: launch.argv.clone(),
+        argv: launch.argv,
         cwd: shared.workspace.clone(),
         env,
-        env_remove: launch.env_remove.clone(),
+        env_remove: launch.env_remove,
         stdin: launch.stdin,
         output: Output::Spool,
         deadline_ms: None,
         stop: adapter.ladder(shared.stop_grace_ms),
     };
     let place = Place { program, workspace: &shared.workspace, bundle: &dir };
-    let own = start.own_dir();
-    let prepare = |_: &Path| {
-        launch.place(&own).map_err(|error| format!("cannot write {}: {error}", own.display()))?;
+    let mut files = launch.files;
+    // What it is told again after a compaction while no coordinator is there to ask.
+    files.insert(CONTEXT_FILE.to_owned(), brief::reinject(&order.facts));
+    let prepare = |dir: &Path| {
+        native::write_files(dir, &files)?;
         if let Some(session) = &order.resume {
             native::note_transcript(adapter, &place, session);
         }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -130,4 +130,35 @@ pub(super) fn close_in_background(shared: &Arc<Shared>, attempt: AttemptId) {
     };
     // One that does not leave is stopped when its time after the result is over.
     let _stopped_later = std::thread::Builder::new().name("let-go".to_owned()).spawn(close);
+}
+
+/// Writes an adapter's files into a bundle.
+///
+/// # Errors
+/// What could not be written.
+pub(super) fn write_files<'a>(
+    bundle: &Path,
+    files: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> Result<(), String> {
+    let own = bundle.join(OWN_DIR);
+    let failed = |what: &Path, error: io::Error| format!("cannot write {}: {error}", what.display());
+    super::make_dir(&own).map_err(|error| failed(&own, error))?;
+    for (name, text) in files {
+        let path = own.join(name);
+        let (Some(dir), Some(leaf)) = (path.parent(), path.file_name()) else { continue };
+        make_dirs(&own, dir).map_err(|error| failed(dir, error))?;
+        atomic::save(dir, &leaf.to_string_lossy(), text.as_bytes()).map_err(|error| failed(&path, error))?;
+    }
+    Ok(())
+}
+
+/// Makes the directories between the adapter's own and one below it.
+fn make_dirs(own: &Path, dir: &Path) -> io::Result<()> {
+    let below = dir.strip_prefix(own).map_err(io::Error::other)?;
+    let mut made = own.to_owned();
+    for part in below.components() {
+        made.push(part);
+        super::make_dir(&made)?;
+    }
+    Ok(())
 }
