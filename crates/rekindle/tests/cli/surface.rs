@@ -6,7 +6,7 @@ use crate::history::eventful;
 #[test]
 fn the_help_shows_every_command_and_the_exit_codes() {
     let environment = Environment::new();
-    insta::assert_snapshot!(environment.run(&["--help"]), @"
+    insta::assert_snapshot!(environment.run(&["--help"]), @r"
     out| Runs a plan with a fleet of AI coding agents and finishes it, whatever crashes
     out| 
     out| Usage: rekindle [OPTIONS] <COMMAND>
