@@ -3,6 +3,7 @@
 //! An adapter says how a program is started and resumed, what its output means, how it is spoken to while it runs, how it is
 //! stopped without leaving anything behind, and what it can do. It decides nothing: that is the core's business.
 
+pub mod acp;
 pub mod claude;
 pub mod codex;
 pub mod command;
@@ -289,7 +290,7 @@ pub fn ladder(grace_ms: u64) -> Vec<Rung> {
 /// Every kind there is, in the order in which they are looked for.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Adapter] {
-    &[&claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::Opencode, &command::Command]
+    &[&claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::Opencode, &acp::Acp, &command::Command]
 }
 
 /// The adapter of a kind.
