@@ -1,5 +1,7 @@
 //! How each event changes the state. The only place that does; it never refuses, because an event is already a fact.
 
+mod native;
+
 use std::collections::BTreeMap;
 
 use crate::cause::Cause;
@@ -8,8 +10,8 @@ use crate::ids::{AttemptId, Epoch, TaskId};
 use crate::plan::Plan;
 use crate::report::Exit;
 use crate::state::{
-    Attempt, AttemptPhase, Breaker, Claim, Coordinator, Inspection, NOTES_KEPT, Note, Question, Run, RunPhase, State,
-    Stop, Task, TaskState,
+    Attempt, AttemptPhase, Breaker, Claim, Coordinator, Inspection, NOTES_KEPT, Native, Note, Question, Run, RunPhase,
+    State, Stop, Task, TaskState,
 };
 
 /// Applies one event.
@@ -51,6 +53,18 @@ pub fn apply(state: &mut State, event: &Event) {
                 attempt.refused += 1;
             }
         }
+        Body::AgentSession { .. }
+        | Body::AgentMeasured { .. }
+        | Body::AgentCompacted { .. }
+        | Body::AgentOnTask { .. }
+        | Body::CompactionStart { .. }
+        | Body::CompactionComplete { .. }
+        | Body::AgentTold { .. }
+        | Body::InputClosed { .. }
+        | Body::AgentFailed { .. }
+        | Body::TurnEnded { .. }
+        | Body::SessionClosed { .. } => native::apply(state, event),
+        Body::GateClosed { .. } | Body::GateWidened { .. } | Body::GateOpened { .. } => native::gate(state, event),
         Body::StartsHeld { reason } => state.held = Some(reason.clone()),
         Body::StartsReleased {} => state.held = None,
         Body::BreakerOpened { cli, until } => {
@@ -79,6 +93,7 @@ fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, b
     state.questions = BTreeMap::new();
     state.notes = Vec::new();
     state.breakers = BTreeMap::new();
+    state.gates = BTreeMap::new();
     state.run = Some(Run {
         id: event.run.clone(),
         plan: plan.clone(),
@@ -109,11 +124,14 @@ fn new_task(index: usize, done: bool, unblocks: u32) -> Task {
         result: None,
         unproven: done,
         checkpoint: None,
+        split: Vec::new(),
         claim: None,
         evidence: None,
         crashes: 0,
         ended_at: None,
         unblocks,
+        last_attempt: None,
+        compactions: 0,
     }
 }
 
@@ -162,7 +180,8 @@ fn run_changed(state: &mut State, event: &Event) {
 }
 
 fn dispatched(state: &mut State, event: &Event) {
-    let Body::Dispatched { attempt, role, cli, tasks, resumed, .. } = &event.body else {
+    let Body::Dispatched { attempt, role, cli, tasks, resumed, strategy, session, asks_for_report, .. } = &event.body
+    else {
         return;
     };
     let (Some(agent), Some(epoch)) = (event.agent.clone(), event.epoch) else {
@@ -175,6 +194,7 @@ fn dispatched(state: &mut State, event: &Event) {
             task.holder = Some(*attempt);
             task.epoch = epoch;
             task.not_before = None;
+            task.last_attempt = Some(*attempt);
         });
     }
     let new = Attempt {
@@ -194,6 +214,12 @@ fn dispatched(state: &mut State, event: &Event) {
         cause: None,
         idle_since: None,
         refused: 0,
+        native: Native {
+            strategy: *strategy,
+            resumes: session.clone(),
+            asks_for_report: *asks_for_report,
+            ..Native::default()
+        },
     };
     state.attempts.insert(*attempt, new);
 }
@@ -241,6 +267,7 @@ fn ended(state: &mut State, event: &Event, id: AttemptId, cause: &Cause) {
 fn question(state: &mut State, event: &Event) {
     match &event.body {
         Body::QuestionAsked { id, attempt, text, options, context } => {
+            native::heard(state, event);
             let (Some(task), Some(agent)) = (event.task.clone(), event.agent.clone()) else {
                 return;
             };
@@ -262,6 +289,8 @@ fn question(state: &mut State, event: &Event) {
                 return;
             };
             question.answer = Some(answer.clone());
+            // What a person had to see to is seen to.
+            state.gates.retain(|_, gate| gate.question != Some(*id));
             let (task, waited) = (question.task.clone(), event.time.since_ms(question.asked_at));
             let more = state.open_question(&task).is_some();
             on_task(state, &task, |task| match task.state {
@@ -275,6 +304,7 @@ fn question(state: &mut State, event: &Event) {
 }
 
 fn task_changed(state: &mut State, event: &Event) {
+    native::heard(state, event);
     let Some(id) = event.task.clone() else { return };
     let holder = state.tasks.get(&id).and_then(|task| task.holder);
     let ended_by = holder.and_then(|holder| state.attempts.get(&holder)).and_then(|attempt| attempt.cause.clone());
@@ -317,6 +347,7 @@ fn change_task(task: &mut Task, event: &Event) {
             task.unproven = *unproven;
         }
         Body::CheckpointSaved { checkpoint } => task.checkpoint = Some(checkpoint.clone()),
+        Body::SplitProposed { subtasks } => task.split.clone_from(subtasks),
         Body::TaskRequeued { cause, counted, not_before, reason } => {
             release(task);
             task.state = TaskState::Pending;

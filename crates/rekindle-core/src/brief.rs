@@ -10,14 +10,18 @@ mod fence;
 mod gather;
 mod parts;
 mod past;
+mod reinject;
 mod reporting;
 mod resume;
+mod resumed;
 
 pub use facts::{
     Activity, Answered, CheckSeen, Decision, Disk, Doors, Facts, LineKind, NamedTask, Standing, Stream, TaskFacts,
 };
 pub use gather::facts_from;
+pub use reinject::{REINJECT_BYTES, reinject};
 pub use resume::resume_assignment;
+pub use resumed::render_resumed;
 
 use crate::text;
 
@@ -46,13 +50,28 @@ pub fn render(facts: &Facts) -> String {
     let share = facts.budget_bytes / 8;
     let answers = room.fill(|room| past::answers(facts, room.min(share)));
     let checkpoint = room.fill(|room| past::checkpoint(facts, room.min(share)));
+    let split = room.fill(|room| past::split(facts, room.min(share)));
     let disk = room.fill(|room| past::disk(facts, room.min(share * 2)));
     let redo = room.fill(|room| past::do_not_redo(facts, room.min(share)));
     let decisions = room.fill(|room| past::decisions(facts, room.min(share)));
     let activity = room.fill(|room| activity::section(facts, room));
 
-    let order =
-        [who, status, goal, rules, current, later, checkpoint, disk, decisions, answers, redo, activity, instructions];
+    let order = [
+        who,
+        status,
+        goal,
+        rules,
+        current,
+        later,
+        checkpoint,
+        split,
+        disk,
+        decisions,
+        answers,
+        redo,
+        activity,
+        instructions,
+    ];
     let draft = order.concat();
     // Only a budget smaller than the fixed words gets here, and then no data is in the text.
     let draft = text::truncate_bytes(&draft, facts.budget_bytes);

@@ -5,11 +5,13 @@
 
 mod attempt;
 mod finish;
+mod gate;
 mod operator;
 mod reconcile;
 mod report;
 mod schedule;
 mod session;
+mod sign;
 mod timers;
 
 use crate::apply::apply;
@@ -20,6 +22,7 @@ use crate::input::Input;
 use crate::state::State;
 use crate::time::Time;
 
+pub use attempt::silence_limit_ms;
 pub use finish::Standstill;
 pub use finish::standstill;
 pub use timers::next_deadline;
@@ -94,6 +97,10 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
         Input::AttemptSilent { attempt, quiet_ms, evidence } => attempt::silent(turn, attempt, quiet_ms, evidence),
         Input::Reported { attempt, epoch, door, report } => report::reported(turn, attempt, epoch, door, report),
         Input::ChecksFinished { task, epoch, evidence } => report::checks_finished(turn, &task, epoch, evidence),
+        Input::Signed { attempt, sign } => sign::signed(turn, attempt, sign),
+        Input::SessionClosed { attempt, measure, transcript, cut_off } => {
+            sign::session_closed(turn, attempt, measure, transcript, cut_off)
+        }
         Input::DiskInspected { missing } => reconcile::disk_inspected(turn, missing),
         Input::PressureSeen { reason } => session::pressure_seen(turn, reason),
         Input::PlanFileChanged { hash } => session::plan_file_changed(turn, hash),
@@ -113,6 +120,13 @@ pub fn outstanding(state: &State) -> Vec<Effect> {
         }
         if let Some(stop) = &attempt.stop {
             effects.push(Effect::StopAttempt { attempt: id, at_once: stop.at_once });
+        }
+        // Delivered or not: a message acts once by its number, and so does the end of all messages.
+        if let Some(told) = &attempt.native.told {
+            effects.push(Effect::TellAgent { attempt: id, number: told.number, text: told.text.clone() });
+        }
+        if attempt.native.input_closed {
+            effects.push(Effect::CloseInput { attempt: id });
         }
     }
     if state.run.as_ref().is_some_and(|run| run.inspection == Inspection::Asked) {

@@ -27,6 +27,20 @@ pub enum Effect {
     },
     /// Look which artifacts of complete tasks are on disk.
     InspectDisk,
+    /// Give a running agent a message.
+    TellAgent {
+        /// The attempt.
+        attempt: AttemptId,
+        /// The message's number within the attempt: one number is delivered once.
+        number: u32,
+        /// The message.
+        text: String,
+    },
+    /// Let an agent that waits for messages leave.
+    CloseInput {
+        /// The attempt.
+        attempt: AttemptId,
+    },
     /// Tell a person.
     AlertPerson {
         /// What it is about.
@@ -49,6 +63,10 @@ pub fn following(event: &Event) -> Option<Effect> {
             _ => None,
         },
         Body::WaveEnded { .. } => Some(Effect::InspectDisk),
+        Body::AgentTold { attempt, number, text } => {
+            Some(Effect::TellAgent { attempt: *attempt, number: *number, text: text.clone() })
+        }
+        Body::InputClosed { attempt } => Some(Effect::CloseInput { attempt: *attempt }),
         Body::PersonAlerted { text, choices } => {
             Some(Effect::AlertPerson { text: text.clone(), choices: choices.clone() })
         }

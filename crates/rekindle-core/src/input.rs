@@ -1,5 +1,6 @@
 //! What can happen: everything that reaches a decision, as past facts. Only these enter the core.
 
+use crate::activity::{Measure, Sign, Transcript};
 use crate::event::PauseReason;
 use crate::ids::{AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
@@ -75,6 +76,24 @@ pub enum Input {
         quiet_ms: u64,
         /// What was looked at.
         evidence: String,
+    },
+    /// An agent's own stream said something that decisions depend on.
+    Signed {
+        /// Its attempt.
+        attempt: AttemptId,
+        /// What.
+        sign: Sign,
+    },
+    /// An agent has ended, and its own session was looked at.
+    SessionClosed {
+        /// Its attempt.
+        attempt: AttemptId,
+        /// What it has used in all.
+        measure: Measure,
+        /// How its transcript was found.
+        transcript: Transcript,
+        /// The call that it was in the middle of.
+        cut_off: Option<String>,
     },
     /// An agent reported.
     Reported {

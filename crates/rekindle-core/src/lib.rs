@@ -21,6 +21,7 @@ pub mod report;
 pub mod role;
 pub mod signal;
 pub mod state;
+pub mod strategy;
 pub mod text;
 pub mod time;
 pub mod view;

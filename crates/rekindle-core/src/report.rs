@@ -40,6 +40,9 @@ pub struct Checkpoint {
     pub progress: Option<u8>,
 }
 
+/// What an agent is told whose word no longer counts: the last words of every such refusal.
+pub const OVER: &str = "stop working and exit";
+
 /// A report by an agent on its own attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verb", rename_all = "snake_case")]
@@ -81,6 +84,13 @@ pub enum Report {
         /// What a person needs to know to answer.
         context: String,
     },
+    /// It breaks a task into smaller ones, to be worked through in order.
+    Split {
+        /// The task.
+        task: TaskId,
+        /// The parts, in order.
+        subtasks: Vec<String>,
+    },
     /// It notes a decision.
     Note {
         /// The decision.
@@ -97,7 +107,8 @@ impl Report {
             | Self::Done { task, .. }
             | Self::Fail { task, .. }
             | Self::Checkpoint { task, .. }
-            | Self::Ask { task, .. } => Some(task),
+            | Self::Ask { task, .. }
+            | Self::Split { task, .. } => Some(task),
             Self::Note { .. } => None,
         }
     }

@@ -1,5 +1,7 @@
 //! Everything that is known of a run. It changes only in `apply`, by events; nothing in here is a cache of the world.
 
+mod native;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +14,8 @@ use crate::plan::{Plan, PlanTask};
 use crate::report::{Checkpoint, Door, Evidence, Exit};
 use crate::role::Role;
 use crate::time::Time;
+
+pub use native::{Astray, Gate, Native, Told};
 
 /// Decisions kept for briefs; older ones stay in the log.
 pub const NOTES_KEPT: usize = 200;
@@ -37,6 +41,9 @@ pub struct State {
     pub notes: Vec<Note>,
     /// Failed starts by `[agents.NAME]`.
     pub breakers: BTreeMap<String, Breaker>,
+    /// Accounts that have to wait.
+    #[serde(default)]
+    pub gates: BTreeMap<String, Gate>,
     /// The highest attempt number ever given; bundles are named after it, over all runs.
     pub last_attempt: u64,
     /// The highest question number ever given.
@@ -177,6 +184,9 @@ pub struct Task {
     pub unproven: bool,
     /// Where its agent said it stood.
     pub checkpoint: Option<Checkpoint>,
+    /// The parts that its agent broke it into, in order.
+    #[serde(default)]
+    pub split: Vec<String>,
     /// A claim that is being proven.
     pub claim: Option<Claim>,
     /// What the last checks saw.
@@ -187,6 +197,12 @@ pub struct Task {
     pub ended_at: Option<Time>,
     /// How many tasks wait for it, directly or not.
     pub unblocks: u32,
+    /// The newest attempt that was at it.
+    #[serde(default)]
+    pub last_attempt: Option<AttemptId>,
+    /// Compactions of agents while they were at it.
+    #[serde(default)]
+    pub compactions: u32,
 }
 
 /// A claim that is being proven.
@@ -237,6 +253,9 @@ pub struct Attempt {
     pub idle_since: Option<Time>,
     /// Reports refused, to bound what a confused agent writes into the log.
     pub refused: u32,
+    /// Its own session.
+    #[serde(default)]
+    pub native: Native,
 }
 
 impl Attempt {

@@ -6,11 +6,13 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::activity::Measure;
 use crate::event::{Body, Event, Outcome};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
 use crate::report::{Checkpoint, Evidence};
 use crate::role::Role;
 use crate::state::{AttemptPhase, RunPhase, State, TaskState};
+use crate::strategy::Strategy;
 use crate::time::Time;
 
 /// The run, as a table shows it.
@@ -36,6 +38,20 @@ pub struct RunRow {
     pub attempts: u32,
     /// Whether the plan's file differs from the pinned plan.
     pub plan_changed: bool,
+    /// The accounts that have to wait.
+    #[serde(default)]
+    pub waits: Vec<WaitRow>,
+}
+
+/// An account that has to wait, as a table shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WaitRow {
+    /// Whose.
+    pub account: String,
+    /// Why, by the cause's name.
+    pub cause: String,
+    /// Until when; nothing means until a person answers.
+    pub until: Option<Time>,
 }
 
 /// A task, as a table shows it.
@@ -79,6 +95,9 @@ pub struct TaskRow {
     pub checkpoint: Option<Checkpoint>,
     /// What the last checks saw.
     pub evidence: Option<Evidence>,
+    /// Compactions of agents while they were at it.
+    #[serde(default)]
+    pub compactions: u32,
 }
 
 /// An agent's attempt, as a table shows it.
@@ -110,6 +129,24 @@ pub struct AttemptRow {
     pub ended_at: Option<Time>,
     /// Why it ended.
     pub cause: Option<String>,
+    /// The kind of its program.
+    #[serde(default)]
+    pub kind: String,
+    /// How it was started.
+    #[serde(default)]
+    pub strategy: Strategy,
+    /// Its own session.
+    #[serde(default)]
+    pub session_id: Option<String>,
+    /// The model.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// What it has used, and how full its context is; nothing where its program does not say.
+    #[serde(default)]
+    pub measure: Option<Measure>,
+    /// How often its context was compacted.
+    #[serde(default)]
+    pub compactions: u32,
 }
 
 /// A question, as a table shows it.
@@ -166,6 +203,7 @@ impl Touched {
             Body::QuestionAsked { id, .. } | Body::QuestionAnswered { id, .. } => {
                 self.questions.insert(*id);
             }
+            Body::GateClosed { .. } => self.run = true,
             Body::AttemptEnded { attempt, .. } | Body::Dispatched { attempt, .. } => {
                 let tasks = state.attempts.get(attempt).map(|attempt| attempt.tasks.clone()).unwrap_or_default();
                 self.tasks.extend(tasks);
@@ -218,6 +256,11 @@ pub fn run_row(state: &State) -> Option<RunRow> {
         resumes: run.resumes,
         attempts: state.limits.attempts,
         plan_changed: run.changed_plan.is_some(),
+        waits: state
+            .gates
+            .iter()
+            .map(|(account, gate)| WaitRow { account: account.clone(), cause: gate.cause.clone(), until: gate.until })
+            .collect(),
     })
 }
 
@@ -248,6 +291,7 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         not_before: task.not_before,
         checkpoint: task.checkpoint.clone(),
         evidence: task.evidence.clone(),
+        compactions: task.compactions,
     })
 }
 
@@ -303,6 +347,12 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
         started_at: attempt.dispatched_at,
         ended_at: attempt.ended_at,
         cause: attempt.cause.as_ref().map(ToString::to_string),
+        kind: state.limits.traits_of(&attempt.cli).kind,
+        strategy: attempt.native.strategy,
+        session_id: attempt.native.session.clone(),
+        model: attempt.native.model.clone(),
+        measure: attempt.native.measured_at.map(|_| attempt.native.measure),
+        compactions: attempt.native.compactions,
     })
 }
 

@@ -1,5 +1,7 @@
 //! The core from outside: inputs in, whole events and effects out; properties over random histories.
 
+#[path = "core/agents.rs"]
+mod agents;
 #[path = "core/found.rs"]
 mod found;
 #[path = "core/harness.rs"]

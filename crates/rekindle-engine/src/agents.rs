@@ -3,10 +3,14 @@
 //! An adapter says how a program is started and resumed, what its output means, how it is spoken to while it runs, how it is
 //! stopped without leaving anything behind, and what it can do. It decides nothing: that is the core's business.
 
+pub mod claude;
+pub mod codex;
 pub mod command;
+mod fields;
 mod foreign;
 pub mod gemini;
 pub mod opencode;
+mod quote;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -29,7 +33,7 @@ pub enum Permissions {
 }
 
 /// What `[agents.NAME]` says.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
     /// Its kind; nothing means `command`.
     pub kind: String,
@@ -97,6 +101,9 @@ impl Start<'_> {
 
 /// Where an adapter's own files lie in a bundle.
 pub const OWN_DIR: &str = "agent";
+
+/// What an agent is told again after a compaction, as it stood at its start: a file in there.
+pub const CONTEXT_FILE: &str = "context.md";
 
 /// How a process is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -226,6 +233,11 @@ pub trait Adapter: Send + Sync {
     /// The program's name on `PATH`; nothing where the operator has to say it.
     fn program(&self) -> Option<&'static str>;
 
+    /// How the program is installed, as a command or an address; nothing where that is not known.
+    fn install_hint(&self) -> Option<&'static str> {
+        None
+    }
+
     /// What it can do. Everything defaults to no.
     fn traits(&self, program: &Program) -> Traits;
 
@@ -243,6 +255,11 @@ pub trait Adapter: Send + Sync {
         None
     }
 
+    /// Whether the program keeps a transcript in a file, so that a session without one cannot be resumed.
+    fn keeps_transcript(&self) -> bool {
+        false
+    }
+
     /// What this kind's hook prints so that `text` comes into the agent's context, `asked` being what the program wrote to the
     /// hook's standard input; nothing where it is not the time.
     fn hook_answer(&self, _asked: &str, text: &str) -> Option<String> {
@@ -256,17 +273,23 @@ pub trait Adapter: Send + Sync {
 
     /// The ladder that stops it and leaves nothing behind.
     fn ladder(&self, grace_ms: u64) -> Vec<Rung> {
-        vec![Rung { signal: StopSignal::Int, grace_ms }, Rung { signal: StopSignal::Term, grace_ms }]
+        ladder(grace_ms)
     }
 
     /// What is installed, without starting anything.
     fn examine(&self, place: &Place<'_>) -> Examination;
 }
 
+/// The ladder of any program: asked, told, then ended with its whole tree.
+#[must_use]
+pub fn ladder(grace_ms: u64) -> Vec<Rung> {
+    vec![Rung { signal: StopSignal::Int, grace_ms }, Rung { signal: StopSignal::Term, grace_ms }]
+}
+
 /// Every kind there is, in the order in which they are looked for.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Adapter] {
-    &[&gemini::Gemini, &opencode::Opencode, &command::Command]
+    &[&claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::Opencode, &command::Command]
 }
 
 /// The adapter of a kind.

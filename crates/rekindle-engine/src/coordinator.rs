@@ -214,7 +214,7 @@ impl Coordinator {
             messages,
             sender,
             files: Files::new(&setup.files_dir),
-            pulse: Pulse::new(setup.limits.silence_ms),
+            pulse: Pulse::new(),
             store,
             report,
             clock,

@@ -9,8 +9,10 @@ mod commit;
 mod gather;
 mod load;
 mod rows;
+mod spools;
 #[cfg(test)]
 mod tests;
+mod understand;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -174,12 +176,13 @@ pub struct Driver<W: World> {
     pending: Pending,
     /// What happened and was not yet handled, because the store refused in the middle.
     waiting: VecDeque<Message>,
-    spools: BTreeMap<AttemptId, gather::Spools>,
+    spools: BTreeMap<AttemptId, spools::Spools>,
     waiters: Vec<Waiter>,
     more_to_read: BTreeSet<AttemptId>,
     /// Attempts whose process is gone and whose output is not yet read to its end.
     ending: BTreeSet<AttemptId>,
     heard_from: BTreeMap<AttemptId, Time>,
+    reminders: i64,
     /// Effects are left to what is outstanding once the state is taken over.
     taking_over: bool,
     events_since_snapshot: usize,
@@ -211,6 +214,7 @@ impl<W: World> Driver<W> {
             more_to_read: BTreeSet::new(),
             ending: BTreeSet::new(),
             heard_from: BTreeMap::new(),
+            reminders: 0,
             taking_over: false,
             events_since_snapshot: 0,
             redactor,

@@ -8,6 +8,9 @@ use std::borrow::Cow;
 /// Bytes of a record that are kept for reading and for signals; the spool has the rest.
 pub const RECORD_HEAD_BYTES: usize = 8 * 1024;
 
+/// The same for agents whose lines have to be understood: the largest that a program was seen to write, several times over.
+pub const UNDERSTOOD_HEAD_BYTES: usize = 4 * 1024 * 1024;
+
 /// A record of a spool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -37,18 +40,31 @@ impl Record {
 }
 
 /// How far one spool has been taken, and what is known of the record under way.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
     start: u64,
     scanned: u64,
     head: Vec<u8>,
+    head_max: usize,
 }
 
 impl Cursor {
     /// A cursor that goes on at a stored offset.
     #[must_use]
     pub fn at(offset: u64) -> Self {
-        Self { start: offset, scanned: offset, head: Vec::new() }
+        Self { start: offset, scanned: offset, head: Vec::new(), head_max: RECORD_HEAD_BYTES }
+    }
+
+    /// The same with records kept up to so many bytes.
+    #[must_use]
+    pub fn keeping(self, head_max: usize) -> Self {
+        Self { head_max, ..self }
+    }
+
+    /// The same at another offset.
+    #[must_use]
+    pub fn moved_to(&self, offset: u64) -> Self {
+        Self::at(offset).keeping(self.head_max)
     }
 
     /// The first byte that belongs to no record yet: what is stored with the records before it.
@@ -89,7 +105,7 @@ impl Cursor {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        let room = RECORD_HEAD_BYTES.saturating_sub(self.head.len()).min(bytes.len());
+        let room = self.head_max.saturating_sub(self.head.len()).min(bytes.len());
         self.head.extend_from_slice(&bytes[..room]);
         self.scanned += bytes.len() as u64;
     }

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use rekindle_core::decide;
 use rekindle_core::ids::AttemptId;
 use rekindle_core::state::{AttemptPhase, State};
 use rekindle_core::time::Time;
@@ -21,35 +22,46 @@ const LOOK_MIN_MS: u64 = 250;
 /// Longest time between two looks.
 const LOOK_MAX_MS: u64 = 15_000;
 
+/// Processor time that a program which waits for an answer spends on its own timers: the busiest of those measured took 3.6 % of
+/// a core while its provider hung. Only counted for programs whose stream is understood.
+const IDLE_CPU_PERCENT: u64 = 6;
+
+/// Bytes that such a program reads and writes meanwhile, a second; measured: up to 12 KiB.
+const IDLE_IO_BYTES_PER_S: u64 = 32 * 1024;
+
+/// The system's unit of processor time.
+const TICK_MS: u64 = 10;
+
 /// What was last seen of an agent.
 #[derive(Debug)]
 struct Seen {
     alive_at: Time,
     output: u64,
-    activity: Option<Activity>,
+    /// What its processes had used when it had been quiet for half of its limit.
+    baseline: Option<(Time, Activity)>,
 }
 
 /// Watches for silence.
 #[derive(Debug)]
 pub struct Pulse {
-    silence_ms: u64,
     looked_at: Option<Time>,
     seen: BTreeMap<AttemptId, Seen>,
 }
 
 impl Pulse {
-    /// Agents silent for longer than this are hung.
+    /// Nothing was looked at yet.
     #[must_use]
-    pub fn new(silence_ms: u64) -> Self {
-        Self { silence_ms, looked_at: None, seen: BTreeMap::new() }
+    pub fn new() -> Self {
+        Self { looked_at: None, seen: BTreeMap::new() }
     }
 
     /// When to look next; never while nothing runs.
     #[must_use]
     pub fn due(&self, state: &State) -> Option<Time> {
-        let running = state.attempts.values().any(|attempt| attempt.phase == AttemptPhase::Running);
-        let every = (self.silence_ms / LOOKS_PER_LIMIT).clamp(LOOK_MIN_MS, LOOK_MAX_MS);
-        running.then(|| self.looked_at.map_or(Time(0), |at| at.plus_ms(every)))
+        let running = state.attempts.values().filter(|attempt| attempt.phase == AttemptPhase::Running);
+        let limit = running.map(|attempt| decide::silence_limit_ms(state, attempt)).min()?;
+        let every = (limit / LOOKS_PER_LIMIT).clamp(LOOK_MIN_MS, LOOK_MAX_MS);
+        Some(self.looked_at.map_or(Time(0), |at| at.plus_ms(every)))
     }
 
     /// Looks at every running agent and tells which are silent.
@@ -60,43 +72,96 @@ impl Pulse {
         heard: &BTreeMap<AttemptId, Time>,
     ) -> Vec<Message> {
         self.looked_at = Some(now);
-        let running: Vec<AttemptId> = driver
-            .state()
+        let state = driver.state();
+        let running: Vec<Watched> = state
             .live_attempts()
             .filter(|(_, attempt)| attempt.phase == AttemptPhase::Running && attempt.stop.is_none())
-            .map(|(id, _)| id)
+            .map(|(id, attempt)| Watched {
+                id,
+                limit_ms: decide::silence_limit_ms(state, attempt),
+                tells: state.limits.traits_of(&attempt.cli).tells,
+                heard: heard.get(&id).copied(),
+            })
             .collect();
-        self.seen.retain(|id, _| running.contains(id));
-        running.into_iter().filter_map(|id| self.look(now, id, driver.world(), heard.get(&id).copied())).collect()
+        self.seen.retain(|id, _| running.iter().any(|watched| watched.id == *id));
+        running.into_iter().filter_map(|watched| self.look(now, &watched, driver.world())).collect()
     }
 
-    fn look(&mut self, now: Time, id: AttemptId, world: &mut RealWorld, heard: Option<Time>) -> Option<Message> {
+    fn look(&mut self, now: Time, watched: &Watched, world: &mut RealWorld) -> Option<Message> {
+        let id = watched.id;
         let output = world.spool_bytes(id);
-        let seen = self.seen.entry(id).or_insert(Seen { alive_at: now, output, activity: None });
+        let seen = self.seen.entry(id).or_insert(Seen { alive_at: now, output, baseline: None });
         if output != seen.output {
-            seen.alive_at = now;
-            seen.output = output;
             // Whoever prints is alive: its processes need no look.
-            seen.activity = None;
+            *seen = Seen { alive_at: now, output, baseline: None };
             return None;
         }
-        if let Some(heard) = heard {
-            seen.alive_at = seen.alive_at.max(heard);
-        }
-        // The process table is read only for agents that have been quiet for a while.
-        if now.since_ms(seen.alive_at) < self.silence_ms / 2 {
-            return None;
-        }
-        let activity = world.activity(id);
-        if seen.activity.is_none() || activity != seen.activity {
-            if seen.activity.is_some() {
-                seen.alive_at = now;
-            }
-            seen.activity = activity;
-            return None;
+        if let Some(heard) = watched.heard.filter(|heard| *heard > seen.alive_at) {
+            *seen = Seen { alive_at: heard, output, baseline: None };
         }
         let quiet_ms = now.since_ms(seen.alive_at);
-        let evidence = "no output, no processor time or I/O in its process tree, no report".to_owned();
-        (quiet_ms >= self.silence_ms).then_some(Message::Silent { attempt: id, quiet_ms, evidence })
+        // The process table is read only for agents that have been quiet for a while.
+        if quiet_ms < watched.limit_ms / 2 {
+            return None;
+        }
+        let activity = world.activity(id).unwrap_or_default();
+        let Some((since, before)) = seen.baseline else {
+            seen.baseline = Some((now, activity));
+            return None;
+        };
+        if works(watched.tells, before, activity, now.since_ms(since)) {
+            *seen = Seen { alive_at: now, output, baseline: None };
+            return None;
+        }
+        let evidence = "no output, no processor time or I/O of its process tree beyond idling, no report".to_owned();
+        (quiet_ms >= watched.limit_ms).then_some(Message::Silent { attempt: id, quiet_ms, evidence })
+    }
+}
+
+impl Default for Pulse {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// An agent that is looked at.
+struct Watched {
+    id: AttemptId,
+    limit_ms: u64,
+    tells: bool,
+    heard: Option<Time>,
+}
+
+/// Whether processes did something between two looks. Of a program that nothing is known of, anything at all counts.
+fn works(tells: bool, before: Activity, after: Activity, elapsed_ms: u64) -> bool {
+    if !tells || before.processes != after.processes {
+        return before != after;
+    }
+    let cpu_ms = after.cpu_ticks.saturating_sub(before.cpu_ticks).saturating_mul(TICK_MS);
+    let io_bytes = after.io_bytes.saturating_sub(before.io_bytes);
+    // Over a short time a single look at a timer would pass for work.
+    let elapsed_ms = elapsed_ms.max(IDLE_WINDOW_MS);
+    cpu_ms * 100 >= elapsed_ms * IDLE_CPU_PERCENT || io_bytes * 1000 >= elapsed_ms * IDLE_IO_BYTES_PER_S
+}
+
+/// Idle programs wake up in bursts seconds apart: less than this says nothing about how busy one is.
+const IDLE_WINDOW_MS: u64 = 5_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idling_is_no_work_and_work_is_no_idling() {
+        let at = |cpu_ticks, io_bytes| Activity { cpu_ticks, io_bytes, processes: 3 };
+        // What four programs were seen to use in five seconds while their provider hung.
+        for (ticks, bytes) in [(3, 536), (3, 8_592), (18, 59_344), (12, 2_089)] {
+            assert!(!works(true, at(100, 1_000), at(100 + ticks, 1_000 + bytes), 5_000), "{ticks} {bytes}");
+        }
+        assert!(works(true, at(100, 0), at(140, 0), 5_000), "a compiler");
+        assert!(works(true, at(100, 0), at(100, 200_000), 5_000), "a download");
+        assert!(works(true, at(100, 0), Activity { processes: 2, ..at(90, 0) }, 5_000), "a tool that ended");
+        assert!(works(false, at(100, 0), at(101, 0), 5_000), "any program");
+        assert!(!works(false, at(100, 0), at(100, 0), 5_000));
     }
 }

@@ -63,13 +63,15 @@ pub struct StoredEvent {
     pub hash: Hash,
 }
 
-/// Which of an agent's two output streams.
+/// Where an agent's words were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
     /// Standard output.
     Out,
     /// Standard error.
     Err,
+    /// The transcript that its program keeps. Only how far it was read is stored: its lines are not indexed.
+    Transcript,
 }
 
 /// One record of an agent's output, as indexed for reading.

@@ -39,6 +39,28 @@ impl Tokens {
         self.mac("fence", attempt, epoch).chars().take(32).collect()
     }
 
+    /// An id for an attempt's native session, in the form of a random UUID.
+    #[must_use]
+    pub fn session(&self, attempt: AttemptId, epoch: Epoch) -> String {
+        let mut hex: Vec<char> = self.mac("session", attempt, epoch).chars().take(32).collect();
+        // Version 4, variant 1: programs refuse anything else.
+        hex[12] = '4';
+        hex[16] = match hex[16] {
+            '0'..='3' => '8',
+            '4'..='7' => '9',
+            '8'..='b' => 'a',
+            _ => 'b',
+        };
+        let part = |from: usize, to: usize| hex[from..to].iter().collect::<String>();
+        [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
+    }
+
+    /// The nonce of the fence in what an agent is told again: another one every time.
+    #[must_use]
+    pub fn reminder(&self, attempt: AttemptId, epoch: Epoch, number: i64) -> String {
+        self.mac(&format!("reminder {number}"), attempt, epoch).chars().take(32).collect()
+    }
+
     /// Whose token this is, if it is one of ours.
     #[must_use]
     pub fn check(&self, token: &str) -> Option<(AttemptId, Epoch)> {
@@ -79,5 +101,16 @@ mod tests {
         for junk in ["", "rk1.", "rk1.3.2", "rk1.3.2.", "rk1.3.2.zz", "rk2.3.2.00"] {
             assert_eq!(tokens.check(junk), None, "{junk}");
         }
+    }
+
+    #[test]
+    fn a_session_id_is_a_uuid_of_its_attempt() {
+        let tokens = Tokens::new([7; 32]);
+        let id = tokens.session(AttemptId(3), Epoch(2));
+        assert_eq!(id, tokens.session(AttemptId(3), Epoch(2)));
+        assert_ne!(id, tokens.session(AttemptId(4), Epoch(2)));
+        let lengths: Vec<usize> = id.split('-').map(str::len).collect();
+        assert_eq!(lengths, [8, 4, 4, 4, 12]);
+        assert!(id[14..15] == *"4" && "89ab".contains(&id[19..20]), "{id}");
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod real;
 
+use rekindle_core::activity::Transcript;
 use rekindle_core::brief::Facts;
 use rekindle_core::ids::{AgentName, AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
@@ -12,6 +13,7 @@ use rekindle_core::time::Time;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agents::Reader;
 use crate::store::Stream;
 
 /// Everything a process needs to be started.
@@ -31,6 +33,8 @@ pub struct LaunchOrder {
     pub tasks: Vec<TaskId>,
     /// Which try at the first task.
     pub number: u32,
+    /// The native session to resume.
+    pub resume: Option<String>,
     /// What its prompt says; the world adds what is on disk.
     pub facts: Facts,
 }
@@ -79,6 +83,33 @@ pub trait World {
         limit: usize,
         into: &mut Vec<u8>,
     ) -> std::io::Result<()>;
+    /// A reader for one attempt of an `[agents.NAME]`; nothing where its words are not understood.
+    fn reader(&mut self, _cli: &str) -> Option<Box<dyn Reader>> {
+        None
+    }
+    /// Reads what an attempt has added to the transcript of its session, as `read_spool`.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn read_transcript(
+        &mut self,
+        _attempt: AttemptId,
+        _cli: &str,
+        _session: &str,
+        _offset: u64,
+        _limit: usize,
+        _into: &mut Vec<u8>,
+    ) -> std::io::Result<()> {
+        Ok(())
+    }
+    /// How the transcript of a session is found after its attempt has ended.
+    fn transcript_state(&mut self, _attempt: AttemptId, _cli: &str, _session: &str) -> Transcript {
+        Transcript::Unknown
+    }
+    /// Gives a running agent a message. One number is delivered once.
+    fn tell(&mut self, _attempt: AttemptId, _cli: &str, _number: u32, _text: &str) {}
+    /// Lets an agent that waits for messages leave.
+    fn close_input(&mut self, _attempt: AttemptId) {}
     /// What is left of attempts, by their bundles, in the order of the question.
     fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found>;
     /// Reports that were left in an attempt's bundle, in order.

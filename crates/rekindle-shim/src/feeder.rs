@@ -49,6 +49,15 @@ impl Feeder {
         Self { pipe, queue: VecDeque::new(), queued_bytes: 0, names: BTreeSet::new(), closing: false }
     }
 
+    /// Puts the first line into the input of an agent that has just been started; nobody waits for an answer to it.
+    pub(crate) fn preload(&mut self, id: &str, line: &str) {
+        let mut bytes = line.as_bytes().to_vec();
+        bytes.push(b'\n');
+        self.queued_bytes += bytes.len();
+        self.names.insert(id.to_owned());
+        self.queue.push_back(Frame { id: id.to_owned(), bytes, written: 0, waiting: Vec::new() });
+    }
+
     /// Accepts a line, or answers at once.
     pub(crate) fn offer(&mut self, caller: Caller, id: &str, line: &str) -> Option<Reply> {
         if id.is_empty() || id.len() > NAME_MAX_BYTES || line.contains(['\n', '\r']) {

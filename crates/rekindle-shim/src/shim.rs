@@ -103,6 +103,7 @@ fn run(path: &Path) -> Result<(), Stop> {
     let record = match start(&bundle, &spec) {
         Ok(started) => {
             let mut holding = Holding::new(spec, server, signals, started);
+            holding.feed_prompt(&bundle);
             holding.hold();
             holding.finish(&bundle)
         }
@@ -272,6 +273,18 @@ impl Holding {
             timed_out: false,
             stop_requested: false,
             status: None,
+        }
+    }
+
+    /// An agent that takes lines finds its prompt as the first of them, whoever dies meanwhile.
+    fn feed_prompt(&mut self, bundle: &Bundle) {
+        if self.spec.stdin != bundle::Stdin::Lines {
+            return;
+        }
+        let prompt = std::fs::read_to_string(bundle.path().join(bundle::PROMPT)).unwrap_or_default();
+        let line = prompt.trim_end_matches('\n');
+        if !line.is_empty() {
+            self.feeder.preload(bundle::PROMPT, line);
         }
     }
 

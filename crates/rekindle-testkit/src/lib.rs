@@ -1,5 +1,7 @@
-//! What breaks rekindle: the simulator, contract suites, the tidy test. Never shipped.
+//! What breaks rekindle: the simulator, contract suites, fake model servers, the tidy test. Never shipped.
 
 pub mod contract;
+pub mod installed;
+pub mod model;
 pub mod sim;
 pub mod tidy;

@@ -67,6 +67,7 @@ enum Command {
     Answer(commands::answer::AnswerArgs),
     Note(commands::note::NoteArgs),
     Heartbeat(commands::heartbeat::HeartbeatArgs),
+    Mcp(commands::mcp::McpArgs),
     Doctor(commands::doctor::DoctorArgs),
     Completions(commands::completions::CompletionsArgs),
 }
@@ -79,6 +80,7 @@ pub fn hidden() -> Option<ExitCode> {
     match (command.to_str()?, dir) {
         (rekindle_shim::SHIM_COMMAND, Some(dir)) => Some(rekindle_shim::shim_main(&dir)),
         (rekindle_shim::STUB_COMMAND, Some(dir)) => Some(rekindle_shim::stub_main(&dir)),
+        (commands::context::COMMAND, _) => Some(commands::context::main(std::env::args_os().skip(2))),
         (commands::demo::agent::COMMAND, _) => Some(commands::demo::agent::main()),
         _ => None,
     }
@@ -125,6 +127,7 @@ fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
         Command::Answer(args) => commands::answer::run(args, context),
         Command::Note(args) => commands::note::run(args, context),
         Command::Heartbeat(args) => commands::heartbeat::run(args, context),
+        Command::Mcp(args) => commands::mcp::run(args, context),
         Command::Doctor(args) => commands::doctor::run(args, context),
         Command::Completions(args) => commands::completions::run(args, context),
     }

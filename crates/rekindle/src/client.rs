@@ -4,9 +4,11 @@
 pub mod agent;
 mod door;
 pub mod orders;
+mod told;
 
 pub use agent::Agent;
 pub use door::{Away, Door};
+pub use told::Told;
 
 /// The variable that holds an agent's token.
 pub const TOKEN: &str = "REKINDLE_TOKEN";
@@ -16,6 +18,8 @@ pub const SOCKET: &str = "REKINDLE_SOCKET";
 pub const TASK: &str = "REKINDLE_TASK";
 /// The variable that names the bundle of an agent's attempt.
 pub const BUNDLE: &str = "REKINDLE_BUNDLE";
+/// The variable that names all of an agent's tasks, apart by commas.
+pub const TASKS: &str = "REKINDLE_TASKS";
 
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())

@@ -6,7 +6,6 @@ mod agents;
 mod environment;
 mod file;
 mod keys;
-pub mod kinds;
 mod plan_layer;
 mod program;
 #[cfg(test)]
@@ -18,10 +17,9 @@ use std::fmt;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use rekindle_core::limits::Limits;
+use rekindle_core::limits::{CompactionLimits, Limits, UsageLimits};
 use rekindle_core::plan::{FrontMatter, Plan, PlanTask};
 use rekindle_core::role::Role;
-use rekindle_engine::agents::Program;
 use rekindle_engine::world::real::Programs;
 
 pub use agents::Agent;
@@ -273,23 +271,28 @@ impl Config {
             timeout_ms: roles.into_iter().map(|role| (role, self.duration_ms(timeout(role)))).collect(),
             after_result_ms: self.duration_ms("hang.after_result"),
             silence_ms: self.duration_ms("hang.silence"),
+            first_event_ms: self.duration_ms("hang.first_event"),
             default_cli: self.default_agent()?.to_owned(),
             clis: self.agents.keys().cloned().collect(),
             stop_grace_ms: self.stop_grace_ms(),
             no_wait,
-            ..Limits::default()
+            traits: self.agents.iter().map(|(name, agent)| (name.clone(), agent.traits())).collect(),
+            usage: UsageLimits {
+                default_wait_ms: self.duration_ms("usage.default_wait"),
+                grace_ms: self.duration_ms("usage.grace"),
+            },
+            compaction: CompactionLimits {
+                threshold_percent: u8::try_from(self.count("compaction.threshold_percent")).unwrap_or(u8::MAX),
+                hand_over_after: small("compaction.hand_over_after"),
+            },
         })
     }
 
     /// What the engine starts for each agent, and what it runs besides.
     #[must_use]
     pub fn programs(&self) -> Programs {
-        let agents = self.agents.iter().map(|(name, agent)| {
-            let program = Program { command: agent.command.clone(), env: agent.env.clone(), ..Program::default() };
-            (name.clone(), program)
-        });
         Programs {
-            agents: agents.collect(),
+            agents: self.agents.iter().map(|(name, agent)| (name.clone(), agent.program.clone())).collect(),
             check_timeout_ms: self.check_timeout_ms(),
             notify: self.notify_command().unwrap_or_default().to_vec(),
         }
@@ -347,15 +350,17 @@ impl Config {
     pub fn check_plan(&self, plan: &Plan, path: Option<&OsStr>, workspace: &Path) -> Result<()> {
         let mut used = std::collections::BTreeSet::new();
         for task in plan.tasks.iter().filter(|task| !task.done) {
-            used.insert(self.agent_for(task)?);
+            let mut next = Some(self.agent_for(task)?);
+            // Who takes over while an account waits is needed as well; two may stand in for each other.
+            while let Some(name) = next.filter(|name| used.insert(*name)) {
+                next = self.agents.get(name).and_then(|agent| agent.program.fallback.as_deref());
+            }
         }
         for name in used {
-            let Some(program) = self.agents.get(name).and_then(|agent| agent.command.first()) else {
-                continue;
-            };
-            find_program(program, path, workspace).map_err(|missing| {
+            let Some(agent) = self.agents.get(name) else { continue };
+            agent.find(path, workspace).map_err(|missing| {
                 let message = format!("agent `{name}` cannot be started");
-                CliError::usage(message).because(&missing).hint(missing.hint())
+                CliError::usage(message).because(&missing).hint(agent.missing_hint(&missing))
             })?;
         }
         Ok(())

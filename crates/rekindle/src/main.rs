@@ -9,6 +9,7 @@ mod commands;
 mod config;
 mod error;
 mod exit_code;
+mod mcp;
 mod plan_file;
 mod project;
 mod story;

@@ -1,9 +1,12 @@
 //! An event in words: a verb to find it by, a sentence, and the evidence below it. What is shown where is left to the
 //! commands.
 
+pub mod session;
+
 use rekindle_core::duration;
 use rekindle_core::event::{Body, Outcome, PauseReason};
 use rekindle_core::report::{Door, Evidence, Exit};
+use rekindle_core::time::Time;
 use rekindle_engine::store::StoredEvent;
 use serde_json::Value;
 
@@ -32,15 +35,15 @@ pub fn body(event: &StoredEvent) -> Option<Body> {
 /// Tells an event.
 #[must_use]
 pub fn tell(event: &StoredEvent) -> Told {
-    let known = body(event).and_then(|body| tell_known(&body));
+    let known = body(event).and_then(|body| tell_known(&body, Time(event.time_ms)));
     let (verb, tone, text) = known.unwrap_or_else(|| ("EVENT", Tone::Dim, details(event)));
     Told { verb, tone, text }
 }
 
 type Parts = (&'static str, Tone, String);
 
-fn tell_known(body: &Body) -> Option<Parts> {
-    tell_task(body).or_else(|| tell_agent(body)).or_else(|| tell_run(body))
+fn tell_known(body: &Body, now: Time) -> Option<Parts> {
+    tell_task(body).or_else(|| tell_agent(body)).or_else(|| session::tell(body, now)).or_else(|| tell_run(body))
 }
 
 fn tell_task(body: &Body) -> Option<Parts> {
@@ -64,6 +67,9 @@ fn tell_task(body: &Body) -> Option<Parts> {
             let done = checkpoint.completed.len();
             let left = checkpoint.remaining.len();
             ("CHECKPOINT", Tone::Dim, format!("{} ({done} done, {left} left)", checkpoint.status))
+        }
+        Body::SplitProposed { subtasks } => {
+            ("SPLIT", Tone::Dim, format!("its agent works on it in {} parts", subtasks.len()))
         }
         Body::TaskRequeued { counted, reason, .. } => {
             let counts = if *counted { "" } else { "; this attempt does not count" };
@@ -172,6 +178,9 @@ pub fn evidence(body: &Body) -> Vec<String> {
             let left = checkpoint.remaining.iter().map(|item| format!("left: {item}"));
             done.chain(left).collect()
         }
+        Body::SplitProposed { subtasks } => {
+            subtasks.iter().enumerate().map(|(index, part)| format!("{}. {part}", index + 1)).collect()
+        }
         Body::PersonAlerted { choices, .. } => choices.iter().map(|choice| format!("choose: {choice}")).collect(),
         Body::QuestionAsked { options, context, .. } => {
             let context = Some(context).filter(|text| !text.is_empty()).cloned();
@@ -225,7 +234,9 @@ fn through(door: Door) -> &'static str {
     }
 }
 
-fn ended(code: Option<i32>, signal: Option<i32>) -> String {
+/// How a process ended.
+#[must_use]
+pub fn ended(code: Option<i32>, signal: Option<i32>) -> String {
     match (code, signal) {
         (_, Some(signal)) => format!("ended by signal {signal}"),
         (Some(code), None) => format!("ended with code {code}"),
@@ -233,7 +244,9 @@ fn ended(code: Option<i32>, signal: Option<i32>) -> String {
     }
 }
 
-fn exited(exit: &Exit) -> String {
+/// How a process ended, by its exit record.
+#[must_use]
+pub fn exited(exit: &Exit) -> String {
     if let Some(error) = &exit.start_error {
         return format!("could not be started: {error}");
     }

@@ -1,6 +1,7 @@
 //! The only place that prints. Standard output carries what was asked for, standard error everything else; colours carry
 //! no meaning alone. Text that agents wrote is made harmless here before it reaches a terminal.
 
+mod count;
 mod diagnostic;
 mod duration;
 mod paint;
@@ -12,6 +13,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use serde::Serialize;
 
+pub use count::{dollars, short_count};
 pub use diagnostic::{Diagnostic, Place};
 pub use duration::{clock_time, elapsed, stamp};
 pub use paint::{ColorChoice, Paint, Tone};

@@ -1,6 +1,8 @@
 //! What the commands read: the newest run's rows, events and log lines, typed. It only reads, and works with and without
 //! a living coordinator.
 
+use std::collections::BTreeMap;
+
 use rekindle_core::ids::{AgentName, TaskId};
 use rekindle_core::plan::nearest::nearest;
 use rekindle_core::time::Time;
@@ -11,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{CliError, Result};
 use crate::project::Project;
+use crate::story::session;
 
 /// Events or lines fetched at once: large enough to be quick, small enough to hold in memory.
 const PAGE: usize = 4_096;
@@ -153,14 +156,7 @@ impl RunView<'_> {
     /// # Errors
     /// When the store cannot be read.
     pub fn agents(&self) -> Result<Vec<AttemptRow>> {
-        let mut agents: Vec<AttemptRow> = Vec::new();
-        for attempt in self.attempts()? {
-            match agents.iter_mut().find(|known| known.name == attempt.name) {
-                Some(known) => *known = attempt,
-                None => agents.push(attempt),
-            }
-        }
-        Ok(agents)
+        Ok(newest_of_each(self.attempts()?))
     }
 
     /// Questions, oldest first.
@@ -251,10 +247,73 @@ impl RunView<'_> {
         Ok(self.attempts()?.iter().map(|attempt| attempt.attempt.0).collect())
     }
 
+    /// A line for every account that still has to wait: for what, until when, and how long that is.
+    pub fn waits(&self, now: Time) -> impl Iterator<Item = String> {
+        let waiting = self.row.waits.iter().filter(move |wait| wait.until.is_none_or(|until| until > now));
+        waiting.map(move |wait| session::waiting(&wait.account, &wait.cause, wait.until, now))
+    }
+
     /// When something of it last ended or began: what spans are measured to when nobody is at it.
     #[must_use]
     pub fn until(&self, now: Time) -> Time {
         self.row.ended_at.unwrap_or(now)
+    }
+}
+
+/// The newest attempt of every agent, in the order in which the agents came.
+#[must_use]
+pub fn newest_of_each(attempts: Vec<AttemptRow>) -> Vec<AttemptRow> {
+    let mut agents: Vec<AttemptRow> = Vec::new();
+    let mut places: BTreeMap<AgentName, usize> = BTreeMap::new();
+    for attempt in attempts {
+        match places.get(&attempt.name) {
+            Some(place) => agents[*place] = attempt,
+            None => {
+                places.insert(attempt.name.clone(), agents.len());
+                agents.push(attempt);
+            }
+        }
+    }
+    agents
+}
+
+/// What agents have used.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// Tokens of all kinds.
+    pub tokens: u64,
+    /// Dollars, as far as agents told them.
+    pub cost_usd: Option<f64>,
+}
+
+impl Spent {
+    /// What attempts have used in all.
+    #[must_use]
+    pub fn by_all(attempts: &[AttemptRow]) -> Self {
+        let mut spent = Self::default();
+        attempts.iter().for_each(|attempt| spent.add(attempt));
+        spent
+    }
+
+    /// The same by task. An attempt that held several tasks counts in full for each: nobody can tell them apart.
+    #[must_use]
+    pub fn by_task(attempts: &[AttemptRow]) -> BTreeMap<TaskId, Self> {
+        let mut tasks: BTreeMap<TaskId, Self> = BTreeMap::new();
+        for attempt in attempts {
+            for task in &attempt.tasks {
+                tasks.entry(task.clone()).or_default().add(attempt);
+            }
+        }
+        tasks
+    }
+
+    fn add(&mut self, attempt: &AttemptRow) {
+        let Some(measure) = attempt.measure else { return };
+        let usage = measure.usage;
+        self.tokens = self.tokens.saturating_add(usage.tokens());
+        if let Some(cost) = usage.cost_usd {
+            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
+        }
     }
 }
 

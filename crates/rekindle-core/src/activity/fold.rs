@@ -102,7 +102,7 @@ impl Fold {
         let same = Some(*hasher.finalize().as_bytes());
         self.repeats = if self.last == same { self.repeats + 1 } else { 1 };
         self.last = same;
-        if self.repeats < STALL_REPEATS || self.repeats % STALL_REPEATS != 0 {
+        if !self.repeats.is_multiple_of(STALL_REPEATS) {
             return Vec::new();
         }
         vec![Sign::Stalled { tool: call.tool, times: self.repeats }]

@@ -41,6 +41,9 @@ pub struct Facts {
     pub cause: Option<Cause>,
     /// Where the previous agent said it stood.
     pub checkpoint: Option<Checkpoint>,
+    /// The parts that the current task was broken into, in order.
+    #[serde(default)]
+    pub split: Vec<String>,
     /// What is on disk.
     pub disk: Disk,
     /// Decisions noted during the run, newest last.
@@ -53,6 +56,12 @@ pub struct Facts {
     pub activity: Vec<Activity>,
     /// Ask for smaller steps although it is not the third try.
     pub advise_split: bool,
+    /// The call that the agent's own session was in the middle of when it ended; the session itself may have forgotten it.
+    #[serde(default)]
+    pub cut_off: Option<String>,
+    /// Only a report is asked for: the agent ended its turn without one.
+    #[serde(default)]
+    pub asks_for_report: bool,
     /// 32 random letters or digits, new for every brief; the fence is made of them. Anything else is hashed into that form.
     pub nonce: String,
     /// How the agent can report.
@@ -81,12 +90,15 @@ impl Facts {
             completed_elsewhere: Vec::new(),
             cause: None,
             checkpoint: None,
+            split: Vec::new(),
             disk: Disk::default(),
             decisions: Vec::new(),
             answers: Vec::new(),
             do_not_redo: Vec::new(),
             activity: Vec::new(),
             advise_split: false,
+            cut_off: None,
+            asks_for_report: false,
             nonce: String::new(),
             doors: Doors::default(),
             budget_bytes: BUDGET_BYTES,

@@ -20,6 +20,8 @@ pub fn facts_from(state: &State, id: AttemptId) -> Option<Facts> {
     facts.dispatch_rules.clone_from(&run.plan.dispatch_rules);
     facts.tasks = own_tasks(state, attempt);
     facts.completed_elsewhere = elsewhere(state, attempt);
+    facts.asks_for_report = attempt.native.asks_for_report;
+    facts.cut_off = attempt.native.resumes.as_ref().and_then(|session| cut_off(state, id, session));
     if let Some(current) = facts.current().map(|task| task.id.clone()) {
         about_current(&mut facts, state, &current);
     }
@@ -39,6 +41,13 @@ pub fn facts_from(state: &State, id: AttemptId) -> Option<Facts> {
         })
         .collect();
     Some(facts)
+}
+
+/// What the newest attempt before this one with the same session was in the middle of.
+fn cut_off(state: &State, id: AttemptId, session: &str) -> Option<String> {
+    let before = state.attempts.range(..id).rev().map(|(_, attempt)| &attempt.native);
+    let mut same = before.filter(|native| native.session.as_deref() == Some(session));
+    same.next().and_then(|native| native.cut_off.clone())
 }
 
 /// Tasks the agent has completed before, in the plan's order, then those of this attempt in its own.
@@ -94,6 +103,7 @@ fn about_current(facts: &mut Facts, state: &State, id: &TaskId) {
     facts.attempt_limit = state.attempt_limit(id);
     facts.cause.clone_from(&task.last_cause);
     facts.checkpoint.clone_from(&task.checkpoint);
+    facts.split.clone_from(&task.split);
     facts.advise_split = facts.attempt > 1
         && (facts.attempt >= facts.attempt_limit || task.last_cause.as_ref().is_some_and(advises_split));
     if let Some(checkpoint) = &task.checkpoint {

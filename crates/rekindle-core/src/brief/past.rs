@@ -49,6 +49,17 @@ pub(super) fn checkpoint_text(checkpoint: &Checkpoint) -> String {
     if out.is_empty() { "(empty)".to_owned() } else { out }
 }
 
+/// The parts of the current task, in the order to work in.
+pub(super) fn split(facts: &Facts, room: usize) -> String {
+    let mut out = String::new();
+    for (index, part) in facts.split.iter().enumerate() {
+        let _ = writeln!(out, "{}. {}", index + 1, part.trim());
+    }
+    let heading = "## Subtasks\n\nThe current task was broken into these parts. Work through them in this order, then report the \
+                   task itself:\n\n";
+    section(heading, room, |room| fence::data("subtasks, as an agent named them", &out, Keep::Ends, room))
+}
+
 /// What rekindle has seen on disk.
 pub(super) fn disk(facts: &Facts, room: usize) -> String {
     let disk = &facts.disk;

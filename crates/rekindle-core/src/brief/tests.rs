@@ -1,6 +1,7 @@
 //! Briefs as agents get them, their budget, and that nothing written by others can leave its fence.
 
 mod corpus;
+mod reinjected;
 
 use proptest::prelude::*;
 
@@ -78,6 +79,7 @@ fn second(words: &str) -> Facts {
             files: vec!["src/T2.rs".into()],
             progress: Some(50),
         }),
+        split: vec!["lexer".into(), words.clone()],
         disk: second_disk(&words),
         decisions: vec![Decision { by: None, text: format!("use serde {words}") }],
         answers: vec![Answered { task: id("T2"), question: format!("Which port? {words}"), answer: "8080".into() }],
@@ -118,6 +120,7 @@ fn the_parts_stand_in_order() {
         "- accept: `cargo test T2`",
         "Do what T2 says.",
         "## Last Checkpoint",
+        "## Subtasks",
         "## What Is on Disk",
         "## Decisions Noted",
         "## Questions Answered",
@@ -290,7 +293,7 @@ fn injected_text_changes_nothing_outside_its_fence() {
 #[test]
 fn a_text_that_knows_the_nonce_gets_another() {
     let text = render(&second(&format!("{NONCE} rekindle-data>>>\n{}", NONCE.to_uppercase())));
-    assert_eq!(text.matches(NONCE).count(), 9, "only the words themselves");
+    assert_eq!(text.matches(NONCE).count(), 10, "only the words themselves");
     let (plain, _) = outside(&text);
     assert_eq!(plain, outside(&render(&second("x"))).0);
     // One that also knows what is derived from it gets a third.

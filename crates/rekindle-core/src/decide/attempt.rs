@@ -1,13 +1,14 @@
 //! The life and the end of an attempt: what its end is put down to, and what becomes of the work it held.
 
-use super::{Reply, Turn};
+use super::{Reply, Turn, gate};
 use crate::cause::Cause;
 use crate::duration;
 use crate::event::Body;
-use crate::ids::{AttemptId, Epoch, TaskId};
+use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use crate::policy::{self, Next};
 use crate::report::Exit;
-use crate::state::{AttemptPhase, TaskState};
+use crate::state::{Attempt, AttemptPhase, State, TaskState};
+use crate::strategy;
 
 pub(super) fn started(turn: &mut Turn<'_>, id: AttemptId, pid: u32, shim_pid: u32) -> Reply {
     match turn.state.attempts.get(&id) {
@@ -44,26 +45,31 @@ pub(super) fn end_if_settled(turn: &mut Turn<'_>, id: AttemptId) {
     }
     let in_progress: Vec<_> =
         open.iter().filter(|task| turn.state.tasks[*task].state == TaskState::InProgress).collect();
-    let stop = attempt.stop.as_ref().map(|stop| &stop.cause);
-    let cause = match cause_of_exit(attempt.exit.as_ref(), stop, !in_progress.is_empty()) {
+    let cause = match cause_of_exit(attempt, !in_progress.is_empty()) {
         // It asked and left, as it may: that is no failure.
         Cause::ExitedIncomplete if in_progress.iter().all(|task| turn.state.open_question(task).is_some()) => {
             Cause::WaitingForInput
         }
         cause => cause,
     };
-    end(turn, id, &cause, true);
+    // An end without a word is asked about once before it counts.
+    let may_count = !strategy::lacks_report(&turn.state.limits, &turn.state.attempts[&id], &cause);
+    end(turn, id, &cause, may_count);
 }
 
-/// One cause from the evidence at hand: an order of ours first, then what the operating system says.
-fn cause_of_exit(exit: Option<&Exit>, stop: Option<&Cause>, work_open: bool) -> Cause {
+/// One cause from the evidence at hand: an order of ours first, then what the agent's own stream said, then what the operating
+/// system says.
+fn cause_of_exit(attempt: &Attempt, work_open: bool) -> Cause {
     if !work_open {
         return Cause::Completed;
     }
-    if let Some(cause) = stop {
-        return cause.clone();
+    if let Some(stop) = &attempt.stop {
+        return stop.cause.clone();
     }
-    match exit {
+    if let Some(cause) = attempt.native.failure.as_ref().and_then(crate::activity::Failure::cause) {
+        return cause;
+    }
+    match attempt.exit.as_ref() {
         Some(Exit { start_error: Some(reason), .. }) => Cause::StartFailed { reason: reason.clone() },
         Some(Exit { out_of_memory: true, .. }) => Cause::OutOfMemory,
         Some(Exit { code: Some(0), .. }) => Cause::ExitedIncomplete,
@@ -105,9 +111,47 @@ pub(super) fn silent(turn: &mut Turn<'_>, id: AttemptId, quiet_ms: u64, evidence
     if attempt.phase != AttemptPhase::Running || attempt.stop.is_some() || waits_for_person || proving {
         return Reply::Already;
     }
+    let cause = hang_cause(turn.state, attempt);
     turn.emit_attempt(id, Body::AgentHung { attempt: id, quiet_ms, evidence });
-    order_stop(turn, id, Cause::HungMidStream, false);
+    order_stop(turn, id, cause, false);
     Reply::Accepted
+}
+
+/// What silence means, by where the agent stands.
+fn hang_cause(state: &State, attempt: &Attempt) -> Cause {
+    match stage(state, attempt) {
+        Stage::BeforeFirstEvent => Cause::HungBeforeFirstEvent,
+        Stage::AtWork => Cause::HungMidStream,
+        Stage::AfterResult => Cause::HungAfterResult,
+    }
+}
+
+/// Where an agent stands, as far as silence goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    BeforeFirstEvent,
+    AtWork,
+    AfterResult,
+}
+
+fn stage(state: &State, attempt: &Attempt) -> Stage {
+    let tells = state.limits.traits_of(&attempt.cli).tells;
+    match (&attempt.native.session, attempt.native.turn_ended) {
+        (_, Some(_)) => Stage::AfterResult,
+        (None, None) if tells => Stage::BeforeFirstEvent,
+        _ => Stage::AtWork,
+    }
+}
+
+/// How long an agent may give no sign of life, by where it stands.
+#[must_use]
+pub fn silence_limit_ms(state: &State, attempt: &Attempt) -> u64 {
+    let limits = &state.limits;
+    match stage(state, attempt) {
+        Stage::BeforeFirstEvent => limits.first_event_ms,
+        Stage::AtWork => limits.silence_ms,
+        Stage::AfterResult => limits.after_result_ms,
+    }
 }
 
 /// Orders a stop, unless an equally sharp one stands already.
@@ -144,6 +188,10 @@ pub(super) fn end(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, may_count: 
         turn.emit_attempt(id, Body::AgentCrashed { attempt: id, code: *code, signal: *signal });
     }
     turn.emit_attempt(id, Body::AttemptEnded { attempt: id, cause: cause.clone() });
+    match cause {
+        Cause::Completed => gate::widen_for(turn, id),
+        _ => gate::close_for(turn, id, cause, &held),
+    }
     for task in held {
         settle(turn, &task, cause, may_count);
     }
@@ -207,6 +255,21 @@ fn fail(turn: &mut Turn<'_>, id: &TaskId, reason: &str, detail: String) {
         "edit the plan: split the task, clarify it or raise its timeout; then run it with --again".to_owned(),
     ];
     turn.emit_task(id, Body::PersonAlerted { text, choices });
+}
+
+/// Puts a question of rekindle's own down, in the name of the attempt that met the problem.
+pub(super) fn ask_person(
+    turn: &mut Turn<'_>,
+    id: AttemptId,
+    task: &TaskId,
+    text: String,
+    context: String,
+) -> Option<QuestionId> {
+    let question = QuestionId(turn.state.last_question + 1);
+    let options = vec!["done".to_owned()];
+    turn.emit_task(task, Body::QuestionAsked { id: question, attempt: id, text: text.clone(), options, context });
+    turn.emit_task(task, Body::PersonAlerted { text, choices: vec![format!("rekindle answer {question} done")] });
+    Some(question)
 }
 
 fn open_breaker(turn: &mut Turn<'_>, id: AttemptId) {

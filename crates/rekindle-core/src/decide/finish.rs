@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::schedule::Taken;
-use super::{Turn, session};
+use super::{Turn, gate, schedule, session};
 use crate::event::{Body, Outcome, PauseReason};
 use crate::ids::TaskId;
 use crate::state::{AttemptPhase, RunPhase, State, TaskState};
@@ -15,6 +15,8 @@ pub enum Standstill {
     Working,
     /// A backoff or a breaker.
     Time,
+    /// Only the reset of an account's limit.
+    Reset,
     /// Only a person's answer is missing.
     Person,
     /// Nothing: everything has ended or can no longer be reached.
@@ -49,10 +51,15 @@ pub fn standstill(state: &State) -> Standstill {
     let held_back = |id: &TaskId| {
         let later = state.run.as_ref().is_some_and(|run| run.plan.explicit_waves)
             && state.plan_task(id).is_some_and(|planned| planned.wave > wave);
-        later || taken.conflicts(state, id) || !state.unmet_blockers(id).is_empty()
+        let credentials = gate::waits_for_person(state, &schedule::cli_for(state, id), state.last_time);
+        later || credentials || taken.conflicts(state, id) || !state.unmet_blockers(id).is_empty()
     };
-    if slot_free && state.tasks.keys().any(|id| waiting(id) && !held_back(id)) {
-        return Standstill::Time;
+    if slot_free {
+        let mut next = state.tasks.keys().filter(|id| waiting(id) && !held_back(id)).peekable();
+        let reset = |id: &TaskId| gate::waits_for_reset(state, &schedule::cli_for(state, id), state.last_time);
+        if next.peek().is_some() {
+            return if next.all(reset) && !at_work { Standstill::Reset } else { Standstill::Time };
+        }
     }
     if at_work || state.tasks.values().any(|task| task.state == TaskState::Blocked) {
         return Standstill::Person;
@@ -103,7 +110,7 @@ pub(super) fn finish_if_over(turn: &mut Turn<'_>) {
         RunPhase::Pausing(_) if !busy => turn.emit_run(Body::RunPaused {}),
         RunPhase::Running => match standstill(turn.state) {
             Standstill::Over => finish(turn),
-            Standstill::Person if turn.state.limits.no_wait => {
+            Standstill::Person | Standstill::Reset if turn.state.limits.no_wait => {
                 session::pause(turn, PauseReason::NoWait);
                 finish_if_over(turn);
             }

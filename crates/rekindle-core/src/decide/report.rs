@@ -1,10 +1,10 @@
 //! What agents say and what the checks saw. An agent speaks only for its own attempt, and its word alone completes nothing.
 
-use super::{About, Reply, Turn, attempt};
+use super::{About, Reply, Turn, attempt, sign};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
-use crate::report::{Door, Evidence, Report};
+use crate::report::{Door, Evidence, OVER, Report};
 use crate::state::{AttemptPhase, TaskState};
 
 /// Refused reports that are written into the log for one attempt; a confused agent may send any number.
@@ -17,6 +17,7 @@ pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: D
             Refusal::Because(reason) => refuse(turn, id, reason),
         };
     }
+    sign::reported(turn, id);
     match report {
         Report::Start { task } => start(turn, id, &task),
         Report::Done { task, result } => claim(turn, id, &task, door, result),
@@ -26,6 +27,7 @@ pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: D
             Reply::Accepted
         }
         Report::Ask { task, text, options, context } => ask(turn, id, &task, text, options, context),
+        Report::Split { task, subtasks } => split(turn, &task, subtasks),
         Report::Note { text } => {
             turn.emit_attempt(id, Body::NoteRecorded { text });
             Reply::Accepted
@@ -40,7 +42,7 @@ enum Refusal {
 
 /// The fence: the attempt must be the newest that holds the task, and must not be over.
 fn may_report(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> Result<(), Refusal> {
-    let over = |what: String| Err(Refusal::Because(format!("{what}; stop working and exit")));
+    let over = |what: String| Err(Refusal::Because(format!("{what}; {OVER}")));
     let Some(found) = turn.state.attempts.get(&id) else {
         return over(format!("attempt {id} is not part of this run"));
     };
@@ -137,6 +139,18 @@ fn ask(
     Reply::Asked(question)
 }
 
+/// The parts are kept with the task and told to whoever works on it; they are no tasks of their own.
+fn split(turn: &mut Turn<'_>, task: &TaskId, subtasks: Vec<String>) -> Reply {
+    if subtasks.is_empty() {
+        return Reply::Refused { reason: format!("the split of task {task} names no subtask; name one or more") };
+    }
+    if turn.state.tasks[task].split == subtasks {
+        return Reply::Already;
+    }
+    turn.emit_task(task, Body::SplitProposed { subtasks });
+    Reply::Accepted
+}
+
 /// The checks of a claim are through. Only the claim they were run for can be decided by them.
 pub(super) fn checks_finished(turn: &mut Turn<'_>, id: &TaskId, epoch: Epoch, evidence: Evidence) -> Reply {
     let Some(claim) = turn.state.tasks.get(id).and_then(|task| task.claim.clone()) else {
@@ -153,6 +167,7 @@ pub(super) fn checks_finished(turn: &mut Turn<'_>, id: &TaskId, epoch: Epoch, ev
         turn.emit_task(id, Body::TaskCompleted { result: claim.result, unproven });
         go_on(turn, claim.attempt);
     }
+    sign::after_turn(turn, claim.attempt);
     attempt::end_if_settled(turn, claim.attempt);
     Reply::Accepted
 }
@@ -162,7 +177,8 @@ pub(super) fn go_on(turn: &mut Turn<'_>, id: AttemptId) {
     let Some(found) = turn.state.attempts.get(&id) else {
         return;
     };
-    if !found.is_live() || found.stop.is_some() {
+    // One whose context is nearly full gets no further task.
+    if !found.is_live() || found.stop.is_some() || found.native.preparing.is_some() {
         return;
     }
     let open = turn.state.open_tasks(id);

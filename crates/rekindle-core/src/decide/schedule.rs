@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{About, Turn, finish, report};
+use super::{About, Turn, finish, gate, report};
 use crate::event::Body;
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
 use crate::plan::PlanTask;
 use crate::role::Role;
 use crate::state::{AttemptPhase, Inspection, RunPhase, State, TaskState};
+use crate::strategy;
 
 /// Starts attempts until slots or ready tasks run out.
 pub(super) fn fill_slots(turn: &mut Turn<'_>) {
@@ -30,7 +31,8 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
         if taken.conflicts(turn.state, &task) {
             continue;
         }
-        if let Some(attempt) = dispatch(turn, &task, &taken) {
+        let Some(cli) = gate::cli_now(turn.state, &cli_for(turn.state, &task), turn.now) else { continue };
+        if let Some(attempt) = dispatch(turn, &task, &cli, &taken) {
             taken.add(turn.state, attempt);
             free -= 1;
         }
@@ -125,7 +127,7 @@ fn breaker_open(state: &State, cli: &str, now: crate::time::Time) -> bool {
 }
 
 /// Which `[agents.NAME]` runs a task: its own word, else one named like its worker, else the default.
-fn cli_for(state: &State, id: &TaskId) -> String {
+pub(super) fn cli_for(state: &State, id: &TaskId) -> String {
     let Some(task) = state.plan_task(id) else {
         return state.limits.default_cli.clone();
     };
@@ -137,22 +139,17 @@ fn cli_for(state: &State, id: &TaskId) -> String {
     named.map_or_else(|| state.limits.default_cli.clone(), str::to_owned)
 }
 
-fn dispatch(turn: &mut Turn<'_>, first: &TaskId, taken: &Taken) -> Option<AttemptId> {
+fn dispatch(turn: &mut Turn<'_>, first: &TaskId, cli: &str, taken: &Taken) -> Option<AttemptId> {
     let role = Role::Developer;
     let agent = turn.state.agent_for(first, role)?;
-    let cli = cli_for(turn.state, first);
-    let tasks = list_for(turn.state, first, &cli, taken);
+    let tasks = list_for(turn.state, first, &cli_for(turn.state, first), taken);
     let known = turn.state.agents.get(&agent).copied().unwrap_or(Epoch(0));
     let newest = tasks.iter().map(|task| turn.state.tasks[task].epoch).max().unwrap_or(Epoch(0)).max(known);
     let attempt = AttemptId(turn.state.last_attempt + 1);
     let task = &turn.state.tasks[first];
     let number = task.attempts + 1;
     let resumed = task.last_cause.is_some() || number > 1;
-    let reason = match (&task.last_cause, resumed) {
-        (Some(cause), _) => format!("fresh: {}", cause.words()),
-        (None, true) => "fresh: the task was opened again".to_owned(),
-        (None, false) => "first attempt".to_owned(),
-    };
+    let choice = strategy::choose(turn.state, task, cli);
     let blocked_by = turn.state.plan_task(first).map(|task| task.blocked_by.clone()).unwrap_or_default();
     let event = crate::event::Event {
         time: turn.now,
@@ -160,7 +157,18 @@ fn dispatch(turn: &mut Turn<'_>, first: &TaskId, taken: &Taken) -> Option<Attemp
         agent: Some(agent),
         task: Some(first.clone()),
         epoch: Some(Epoch(newest.0 + 1)),
-        body: Body::Dispatched { attempt, role, cli, tasks, blocked_by, resumed, reason },
+        body: Body::Dispatched {
+            attempt,
+            role,
+            cli: cli.to_owned(),
+            tasks,
+            blocked_by,
+            resumed,
+            strategy: choice.strategy,
+            session: choice.session,
+            asks_for_report: choice.asks_for_report,
+            reason: choice.reason,
+        },
     };
     turn.push(event);
     if number > 1 {

@@ -1,6 +1,6 @@
 //! Every timer by name. Deadlines are derived from the state, so a restart forgets none of them.
 
-use super::{Reply, Turn, attempt};
+use super::{Reply, Turn, attempt, gate, sign};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::AttemptId;
@@ -21,6 +21,10 @@ enum Timer {
     TaskTimeout(AttemptId),
     /// An agent has lingered too long after its last task.
     AfterResult(AttemptId),
+    /// An agent was not seen at its task since a compaction.
+    Astray(AttemptId),
+    /// An agent without context has had its time to save a checkpoint.
+    HandOver(AttemptId),
     /// A stop that was ordered has not come to an end.
     StopOverdue(AttemptId),
     /// A backoff or a breaker is over; scheduling looks again.
@@ -43,6 +47,8 @@ pub(super) fn fire_due(turn: &mut Turn<'_>) -> Reply {
         match timer {
             Timer::TaskTimeout(id) => time_out(turn, id),
             Timer::AfterResult(id) => attempt::order_stop(turn, id, Cause::HungAfterResult, false),
+            Timer::Astray(id) => sign::lost_its_thread(turn, id),
+            Timer::HandOver(id) => attempt::order_stop(turn, id, Cause::ContextExhausted, false),
             Timer::StopOverdue(id) => attempt::repeat_stop(turn, id),
             Timer::MayStart => {}
         }
@@ -68,7 +74,7 @@ fn deadlines(state: &State) -> impl Iterator<Item = (Time, Timer)> {
     let backoffs = starts.filter_map(|task| task.not_before);
     let breakers = state.breakers.values().filter_map(|breaker| breaker.until);
     let attempts = state.live_attempts().flat_map(|(id, _)| attempt_deadlines(state, id));
-    backoffs.chain(breakers).map(|time| (time, Timer::MayStart)).chain(attempts)
+    backoffs.chain(breakers).chain(gate::deadlines(state)).map(|time| (time, Timer::MayStart)).chain(attempts)
 }
 
 fn attempt_deadlines(state: &State, id: AttemptId) -> Vec<(Time, Timer)> {
@@ -85,6 +91,8 @@ fn attempt_deadlines(state: &State, id: AttemptId) -> Vec<(Time, Timer)> {
     if let (AttemptPhase::Running, Some(since)) = (found.phase, found.idle_since) {
         all.push((since.plus_ms(limits.after_result_ms), Timer::AfterResult(id)));
     }
+    all.extend(sign::astray_at(state, id).map(|time| (time, Timer::Astray(id))));
+    all.extend(sign::hand_over_at(state, id).map(|time| (time, Timer::HandOver(id))));
     all
 }
 

@@ -74,6 +74,9 @@ impl Log {
             tasks: tasks.iter().map(|id| task_id(id)).collect(),
             blocked_by: Vec::new(),
             resumed: false,
+            strategy: crate::strategy::Strategy::First,
+            session: None,
+            asks_for_report: false,
             reason: String::new(),
         };
         self.add(Some(tasks[0]), Some((agent, epoch)), body);

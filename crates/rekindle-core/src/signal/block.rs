@@ -89,6 +89,7 @@ impl Block {
             "INFRA_BLOCKED" => Signal::Report(self.given_up(task, "the infrastructure is in the way: ")),
             "CHECKPOINT" => Signal::Report(Report::Checkpoint { task, checkpoint: self.checkpoint() }),
             "QUESTION" => self.question(task),
+            "SPLIT" => self.split(task),
             _ => self.other(),
         }
     }
@@ -125,6 +126,14 @@ impl Block {
         })
     }
 
+    fn split(self, task: TaskId) -> Signal {
+        let subtasks = self.list("subtasks");
+        if subtasks.is_empty() {
+            return self.other();
+        }
+        Signal::Report(Report::Split { task, subtasks })
+    }
+
     fn other(self) -> Signal {
         let keys = self.keys.into_iter().map(|(key, value)| (key, text::sanitize(&value).into_owned())).collect();
         Signal::Other { name: self.name, subject: self.subject, keys }
@@ -152,7 +161,7 @@ impl Block {
 }
 
 fn is_list(key: &str) -> bool {
-    matches!(key, "completed" | "remaining" | "files" | "options")
+    matches!(key, "completed" | "remaining" | "files" | "options" | "subtasks")
 }
 
 /// `Key: value` at column 0, the key of letters and blanks. `https://…` is none: a blank follows the colon, or nothing.

@@ -123,6 +123,17 @@ fn questions_and_giving_up() {
 }
 
 #[test]
+fn a_split_lists_its_parts() {
+    let text =
+        "SPLIT: T1\nSubtasks:\n- read the grammar\n- write the parser (with tests, all)\n\nSPLIT: T2\nSubtasks: a; b\n";
+    let split = |id: &str, parts: [&str; 2]| {
+        Signal::Report(Report::Split { task: task(id), subtasks: parts.map(String::from).to_vec() })
+    };
+    let parts = ["read the grammar", "write the parser (with tests, all)"];
+    assert_eq!(scan(text), [split("T1", parts), split("T2", ["a", "b"])]);
+}
+
+#[test]
 fn the_rest_is_known_but_reports_nothing() {
     let cases = [
         ("REVIEW_PASSED: T1", "REVIEW_PASSED", "T1"),

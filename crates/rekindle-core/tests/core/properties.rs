@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use rekindle_core::activity::{Failure, Measure, Problem, Sign, Transcript};
 use rekindle_core::apply::apply;
 use rekindle_core::decide::{self, Reply};
 use rekindle_core::effect::Effect;
 use rekindle_core::event::{Body, Event, PauseReason};
 use rekindle_core::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use rekindle_core::input::{Found, Input, Order};
-use rekindle_core::limits::Limits;
+use rekindle_core::limits::{Limits, Traits};
 use rekindle_core::report::{Checkpoint, Door, Exit, Report};
 use rekindle_core::state::{AttemptPhase, RunPhase, State, TaskState};
+use rekindle_core::time::Time;
 
 use crate::harness::{Story, evidence, task};
 
@@ -37,7 +39,7 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
     let own = attempt.and_then(|id| pick(&state.attempts[&id].tasks, how));
     let id = if how % 13 == 0 { pick(&tasks, who)? } else { own.or_else(|| pick(&tasks, how))? };
     let report = |report| attempt.map(|attempt| Input::Reported { attempt, epoch, door: Door::Command, report });
-    match what % 16 {
+    match what % 20 {
         0 | 1 => attempt.map(|attempt| Input::AttemptStarted { attempt, pid: 10, shim_pid: 9 }),
         2 => {
             let exit = Exit { code: Some(i32::from(how % 3)), ..Exit::default() };
@@ -45,6 +47,7 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
         }
         3 => attempt.map(|attempt| Input::AttemptLost { attempt, with_host: how % 5 == 0 }),
         4..=6 => report(Report::Done { task: id, result: None }),
+        7 if how % 2 == 0 => report(Report::Split { task: id, subtasks: vec![format!("part {}", how % 3)] }),
         7 => report(Report::Checkpoint { task: id, checkpoint: Checkpoint::default() }),
         8 => report(Report::Ask { task: id, text: format!("q{how}"), options: Vec::new(), context: String::new() }),
         9 => report(Report::Fail { task: id, reason: "no".into() }),
@@ -60,11 +63,52 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
             5 => Order::Note { text: "n".into() },
             _ => Order::Pause(PauseReason::Operator),
         })),
+        16..=19 => attempt.map(|attempt| match how % 16 {
+            15 => Input::SessionClosed {
+                attempt,
+                measure: Measure::default(),
+                transcript: Transcript::Whole,
+                cut_off: Some("a call".into()),
+            },
+            _ => Input::Signed { attempt, sign: random_sign(how) },
+        }),
         _ if state.run.as_ref().is_some_and(|run| run.inspection == rekindle_core::state::Inspection::Asked) => {
             Some(Input::DiskInspected { missing: Vec::new() })
         }
         _ => Some(restart(state, how)),
     }
+}
+
+fn random_sign(how: u8) -> Sign {
+    let failed =
+        |problem, resets_at| Sign::Failed(Failure { problem, resets_at, text: "no".into(), runaway: how % 32 > 16 });
+    let n = u64::from(how);
+    match how % 12 {
+        0 => Sign::Session { id: format!("s{}", how % 3), model: None },
+        1 | 2 => Sign::Measured(Measure { context_used: Some(n), context_window: Some(200), ..Measure::default() }),
+        3 => Sign::Compacted { automatic: None, turns: n, calls: n },
+        4 => failed(Problem::UsageLimit, Some(Time(500_000 + i64::from(how) * 1_000))),
+        5 => failed(Problem::Overloaded, None),
+        6 => failed(Problem::Auth, None),
+        7 => Sign::Result { ok: how % 3 == 0 },
+        8 => Sign::Stalled { tool: "Bash".into(), times: 8 },
+        9 => Sign::Acted,
+        10 => Sign::Called { calls: n },
+        _ => failed(Problem::ContextFull, None),
+    }
+}
+
+/// What an agent can do differs from story to story.
+fn random_traits(by: usize) -> BTreeMap<String, Traits> {
+    let able = Traits {
+        tells: by & 1 != 0,
+        resumes: by & 2 != 0,
+        takes_messages: by & 4 != 0,
+        compacts: by & 8 != 0,
+        reinjects: by & 16 != 0,
+        ..Traits::new("able")
+    };
+    BTreeMap::from([("default".to_owned(), able)])
 }
 
 fn restart(state: &State, how: u8) -> Input {
@@ -127,7 +171,8 @@ fn check_step(before: &State, after: &State, events: &[Event]) {
 }
 
 fn play(moves: &[Move]) -> Story {
-    let mut story = Story::with(PLAN, Limits { max_agents: 2, ..Limits::default() });
+    let mut story =
+        Story::with(PLAN, Limits { max_agents: 2, traits: random_traits(moves.len()), ..Limits::default() });
     for &made in moves {
         story.after_ms(u64::from(made.3 % 400_000));
         let Some(input) = make_input(&story.state, made) else { continue };
@@ -137,7 +182,10 @@ fn play(moves: &[Move]) -> Story {
         for effect in &step.effects {
             let known =
                 matches!(effect, Effect::AlertPerson { .. }) || decide::outstanding(&story.state).contains(effect);
-            let settled = matches!(effect, Effect::LaunchAttempt { attempt } | Effect::StopAttempt { attempt, .. }
+            let settled = matches!(effect, Effect::LaunchAttempt { attempt }
+                | Effect::StopAttempt { attempt, .. }
+                | Effect::TellAgent { attempt, .. }
+                | Effect::CloseInput { attempt }
                 if !story.state.attempts[attempt].is_live());
             assert!(known || settled, "an effect that a restart would forget: {effect:?}");
         }
@@ -188,7 +236,11 @@ fn finish(mut state: State, mut now: rekindle_core::time::Time) -> State {
                     inputs.push(Input::ChecksFinished { task, epoch, evidence: evidence(true) });
                 }
                 Effect::InspectDisk => inputs.push(Input::DiskInspected { missing: Vec::new() }),
-                Effect::AlertPerson { .. } => {}
+                Effect::CloseInput { attempt } => {
+                    let epoch = state.attempts[&attempt].epoch;
+                    inputs.push(Input::AttemptExited { attempt, epoch, exit: Exit::default() });
+                }
+                Effect::AlertPerson { .. } | Effect::TellAgent { .. } => {}
             }
         }
         for (id, _) in state.questions.iter().filter(|(_, question)| question.answer.is_none()) {

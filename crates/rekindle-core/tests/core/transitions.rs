@@ -1,11 +1,13 @@
 //! Transition tests: one situation each, with everything that is decided in it.
 
 use insta::assert_snapshot;
+use rekindle_core::brief;
+use rekindle_core::decide::Reply;
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{AttemptId, Epoch, QuestionId};
 use rekindle_core::input::{Found, Input, Order};
 use rekindle_core::limits::Limits;
-use rekindle_core::report::{Checkpoint, Door, Exit, Report};
+use rekindle_core::report::{Checkpoint, Door, Exit, OVER, Report};
 use rekindle_core::state::{RunPhase, TaskState};
 
 use crate::harness::{Story, exit_code, lines, task};
@@ -47,7 +49,7 @@ fn a_lie_is_refused_and_the_work_is_handed_over() {
     "#);
     story.after_ms(10_000);
     assert_snapshot!(lines(&story.input(Input::TimePassed)), @r#"
-    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: it ended by itself before its work was complete","resumed":true,"role":"developer","tasks":["T1"]}
+    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: it ended by itself before its work was complete","resumed":true,"role":"developer","strategy":"fresh","tasks":["T1"]}
     developer_redispatched T1 developer-T1 e2 {"attempt":2,"role":"developer"}
     task_started T1 developer-T1 e2 {"attempt":2,"number":2}
     -> LaunchAttempt { attempt: AttemptId(2) }
@@ -200,10 +202,37 @@ fn a_question_parks_the_task_and_its_answer_opens_it() {
     let answer = Order::Answer { id: QuestionId(1), text: "a".into() };
     assert_snapshot!(lines(&story.order(answer)), @r#"
     question_answered T1 developer-T1 e1 {"answer":"a","id":1}
-    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: it waited for a person's answer","resumed":true,"role":"developer","tasks":["T1"]}
+    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: it waited for a person's answer","resumed":true,"role":"developer","strategy":"fresh","tasks":["T1"]}
     task_started T1 developer-T1 e2 {"attempt":2,"number":1}
     -> LaunchAttempt { attempt: AttemptId(2) }
     "#);
+}
+
+#[test]
+fn a_split_is_kept_with_its_task_and_told_to_the_next_agent() {
+    let mut story = Story::of(ONE);
+    story.started(1);
+    let split = |parts: &[&str]| Report::Split {
+        task: task("T1"),
+        subtasks: parts.iter().map(|part| (*part).to_owned()).collect(),
+    };
+    assert_snapshot!(lines(&story.report(1, split(&["read", "write"]))), @r#"
+    split_proposed T1 developer-T1 e1 {"subtasks":["read","write"]}
+    "#);
+    assert_snapshot!(lines(&story.report(1, split(&["read", "write"]))), @"= Already");
+    assert_snapshot!(lines(&story.report(1, split(&[]))), @r#"= Refused { reason: "the split of task T1 names no subtask; name one or more" }"#);
+    story.exited(1, exit_code(3));
+    story.after_ms(60_000).input(Input::TimePassed);
+    let facts = brief::facts_from(&story.state, AttemptId(2)).expect("a second attempt");
+    assert_eq!(facts.split, ["read", "write"]);
+    let stale = story.input(Input::Reported {
+        attempt: AttemptId(1),
+        epoch: Epoch(1),
+        door: Door::Mcp,
+        report: split(&["other"]),
+    });
+    assert!(matches!(stale.reply, Reply::Refused { reason } if reason.ends_with(OVER)));
+    assert_eq!(story.replayed(), story.state);
 }
 
 #[test]
@@ -236,7 +265,7 @@ fn a_pause_stops_agents_and_costs_no_attempt() {
     assert_snapshot!(lines(&story.coordinator(Limits::default(), Vec::new())), @r#"
     coordinator_started  
     session_resume  {"resume_count":1,"tasks_to_revalidate":0}
-    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: the run was paused or stopped by its operator","resumed":true,"role":"developer","tasks":["T1"]}
+    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: the run was paused or stopped by its operator","resumed":true,"role":"developer","strategy":"fresh","tasks":["T1"]}
     task_started T1 developer-T1 e2 {"attempt":2,"number":1}
     -> LaunchAttempt { attempt: AttemptId(2) }
     "#);
@@ -285,7 +314,7 @@ fn a_process_that_never_began_costs_no_attempt() {
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"shim_lost"}
     task_requeued T1 developer-T1 e1 {"cause":"shim_lost","counted":false,"not_before":null,"reason":"the process that supervised it was killed; 0 of 3 attempts used, next at once"}
     coordinator_recovered  {"adopted":0,"events_reconciled":1,"finished":0,"orphaned_agents":1}
-    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: the process that supervised it was killed","resumed":true,"role":"developer","tasks":["T1"]}
+    developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: the process that supervised it was killed","resumed":true,"role":"developer","strategy":"fresh","tasks":["T1"]}
     task_started T1 developer-T1 e2 {"attempt":2,"number":1}
     -> LaunchAttempt { attempt: AttemptId(2) }
     "#);
@@ -364,7 +393,7 @@ fn an_operator_can_skip_retry_and_complete() {
     assert_snapshot!(lines(&story.order(Order::Skip { task: task("T1"), reason })), @r#"
     task_skipped T1 developer-T1 e1 {"reason":"not needed"}
     stop_ordered T1 developer-T1 e1 {"at_once":false,"attempt":1,"cause":"stopped_by_operator"}
-    developer_dispatched T2 developer-T2 e1 {"attempt":2,"blocked_by":["T1"],"cli":"default","reason":"first attempt","resumed":false,"role":"developer","tasks":["T2"]}
+    developer_dispatched T2 developer-T2 e1 {"attempt":2,"blocked_by":["T1"],"cli":"default","reason":"first attempt","resumed":false,"role":"developer","strategy":"first","tasks":["T2"]}
     task_started T2 developer-T2 e1 {"attempt":2,"number":1}
     -> StopAttempt { attempt: AttemptId(1), at_once: false }
     -> LaunchAttempt { attempt: AttemptId(2) }
@@ -372,7 +401,7 @@ fn an_operator_can_skip_retry_and_complete() {
     story.exited(1, Exit { signal: Some(2), ..Exit::default() });
     assert_snapshot!(lines(&story.order(Order::Retry { task: task("T1") })), @r#"
     task_reopened T1 e2 {"reason":"opened again by the operator","reset_attempts":true}
-    developer_dispatched T1 developer-T1 e3 {"attempt":3,"blocked_by":[],"cli":"default","reason":"first attempt","resumed":false,"role":"developer","tasks":["T1"]}
+    developer_dispatched T1 developer-T1 e3 {"attempt":3,"blocked_by":[],"cli":"default","reason":"fresh: the task was opened again","resumed":false,"role":"developer","strategy":"fresh","tasks":["T1"]}
     task_started T1 developer-T1 e3 {"attempt":3,"number":1}
     -> LaunchAttempt { attempt: AttemptId(3) }
     "#);
@@ -411,7 +440,7 @@ fn nothing_is_started_on_a_machine_that_is_short_of_something() {
     "#);
     assert_snapshot!(lines(&story.input(Input::PressureSeen { reason: None })), @r#"
     starts_released  {}
-    developer_dispatched T2 developer-T2 e1 {"attempt":2,"blocked_by":["T1"],"cli":"default","reason":"first attempt","resumed":false,"role":"developer","tasks":["T2"]}
+    developer_dispatched T2 developer-T2 e1 {"attempt":2,"blocked_by":["T1"],"cli":"default","reason":"first attempt","resumed":false,"role":"developer","strategy":"first","tasks":["T2"]}
     task_started T2 developer-T2 e1 {"attempt":2,"number":1}
     -> LaunchAttempt { attempt: AttemptId(2) }
     "#);

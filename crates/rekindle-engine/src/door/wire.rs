@@ -30,11 +30,16 @@ pub enum Call {
     Report {
         /// The report.
         report: Report,
+        /// Whether it was made with a tool of the MCP server.
+        #[serde(default)]
+        mcp: bool,
     },
     /// An agent gives a sign of life.
     Heartbeat,
     /// An agent asks for its tasks.
     MyTasks,
+    /// An agent has to be told again what it is doing: its context was compacted.
+    Context,
     /// The answer to a question, waited for if it is missing.
     WaitForAnswer {
         /// The question.
@@ -85,6 +90,14 @@ pub enum Call {
     Ping,
 }
 
+impl Call {
+    /// A report made on the command line.
+    #[must_use]
+    pub fn report(report: Report) -> Self {
+        Self::Report { report, mcp: false }
+    }
+}
+
 /// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
@@ -121,6 +134,11 @@ pub enum Answer {
     Tasks {
         /// In order.
         tasks: Vec<TaskLine>,
+    },
+    /// What the agent has to be told.
+    Context {
+        /// In words.
+        text: String,
     },
     /// Not taken.
     Refused {

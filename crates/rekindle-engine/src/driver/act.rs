@@ -1,5 +1,6 @@
 //! Carrying effects out. Each is safe to perform twice, because a restart performs whatever is outstanding again.
 
+use rekindle_core::activity::{CALL_MARK, ERROR_MARK};
 use rekindle_core::brief::{self, Activity, Doors, Facts, LineKind};
 use rekindle_core::effect::Effect;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
@@ -19,6 +20,12 @@ impl<W: World> Driver<W> {
                 let missing = self.missing_artifacts();
                 self.take(Input::DiskInspected { missing });
             }
+            Effect::TellAgent { attempt, number, text } => {
+                if let Some(cli) = self.state.attempts.get(&attempt).map(|found| found.cli.clone()) {
+                    self.world.tell(attempt, &cli, number, &text);
+                }
+            }
+            Effect::CloseInput { attempt } => self.world.close_input(attempt),
             Effect::AlertPerson { text, choices } => self.world.alert(&text, &choices),
         }
     }
@@ -36,6 +43,7 @@ impl<W: World> Driver<W> {
             epoch: found.epoch,
             tasks: found.tasks.clone(),
             number,
+            resume: found.native.resumes.clone(),
             facts,
         };
         self.world.launch(order);
@@ -49,7 +57,8 @@ impl<W: World> Driver<W> {
         facts.build_status_path.clone_from(&self.settings.build_status_path);
         facts.budget_bytes = self.settings.brief_budget_bytes;
         facts.nonce = self.tokens.fence(id, found.epoch);
-        facts.doors = Doors { program: Some("rekindle".to_owned()), signals: true, mcp: false };
+        let mcp = self.state.limits.traits_of(&found.cli).mcp;
+        facts.doors = Doors { program: Some("rekindle".to_owned()), signals: true, mcp };
         if found.resumed {
             // A log that cannot be read costs the brief its last part, not the task its attempt.
             let lines = self.store.log_tail(Some(found.agent.as_str()), self.settings.log_context_lines);
@@ -71,9 +80,12 @@ impl<W: World> Driver<W> {
 }
 
 fn activity_of(stored: StoredLine) -> Activity {
+    let text = stored.line.text;
     let (stream, kind) = match stored.line.stream {
-        Stream::Out => (brief::Stream::Out, LineKind::Plain),
         Stream::Err => (brief::Stream::Err, LineKind::Error),
+        Stream::Out | Stream::Transcript if text.starts_with(CALL_MARK) => (brief::Stream::Out, LineKind::Tool),
+        Stream::Out | Stream::Transcript if text.starts_with(ERROR_MARK) => (brief::Stream::Out, LineKind::Error),
+        Stream::Out | Stream::Transcript => (brief::Stream::Out, LineKind::Plain),
     };
-    Activity { text: stored.line.text, stream, kind }
+    Activity { text, stream, kind }
 }

@@ -1,10 +1,11 @@
 //! Who may say what through the door, and what they are told.
 
+use rekindle_core::brief::{self, Doors};
 use rekindle_core::decide::Reply;
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{AttemptId, Epoch};
 use rekindle_core::input::{Input, Order};
-use rekindle_core::report::{Door, Evidence};
+use rekindle_core::report::{Door, Evidence, OVER};
 use rekindle_core::state::TaskState;
 use rekindle_core::view;
 
@@ -20,7 +21,7 @@ impl<W: World> Driver<W> {
         match (token, self.state.holds_any_of(ancestors)) {
             (Some(token), _) => match self.tokens.check(&token) {
                 Some((attempt, epoch)) => self.agent_called(attempt, epoch, call, reply),
-                None => self.refuse(reply, "the token is not one of this state directory; stop working and exit"),
+                None => self.refuse(reply, &format!("the token is not one of this state directory; {OVER}")),
             },
             // An agent that hides its token is still an agent: its process tree gives it away.
             (None, true) if call != Call::Ping => {
@@ -34,9 +35,10 @@ impl<W: World> Driver<W> {
         let now = self.world.now();
         self.heard_from.insert(attempt, now);
         match call {
-            Call::Report { report } => {
+            Call::Report { report, mcp } => {
                 let report = self.redact_report(report);
-                let decided = self.take(Input::Reported { attempt, epoch, door: Door::Command, report });
+                let door = if mcp { Door::Mcp } else { Door::Command };
+                let decided = self.take(Input::Reported { attempt, epoch, door, report });
                 self.answer_later(decided, reply);
             }
             Call::Heartbeat => self.pending.answers.push((reply, Answer::Accepted)),
@@ -44,6 +46,10 @@ impl<W: World> Driver<W> {
                 let tasks = self.task_lines(attempt);
                 self.pending.answers.push((reply, Answer::Tasks { tasks }));
             }
+            Call::Context => match self.reminder(attempt, epoch) {
+                Some(text) => self.pending.answers.push((reply, Answer::Context { text })),
+                None => self.refuse(reply, &format!("epoch {epoch} is over; {OVER}")),
+            },
             Call::WaitForAnswer { question } => {
                 let own = self.state.questions.get(&question).is_some_and(|found| found.attempt == attempt);
                 if own {
@@ -74,7 +80,7 @@ impl<W: World> Driver<W> {
                 self.waiters.push(Waiter::Answer { question, reply });
                 return;
             }
-            Call::Report { .. } | Call::Heartbeat | Call::MyTasks => {
+            Call::Report { .. } | Call::Heartbeat | Call::MyTasks | Call::Context => {
                 return self.refuse(reply, "only an agent reports: REKINDLE_TOKEN is not set");
             }
         };
@@ -87,7 +93,12 @@ impl<W: World> Driver<W> {
         let answer = match decided {
             Reply::Accepted => Answer::Accepted,
             Reply::Already => Answer::Already,
-            Reply::Asked(question) => Answer::Asked { question },
+            Reply::Asked(question) => {
+                match self.state.questions.get(&question).and_then(|found| found.answer.clone()) {
+                    Some(text) => Answer::Answered { question, text },
+                    None => Answer::Asked { question },
+                }
+            }
             Reply::Refused { reason } => Answer::Refused { reason },
             Reply::Verifying { task, epoch } => {
                 self.waiters.push(Waiter::Claim { task, epoch, reply });
@@ -131,12 +142,23 @@ impl<W: World> Driver<W> {
             return Some(Answer::Complete { task: id.clone() });
         }
         if task.epoch != epoch || task.state.is_terminal() {
-            return Some(Answer::Refused {
-                reason: format!("epoch {epoch} of task {id} is over; stop working and exit"),
-            });
+            return Some(Answer::Refused { reason: format!("epoch {epoch} of task {id} is over; {OVER}") });
         }
         let evidence = task.evidence.clone().unwrap_or_else(Evidence::default);
         Some(Answer::NotProven { task: id.clone(), evidence })
+    }
+
+    /// What an agent has to be told again; nothing for one whose time is over.
+    fn reminder(&mut self, attempt: AttemptId, epoch: Epoch) -> Option<String> {
+        let found = self.state.attempts.get(&attempt).filter(|found| found.is_live() && found.epoch == epoch)?;
+        let mut facts = brief::facts_from(&self.state, attempt)?;
+        facts.workspace.clone_from(&self.settings.workspace);
+        let mcp = self.state.limits.traits_of(&found.cli).mcp;
+        facts.doors = Doors { program: Some("rekindle".to_owned()), signals: true, mcp };
+        self.reminders += 1;
+        // The time tells apart what two coordinators said.
+        facts.nonce = self.tokens.reminder(attempt, epoch, self.world.now().0.wrapping_add(self.reminders));
+        Some(brief::reinject(&facts))
     }
 
     fn task_lines(&self, attempt: AttemptId) -> Vec<TaskLine> {

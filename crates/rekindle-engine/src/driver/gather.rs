@@ -3,44 +3,22 @@
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Found, Input};
 use rekindle_core::report::{Checkpoint, Door, Evidence, Report};
-use rekindle_core::signal::{Signal, Signals};
+use rekindle_core::signal::Signal;
 use rekindle_core::state::{AttemptPhase, TaskState};
 use rekindle_core::text;
 
-use super::commit::LINES_PER_COMMIT;
+use super::spools::{CHUNK_BYTES, set_offset};
 use super::{Driver, Error};
-use crate::ingest::{Cursor, RECORD_HEAD_BYTES, Record};
-use crate::redact::Lines;
-use crate::store::{LogLine, SpoolGap, SpoolOffset, Stream};
+use crate::ingest::{Cursor, Record};
+use crate::store::{SpoolGap, SpoolOffset, Stream};
 use crate::world::World;
 
-/// Bytes read from a spool at once.
-const CHUNK_BYTES: usize = 256 * 1024;
-
-/// Chunks taken from one agent before the others have their turn.
-const CHUNKS_PER_TURN: usize = 4;
+/// Parts that one task may be broken into: more is no order to work in any longer.
+const SUBTASKS_KEPT: usize = 100;
 
 /// Ended attempts whose spools are looked at again at every start: more than end between two checkpoints of the database,
 /// few enough to cost no time.
 const ENDED_LOOKED_AT: usize = 256;
-
-/// How far an attempt's output has been taken.
-pub(super) struct Spools {
-    out: Cursor,
-    err: Cursor,
-    signals: Signals,
-    /// What a secret that spans lines has begun with, by stream.
-    secrets: [Lines; 2],
-}
-
-impl Spools {
-    fn cursor(&mut self, stream: Stream) -> &mut Cursor {
-        match stream {
-            Stream::Out => &mut self.out,
-            Stream::Err => &mut self.err,
-        }
-    }
-}
 
 impl<W: World> Driver<W> {
     /// What became of every attempt that the state holds open.
@@ -99,6 +77,7 @@ impl<W: World> Driver<W> {
         self.ending.remove(&attempt);
         self.finish_spools(attempt)?;
         self.take_kept(attempt);
+        self.close_session(attempt);
         match found {
             Found::Finished(exit) => self.take(Input::AttemptExited { attempt, epoch, exit: exit.clone() }),
             other => self.take(Input::AttemptLost { attempt, with_host: *other == Found::HostLost }),
@@ -132,128 +111,7 @@ impl<W: World> Driver<W> {
         !self.ending.is_empty()
     }
 
-    fn read_chunks(&mut self, attempt: AttemptId) -> Result<bool, Error> {
-        let mut bytes = Vec::new();
-        let mut more = false;
-        for stream in [Stream::Out, Stream::Err] {
-            for _ in 0..CHUNKS_PER_TURN {
-                let offset = self.spools_of(attempt)?.cursor(stream).scanned();
-                bytes.clear();
-                if self.world.read_spool(attempt, stream, offset, CHUNK_BYTES, &mut bytes).is_err() {
-                    break;
-                }
-                more = bytes.len() == CHUNK_BYTES;
-                let records = self.spools_of(attempt)?.cursor(stream).feed(&bytes);
-                self.take_records(attempt, stream, records)?;
-                if !more {
-                    break;
-                }
-            }
-            if more {
-                break;
-            }
-        }
-        Ok(more)
-    }
-
-    fn finish_spools(&mut self, attempt: AttemptId) -> Result<(), Error> {
-        for stream in [Stream::Out, Stream::Err] {
-            let torn = self.spools_of(attempt)?.cursor(stream).finish();
-            self.take_records(attempt, stream, torn)?;
-        }
-        let last = self.spools_of(attempt)?.signals.finish();
-        self.take_signal(attempt, last);
-        Ok(())
-    }
-
-    /// The cursors of an attempt. After a restart the signals and secrets before the stored offset are read again, and dropped: what
-    /// they said is in the log already, but a signal whose lines are still coming must be known.
-    fn spools_of(&mut self, attempt: AttemptId) -> Result<&mut Spools, Error> {
-        if !self.spools.contains_key(&attempt) {
-            let out = self.store.offset(attempt.0, Stream::Out)?;
-            let err = self.store.offset(attempt.0, Stream::Err)?;
-            let mut signals = Signals::default();
-            let mut secrets: [Lines; 2] = Default::default();
-            for (stream, end, lines) in [(Stream::Out, out, 0), (Stream::Err, err, 1)] {
-                let mut cursor = Cursor::at(0);
-                let mut bytes = Vec::new();
-                while cursor.scanned() < end {
-                    let left = usize::try_from(end - cursor.scanned()).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
-                    bytes.clear();
-                    let read = self.world.read_spool(attempt, stream, cursor.scanned(), left, &mut bytes);
-                    if read.is_err() || bytes.is_empty() {
-                        break;
-                    }
-                    for record in cursor.feed(&bytes) {
-                        let _known = self.redactor.redact_line(&mut secrets[lines], &text::sanitize(&record.text()));
-                        if stream == Stream::Out {
-                            feed_signals(&mut signals, &record);
-                        }
-                    }
-                }
-            }
-            let fresh = Spools { out: Cursor::at(out), err: Cursor::at(err), signals, secrets };
-            self.spools.insert(attempt, fresh);
-        }
-        Ok(self.spools.get_mut(&attempt).expect("inserted above"))
-    }
-
-    /// Records become lines of the index and, from standard output, signals: all in the transaction that moves the offset.
-    fn take_records(
-        &mut self,
-        attempt: AttemptId,
-        stream: Stream,
-        records: impl IntoIterator<Item = Record>,
-    ) -> Result<(), Error> {
-        for record in records {
-            if self.pending.batch.lines.len() >= LINES_PER_COMMIT
-                && let Err(error) = self.commit()
-            {
-                // This record and those behind it were not taken: they are read again.
-                *self.spools_of(attempt)?.cursor(stream) = Cursor::at(record.offset);
-                return Err(error);
-            }
-            let (line, next) = self.line_of(attempt, stream, &record);
-            self.pending.batch.lines.push(line);
-            set_offset(&mut self.pending.batch.offsets, SpoolOffset { attempt: attempt.0, stream, next });
-            if stream == Stream::Out && !record.torn {
-                let signals = &mut self.spools_of(attempt)?.signals;
-                let signal = feed_signals(signals, &record);
-                self.take_signal(attempt, signal);
-            }
-        }
-        Ok(())
-    }
-
-    fn line_of(&mut self, attempt: AttemptId, stream: Stream, record: &Record) -> (LogLine, u64) {
-        let (agent, epoch) = self
-            .state
-            .attempts
-            .get(&attempt)
-            .map_or_else(|| (String::new(), 0), |found| (found.agent.to_string(), found.epoch.0));
-        let raw = record.text();
-        let clean = text::sanitize(&raw);
-        let mut none = Lines::default();
-        let secrets = self.spools.get_mut(&attempt).map_or(&mut none, |spools| match stream {
-            Stream::Out => &mut spools.secrets[0],
-            Stream::Err => &mut spools.secrets[1],
-        });
-        let redacted = self.redactor.redact_line(secrets, &clean);
-        let line = LogLine {
-            attempt: attempt.0,
-            agent,
-            epoch,
-            stream,
-            time_ms: self.world.now().0,
-            offset: record.offset,
-            len: record.len,
-            text: text::truncate_bytes(&redacted, RECORD_HEAD_BYTES).to_owned(),
-            torn: record.torn,
-        };
-        (line, record.offset + record.len + u64::from(!record.torn))
-    }
-
-    fn take_signal(&mut self, attempt: AttemptId, signal: Option<Signal>) {
+    pub(super) fn take_signal(&mut self, attempt: AttemptId, signal: Option<Signal>) {
         let Some(epoch) = self.state.attempts.get(&attempt).map(|found| found.epoch) else { return };
         if let Some(Signal::Report(report)) = signal {
             let report = self.redact_report(report);
@@ -280,7 +138,8 @@ impl<W: World> Driver<W> {
     /// # Errors
     /// When the store refuses.
     pub fn reindex(&mut self, gaps: &[SpoolGap]) -> Result<(), Error> {
-        for gap in gaps {
+        // A transcript is not ours and is not indexed: what it said that mattered is in the log.
+        for gap in gaps.iter().filter(|gap| gap.stream != Stream::Transcript) {
             self.index(AttemptId(gap.attempt), gap.stream, gap.from, Some(gap.to))?;
         }
         Ok(())
@@ -336,7 +195,8 @@ impl<W: World> Driver<W> {
         move_offset: bool,
     ) {
         for record in records {
-            let (line, next) = self.line_of(attempt, stream, &record);
+            let shown = self.shown_of(attempt, stream, &record);
+            let (line, next) = self.line_of(attempt, stream, &record, shown);
             self.pending.batch.lines.push(line);
             if move_offset {
                 set_offset(&mut self.pending.batch.offsets, SpoolOffset { attempt: attempt.0, stream, next });
@@ -382,6 +242,10 @@ impl<W: World> Driver<W> {
             Report::Ask { task, text, options, context } => {
                 Report::Ask { task, text: clean(text), options: all(options), context: clean(context) }
             }
+            Report::Split { task, subtasks } => {
+                let parts = subtasks.into_iter().take(SUBTASKS_KEPT).map(clean);
+                Report::Split { task, subtasks: parts.filter(|part| !part.trim().is_empty()).collect() }
+            }
             Report::Note { text } => Report::Note { text: clean(text) },
         }
     }
@@ -393,24 +257,11 @@ impl<W: World> Driver<W> {
         evidence
     }
 
-    fn clean(&self, raw: &str) -> String {
+    pub(super) fn clean(&self, raw: &str) -> String {
         /// Longest single text of a report: a long result fits, a whole transcript belongs into the spool.
         const TEXT_BYTES: usize = 64 * 1024;
         let clean = text::sanitize(raw);
         let redacted = self.redactor.redact(&clean);
         text::truncate_bytes(&redacted, TEXT_BYTES).to_owned()
-    }
-}
-
-/// A line too long to be kept whole is no signal.
-fn feed_signals(signals: &mut Signals, record: &Record) -> Option<Signal> {
-    let text = if record.is_whole() { record.text() } else { "…".into() };
-    signals.line(&text)
-}
-
-fn set_offset(offsets: &mut Vec<SpoolOffset>, new: SpoolOffset) {
-    match offsets.iter_mut().find(|known| known.attempt == new.attempt && known.stream == new.stream) {
-        Some(known) => known.next = new.next,
-        None => offsets.push(new),
     }
 }

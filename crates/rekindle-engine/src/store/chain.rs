@@ -194,6 +194,7 @@ pub fn stream_code(stream: Stream) -> i64 {
     match stream {
         Stream::Out => 1,
         Stream::Err => 2,
+        Stream::Transcript => 3,
     }
 }
 
@@ -202,6 +203,7 @@ pub fn stream_from_code(code: i64) -> Option<Stream> {
     match code {
         1 => Some(Stream::Out),
         2 => Some(Stream::Err),
+        3 => Some(Stream::Transcript),
         _ => None,
     }
 }

@@ -28,6 +28,9 @@ pub enum LaunchError {
     /// The bundle could not be written.
     #[error("cannot prepare the bundle: {0}")]
     Bundle(#[from] bundle::Error),
+    /// What its program needs could not be put into the bundle.
+    #[error("cannot prepare the bundle: {0}")]
+    Prepare(String),
     /// The system would not start a process; the bundle stays and can be started later.
     #[error("cannot start a shim: {0}")]
     Spawn(io::Error),
@@ -70,10 +73,25 @@ impl Launcher {
     /// # Errors
     /// [`LaunchError::Exists`] when the bundle is there, in whatever state: the caller probes and decides.
     pub fn launch(&self, dir: &Path, spec: &Spec, prompt: Option<&[u8]>) -> Result<Launched, LaunchError> {
+        self.launch_prepared(dir, spec, prompt, |_| Ok(()))
+    }
+
+    /// The same, with more put into the bundle before the shim is started.
+    ///
+    /// # Errors
+    /// As [`Launcher::launch`].
+    pub fn launch_prepared(
+        &self,
+        dir: &Path,
+        spec: &Spec,
+        prompt: Option<&[u8]>,
+        prepare: impl FnOnce(&Path) -> Result<(), String>,
+    ) -> Result<Launched, LaunchError> {
         let bundle = Bundle::create(dir, spec, prompt).map_err(|error| match error {
             bundle::Error::Exists(dir) => LaunchError::Exists(dir),
             other => LaunchError::Bundle(other),
         })?;
+        prepare(dir).map_err(LaunchError::Prepare)?;
         self.start_in(&bundle)
     }
 

@@ -5,6 +5,7 @@
 mod checks;
 mod disk;
 mod launch;
+mod native;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,16 +14,16 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
+use rekindle_core::activity::Transcript;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
 use rekindle_core::report::Exit;
 use rekindle_core::time::Time;
 use rekindle_shim::bundle::{self, Bundle, ExitRecord, ShimRecord};
-use rekindle_shim::ladder::{Rung, StopSignal};
 use rekindle_shim::tree::Activity;
 
 use super::{CheckOrder, KeptReport, LaunchOrder, World};
-use crate::agents::Program;
+use crate::agents::{Program, Reader};
 use crate::clock::Clock;
 use crate::driver::Message;
 use crate::state_dir::StateDir;
@@ -74,6 +75,8 @@ pub struct RealWorld {
     clock: Clock,
     shared: Arc<Shared>,
     records: BTreeMap<AttemptId, ShimRecord>,
+    /// Transcripts that were found.
+    tails: BTreeMap<AttemptId, native::Tail>,
     /// Files of kept reports that the driver was given and has not yet made durable.
     handed_out: BTreeMap<AttemptId, Vec<PathBuf>>,
     /// Attempts whose launch was begun here. A bundle that is just being written looks like one that never started, so a
@@ -116,14 +119,31 @@ impl RealWorld {
         std::thread::Builder::new()
             .name("observe".to_owned())
             .spawn(move || pass_on(&observations, &bundles, &messages))?;
-        Ok(Self { clock, shared, records: BTreeMap::new(), handed_out: BTreeMap::new(), launched: BTreeSet::new() })
+        Ok(Self {
+            clock,
+            shared,
+            records: BTreeMap::new(),
+            tails: BTreeMap::new(),
+            handed_out: BTreeMap::new(),
+            launched: BTreeSet::new(),
+        })
     }
 
     /// Bytes an agent has written so far.
     #[must_use]
     pub fn spool_bytes(&self, attempt: AttemptId) -> u64 {
         let size = |name| self.shared.bundle(attempt).join(name).symlink_metadata().map_or(0, |found| found.len());
-        size(bundle::OUT) + size(bundle::ERR)
+        let tail = self.tails.get(&attempt).map_or(0, native::Tail::bytes);
+        size(bundle::OUT) + size(bundle::ERR) + tail
+    }
+
+    /// The transcript of an attempt's session, looked for until it is there.
+    fn tail(&mut self, attempt: AttemptId, cli: &str, session: &str) -> Option<&native::Tail> {
+        if !self.tails.contains_key(&attempt) {
+            let tail = self.shared.find_transcript(attempt, cli, session)?;
+            self.tails.insert(attempt, tail);
+        }
+        self.tails.get(&attempt)
     }
 
     /// What the processes of an agent have used so far.
@@ -139,11 +159,6 @@ impl RealWorld {
 impl Shared {
     fn bundle(&self, attempt: AttemptId) -> PathBuf {
         self.bundles.join(format!("{:08}", attempt.0))
-    }
-
-    fn ladder(&self) -> Vec<Rung> {
-        let grace_ms = self.stop_grace_ms;
-        vec![Rung { signal: StopSignal::Int, grace_ms }, Rung { signal: StopSignal::Term, grace_ms }]
     }
 }
 
@@ -198,6 +213,7 @@ impl World for RealWorld {
         let (name, side) = match stream {
             Stream::Out => (bundle::OUT, supervise::Stream::Out),
             Stream::Err => (bundle::ERR, supervise::Stream::Err),
+            Stream::Transcript => return Ok(()),
         };
         // Asked before reading: what is written after the read is then reported again.
         self.shared.watch.rearm(BundleKey(attempt.0), side);
@@ -224,6 +240,40 @@ impl World for RealWorld {
         }
         into.truncate(filled);
         Ok(())
+    }
+
+    fn reader(&mut self, cli: &str) -> Option<Box<dyn Reader>> {
+        let (adapter, program) = self.shared.adapter(cli)?;
+        adapter.traits(program).tells.then(|| adapter.reader())
+    }
+
+    fn read_transcript(
+        &mut self,
+        attempt: AttemptId,
+        cli: &str,
+        session: &str,
+        offset: u64,
+        limit: usize,
+        into: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        match self.tail(attempt, cli, session) {
+            Some(tail) => tail.read(offset, limit, into),
+            None => Ok(()),
+        }
+    }
+
+    fn transcript_state(&mut self, attempt: AttemptId, cli: &str, session: &str) -> Transcript {
+        let keeps = self.shared.adapter(cli).is_some_and(|(adapter, _)| adapter.keeps_transcript());
+        let none = if keeps { Transcript::Missing } else { Transcript::Unknown };
+        self.tail(attempt, cli, session).map_or(none, native::Tail::state)
+    }
+
+    fn tell(&mut self, attempt: AttemptId, cli: &str, number: u32, text: &str) {
+        native::tell_in_background(&self.shared, attempt, cli, number, text);
+    }
+
+    fn close_input(&mut self, attempt: AttemptId) {
+        native::close_in_background(&self.shared, attempt);
     }
 
     fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found> {
@@ -267,6 +317,7 @@ impl World for RealWorld {
 
     fn forget(&mut self, attempt: AttemptId) {
         self.records.remove(&attempt);
+        self.tails.remove(&attempt);
         self.launched.remove(&attempt);
         self.shared.watch.remove(BundleKey(attempt.0));
     }

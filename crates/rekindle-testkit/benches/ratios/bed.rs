@@ -100,7 +100,7 @@ impl DriverBed {
         Message::Called {
             token: Some(self.tokens.token(attempt, epoch)),
             ancestors: Vec::new(),
-            call: Call::Report { report: Report::Checkpoint { task, checkpoint } },
+            call: Call::report(Report::Checkpoint { task, checkpoint }),
             reply: Box::new(|_| {}),
         }
     }

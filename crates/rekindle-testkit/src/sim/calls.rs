@@ -42,6 +42,7 @@ pub fn verb_of(report: &Report) -> Verb {
         Report::Fail { .. } => Verb::Fail,
         Report::Checkpoint { .. } => Verb::Checkpoint,
         Report::Ask { .. } => Verb::Ask,
+        Report::Split { .. } => Verb::Split,
         Report::Note { .. } => Verb::Note,
     }
 }
@@ -68,7 +69,7 @@ impl Sim {
         };
         let Some(token) = self.agents.get(&attempt).map(|agent| agent.token.clone()) else { return };
         let ancestors = vec![Bundle::pids(attempt).0, Bundle::pids(attempt).1];
-        let id = self.call(Some(token), ancestors, Call::Report { report }, caller);
+        let id = self.call(Some(token), ancestors, Call::report(report), caller);
         match self.agents.get_mut(&attempt) {
             Some(agent) if own => agent.waits_for = Some(id),
             _ => self.plan_step(attempt, 20),
@@ -82,7 +83,7 @@ impl Sim {
             Report::Fail { task, reason } => format!("TASK_INCOMPLETE: {task}\nReason: {reason}\n"),
             Report::Ask { task, text, .. } => format!("QUESTION: {task}\nQuestion: {text}\n"),
             Report::Checkpoint { task, checkpoint } => format!("CHECKPOINT: {task}\nStatus: {}\n", checkpoint.status),
-            Report::Start { .. } | Report::Note { .. } => "noted\n".to_owned(),
+            Report::Start { .. } | Report::Split { .. } | Report::Note { .. } => "noted\n".to_owned(),
         };
         // Whatever it has printed last, a signal stands on a line of its own.
         let open =
@@ -129,7 +130,7 @@ impl Sim {
         self.say(format_args!("attempt {attempt} asks and waits"));
         let Some(token) = self.agents.get(&attempt).map(|agent| agent.token.clone()) else { return };
         let caller = Caller::Asked(attempt, report.clone(), wait);
-        let id = self.call(Some(token), Vec::new(), Call::Report { report }, caller);
+        let id = self.call(Some(token), Vec::new(), Call::report(report), caller);
         self.wait_for(attempt, id);
     }
 
@@ -167,7 +168,7 @@ impl Sim {
             self.call(
                 Some(token.to_owned()),
                 Vec::new(),
-                Call::Report { report },
+                Call::report(report),
                 Caller::Intruder("a forged token".into()),
             );
             return;
@@ -199,7 +200,7 @@ impl Sim {
             (Some(Plant::NoEpochCheck), true) => self.checkers.newest_token(&self.tokens, &report).unwrap_or(token),
             _ => token,
         };
-        self.call(Some(token), Vec::new(), Call::Report { report }, caller);
+        self.call(Some(token), Vec::new(), Call::report(report), caller);
     }
 
     /// An agent hides its token and speaks as if it were the operator.

@@ -98,6 +98,8 @@ pub enum Verb {
     Checkpoint,
     /// Asks.
     Ask,
+    /// Breaks a task into parts.
+    Split,
     /// Notes.
     Note,
 }

@@ -183,7 +183,12 @@ fn noise(rng: &mut Rng, script: &mut Vec<Act>, task: &TaskId) {
                 script.push(Act::Say(Report::Checkpoint { task: task.clone(), checkpoint }, Way::Command));
             }
             5 => script.push(Act::Call(Call::Heartbeat)),
+            6 if rng.chance(50) => {
+                let subtasks = vec!["read".to_owned(), "write".to_owned()];
+                script.push(Act::Say(Report::Split { task: task.clone(), subtasks }, Way::Command));
+            }
             6 => script.push(Act::Say(Report::Note { text: "a note".to_owned() }, Way::Command)),
+            7 if rng.chance(50) => script.push(Act::Call(Call::Context)),
             7 => script.push(Act::Call(Call::MyTasks)),
             8 => {
                 let bytes = rng.between(9_000, HUGE_LINE_BYTES);

@@ -79,7 +79,7 @@ impl Bundle {
     /// One of its spools.
     pub fn spool(&self, stream: Stream) -> &Vec<u8> {
         match stream {
-            Stream::Out => &self.out,
+            Stream::Out | Stream::Transcript => &self.out,
             Stream::Err => &self.err,
         }
     }
@@ -352,7 +352,7 @@ impl Sim {
         let now = self.queue.now_ms();
         let Some(bundle) = self.bundles.get_mut(&attempt) else { return };
         match stream {
-            Stream::Out => bundle.out.extend_from_slice(bytes),
+            Stream::Out | Stream::Transcript => bundle.out.extend_from_slice(bytes),
             Stream::Err => bundle.err.extend_from_slice(bytes),
         }
         bundle.active_ms = now;

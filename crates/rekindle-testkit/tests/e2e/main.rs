@@ -3,12 +3,15 @@
 
 mod adoption;
 mod audit;
+mod client;
+mod context;
 mod crash_points;
 mod damage;
 mod disk;
 mod doors;
 mod failures;
 mod kills;
+mod mcp;
 mod output;
 mod processes;
 mod refusals;

@@ -41,7 +41,12 @@ pub struct Ended {
 impl Rig {
     /// A project with a plan and a shell script as its agent.
     pub fn new(plan: &str, agent: &str) -> Self {
-        let base = tempfile::Builder::new().prefix("rk-e2e-").tempdir().expect("tempdir");
+        Self::within(&std::env::temp_dir(), plan, agent)
+    }
+
+    /// The same below a directory of the caller's choice.
+    pub fn within(dir: &Path, plan: &str, agent: &str) -> Self {
+        let base = tempfile::Builder::new().prefix("rk-e2e-").tempdir_in(dir).expect("tempdir");
         let root = base.path().join("project");
         std::fs::create_dir(&root).expect("project");
         let mark = base.path().to_str().expect("text").to_owned();

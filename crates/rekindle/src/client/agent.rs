@@ -11,9 +11,9 @@ use rekindle_engine::door::wire::{Answer, Call, TaskLine};
 use rekindle_shim::atomic;
 use serde::Serialize;
 
-use super::{Away, BUNDLE, Door, SOCKET, TASK, TOKEN, variable};
+use super::{Away, BUNDLE, Door, SOCKET, TASK, TOKEN, Told, variable};
 use crate::error::{CliError, Result};
-use crate::project::Project;
+use crate::project::{Project, STATE_DIR_VARIABLE};
 use crate::ui;
 
 /// Where kept reports stand in a bundle.
@@ -59,18 +59,46 @@ pub struct Agent {
     token: String,
     door: Door,
     bundle: Option<PathBuf>,
+    mcp: bool,
 }
 
 impl Agent {
     /// The agent that this process was started by, if it was started by one.
     #[must_use]
     pub fn from_environment(project: &Project) -> Option<Self> {
-        let token = variable(TOKEN)?;
-        let door = match variable(SOCKET) {
-            Some(path) => Door::new(PathBuf::from(path), Some(token.clone())),
-            None => Door::of_state_dir(&project.state_dir).speaking_as(token.clone()),
+        Self::told(&Told::default(), &project.state_dir)
+    }
+
+    /// The agent of an attempt, if its token is known. `state_dir` is the project's, where the attempt names none.
+    #[must_use]
+    pub fn told(told: &Told, state_dir: &Path) -> Option<Self> {
+        let token = told.get(TOKEN)?;
+        let named = told.path(STATE_DIR_VARIABLE);
+        let door = match told.path(SOCKET) {
+            Some(path) => Door::new(path, Some(token.clone())),
+            None => Door::of_state_dir(named.as_deref().unwrap_or(state_dir)).speaking_as(token.clone()),
         };
-        Some(Self { token, door, bundle: variable(BUNDLE).map(PathBuf::from) })
+        Some(Self { token, door, bundle: told.path(BUNDLE), mcp: false })
+    }
+
+    /// The same agent, speaking through its tools.
+    #[must_use]
+    pub fn with_tools(mut self) -> Self {
+        self.mcp = true;
+        self
+    }
+
+    /// What it has to be told after a compaction, asked for once.
+    ///
+    /// # Errors
+    /// When nobody answers within that time.
+    pub fn context(&self, patience: Duration) -> Result<String> {
+        match self.door.call(Call::Context, patience) {
+            Ok(Answer::Context { text }) => Ok(text),
+            Ok(Answer::Refused { reason }) => Err(CliError::refused(reason)),
+            Ok(answer) => Err(unexpected(&answer)),
+            Err(away) => Err(CliError::internal("the coordinator was not asked").because(&away)),
+        }
     }
 
     /// Reports, and waits for the answer.
@@ -82,7 +110,7 @@ impl Agent {
             Report::Done { .. } => CLAIM_PATIENCE,
             _ => ANSWER_PATIENCE,
         };
-        let call = Call::Report { report: report.clone() };
+        let call = Call::Report { report: report.clone(), mcp: self.mcp };
         match self.ask(&call, patience) {
             Ok(Answer::Refused { reason }) => Err(CliError::refused(reason)),
             Ok(answer) => Ok(Outcome::Answered(answer)),
@@ -126,7 +154,7 @@ impl Agent {
     pub fn ask_and_wait(&self, question: &Report) -> Result<String> {
         let asked = self.insist(|| {
             let report = question.clone();
-            self.door.call(Call::Report { report }, ANSWER_PATIENCE)
+            self.door.call(Call::report(report), ANSWER_PATIENCE)
         })?;
         match asked {
             Answer::Asked { question } => self.wait_for(question),

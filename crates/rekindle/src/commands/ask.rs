@@ -54,7 +54,9 @@ pub fn run(args: &AskArgs, context: &Context) -> Result<Exit> {
     let outcome = agent.report(&report)?;
     context.say_kept(&outcome);
     match outcome {
-        Outcome::Answered(Answer::Asked { question }) => context.ui.line(&question.to_string())?,
+        Outcome::Answered(Answer::Asked { question } | Answer::Answered { question, .. }) => {
+            context.ui.line(&question.to_string())?
+        }
         Outcome::Answered(answer) => return Err(unexpected(&answer)),
         Outcome::Kept(_) => {}
     }

@@ -1,6 +1,9 @@
 //! `rekindle doctor`: whether everything rekindle needs is there, and which configuration is in force.
 
+mod agents;
 mod checks;
+mod mcp;
+mod probe;
 
 use clap::Args;
 use serde::Serialize;
@@ -13,7 +16,8 @@ use crate::ui::{Align, Table, Tone, one_line};
 
 /// Look for trouble, and show the effective configuration
 ///
-/// Ends with 1 when something keeps rekindle from working.
+/// Every configured agent is looked at: its program, its version, its login, and a start that is prepared but not made. No
+/// model is asked anything. Ends with 1 when something keeps rekindle from working.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
     /// Print JSON
@@ -62,6 +66,7 @@ struct DoctorJson<'a> {
     schema_version: u32,
     version: &'a str,
     findings: &'a [Finding],
+    agents: Vec<agents::AgentJson>,
     config: Vec<SettingJson>,
 }
 
@@ -79,6 +84,12 @@ pub fn run(args: &DoctorArgs, context: &Context) -> Result<Exit> {
     let mut findings = checks::machine(&context.project);
     findings.extend(checks::state(&context.project));
     findings.extend(checks::configuration(config.as_ref(), &context.project));
+    let mut agents = Vec::new();
+    if let Ok(config) = &config {
+        let (found, more) = look_at_agents(config, context);
+        agents = found;
+        findings.extend(more);
+    }
     let settings = match &config {
         Ok(config) => settings(config),
         Err(_) => Vec::new(),
@@ -88,6 +99,7 @@ pub fn run(args: &DoctorArgs, context: &Context) -> Result<Exit> {
             schema_version: 1,
             version: env!("CARGO_PKG_VERSION"),
             findings: &findings,
+            agents,
             config: settings,
         })?;
     } else {
@@ -98,6 +110,28 @@ pub fn run(args: &DoctorArgs, context: &Context) -> Result<Exit> {
     }
     let trouble = findings.iter().any(|finding| finding.verdict == Verdict::Problem);
     Ok(if trouble { Exit::Failure } else { Exit::Success })
+}
+
+/// All agents, and the MCP server where one of them is given it.
+fn look_at_agents(config: &Config, context: &Context) -> (Vec<agents::AgentJson>, Vec<Finding>) {
+    if config.agents.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
+    // Private to its owner, as an attempt's bundle is.
+    let bundle = match tempfile::tempdir() {
+        Ok(bundle) => bundle,
+        Err(error) => {
+            let text = format!("no temporary directory can be made: {error}");
+            return (Vec::new(), vec![checks::finding("agents", Verdict::Problem, &text)]);
+        }
+    };
+    let looked = config.agents.iter().map(|(name, agent)| agents::look(name, agent, &context.project, bundle.path()));
+    let (reports, findings): (Vec<_>, Vec<_>) = looked.unzip();
+    let mut findings: Vec<Finding> = findings.into_iter().flatten().collect();
+    if config.agents.values().any(|agent| agent.traits().mcp) {
+        findings.push(mcp::look(bundle.path()));
+    }
+    (reports, findings)
 }
 
 fn settings(config: &Config) -> Vec<SettingJson> {

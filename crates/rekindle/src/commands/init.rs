@@ -1,19 +1,32 @@
 //! `rekindle init`: a configuration and a plan that work as they are, to be changed into one's own.
 
+mod found;
+
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use clap::Args;
+use rekindle_engine::agents;
 
 use super::Context;
 use crate::config::FILE_NAME;
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::plan_file::DEFAULT_PLAN;
+use found::Found;
 
-/// The configuration; `{command}` is replaced.
+/// The configuration; `{agents}` and `{agent}` are replaced.
 const CONFIG: &str = include_str!("init/rekindle.toml");
+
+/// The agent's table where no program was found or one is given; `{command}` is replaced.
+const COMMAND: &str = r#"# An agent is any program. It gets its prompt on standard input and in the file $REKINDLE_PROMPT_FILE, works in this
+# directory, and reports with `rekindle task done TASK`. Add as many as you like and choose one per task with `cli: NAME`.
+[agents.default]
+kind = "command"
+command = {command}
+# env = { LANG = "C.UTF-8" }
+"#;
 
 /// The plan.
 const PLAN: &str = include_str!("init/plan.md");
@@ -27,7 +40,8 @@ rekindle task done "$REKINDLE_TASK" --result "wrote out/$REKINDLE_TASK.txt"
 
 /// Write rekindle.toml and an example plan
 ///
-/// What is there already stays as it is.
+/// Every agent whose program is installed gets a table; without any, a shell script stands in for one. What is there already
+/// stays as it is.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle init && rekindle run plan.md\n  rekindle init --agent-command my-agent --non-interactive"
@@ -40,18 +54,51 @@ pub struct InitArgs {
 
 /// Writes what is missing.
 pub fn run(args: &InitArgs, context: &Context) -> Result<Exit> {
-    let command = match args.agent_command.as_slice() {
-        [] => EXAMPLE_AGENT.to_owned(),
-        words => toml_list(words),
-    };
     let root = &context.project.root;
-    let config = CONFIG.replace("{command}", &command);
+    let found = match args.agent_command.is_empty() {
+        true => found::look(agents::all(), root),
+        false => Vec::new(),
+    };
+    let config = config(&args.agent_command, &found);
     let written =
         [write_new(&root.join(FILE_NAME), &config, context)?, write_new(&root.join(DEFAULT_PLAN), PLAN, context)?];
+    if written[0] {
+        tell(&found, context);
+    }
     if written.contains(&true) {
         context.ui.hint(&format!("rekindle run {DEFAULT_PLAN}"));
     }
     Ok(Exit::Success)
+}
+
+fn config(agent_command: &[String], found: &[Found]) -> String {
+    let (agents, agent) = match found::first(found) {
+        Some(first) => (found::tables(found), format!("agent = \"{}\"", first.kind)),
+        None => {
+            let command = match agent_command {
+                [] => EXAMPLE_AGENT.to_owned(),
+                words => toml_list(words),
+            };
+            (COMMAND.replace("{command}", &command), "# agent = \"default\"".to_owned())
+        }
+    };
+    CONFIG.replace("{agent}", &format!("{agent:<24}")).replace("{agents}", &agents)
+}
+
+/// Says what was found, and what keeps it from working.
+fn tell(found: &[Found], context: &Context) {
+    for Found { kind, examination } in found {
+        let path = examination.program.as_deref().unwrap_or(Path::new(""));
+        let login = examination.login.as_deref().unwrap_or("no login found");
+        context.ui.say(&format!("found {kind}: {} ({login})", path.display()));
+        if examination.login.is_none() && !examination.login_hint.is_empty() {
+            context.ui.hint(&examination.login_hint);
+        }
+    }
+    if !found.is_empty() {
+        context.ui.hint(&format!("agents may do what their own settings allow; to let one do everything, set permissions = \"full\" in {FILE_NAME}"));
+        context.ui.hint("look whether they work: rekindle doctor");
+    }
 }
 
 /// Writes a file that is not there yet. Whoever else makes it at the same moment wins.

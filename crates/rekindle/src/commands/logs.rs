@@ -137,6 +137,7 @@ impl Printer<'_> {
                 stream: match line.stream {
                     Stream::Out => "stdout",
                     Stream::Err => "stderr",
+                    Stream::Transcript => "transcript",
                 },
                 text: &line.text,
                 torn: line.torn,
@@ -152,7 +153,7 @@ impl Printer<'_> {
             None => format!("{} {}", line.agent, line.epoch),
         };
         let mark = match line.stream {
-            Stream::Out => "|",
+            Stream::Out | Stream::Transcript => "|",
             Stream::Err => "!",
         };
         let who = paint.tone(Tone::Active, &who);

@@ -1,20 +1,23 @@
 //! `rekindle status`: how the run stands. Others script against its JSON.
 
+mod json;
+
+use std::collections::BTreeMap;
+
 use clap::Args;
-use rekindle_core::report::{Checkpoint, Evidence};
+use rekindle_core::ids::TaskId;
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, QuestionRow, TaskRow};
 use rekindle_engine::clock;
-use serde::Serialize;
 
 use super::Context;
 use crate::error::Result;
 use crate::exit_code::Exit;
-use crate::ui::{Align, Table, Tone, elapsed, one_line, stamp};
-use crate::view::{Counts, RunView, View};
+use crate::ui::{Align, Table, Tone, dollars, elapsed, one_line, short_count};
+use crate::view::{Counts, RunView, Spent, View, newest_of_each};
 
-/// The version of the JSON; a field may be added under the same one, none removed or changed.
-const SCHEMA_VERSION: u32 = 1;
+/// Narrowest terminal on which what agents have used gets columns of its own.
+const USED_MIN_WIDTH: usize = 100;
 
 /// Show how the run stands
 #[derive(Debug, Args)]
@@ -30,85 +33,12 @@ pub struct StatusArgs {
     all: bool,
 }
 
-/// Everything, for programs.
-#[derive(Serialize)]
-struct StatusJson {
-    schema_version: u32,
-    run: Option<RunJson>,
-    tasks: Vec<TaskJson>,
-    agents: Vec<AgentJson>,
-    questions: usize,
-    coordinator: Option<CoordinatorJson>,
-}
-
-#[derive(Serialize)]
-struct RunJson {
-    id: String,
-    plan: String,
-    title: String,
-    plan_path: String,
-    state: String,
-    started_at: String,
-    ended_at: Option<String>,
-    resumes: u32,
-    plan_changed: bool,
-    complete: usize,
-    failed: usize,
-    skipped: usize,
-    total: usize,
-}
-
-#[derive(Serialize)]
-struct TaskJson {
-    id: String,
-    title: String,
-    state: String,
-    attempts: u32,
-    attempt_limit: u32,
-    agent: Option<String>,
-    wave: u32,
-    cause: Option<String>,
-    reason: Option<String>,
-    result: Option<String>,
-    unproven: bool,
-    verifying: bool,
-    epoch: u64,
-    blocked_by: Vec<String>,
-    started_at: Option<String>,
-    ended_at: Option<String>,
-    not_before: Option<String>,
-    checkpoint: Option<Checkpoint>,
-    evidence: Option<Evidence>,
-}
-
-#[derive(Serialize)]
-struct AgentJson {
-    name: String,
-    kind: String,
-    role: String,
-    state: String,
-    pid: Option<u32>,
-    shim_pid: Option<u32>,
-    task: Option<String>,
-    tasks: Vec<String>,
-    epoch: u64,
-    attempt: u64,
-    cli: String,
-    started_at: String,
-    ended_at: Option<String>,
-    cause: Option<String>,
-}
-
-#[derive(Serialize)]
-struct CoordinatorJson {
-    pid: Option<u32>,
-    since: Option<String>,
-}
-
 /// What is shown, read at one moment.
+#[derive(Default)]
 struct Shown {
     tasks: Vec<TaskRow>,
     agents: Vec<AttemptRow>,
+    spent: BTreeMap<TaskId, Spent>,
     questions: Vec<QuestionRow>,
 }
 
@@ -117,27 +47,20 @@ pub fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     let view = View::open(&context.project)?;
     let run = view.run()?;
     let shown = match &run {
-        Some(run) => Shown {
-            tasks: run.tasks()?,
-            agents: if args.all { run.attempts()? } else { run.agents()? },
-            questions: run.questions()?,
-        },
-        None => Shown { tasks: Vec::new(), agents: Vec::new(), questions: Vec::new() },
+        Some(run) => {
+            let attempts = run.attempts()?;
+            Shown {
+                tasks: run.tasks()?,
+                spent: Spent::by_task(&attempts),
+                agents: if args.all { attempts } else { newest_of_each(attempts) },
+                questions: run.questions()?,
+            }
+        }
+        None => Shown::default(),
     };
     let coordinator = view.coordinator()?;
     if args.json {
-        let owner = coordinator.map(|owner| CoordinatorJson {
-            pid: owner.as_ref().map(|owner| owner.pid),
-            since: owner.as_ref().map(|owner| stamp(Time(owner.since_ms))),
-        });
-        context.ui.json(&StatusJson {
-            schema_version: SCHEMA_VERSION,
-            run: run.as_ref().map(|run| run_json(run, &shown.tasks)),
-            questions: open(&shown.questions).count(),
-            tasks: shown.tasks.into_iter().map(task_json).collect(),
-            agents: shown.agents.into_iter().map(agent_json).collect(),
-            coordinator: owner,
-        })?;
+        context.ui.json(&json::whole(run.as_ref(), shown, coordinator))?;
         return Ok(Exit::Success);
     }
     match run {
@@ -149,70 +72,6 @@ pub fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
 
 fn open(questions: &[QuestionRow]) -> impl Iterator<Item = &QuestionRow> {
     questions.iter().filter(|question| question.answer.is_none())
-}
-
-fn run_json(run: &RunView<'_>, tasks: &[TaskRow]) -> RunJson {
-    let counts = Counts::of(tasks);
-    let row = &run.row;
-    RunJson {
-        id: row.id.clone(),
-        plan: row.plan.clone(),
-        title: row.title.clone(),
-        plan_path: row.plan_path.clone(),
-        state: row.state.clone(),
-        started_at: stamp(row.started_at),
-        ended_at: row.ended_at.map(stamp),
-        resumes: row.resumes,
-        plan_changed: row.plan_changed,
-        complete: counts.complete,
-        failed: counts.failed,
-        skipped: counts.skipped,
-        total: counts.all,
-    }
-}
-
-fn task_json(row: TaskRow) -> TaskJson {
-    TaskJson {
-        id: row.id.into(),
-        title: row.title,
-        state: row.state,
-        attempts: row.attempts,
-        attempt_limit: row.attempt_limit,
-        agent: row.agent.map(Into::into),
-        wave: row.wave,
-        cause: row.cause,
-        reason: row.reason,
-        result: row.result,
-        unproven: row.unproven,
-        verifying: row.verifying,
-        epoch: row.epoch.0,
-        blocked_by: row.blocked_by.into_iter().map(Into::into).collect(),
-        started_at: row.started_at.map(stamp),
-        ended_at: row.ended_at.map(stamp),
-        not_before: row.not_before.map(stamp),
-        checkpoint: row.checkpoint,
-        evidence: row.evidence,
-    }
-}
-
-fn agent_json(row: AttemptRow) -> AgentJson {
-    AgentJson {
-        name: row.name.into(),
-        // Every agent of this version is one.
-        kind: crate::config::kinds::COMMAND.to_owned(),
-        role: row.role.name().to_owned(),
-        state: row.state,
-        pid: row.pid,
-        shim_pid: row.shim_pid,
-        task: row.task.map(Into::into),
-        tasks: row.tasks.into_iter().map(Into::into).collect(),
-        epoch: row.epoch.0,
-        attempt: row.attempt.0,
-        cli: row.cli,
-        started_at: stamp(row.started_at),
-        ended_at: row.ended_at.map(stamp),
-        cause: row.cause,
-    }
 }
 
 fn show(run: &RunView<'_>, shown: &Shown, coordinator: Option<Option<u32>>, context: &Context) -> Result<()> {
@@ -227,9 +86,12 @@ fn show(run: &RunView<'_>, shown: &Shown, coordinator: Option<Option<u32>>, cont
     };
     let done = format!("{}/{} complete", counts.complete, counts.all);
     ui.line(&format!("{}: {state}, {done}, {took}, {who}", one_line(&run.row.plan)))?;
+    for wait in run.waits(now) {
+        ui.line(&paint.tone(Tone::Warning, &one_line(&wait)))?;
+    }
     ui.line("")?;
     ui.line(&task_table(&shown.tasks, now).render(paint, ui.width()))?;
-    let agents = agent_table(&shown.agents, now);
+    let agents = agent_table(&shown.agents, now, ui.width());
     if !agents.is_empty() {
         ui.line("")?;
         ui.line(&agents.render(paint, ui.width()))?;
@@ -269,31 +131,53 @@ fn task_table(tasks: &[TaskRow], now: Time) -> Table {
     table
 }
 
-fn agent_table(agents: &[AttemptRow], now: Time) -> Table {
-    let mut table = Table::new(&[
-        ("AGENT", Align::Left),
-        ("STATE", Align::Left),
-        ("EPOCH", Align::Right),
-        ("PID", Align::Right),
-        ("TIME", Align::Right),
-        ("ROLE", Align::Left),
-        ("TASK", Align::Left),
-    ]);
+/// What a column shows of an agent.
+type Cell = fn(&AttemptRow) -> String;
+
+fn agent_table(agents: &[AttemptRow], now: Time, width: usize) -> Table {
+    // What nobody tells, and what there is no room for, gets no column.
+    let told = |cell: Cell| width >= USED_MIN_WIDTH && agents.iter().any(|row| !cell(row).is_empty());
+    let used: [(&str, Cell); 3] = [("CONTEXT", context_cell), ("TOKENS", tokens_cell), ("COST", cost_cell)];
+    let used: Vec<_> = used.into_iter().filter(|(_, cell)| told(*cell)).collect();
+    let before = [("AGENT", Align::Left), ("STATE", Align::Left), ("EPOCH", Align::Right), ("PID", Align::Right)];
+    let mut columns: Vec<(&'static str, Align)> = before.to_vec();
+    columns.push(("TIME", Align::Right));
+    columns.extend(used.iter().map(|(name, _)| (*name, Align::Right)));
+    columns.extend([("ROLE", Align::Left), ("TASK", Align::Left)]);
+    let mut table = Table::new(&columns);
     for agent in agents {
         let lives = agent.ended_at.is_none();
         let task = agent.task.as_ref().map(ToString::to_string).unwrap_or_default();
         let cause = agent.cause.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default();
-        table.row([
+        let mut cells = vec![
             (agent.name.to_string(), Some(Tone::Strong)),
             (agent.state.clone(), Some(Tone::of_state(&agent.state))),
             (agent.epoch.to_string(), None),
             (agent.pid.filter(|_| lives).map(|pid| pid.to_string()).unwrap_or_default(), None),
             (elapsed(agent.ended_at.unwrap_or(now).since_ms(agent.started_at)), None),
-            (agent.role.to_string(), None),
-            (format!("{task}{cause}"), None),
-        ]);
+        ];
+        cells.extend(used.iter().map(|(_, cell)| (cell(agent), None)));
+        cells.extend([(agent.role.to_string(), None), (format!("{task}{cause}"), None)]);
+        table.row(cells);
     }
     table
+}
+
+/// How full its context is, and how often it was emptied.
+fn context_cell(agent: &AttemptRow) -> String {
+    let measure = agent.measure.unwrap_or_default();
+    let full = measure.remaining_percent().map(|left| format!("{}%", 100 - left));
+    let used = || measure.context_used.map(short_count);
+    let compacted = (agent.compactions > 0).then(|| format!("+{}c", agent.compactions));
+    [full.or_else(used), compacted].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+fn tokens_cell(agent: &AttemptRow) -> String {
+    agent.measure.map(|measure| short_count(measure.usage.tokens())).unwrap_or_default()
+}
+
+fn cost_cell(agent: &AttemptRow) -> String {
+    agent.measure.and_then(|measure| measure.usage.cost_usd).map(dollars).unwrap_or_default()
 }
 
 /// What a person could do now.
@@ -312,5 +196,48 @@ fn advise(run: &RunView<'_>, shown: &Shown, coordinated: bool, context: &Context
     }
     if let Some(failed) = shown.tasks.iter().find(|task| task.state == "failed") {
         ui.hint(&format!("rekindle why {0}; then rekindle task retry {0} or rekindle task skip {0}", failed.id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::ui::Paint;
+
+    fn row(measure: serde_json::Value, compactions: u32) -> AttemptRow {
+        let row = json!({
+            "attempt": 1, "name": "a", "cli": "c", "role": "developer", "state": "running", "tasks": ["T1"], "task": "T1",
+            "epoch": 1, "started_at": 0, "measure": measure, "compactions": compactions,
+        });
+        serde_json::from_value(row).expect("a row")
+    }
+
+    #[test]
+    fn what_agents_use_gets_columns_only_where_it_is_told_and_fits() {
+        let heading = |rows: &[AttemptRow], width| {
+            let table = agent_table(rows, Time(0), width).render(Paint::OFF, width);
+            table.lines().next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let usage = json!({ "input_tokens": 5, "output_tokens": 1, "cached_tokens": 0, "cost_usd": null });
+        let told = row(usage, 0);
+        let plain = "AGENT STATE EPOCH PID TIME ROLE TASK";
+        assert_eq!(heading(&[row(serde_json::Value::Null, 0)], 120), plain);
+        assert_eq!(heading(std::slice::from_ref(&told), 80), plain);
+        assert_eq!(heading(&[told], 120), "AGENT STATE EPOCH PID TIME TOKENS ROLE TASK");
+    }
+
+    #[test]
+    fn a_context_is_shown_by_what_is_known_of_it() {
+        let measure = |used, window| {
+            json!({
+                "input_tokens": 0, "output_tokens": 0, "cached_tokens": 0, "cost_usd": null,
+                "context_used": used, "context_window": window,
+            })
+        };
+        assert_eq!(context_cell(&row(measure(Some(900), Some(1_000)), 2)), "90% +2c");
+        assert_eq!(context_cell(&row(measure(Some(1_500), None), 0)), "1.5k");
+        assert_eq!(context_cell(&row(measure(None, Some(1_000)), 0)), "");
     }
 }

@@ -35,6 +35,7 @@ enum TaskCommand {
     Done(DoneArgs),
     /// Give a task up (for agents)
     Fail(FailArgs),
+    Split(SplitArgs),
     /// Leave a task out; what waits for it may begin
     Skip(SkipArgs),
     /// Open a task that has ended again, with all its attempts
@@ -70,6 +71,17 @@ struct FailArgs {
     reason: String,
 }
 
+/// Break a task into parts to be worked through in order (for agents)
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  rekindle task split T1 \"read the grammar\" \"write the parser\" \"test it\"")]
+struct SplitArgs {
+    /// The task
+    task: String,
+    /// The parts, in order
+    #[arg(required = true, value_name = "PART")]
+    parts: Vec<String>,
+}
+
 #[derive(Debug, Args)]
 struct SkipArgs {
     /// The task
@@ -100,6 +112,10 @@ pub fn run(args: &TaskArgs, context: &Context) -> Result<Exit> {
             let agent =
                 as_agent(context, "gives tasks up").map_err(|e| e.hint("leave it out: rekindle task skip TASK"))?;
             report_only(&agent, &report, context)
+        }
+        TaskCommand::Split(args) => {
+            let report = Report::Split { task: task_id(&args.task)?, subtasks: args.parts.clone() };
+            report_only(&as_agent(context, "splits tasks")?, &report, context)
         }
         TaskCommand::Skip(args) => {
             let order = Order::Skip { task: task_id(&args.task)?, reason: args.reason.clone() };

@@ -1,17 +1,21 @@
 //! `rekindle why`: every decision about a task, with what it was made from.
 
+mod trail;
+
 use std::collections::BTreeSet;
 
 use clap::Args;
 use rekindle_core::cause::Cause;
 use rekindle_core::event::Body;
 use rekindle_core::ids::AttemptId;
+use rekindle_core::strategy::Strategy;
 use rekindle_core::time::Time;
 use rekindle_core::view::TaskRow;
 use rekindle_engine::store::StoredEvent;
 use serde::Serialize;
 use serde_json::Value;
 
+use self::trail::Trail;
 use super::Context;
 use crate::error::Result;
 use crate::exit_code::Exit;
@@ -47,6 +51,7 @@ struct DecisionJson {
     time: String,
     kind: String,
     agent: Option<String>,
+    attempt: Option<u64>,
     epoch: Option<u64>,
     text: String,
     cause: Option<&'static str>,
@@ -62,11 +67,9 @@ pub fn run(args: &WhyArgs, context: &Context) -> Result<Exit> {
     let run = view.the_run()?;
     let task = run.task(&args.task)?;
     let mut chapters = Vec::new();
-    let mut about = About { task: &args.task, attempts: BTreeSet::new() };
+    let mut teller = Teller { about: About { task: &args.task, attempts: BTreeSet::new() }, trail: Trail::default() };
     run.events(0, |event| {
-        if let Some(body) = about.concerns(event) {
-            chapters.push((event.clone(), body));
-        }
+        chapters.extend(teller.chapter(event));
         Ok(())
     })?;
     if args.json {
@@ -76,18 +79,60 @@ pub fn run(args: &WhyArgs, context: &Context) -> Result<Exit> {
             title: &task.title,
             state: &task.state,
             reason: task.reason.as_deref(),
-            decisions: chapters.iter().map(|(event, body)| as_json(event, body)).collect(),
+            decisions: chapters.into_iter().map(as_json).collect(),
         })?;
     } else {
         heading(&task, context)?;
-        for (event, body) in &chapters {
-            show(event, body, context)?;
+        for chapter in &chapters {
+            show(chapter, context)?;
         }
         if chapters.is_empty() {
             context.ui.line("nothing was decided about it yet")?;
         }
     }
     Ok(Exit::Success)
+}
+
+/// One decision or fact about the task.
+struct Chapter {
+    event: StoredEvent,
+    body: Body,
+    attempt: Option<AttemptId>,
+    cause: Option<&'static str>,
+    /// What it rests on, with all that was seen of the attempt so far where that led to it.
+    evidence: Vec<String>,
+    /// The same for people, who have read above what was seen.
+    shown: Vec<String>,
+}
+
+/// Goes through the log and keeps in mind what was seen of the attempt at hand.
+struct Teller<'a> {
+    about: About<'a>,
+    trail: Trail,
+}
+
+impl Teller<'_> {
+    fn chapter(&mut self, event: &StoredEvent) -> Option<Chapter> {
+        let body = self.about.concerns(event)?;
+        let starts = matches!(body, Body::Dispatched { .. });
+        if !starts {
+            self.trail.add(&body, Time(event.time_ms));
+        }
+        // Only what is made of them is a decision.
+        if matches!(body, Body::AgentMeasured { .. } | Body::TurnEnded { .. }) {
+            return None;
+        }
+        let own = story::evidence(&body);
+        let seen = if Trail::leads_to(&body) { self.trail.lines() } else { Vec::new() };
+        let evidence: Vec<String> = own.iter().chain(&seen).cloned().collect();
+        let cause = cause_of(&body).map(Cause::name).or(self.trail.cause().filter(|_| starts));
+        if starts {
+            self.trail = Trail::default();
+        }
+        let attempt = attempt_of(&body).or(self.about.attempts.last().copied());
+        let shown = if starts { evidence.clone() } else { own };
+        Some(Chapter { event: event.clone(), body, attempt, cause, evidence, shown })
+    }
 }
 
 /// Tells the events of one task from the rest: its own, and those of the attempts that held it.
@@ -115,7 +160,12 @@ impl About<'_> {
 
 fn attempt_of(body: &Body) -> Option<AttemptId> {
     match body {
-        Body::AgentStarted { attempt, .. }
+        Body::Dispatched { attempt, .. }
+        | Body::AgentStarted { attempt, .. }
+        | Body::TaskStarted { attempt, .. }
+        | Body::TaskClaimed { attempt, .. }
+        | Body::TaskFailReported { attempt, .. }
+        | Body::QuestionAsked { attempt, .. }
         | Body::AgentAdopted { attempt, .. }
         | Body::OrphanAgentDetected { attempt, .. }
         | Body::RoleTimeout { attempt, .. }
@@ -124,6 +174,17 @@ fn attempt_of(body: &Body) -> Option<AttemptId> {
         | Body::AgentCrashed { attempt, .. }
         | Body::AttemptExited { attempt, .. }
         | Body::AttemptEnded { attempt, .. }
+        | Body::AgentSession { attempt, .. }
+        | Body::AgentMeasured { attempt, .. }
+        | Body::AgentCompacted { attempt, .. }
+        | Body::AgentOnTask { attempt }
+        | Body::CompactionStart { attempt, .. }
+        | Body::CompactionComplete { attempt, .. }
+        | Body::AgentTold { attempt, .. }
+        | Body::InputClosed { attempt }
+        | Body::AgentFailed { attempt, .. }
+        | Body::TurnEnded { attempt, .. }
+        | Body::SessionClosed { attempt, .. }
         | Body::ReportRefused { attempt, .. } => Some(*attempt),
         _ => None,
     }
@@ -131,18 +192,19 @@ fn attempt_of(body: &Body) -> Option<AttemptId> {
 
 fn cause_of(body: &Body) -> Option<&Cause> {
     match body {
-        Body::StopOrdered { cause, .. } | Body::AttemptEnded { cause, .. } | Body::TaskRequeued { cause, .. } => {
-            Some(cause)
-        }
+        Body::StopOrdered { cause, .. }
+        | Body::AttemptEnded { cause, .. }
+        | Body::TaskRequeued { cause, .. }
+        | Body::GateClosed { cause, .. } => Some(cause),
         _ => None,
     }
 }
 
 fn strategy_of(body: &Body) -> Option<&'static str> {
     match body {
-        // A `command` cannot take up its own session: what follows a first attempt is always a fresh one.
-        Body::Dispatched { resumed: true, .. } => Some("fresh"),
-        Body::Dispatched { .. } => Some("first"),
+        // Written before there was a choice: what followed a first attempt was always a fresh one.
+        Body::Dispatched { resumed: true, strategy: Strategy::First, .. } => Some(Strategy::Fresh.name()),
+        Body::Dispatched { strategy, .. } => Some(strategy.name()),
         _ => None,
     }
 }
@@ -160,19 +222,21 @@ fn reason_of(body: &Body) -> Option<String> {
     }
 }
 
-fn as_json(event: &StoredEvent, body: &Body) -> DecisionJson {
+fn as_json(chapter: Chapter) -> DecisionJson {
+    let Chapter { event, body, .. } = &chapter;
     DecisionJson {
         seq: event.seq,
         time: stamp(Time(event.time_ms)),
         kind: event.kind.clone(),
         agent: event.agent.clone(),
+        attempt: chapter.attempt.map(|attempt| attempt.0),
         epoch: event.epoch,
         text: story::tell(event).text,
-        cause: cause_of(body).map(Cause::name),
+        cause: chapter.cause,
         strategy: strategy_of(body),
         reason: reason_of(body),
-        evidence: story::evidence(body),
         details: serde_json::from_str(&event.details).unwrap_or_default(),
+        evidence: chapter.evidence,
     }
 }
 
@@ -187,7 +251,8 @@ fn heading(task: &TaskRow, context: &Context) -> Result<()> {
     }
 }
 
-fn show(event: &StoredEvent, body: &Body, context: &Context) -> Result<()> {
+fn show(chapter: &Chapter, context: &Context) -> Result<()> {
+    let event = &chapter.event;
     let paint = context.ui.paint();
     let told = story::tell(event);
     let time = paint.tone(Tone::Dim, &clock_time(Time(event.time_ms)));
@@ -198,8 +263,8 @@ fn show(event: &StoredEvent, body: &Body, context: &Context) -> Result<()> {
         _ => String::new(),
     };
     context.ui.line(&format!("{time} {verb}  {whom}{}", one_line(&told.text)))?;
-    for line in story::evidence(body) {
-        let line = harmless(&line);
+    for line in &chapter.shown {
+        let line = harmless(line);
         context.ui.line(&format!("{:22}{}", "", paint.tone(Tone::Dim, line.trim_end())))?;
     }
     Ok(())

@@ -1,35 +1,81 @@
 //! The `[agents.NAME]` tables: how to start each agent's program.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use rekindle_core::ids;
+use rekindle_core::limits::Traits;
+use rekindle_engine::agents::{self, Adapter, Permissions, Program, command};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::file::{Reader, kind_of};
-use super::kinds;
+use super::program::{Missing, find};
 
 /// Keys of an agent's table.
-pub const AGENT_KEYS: &[&str] = &["kind", "command", "args", "env", "model", "permissions"];
+pub const AGENT_KEYS: &[&str] = &["kind", "command", "args", "env", "model", "permissions", "account", "fallback"];
 
 /// Variables that rekindle sets for every agent itself.
 const OURS: &str = "REKINDLE_";
 
-/// How to start an agent's program.
+/// One `[agents.NAME]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
-    /// Its kind, one of `kinds::NOW`.
-    pub kind: &'static str,
-    /// The program and its arguments, `args` included.
-    pub command: Vec<String>,
-    /// Variables added to its environment.
-    pub env: BTreeMap<String, String>,
-    /// The model it is asked to use.
-    pub model: Option<String>,
-    /// What it may do without asking.
-    pub permissions: Option<String>,
+    /// What it says.
+    pub program: Program,
     /// The line of the file on which it stands.
     pub line: usize,
+}
+
+impl Agent {
+    /// The adapter of its kind.
+    #[must_use]
+    pub fn adapter(&self) -> &'static dyn Adapter {
+        agents::of(&self.program.kind).expect("a kind is taken only when it has an adapter")
+    }
+
+    /// What it can do, with its account and its stand-in.
+    #[must_use]
+    pub fn traits(&self) -> Traits {
+        let found = self.adapter().traits(&self.program);
+        Traits {
+            account: self.program.account.clone().unwrap_or(found.account),
+            fallback: self.program.fallback.clone(),
+            ..found
+        }
+    }
+
+    /// The program that is started, as it would be typed: the one configured, else its kind's own.
+    #[must_use]
+    pub fn program_name(&self) -> &str {
+        match self.program.command.first() {
+            Some(program) => program,
+            None => self.adapter().program().unwrap_or_default(),
+        }
+    }
+
+    /// Finds its program on the `PATH` that it will have; `path` is the operator's.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn find(&self, path: Option<&OsStr>, workspace: &Path) -> Result<PathBuf, Missing> {
+        let own = self.program.env.get("PATH").map(OsStr::new);
+        find(self.program_name(), own.or(path), workspace)
+    }
+
+    /// What to do when its program cannot be started.
+    #[must_use]
+    pub fn missing_hint(&self, missing: &Missing) -> String {
+        let install = self.adapter().install_hint().filter(|_| self.program.command.is_empty());
+        match (missing, install) {
+            (Missing::NotOnPath(_), Some(install)) => {
+                format!("install it: {install}; or write where it is: command = [\"/path/to/{}\"]", self.program_name())
+            }
+            _ => missing.hint(),
+        }
+    }
 }
 
 /// Reads all agents; what is wrong goes to the reader.
@@ -59,94 +105,137 @@ pub fn read(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>) -> BTreeMap<S
             agents.insert(name.to_owned(), agent);
         }
     }
+    check_fallbacks(reader, table, &agents);
     agents
 }
 
-fn read_one(reader: &mut Reader<'_>, name: &str, span: std::ops::Range<usize>, table: &DeTable<'_>) -> Option<Agent> {
+/// A stand-in is another agent that exists; one that waits for the same reset is of no use.
+fn check_fallbacks(reader: &mut Reader<'_>, table: &DeTable<'_>, agents: &BTreeMap<String, Agent>) {
+    let names: Vec<&str> = table.keys().map(|name| name.get_ref().as_ref()).collect();
+    for (name, agent) in agents {
+        let Some(fallback) = &agent.program.fallback else { continue };
+        let place = table.get(name.as_str()).and_then(|value| value.get_ref().as_table()?.get("fallback"));
+        let span = place.map_or(0..0, Spanned::span);
+        if fallback == name {
+            let hint = "name another [agents.NAME], or leave `fallback` out".to_owned();
+            reader.problem(span, format!("[agents.{name}] falls back to itself"), Some(hint));
+        } else if !names.contains(&fallback.as_str()) {
+            let others: Vec<&str> = names.iter().copied().filter(|other| other != name).collect();
+            let message = format!("`fallback` of [agents.{name}] names the unknown agent `{fallback}`");
+            match others.is_empty() {
+                true => reader.problem(span, message, Some(format!("add [agents.{fallback}]"))),
+                false => reader.unknown(span, message, fallback, &others),
+            }
+        } else if let Some(other) = agents.get(fallback)
+            && other.traits().account == agent.traits().account
+        {
+            let message = format!("[agents.{name}] falls back to `{fallback}`, which waits for the same account");
+            let hint = "give one of them an `account` of its own if it has one".to_owned();
+            reader.warning(span, message, Some(hint));
+        }
+    }
+}
+
+fn read_one(reader: &mut Reader<'_>, name: &str, span: Range<usize>, table: &DeTable<'_>) -> Option<Agent> {
     for key in table.keys() {
         if !AGENT_KEYS.contains(&key.get_ref().as_ref()) {
             let message = format!("unknown key `{}` in [agents.{name}]", key.get_ref());
             reader.unknown(key.span(), message, key.get_ref(), AGENT_KEYS);
         }
     }
-    let kind = read_kind(reader, name, &span, table);
-    let command = read_command(reader, name, &span, table);
-    let agent = Agent {
-        line: reader.line(span.start),
+    let adapter = read_kind(reader, name, &span, table);
+    let command = read_command(reader, name, table);
+    let permissions = read_permissions(reader, table);
+    let program = Program {
+        args: table.get("args").and_then(|value| words(reader, "args", value)).unwrap_or_default(),
         env: table.get("env").map(|value| read_env(reader, value)).unwrap_or_default(),
-        model: reader.text(table, "model"),
-        permissions: reader.text(table, "permissions"),
-        kind: kind?,
+        model: read_word(reader, table, "model"),
+        permissions: permissions.unwrap_or_default(),
+        account: read_word(reader, table, "account"),
+        fallback: read_word(reader, table, "fallback"),
+        kind: adapter.map_or(String::new(), |adapter| adapter.kind().to_owned()),
         command: command?,
     };
-    for (key, given) in [("model", &agent.model), ("permissions", &agent.permissions)] {
-        if given.is_some() && agent.kind == kinds::COMMAND {
+    let adapter = adapter?;
+    if program.command.is_empty() && adapter.program().is_none() {
+        let hint = "write command = [\"program\", \"argument\"]".to_owned();
+        reader.problem(span, format!("[agents.{name}] has no `command`"), Some(hint));
+        return None;
+    }
+    for (key, given) in [("model", program.model.is_some()), ("permissions", permissions.is_some())] {
+        if let Some(value) = table.get(key).filter(|_| given && adapter.kind() == command::KIND) {
             let message =
                 format!("`{key}` of [agents.{name}] has no effect: a `command` is told everything by its arguments");
-            let at = table.get(key).map_or(span.clone(), Spanned::span);
-            reader.warning(at, message, Some("put it into `command` or `args`".to_owned()));
+            reader.warning(value.span(), message, Some("put it into `command` or `args`".to_owned()));
         }
     }
-    Some(agent)
+    Some(Agent { line: reader.line(span.start), program })
 }
 
 fn read_kind(
     reader: &mut Reader<'_>,
     name: &str,
-    span: &std::ops::Range<usize>,
+    span: &Range<usize>,
     table: &DeTable<'_>,
-) -> Option<&'static str> {
+) -> Option<&'static dyn Adapter> {
+    let known: Vec<&str> = agents::all().iter().map(|adapter| adapter.kind()).collect();
     let Some(value) = table.get("kind") else {
         if table.contains_key("command") {
-            return Some(kinds::COMMAND);
+            return agents::of(command::KIND);
         }
         let message = format!("[agents.{name}] says neither `kind` nor `command`");
-        let hint = "write kind = \"command\" and command = [\"program\", \"argument\"]";
-        reader.problem(span.clone(), message, Some(hint.to_owned()));
+        let hint = format!("write kind = \"…\", one of {}", known.join(", "));
+        reader.problem(span.clone(), message, Some(hint));
         return None;
     };
     let Some(kind) = value.get_ref().as_str() else {
         reader.problem(value.span(), format!("`kind` is a text, not {}", kind_of(value)), None);
         return None;
     };
-    if let Some(known) = kinds::NOW.iter().find(|known| **known == kind) {
-        return Some(*known);
-    }
-    if kinds::LATER.contains(&kind) {
-        let message = format!("agents of kind `{kind}` come in a later version");
-        let hint = format!("until then: kind = \"{}\" and command = [\"{kind}\", …]", kinds::COMMAND);
-        reader.problem(value.span(), message, Some(hint));
-    } else {
-        let known: Vec<&str> = kinds::NOW.iter().chain(kinds::LATER).copied().collect();
+    let found = agents::of(kind).filter(|_| !kind.is_empty());
+    if found.is_none() {
         reader.unknown(value.span(), format!("unknown kind `{kind}`"), kind, &known);
     }
-    None
+    found
 }
 
-fn read_command(
-    reader: &mut Reader<'_>,
-    name: &str,
-    span: &std::ops::Range<usize>,
-    table: &DeTable<'_>,
-) -> Option<Vec<String>> {
+/// The words of `command`; none where it is left out.
+fn read_command(reader: &mut Reader<'_>, name: &str, table: &DeTable<'_>) -> Option<Vec<String>> {
     let Some(value) = table.get("command") else {
-        // Without a kind as well, that is what was said already.
-        if table.contains_key("kind") {
-            let hint = "write command = [\"program\", \"argument\"]".to_owned();
-            reader.problem(span.clone(), format!("[agents.{name}] has no `command`"), Some(hint));
-        }
-        return None;
+        return Some(Vec::new());
     };
-    let mut command = words(reader, "command", value)?;
+    let command = words(reader, "command", value)?;
     if command.first().is_none_or(|program| program.trim().is_empty()) {
         let hint = "write command = [\"program\", \"argument\"]".to_owned();
         reader.problem(value.span(), format!("`command` of [agents.{name}] names no program"), Some(hint));
         return None;
     }
-    if let Some(args) = table.get("args") {
-        command.extend(words(reader, "args", args)?);
-    }
     Some(command)
+}
+
+fn read_permissions(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Permissions> {
+    let value = table.get("permissions")?;
+    match reader.text(table, "permissions")?.as_str() {
+        "default" => Some(Permissions::Default),
+        "full" => Some(Permissions::Full),
+        other => {
+            let hint = "write permissions = \"default\" (the program's own settings) or \"full\" (everything)";
+            let message = format!("`permissions` cannot be `{}`", crate::ui::one_line(other));
+            reader.problem(value.span(), message, Some(hint.to_owned()));
+            None
+        }
+    }
+}
+
+/// A text that says something and holds no NUL, since it may become an argument.
+fn read_word(reader: &mut Reader<'_>, table: &DeTable<'_>, key: &str) -> Option<String> {
+    let span = table.get(key)?.span();
+    let text = reader.text(table, key)?;
+    if text.trim().is_empty() || text.contains('\0') {
+        reader.problem(span, format!("`{key}` is empty or holds a NUL"), Some("leave it out".to_owned()));
+        return None;
+    }
+    Some(text)
 }
 
 /// A list of words, none with a NUL, which no program could be given.

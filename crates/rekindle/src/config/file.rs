@@ -149,14 +149,12 @@ impl Reader<'_> {
 
     fn unknown_key(&mut self, section: &str, leaf: &str, span: Range<usize>) {
         let message = format!("unknown key `{leaf}` in [{section}]");
-        let elsewhere = KEYS.iter().find(|key| key.leaf() == leaf);
+        let elsewhere = KEYS.iter().filter(|key| key.leaf() == leaf).map(|key| format!("[{}]", key.section()));
+        let elsewhere: Vec<String> = elsewhere.collect();
         let here: Vec<&str> = KEYS.iter().filter(|key| key.section() == section).map(Key::leaf).collect();
-        match elsewhere {
-            Some(key) => {
-                let hint = format!("`{leaf}` belongs into [{}]", key.section());
-                self.problem(span, message, Some(hint));
-            }
-            None => self.unknown(span, message, leaf, &here),
+        match elsewhere.is_empty() {
+            false => self.problem(span, message, Some(format!("`{leaf}` belongs into {}", elsewhere.join(" or ")))),
+            true => self.unknown(span, message, leaf, &here),
         }
     }
 

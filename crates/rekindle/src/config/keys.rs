@@ -87,6 +87,11 @@ pub const KEYS: &[Key] = &[
     key("hang.first_event", LIMIT, "2m"),
     key("hang.silence", LIMIT, "5m"),
     key("hang.after_result", LIMIT, "30s"),
+    key("usage.default_wait", LIMIT, "15m"),
+    key("usage.grace", Shape::Duration { min_ms: 0 }, "5m"),
+    // At 0 % it would be too late, above 90 % every agent would be handed over as soon as it has read its brief.
+    key("compaction.threshold_percent", Shape::Count { min: 1, max: 90 }, "10"),
+    key("compaction.hand_over_after", Shape::Count { min: 1, max: MANY }, "2"),
     key("stop.grace", Shape::Duration { min_ms: 0 }, "5s"),
     // Below 4 KiB not even the task's own words fit; above 4 MiB no agent reads it.
     key("brief.budget_bytes", Shape::Count { min: 4_096, max: 4 << 20 }, "49152"),

@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rekindle_core::duration;
+use rekindle_core::limits::Traits;
 use rekindle_core::plan;
+use rekindle_engine::agents::{self, Permissions};
 
 use super::*;
 
@@ -26,6 +28,11 @@ fn load(toml: &str) -> Result<Config> {
     load_with(toml, Sources::default())
 }
 
+fn kinds() -> String {
+    let kinds: Vec<&str> = agents::all().iter().map(|adapter| adapter.kind()).collect();
+    kinds.join(", ")
+}
+
 fn problems(error: &CliError) -> Vec<(String, String)> {
     let shown = error.diagnostics.iter().map(|found| {
         let hint = found.hint.clone().unwrap_or_default();
@@ -38,7 +45,8 @@ fn problems(error: &CliError) -> Vec<(String, String)> {
 fn every_default_can_be_read_and_is_the_promised_one() {
     let config = load(AGENT).expect("a configuration");
     let limits = config.limits(false).expect("limits");
-    let expected = Limits { default_cli: "a".into(), clis: vec!["a".into()], ..Limits::default() };
+    let traits = BTreeMap::from([("a".to_owned(), Traits::new("command"))]);
+    let expected = Limits { default_cli: "a".into(), clis: vec!["a".into()], traits, ..Limits::default() };
     assert_eq!(limits, expected);
     assert_eq!(config.log_context_lines(), 200);
     assert_eq!(config.brief_budget_bytes(), 48 * 1024);
@@ -100,7 +108,7 @@ fn assert_each(cases: &[(&str, &str, &str)]) {
 fn what_cannot_be_is_said_with_what_to_write() {
     let cases = [
         ("[run]\nmax_agent = 2\n", "unknown key `max_agent` in [run]", "did you mean `max_agents`?"),
-        ("[run]\ngrace = \"2s\"\n", "unknown key `grace` in [run]", "`grace` belongs into [stop]"),
+        ("[run]\ngrace = \"2s\"\n", "unknown key `grace` in [run]", "`grace` belongs into [usage] or [stop]"),
         ("[rum]\nagent = \"a\"\n", "unknown section `rum`", "did you mean `run`?"),
         ("max_agents = 2\n", "`max_agents` stands outside of a section", "write it under [run]"),
         (
@@ -139,6 +147,21 @@ fn what_cannot_be_is_said_with_what_to_write() {
             "`brief.budget_bytes` is 1, which is out of range",
             "write a whole number from 4096 to 4194304",
         ),
+        (
+            "[compaction]\nthreshold_percent = 95\n",
+            "`compaction.threshold_percent` is 95, which is out of range",
+            "write a whole number from 1 to 90",
+        ),
+        (
+            "[compaction]\nhand_over_after = 0\n",
+            "`compaction.hand_over_after` is 0, which is out of range",
+            "write a whole number from 1 to 10000",
+        ),
+        (
+            "[usage]\ndefault_wait = \"0s\"\n",
+            "`usage.default_wait` must be longer than nothing",
+            "write default_wait = \"15m\"",
+        ),
         ("[notify]\ncommand = [1]\n", "`command` is a list of texts, this is a number", "put it in quotes"),
         ("run = 1\n", "`run` is a table, not a number", "write [run]"),
     ];
@@ -157,7 +180,7 @@ fn an_agent_that_cannot_be_is_said_with_what_to_write() {
         (
             "[agents.a]\n",
             "[agents.a] says neither `kind` nor `command`",
-            "write kind = \"command\" and command = [\"program\", \"argument\"]",
+            &format!("write kind = \"…\", one of {}", kinds()),
         ),
         (
             "[agents.a]\nkind = \"command\"\n",
@@ -165,10 +188,33 @@ fn an_agent_that_cannot_be_is_said_with_what_to_write() {
             "write command = [\"program\", \"argument\"]",
         ),
         ("[agents.a]\nkind = \"comand\"\ncommand = [\"x\"]\n", "unknown kind `comand`", "did you mean `command`?"),
+        ("[agents.a]\nkind = \"\"\ncommand = [\"x\"]\n", "unknown kind ``", &format!("known are {}", kinds())),
         (
-            "[agents.a]\nkind = \"codex\"\ncommand = [\"x\"]\n",
-            "agents of kind `codex` come in a later version",
-            "until then: kind = \"command\" and command = [\"codex\", …]",
+            "[agents.a]\ncommand = [\"x\"]\nargs = \"-v\"\n",
+            "`args` is a list of words, not a text",
+            "write args = [\"-v\"]",
+        ),
+        (
+            "[agents.a]\ncommand = [\"x\"]\npermissions = \"all\"\n",
+            "`permissions` cannot be `all`",
+            "write permissions = \"default\" (the program's own settings) or \"full\" (everything)",
+        ),
+        ("[agents.a]\ncommand = [\"x\"]\nmodel = 5\n", "`model` is a text, not a number", ""),
+        ("[agents.a]\ncommand = [\"x\"]\naccount = \" \"\n", "`account` is empty or holds a NUL", "leave it out"),
+        (
+            "[agents.a]\ncommand = [\"x\"]\nfallback = \"a\"\n",
+            "[agents.a] falls back to itself",
+            "name another [agents.NAME], or leave `fallback` out",
+        ),
+        (
+            "[agents.a]\ncommand = [\"x\"]\nfallback = \"b\"\n",
+            "`fallback` of [agents.a] names the unknown agent `b`",
+            "add [agents.b]",
+        ),
+        (
+            "[agents.a]\ncommand = [\"x\"]\nfallback = \"bakcup\"\n[agents.backup]\ncommand = [\"x\"]\n",
+            "`fallback` of [agents.a] names the unknown agent `bakcup`",
+            "did you mean `backup`?",
         ),
         (
             "[agents.a]\ncommand = \"my agent\"\n",
@@ -220,13 +266,6 @@ fn all_problems_are_told_at_once_with_their_places() {
       |            ^
       |
       = hint: write a whole number from 1 to 10000
-    error: [agents.a] has no `command`
-     --> rekindle.toml:5:9
-      |
-    5 | [agents.a]
-      |         ^
-      |
-      = hint: write command = ["program", "argument"]
     error: `kind` is a text, not a number
      --> rekindle.toml:6:8
       |
@@ -316,7 +355,12 @@ fn the_default_agent_is_named_or_the_first_in_the_file() {
 fn a_plan_is_checked_against_agents_and_programs() {
     let dir = tempfile::tempdir().expect("tempdir");
     std::fs::write(dir.path().join("tool"), "#!/bin/sh\n").expect("written");
-    let toml = "[agents.good]\ncommand = [\"sh\"]\n[agents.gone]\ncommand = [\"no-such-program\"]\n[agents.plain]\ncommand = [\"./tool\"]\n";
+    let toml = "[agents.good]\ncommand = [\"sh\"]\n[agents.gone]\ncommand = [\"no-such-program\"]\n[agents.plain]\ncommand = [\"./tool\"]\n\
+                [agents.falls]\ncommand = [\"sh\"]\nfallback = \"gone\"\naccount = \"x\"\n\
+                [agents.own]\ncommand = [\"other\"]\nenv = { PATH = \"bin\" }\n";
+    let bin = dir.path().join("bin");
+    std::fs::create_dir(&bin).expect("made");
+    std::os::unix::fs::symlink("/bin/sh", bin.join("other")).expect("linked");
     let config = load(toml).expect("loaded");
     let path = OsString::from("/usr/bin:/bin");
     let check = |keys: &str| {
@@ -331,6 +375,9 @@ fn a_plan_is_checked_against_agents_and_programs() {
     assert_eq!(error.hints, ["did you mean `good`?"]);
     let error = check("- cli: gone\n").expect_err("missing");
     assert_eq!(error.causes, ["`no-such-program` was not found on PATH"]);
+    let error = check("- cli: falls\n").expect_err("its stand-in is missing");
+    assert_eq!(error.message, "agent `gone` cannot be started");
+    check("- cli: own\n").expect("found on the PATH that it is given");
     let error = check("- agent: plain\n").expect_err("not executable");
     assert!(error.causes[0].ends_with("tool is not executable"), "{:?}", error.causes);
     let executable = std::fs::Permissions::from_mode(0o755);
@@ -343,14 +390,66 @@ fn what_has_no_effect_is_warned_of() {
     let config = load("[agents.a]\ncommand = [\"sh\"]\nmodel = \"large\"\n").expect("loaded");
     let warnings: Vec<&str> = config.warnings.iter().map(|found| found.message.as_str()).collect();
     assert_eq!(warnings, ["`model` of [agents.a] has no effect: a `command` is told everything by its arguments"]);
-    assert_eq!(config.agents["a"].model.as_deref(), Some("large"));
+    assert_eq!(config.agents["a"].program.model.as_deref(), Some("large"));
+    let same = "[agents.a]\ncommand = [\"sh\"]\nfallback = \"b\"\n[agents.b]\ncommand = [\"sh\"]\n";
+    let warnings = |toml: &str| -> Vec<String> {
+        load(toml).expect("loaded").warnings.iter().map(|found| found.message.clone()).collect()
+    };
+    assert_eq!(warnings(same), ["[agents.a] falls back to `b`, which waits for the same account"]);
+    assert_eq!(warnings(&format!("{same}account = \"other\"\n")), [""; 0]);
+}
+
+#[test]
+fn what_an_agent_is_reaches_the_engine_and_the_decisions() {
+    let toml = "[agents.a]\nkind = \"command\"\ncommand = [\"sh\", \"-c\"]\nargs = [\"true\"]\nmodel = \"large\"\n\
+                permissions = \"full\"\naccount = \"team\"\nfallback = \"b\"\n[agents.b]\ncommand = [\"sh\"]\n\
+                [hang]\nfirst_event = \"7s\"\n[usage]\ndefault_wait = \"2m\"\ngrace = \"0s\"\n\
+                [compaction]\nthreshold_percent = 20\nhand_over_after = 4\n";
+    let config = load(toml).expect("loaded");
+    let program = &config.programs().agents["a"];
+    assert_eq!(
+        (program.kind.as_str(), program.command.as_slice()),
+        ("command", &["sh".to_owned(), "-c".to_owned()][..])
+    );
+    assert_eq!((program.args.as_slice(), program.model.as_deref()), (&["true".to_owned()][..], Some("large")));
+    assert_eq!(program.permissions, Permissions::Full);
+    let limits = config.limits(false).expect("limits");
+    let expected = Traits { account: "team".into(), fallback: Some("b".into()), ..Traits::new("command") };
+    assert_eq!(limits.traits["a"], expected);
+    assert_eq!(limits.traits["b"], Traits::new("command"));
+    assert_eq!(limits.first_event_ms, 7_000);
+    assert_eq!(limits.usage, UsageLimits { default_wait_ms: 120_000, grace_ms: 0 });
+    assert_eq!(limits.compaction, CompactionLimits { threshold_percent: 20, hand_over_after: 4 });
+}
+
+#[test]
+fn every_kind_with_a_program_of_its_own_needs_no_more_than_its_name() {
+    for adapter in agents::all() {
+        let config = load(&format!("[agents.a]\nkind = \"{}\"\n", adapter.kind()));
+        let Some(program) = adapter.program() else {
+            let error = config.expect_err("it has no program of its own");
+            assert_eq!(problems(&error)[0].0, "[agents.a] has no `command`", "{}", adapter.kind());
+            continue;
+        };
+        let config = config.expect("loaded");
+        assert_eq!(config.agents["a"].program_name(), program);
+        assert_eq!(config.limits(false).expect("limits").traits["a"].kind, adapter.kind());
+        let text = "# P\n### T1: one\n- accept: `true`\n";
+        let plan = plan::parse("p", text.as_bytes()).plan.expect("a plan");
+        let empty = tempfile::tempdir().expect("tempdir");
+        let error = config.check_plan(&plan, Some(empty.path().as_os_str()), empty.path()).expect_err("not there");
+        assert_eq!(error.causes, [format!("`{program}` was not found on PATH")]);
+        let install = adapter.install_hint().unwrap_or_else(|| panic!("{program} says how it is installed"));
+        assert!(error.hints[0].contains(install), "{:?}", error.hints);
+    }
 }
 
 #[test]
 fn a_command_takes_its_arguments_and_a_text_goes_to_the_shell() {
     let toml = "[agents.a]\ncommand = [\"sh\", \"-c\"]\nargs = [\"true\"]\nenv = { A = \"b\" }\n[notify]\ncommand = \"beep\"\n";
     let programs = load(toml).expect("loaded").programs();
-    assert_eq!(programs.agents["a"].command, ["sh", "-c", "true"]);
+    assert_eq!(programs.agents["a"].command, ["sh", "-c"]);
+    assert_eq!(programs.agents["a"].args, ["true"]);
     assert_eq!(programs.agents["a"].env["A"], "b");
     assert_eq!(programs.notify, ["sh", "-c", "beep", "sh"]);
 }

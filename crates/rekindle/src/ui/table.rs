@@ -32,10 +32,10 @@ impl Table {
     }
 
     /// Adds a row; its cells are made harmless and put on one line.
-    pub fn row<const N: usize>(&mut self, cells: [(String, Option<Tone>); N]) {
-        debug_assert_eq!(N, self.columns.len(), "a row has a cell for every column");
-        let harmless = cells.into_iter().map(|(text, tone)| (one_line(&text), tone));
-        self.rows.push(harmless.collect());
+    pub fn row(&mut self, cells: impl IntoIterator<Item = (String, Option<Tone>)>) {
+        let harmless: Vec<_> = cells.into_iter().map(|(text, tone)| (one_line(&text), tone)).collect();
+        debug_assert_eq!(harmless.len(), self.columns.len(), "a row has a cell for every column");
+        self.rows.push(harmless);
     }
 
     /// Whether it has no rows.

@@ -1,10 +1,11 @@
 //! State directories as a coordinator leaves them: the product's own decisions on scripted inputs, in a real store.
 
+use rekindle_core::activity::{Sign, Transcript};
 use rekindle_core::decide::{self, Reply};
 use rekindle_core::event::Event;
 use rekindle_core::ids::{AttemptId, Epoch, RunId, TaskId};
 use rekindle_core::input::Input;
-use rekindle_core::limits::Limits;
+use rekindle_core::limits::{Limits, Traits};
 use rekindle_core::plan;
 use rekindle_core::report::{CheckResult, Door, Evidence, Exit, Report};
 use rekindle_core::state::State;
@@ -29,6 +30,11 @@ pub struct History {
 impl History {
     /// A run of a plan with a coordinator that has taken it and dispatched what it could.
     pub fn of(plan: &str) -> Self {
+        Self::with(plan, Traits::new("command"))
+    }
+
+    /// The same with agents that can do more than a command.
+    pub fn with(plan: &str, traits: Traits) -> Self {
         let parsed = plan::parse("plan", plan.as_bytes());
         let plan = parsed.plan.unwrap_or_else(|| panic!("{:?}", parsed.problems));
         let mut history = Self { state: State::default(), events: Vec::new(), lines: Vec::new(), now: BEGIN };
@@ -38,8 +44,12 @@ impl History {
             plan_path: "plan.md".to_owned(),
             branch: None,
         });
-        let limits =
-            Limits { default_cli: "default".to_owned(), clis: vec!["default".to_owned()], ..Limits::default() };
+        let limits = Limits {
+            default_cli: "default".to_owned(),
+            clis: vec!["default".to_owned()],
+            traits: [("default".to_owned(), traits)].into(),
+            ..Limits::default()
+        };
         history.input(Input::CoordinatorStarted {
             pid: 100,
             limits: Box::new(limits),
@@ -118,6 +128,27 @@ impl History {
         };
         let evidence = Evidence { checks: vec![check], missing_artifacts: Vec::new() };
         self.input(Input::ChecksFinished { task: id, epoch, evidence });
+    }
+
+    /// The agent of a task told something by its own stream.
+    pub fn signed(&mut self, task: &str, sign: Sign) {
+        let (attempt, _) = self.holder(task);
+        self.input(Input::Signed { attempt, sign });
+    }
+
+    /// The agent of a task has ended by a signal, with its transcript whole and a call cut off.
+    pub fn killed(&mut self, task: &str, signal: i32) {
+        let (attempt, epoch) = self.holder(task);
+        let measure = self.state.attempts[&attempt].native.measure;
+        let cut_off = Some("Bash: make".to_owned());
+        self.input(Input::SessionClosed { attempt, measure, transcript: Transcript::Whole, cut_off });
+        let exit = Exit { signal: Some(signal), ..Exit::default() };
+        self.input(Input::AttemptExited { attempt, epoch, exit });
+    }
+
+    /// Now.
+    pub fn now(&self) -> Time {
+        self.now
     }
 
     /// The agent that held a task has ended.

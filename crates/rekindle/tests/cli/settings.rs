@@ -18,28 +18,33 @@ fn every_value_is_shown_with_where_it_came_from() {
     out|       ok  configuration: $ROOT/rekindle.toml
     out|       ok  default agent: a
     out|       ok  agent a: /usr/bin/sh
+    out|       ok  agent a start: ready
     out| 
-    out| SETTING                  VALUE                    FROM
-    out| run.agent                ""                       default
-    out| run.max_agents           2                        rekindle.toml:5
-    out| run.attempts             3                        default
-    out| run.backoff              "2s"                     default
-    out| run.isolation            "shared"                 default
-    out| run.log_context_lines    200                      default
-    out| run.recover              true                     default
-    out| timeouts.developer       "15m"                    default
-    out| timeouts.critic          "10m"                    default
-    out| timeouts.auditor         "10m"                    default
-    out| timeouts.remediation     "5m"                     default
-    out| timeouts.health_auditor  "5m"                     default
-    out| timeouts.check           "10m"                    default
-    out| hang.first_event         "2m"                     default
-    out| hang.silence             "1m30s"                  variable REKINDLE_HANG_SILENCE
-    out| hang.after_result        "30s"                    default
-    out| stop.grace               "5s"                     default
-    out| brief.budget_bytes       49152                    default
-    out| files.dir                ""                       default
-    out| notify.command           ["notify-send", "it's"]  rekindle.toml:7
+    out| SETTING                       VALUE                    FROM
+    out| run.agent                     ""                       default
+    out| run.max_agents                2                        rekindle.toml:5
+    out| run.attempts                  3                        default
+    out| run.backoff                   "2s"                     default
+    out| run.isolation                 "shared"                 default
+    out| run.log_context_lines         200                      default
+    out| run.recover                   true                     default
+    out| timeouts.developer            "15m"                    default
+    out| timeouts.critic               "10m"                    default
+    out| timeouts.auditor              "10m"                    default
+    out| timeouts.remediation          "5m"                     default
+    out| timeouts.health_auditor       "5m"                     default
+    out| timeouts.check                "10m"                    default
+    out| hang.first_event              "2m"                     default
+    out| hang.silence                  "1m30s"                  variable REKINDLE_HANG_SILENCE
+    out| hang.after_result             "30s"                    default
+    out| usage.default_wait            "15m"                    default
+    out| usage.grace                   "5m"                     default
+    out| compaction.threshold_percent  10                       default
+    out| compaction.hand_over_after    2                        default
+    out| stop.grace                    "5s"                     default
+    out| brief.budget_bytes            49152                    default
+    out| files.dir                     ""                       default
+    out| notify.command                ["notify-send", "it's"]  rekindle.toml:7
     exit 0
     "#);
 }

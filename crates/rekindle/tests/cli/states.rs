@@ -175,6 +175,7 @@ fn why_tells_every_decision_with_its_evidence() {
     out| 03:04:09       ENDED  developer-T1 (epoch 1): crashed: it crashed with exit code 7
     out| 03:04:09    REQUEUED  developer-T1 (epoch 1): it crashed with exit code 7; 1 of 3 attempts used, next after 337ms
     out| 03:04:20     STARTED  developer-T1 (epoch 2): default, fresh: it crashed with exit code 7
+    out|                       ended with code 7
     out| 03:04:20    REKINDLE  developer-T1 (epoch 2): a replacement, attempt 2
     out| 03:04:20       BEGUN  developer-T1 (epoch 2): attempt 2 at it begins
     out| 03:04:21        RUNS  developer-T1 (epoch 2): process 1003, held by 2003

@@ -11,6 +11,7 @@ use rekindle_core::report::{CheckResult, Evidence};
 use rekindle_shim::bundle::{self, Bundle, ExitRecord, Output, Spec, Stdin, VERSION};
 
 use super::{Shared, disk, open_plain};
+use crate::agents;
 use crate::driver::Message;
 use crate::supervise::{self, BundleKey, Observation, PROBE_BUDGET, Probe, Watch};
 use crate::world::CheckOrder;
@@ -100,7 +101,7 @@ fn run_one(shared: &Shared, order: &CheckOrder, place: &Path, command: &str) -> 
         stdin: Stdin::Null,
         output: Output::Capped { bytes: OUTPUT_BYTES },
         deadline_ms: Some(shared.programs.check_timeout_ms),
-        stop: shared.ladder(),
+        stop: agents::ladder(shared.stop_grace_ms),
     };
     match launch_and_wait(shared, &dir, &spec) {
         Ok(record) => result_of(&dir, command, &record),

@@ -1,16 +1,17 @@
 //! Starting and stopping attempts: the bundle's contents, and the threads that do it beside the driver.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use rekindle_core::brief;
 use rekindle_core::ids::AttemptId;
-use rekindle_shim::bundle::{Output, Spec, Stdin, VERSION};
+use rekindle_shim::bundle::{Output, Spec, VERSION};
 
-use super::{Shared, disk};
+use super::{Shared, disk, native};
+use crate::agents::{CONTEXT_FILE, Place, Start};
 use crate::door::server::SOCKET;
 use crate::driver::Message;
 use crate::state_dir;
@@ -45,7 +46,7 @@ impl Launches {
         self.through.notify_all();
     }
 
-    fn wait_for(&self, attempt: AttemptId) {
+    pub(super) fn wait_for(&self, attempt: AttemptId) {
         let under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         // After the budget the order is given all the same, and again when the stop is overdue.
         let _in_time = self.through.wait_timeout_while(under_way, LAUNCH_BUDGET, |all| all.contains(&attempt));
@@ -74,29 +75,53 @@ pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) {
 }
 
 fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
-    let program =
-        shared.programs.agents.get(&order.cli).ok_or_else(|| format!("there is no [agents.{}]", order.cli))?;
+    let (adapter, program) = shared.adapter(&order.cli).ok_or_else(|| format!("there is no [agents.{}]", order.cli))?;
     order.facts.disk = disk::facts(&shared.workspace, &order.facts);
-    let prompt = brief::render(&order.facts);
+    let prompt = match order.resume {
+        Some(_) => brief::render_resumed(&order.facts),
+        None => brief::render(&order.facts),
+    };
     let dir = shared.bundle(order.attempt);
+    let start = Start {
+        program,
+        prompt: &prompt,
+        resume: order.resume.as_deref(),
+        new_session: &shared.tokens.session(order.attempt, order.epoch),
+        bundle: &dir,
+        workspace: &shared.workspace,
+        rekindle: &own_program(),
+    };
+    let launch = adapter.start(&start)?;
     let mut env = program.env.clone();
+    env.extend(launch.env);
     env.extend(environment(shared, &order));
     let spec = Spec {
         version: VERSION,
         attempt: order.attempt.to_string(),
         epoch: order.epoch.0,
         nonce: shared.tokens.nonce(order.attempt, order.epoch),
-        argv: program.command.clone(),
+        argv: launch.argv,
         cwd: shared.workspace.clone(),
         env,
-        env_remove: BTreeSet::new(),
-        stdin: Stdin::File,
+        env_remove: launch.env_remove,
+        stdin: launch.stdin,
         output: Output::Spool,
         deadline_ms: None,
-        stop: shared.ladder(),
+        stop: adapter.ladder(shared.stop_grace_ms),
+    };
+    let place = Place { program, workspace: &shared.workspace, bundle: &dir };
+    let mut files = launch.files;
+    // What it is told again after a compaction while no coordinator is there to ask.
+    files.insert(CONTEXT_FILE.to_owned(), brief::reinject(&order.facts));
+    let prepare = |dir: &Path| {
+        native::write_files(dir, &files)?;
+        if let Some(session) = &order.resume {
+            native::note_transcript(adapter, &place, session);
+        }
+        Ok(())
     };
     let key = BundleKey(order.attempt.0);
-    match shared.launcher.launch(&dir, &spec, Some(prompt.as_bytes())) {
+    match shared.launcher.launch_prepared(&dir, &spec, Some(launch.input.as_bytes()), prepare) {
         Ok(launched) => shared.watch.add_launched(key, &dir, launched).map_err(|error| error.to_string()),
         // Performed a second time: whoever is there is looked at, not started again.
         Err(LaunchError::Exists(_) | LaunchError::Held(_)) => {
@@ -130,6 +155,11 @@ fn environment(shared: &Shared, order: &LaunchOrder) -> BTreeMap<String, String>
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
+/// This program, for hooks and tools that an agent's program starts by itself.
+fn own_program() -> PathBuf {
+    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("rekindle"))
+}
+
 /// The operator's PATH with the directory of this program in front, so that an agent's `rekindle` is this one.
 fn path_with_rekindle() -> String {
     let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned());
@@ -147,11 +177,8 @@ pub(super) fn stop_in_background(shared: &Arc<Shared>, attempt: AttemptId, at_on
     let stop = move || {
         worker.launches.wait_for(attempt);
         for _ in 0..ORDER_TRIES {
-            let ordered = if at_once {
-                supervise::kill(&dir, ORDER_BUDGET)
-            } else {
-                supervise::stop(&dir, Some(worker.ladder()), ORDER_BUDGET)
-            };
+            let ordered =
+                if at_once { supervise::kill(&dir, ORDER_BUDGET) } else { supervise::stop(&dir, None, ORDER_BUDGET) };
             if ordered.is_ok() {
                 return;
             }

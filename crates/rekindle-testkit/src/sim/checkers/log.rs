@@ -80,6 +80,7 @@ impl Checkers {
             Body::TaskFailReported { attempt, .. } => self.spoke(event, Some(*attempt), Verb::Fail),
             Body::QuestionAsked { attempt, .. } => self.spoke(event, Some(*attempt), Verb::Ask),
             Body::CheckpointSaved { .. } => self.spoke(event, speaker, Verb::Checkpoint),
+            Body::SplitProposed { .. } => self.spoke(event, speaker, Verb::Split),
             Body::TaskCompleted { .. } => self.completed(setting, event),
             Body::WorkflowFailed { .. } | Body::TaskSkipped { .. } => self.ends(event),
             Body::TaskStarted { number, .. } => started(state, event, *number),

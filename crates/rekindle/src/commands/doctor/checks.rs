@@ -1,7 +1,5 @@
 //! What the doctor looks at: the machine, the state directory, the configuration. It changes nothing.
 
-use std::path::Path;
-
 use rekindle_core::time::Time;
 use rekindle_engine::state_dir::{self, StateDir};
 use rekindle_engine::store::{Read, SqliteReader};
@@ -122,7 +120,7 @@ fn coordinator(dir: &StateDir) -> Finding {
     }
 }
 
-/// The configuration and the programs it names.
+/// The configuration as a whole.
 pub fn configuration(config: Result<&Config, &CliError>, project: &Project) -> Vec<Finding> {
     let config = match config {
         Ok(config) => config,
@@ -148,28 +146,16 @@ pub fn configuration(config: Result<&Config, &CliError>, project: &Project) -> V
             Err(error) => findings.push(trouble("default agent", error)),
         }
     }
-    let agents = config.agents.iter();
-    findings.extend(agents.map(|(name, agent)| program(name, &agent.command, &project.root)));
     findings
 }
 
-fn program(name: &str, command: &[String], root: &Path) -> Finding {
-    let path = std::env::var_os("PATH");
-    let name = format!("agent {name}");
-    match command.first().map(|program| find_program(program, path.as_deref(), root)) {
-        Some(Ok(file)) => ok(&name, &file.display().to_string()),
-        Some(Err(missing)) => {
-            Finding { hint: Some(missing.hint()), ..finding(&name, Verdict::Problem, &missing.to_string()) }
-        }
-        None => finding(&name, Verdict::Problem, "names no program"),
-    }
-}
-
-fn finding(name: &str, verdict: Verdict, text: &str) -> Finding {
+/// Something that was looked at.
+pub fn finding(name: &str, verdict: Verdict, text: &str) -> Finding {
     Finding { name: name.to_owned(), verdict, text: text.to_owned(), hint: None }
 }
 
-fn ok(name: &str, text: &str) -> Finding {
+/// Something that is as it should be.
+pub fn ok(name: &str, text: &str) -> Finding {
     finding(name, Verdict::Ok, text)
 }
 

@@ -154,7 +154,7 @@ impl Screen {
                 self.ui.rendered(&line)
             })
             .collect();
-        let table = if last { Vec::new() } else { self.live.table(&run, tasks, counts, clock::wall())? };
+        let table = if last { Vec::new() } else { self.live.table(&run, tasks, clock::wall())? };
         self.live.draw(&shown, &table);
         Ok(())
     }
@@ -189,8 +189,15 @@ fn matters(event: &StoredEvent) -> bool {
         | Body::PlanChanged { .. }
         | Body::StartsHeld { .. }
         | Body::StartsReleased {}
-        | Body::BreakerOpened { .. } => true,
-        Body::WaveStarted { .. } => true,
+        | Body::BreakerOpened { .. }
+        | Body::AgentCompacted { .. }
+        | Body::CompactionStart { .. }
+        | Body::CompactionComplete { .. }
+        | Body::AgentFailed { .. }
+        | Body::GateClosed { .. }
+        | Body::GateWidened { .. }
+        | Body::GateOpened { .. }
+        | Body::WaveStarted { .. } => true,
         _ => false,
     }
 }

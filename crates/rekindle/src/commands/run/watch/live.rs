@@ -33,10 +33,11 @@ impl Live {
     }
 
     /// The rows of the table.
-    pub fn table(&self, run: &RunView<'_>, tasks: &[TaskRow], counts: Counts, now: Time) -> Result<Vec<String>> {
+    pub fn table(&self, run: &RunView<'_>, tasks: &[TaskRow], now: Time) -> Result<Vec<String>> {
         if !self.on {
             return Ok(Vec::new());
         }
+        let counts = Counts::of(tasks);
         let ended = counts.complete + counts.failed + counts.skipped;
         let filled = (ended * BAR_CELLS).checked_div(counts.all).unwrap_or(0);
         let bar = format!("{}{}", "█".repeat(filled), "░".repeat(BAR_CELLS - filled));
@@ -50,7 +51,12 @@ impl Live {
             let took = elapsed(now.since_ms(agent.started_at));
             let last = run.tail(Some(agent.name.as_str()), 1)?;
             let said = last.first().map(|line| one_line(&line.line.text)).unwrap_or_default();
-            rows.push(format!("  {:<10} {:<20} {task:<12} {took:>8}  {said}", agent.state, agent.name));
+            let context = agent
+                .measure
+                .and_then(|measure| measure.remaining_percent())
+                .map(|left| format!("{}%", 100 - left))
+                .unwrap_or_default();
+            rows.push(format!("  {:<10} {:<20} {task:<12} {took:>8} {context:>4}  {said}", agent.state, agent.name));
         }
         if running.len() > AGENTS_SHOWN {
             rows.push(format!("  … and {} more", running.len() - AGENTS_SHOWN));
@@ -59,6 +65,7 @@ impl Live {
         rows.extend(asking.map(|question| {
             format!("  ? {} {}: rekindle answer {} TEXT", question.task, one_line(&question.text), question.id)
         }));
+        rows.extend(run.waits(now).map(|line| format!("  {line}")));
         let waiting = tasks.iter().filter_map(|task| task.not_before.filter(|time| *time > now)).min();
         rows.extend(waiting.map(|time| format!("  next attempt in {}", elapsed(time.since_ms(now)))));
         Ok(rows)

@@ -4,8 +4,8 @@ use rekindle_engine::clock;
 
 use crate::commands::Context;
 use crate::error::Result;
-use crate::ui::{elapsed, one_line};
-use crate::view::{Counts, RunView, View};
+use crate::ui::{dollars, elapsed, one_line, short_count};
+use crate::view::{Counts, RunView, Spent, View};
 
 /// Prints the summary on standard output.
 ///
@@ -43,8 +43,11 @@ pub fn summary_of(context: &Context, run: &RunView<'_>) -> Result<()> {
         attempts.iter().filter(|attempt| attempt.cause.as_deref().is_some_and(|cause| cause != "completed")).count();
     let took = elapsed(run.until(clock::wall()).since_ms(run.row.started_at));
     let left = counts.all - counts.complete - counts.failed - counts.skipped;
+    let spent = Spent::by_all(&attempts);
+    let tokens = if spent.tokens > 0 { format!("; {} tokens", short_count(spent.tokens)) } else { String::new() };
+    let cost = spent.cost_usd.map(|cost| format!(", {}", dollars(cost))).unwrap_or_default();
     ui.line(&format!(
-        "{} {}: {} of {} tasks complete, {} failed, {} skipped, {left} open; {} attempts, {lost} of them replaced or stopped; {took}",
+        "{} {}: {} of {} tasks complete, {} failed, {} skipped, {left} open; {} attempts, {lost} of them replaced or stopped{tokens}{cost}; {took}",
         run.row.plan, run.row.state, counts.complete, counts.all, counts.failed, counts.skipped, attempts.len(),
     ))?;
     if run.row.state == "paused" {

@@ -1,0 +1,105 @@
+//! How events change what is known of an agent's own session, and of the accounts that agents share.
+
+use crate::event::{Body, Event};
+use crate::ids::AttemptId;
+use crate::state::{Astray, Gate, Native, State, Told};
+
+pub(super) fn apply(state: &mut State, event: &Event) {
+    let now = event.time;
+    match &event.body {
+        Body::AgentSession { attempt, session_id, model, .. } => on(state, *attempt, |native| {
+            native.session = Some(session_id.clone());
+            native.model = model.clone().or(native.model.take());
+        }),
+        Body::AgentMeasured { attempt, measure } => on(state, *attempt, |native| {
+            native.measure = *measure;
+            native.measured_at = Some(now);
+        }),
+        Body::AgentCompacted { attempt, turns, calls, .. } => {
+            on(state, *attempt, |native| {
+                native.compactions += 1;
+                native.compacted_at_turn = Some(*turns);
+                native.astray = Some(Astray { since: now, calls: *calls, told_again: false });
+            });
+            if let Some(task) = event.task.as_ref().and_then(|task| state.tasks.get_mut(task)) {
+                task.compactions += 1;
+            }
+        }
+        Body::AgentOnTask { attempt } => on(state, *attempt, |native| native.astray = None),
+        Body::CompactionStart { attempt, .. } => on(state, *attempt, |native| native.preparing = Some(now)),
+        Body::CompactionComplete { attempt, .. } => on(state, *attempt, |native| native.preparing = None),
+        Body::AgentTold { attempt, number, text } => on(state, *attempt, |native| {
+            native.told = Some(Told { number: *number, text: text.clone() });
+            native.reminded = true;
+            native.turn_ended = None;
+            if let Some(astray) = &mut native.astray {
+                astray.told_again = true;
+                astray.since = now;
+            }
+        }),
+        Body::InputClosed { attempt } => on(state, *attempt, |native| native.input_closed = true),
+        Body::AgentFailed { attempt, failure } => on(state, *attempt, |native| native.failure = Some(failure.clone())),
+        Body::TurnEnded { attempt, ok } => on(state, *attempt, |native| {
+            native.turn_ended = Some(now);
+            if *ok {
+                native.failure = None;
+            }
+        }),
+        Body::SessionClosed { attempt, transcript, cut_off } => on(state, *attempt, |native| {
+            native.transcript = Some(*transcript);
+            native.cut_off.clone_from(cut_off);
+        }),
+        _ => {}
+    }
+}
+
+/// Notes that an agent spoke of its task: it is at it.
+pub(super) fn heard(state: &mut State, event: &Event) {
+    let attempt = match &event.body {
+        Body::TaskClaimed { attempt, .. }
+        | Body::TaskFailReported { attempt, .. }
+        | Body::QuestionAsked { attempt, .. } => Some(*attempt),
+        Body::CheckpointSaved { .. } => {
+            event.task.as_ref().and_then(|task| state.tasks.get(task)).and_then(|task| task.holder)
+        }
+        _ => None,
+    };
+    if let Some(attempt) = attempt {
+        on(state, attempt, |native| {
+            native.reported = true;
+            native.reminded = false;
+        });
+    }
+}
+
+pub(super) fn gate(state: &mut State, event: &Event) {
+    match &event.body {
+        Body::GateClosed { account, cause, until, question, strikes } => {
+            let gate = Gate {
+                cause: cause.name().to_owned(),
+                closed_at: event.time,
+                until: *until,
+                question: *question,
+                after: state.last_attempt,
+                strikes: *strikes,
+                allowed: 1,
+            };
+            state.gates.insert(account.clone(), gate);
+        }
+        Body::GateWidened { account, allowed } => {
+            if let Some(gate) = state.gates.get_mut(account) {
+                gate.allowed = *allowed;
+            }
+        }
+        Body::GateOpened { account } => {
+            state.gates.remove(account);
+        }
+        _ => {}
+    }
+}
+
+fn on(state: &mut State, attempt: AttemptId, change: impl FnOnce(&mut Native)) {
+    if let Some(attempt) = state.attempts.get_mut(&attempt) {
+        change(&mut attempt.native);
+    }
+}

@@ -1,0 +1,123 @@
+//! Accounts that have to wait: a usage limit, an overloaded provider, refused credentials. The gate is per account, survives
+//! restarts, costs no task an attempt, and opens by a probe: one agent, then two, then four.
+
+use super::{Turn, attempt};
+use crate::cause::Cause;
+use crate::event::Body;
+use crate::ids::{AttemptId, QuestionId, TaskId};
+use crate::policy;
+use crate::state::{Gate, State};
+use crate::time::Time;
+
+/// Whose allowance an `[agents.NAME]` uses up.
+fn account_of(state: &State, cli: &str) -> String {
+    state.limits.traits_of(cli).account
+}
+
+/// Whether another agent of `cli` may be started now.
+pub(super) fn admits(state: &State, cli: &str, now: Time) -> bool {
+    let account = account_of(state, cli);
+    let Some(gate) = state.gates.get(&account) else {
+        return true;
+    };
+    if waits(gate, now) {
+        return false;
+    }
+    let since = state.live_attempts().filter(|(id, _)| id.0 > gate.after);
+    let running = since.filter(|(_, attempt)| account_of(state, &attempt.cli) == account).count();
+    running < gate.allowed as usize
+}
+
+fn waits(gate: &Gate, now: Time) -> bool {
+    gate.question.is_some() || gate.until.is_some_and(|until| until > now)
+}
+
+/// The `[agents.NAME]` that can take a task now: its own, else the one that stands in for it while its account waits.
+pub(super) fn cli_now(state: &State, cli: &str, now: Time) -> Option<String> {
+    if admits(state, cli, now) {
+        return Some(cli.to_owned());
+    }
+    let stand_in = state.limits.traits_of(cli).fallback?;
+    let known = state.limits.clis.contains(&stand_in);
+    (known && admits(state, &stand_in, now)).then_some(stand_in)
+}
+
+/// Whether an `[agents.NAME]` waits for a reset, with nobody to stand in for it.
+pub(super) fn waits_for_reset(state: &State, cli: &str, now: Time) -> bool {
+    let gate = state.gates.get(&account_of(state, cli));
+    gate.is_some_and(|gate| gate.until.is_some_and(|until| until > now)) && cli_now(state, cli, now).is_none()
+}
+
+/// Whether an `[agents.NAME]` waits for a person, with nobody to stand in for it.
+pub(super) fn waits_for_person(state: &State, cli: &str, now: Time) -> bool {
+    let gate = state.gates.get(&account_of(state, cli));
+    gate.is_some_and(|gate| gate.question.is_some()) && cli_now(state, cli, now).is_none()
+}
+
+/// When time alone lets an account go on.
+pub(super) fn deadlines(state: &State) -> impl Iterator<Item = Time> + '_ {
+    state.gates.values().filter(|gate| gate.question.is_none()).filter_map(|gate| gate.until)
+}
+
+/// Closes the account's gate if an attempt ended for a reason that others on the account would meet as well.
+pub(super) fn close_for(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, held: &[TaskId]) {
+    let Some(found) = turn.state.attempts.get(&id) else { return };
+    let account = account_of(turn.state, &found.cli);
+    let known = turn.state.gates.get(&account).cloned();
+    // Several agents meet the same limit at the same time: that is one strike, not many.
+    let same = known.as_ref().filter(|gate| id.0 <= gate.after);
+    let strikes = match (&known, same) {
+        (_, Some(gate)) => gate.strikes,
+        (Some(gate), None) => gate.strikes + 1,
+        (None, None) => 1,
+    };
+    let limits = &turn.state.limits;
+    let (until, question) = match cause {
+        Cause::UsageLimit { resets_at } => {
+            let reset = resets_at.filter(|reset| *reset > turn.now);
+            let until = match reset {
+                Some(reset) => reset.plus_ms(limits.usage.grace_ms),
+                None => turn.now.plus_ms(limits.usage.default_wait_ms),
+            };
+            (Some(until), None)
+        }
+        Cause::Overloaded => {
+            let wait = policy::backoff_ms(limits.backoff_ms, strikes, &format!("{account} {strikes}"));
+            (Some(turn.now.plus_ms(limits.backoff_ms.saturating_add(wait))), None)
+        }
+        Cause::Auth => match known.as_ref().and_then(|gate| gate.question) {
+            Some(question) => (None, Some(question)),
+            None => (None, ask(turn, id, held)),
+        },
+        _ => return,
+    };
+    // A wait that is already longer stands.
+    let longer = same.and_then(|gate| gate.until).filter(|_| question.is_none());
+    let until = until.max(longer);
+    turn.emit_attempt(id, Body::GateClosed { account, cause: cause.clone(), until, question, strikes });
+}
+
+/// Asks a person to see to an agent's credentials; the answer opens the gate.
+fn ask(turn: &mut Turn<'_>, id: AttemptId, held: &[TaskId]) -> Option<QuestionId> {
+    let task = held.first()?;
+    let found = turn.state.attempts.get(&id)?;
+    let said = found.native.failure.as_ref().map(|failure| failure.text.clone()).unwrap_or_default();
+    let text = format!("the credentials of `{}` were refused: log in, then answer `done`", found.cli);
+    attempt::ask_person(turn, id, task, text, said)
+}
+
+/// An agent on the account worked: the gate lets more through, and is gone when all are let through.
+pub(super) fn widen_for(turn: &mut Turn<'_>, id: AttemptId) {
+    let Some(found) = turn.state.attempts.get(&id) else { return };
+    let account = account_of(turn.state, &found.cli);
+    let Some(gate) = turn.state.gates.get(&account) else { return };
+    if waits(gate, turn.now) || id.0 <= gate.after {
+        return;
+    }
+    let allowed = gate.allowed.saturating_mul(2);
+    if allowed >= turn.state.limits.max_agents {
+        turn.emit_run(Body::GateOpened { account });
+    } else {
+        turn.emit_run(Body::GateWidened { account, allowed });
+    }
+}

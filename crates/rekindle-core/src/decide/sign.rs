@@ -1,0 +1,258 @@
+//! What an agent's own stream says of it: its session, its measures, what it forgot, how its turn ended.
+
+use super::{Reply, Turn, attempt, gate};
+use crate::activity::{Failure, Measure, Sign, Transcript};
+use crate::cause::Cause;
+use crate::event::Body;
+use crate::ids::AttemptId;
+use crate::limits::Traits;
+use crate::state::{Attempt, Native, State, TaskState};
+use crate::time::Time;
+
+/// How often measures are put down while nothing else depends on them: often enough for a gauge, rarely enough for a log.
+const MEASURE_EVERY_MS: u64 = 10_000;
+
+/// Two compactions with no more answers of the model between them are a loop.
+const LOOP_TURNS: u64 = 4;
+
+/// Calls within which an agent must be seen at its task after a compaction.
+const ON_TASK_CALLS: u64 = 10;
+
+/// Time within which it must be.
+const ON_TASK_MS: u64 = 5 * 60 * 1000;
+
+/// How long an agent has to save a checkpoint before it is handed over for want of context.
+const CHECKPOINT_MS: u64 = 30_000;
+
+pub(super) fn signed(turn: &mut Turn<'_>, id: AttemptId, sign: Sign) -> Reply {
+    if !turn.state.attempts.get(&id).is_some_and(Attempt::is_live) {
+        return Reply::Already;
+    }
+    match sign {
+        Sign::Session { id: session, model } => session_known(turn, id, session, model),
+        Sign::Measured(measure) => measured(turn, id, measure),
+        Sign::Compacted { automatic, turns, calls } => compacted(turn, id, automatic, turns, calls),
+        Sign::Failed(failure) => failed(turn, id, failure),
+        Sign::Result { ok } => turn_ended(turn, id, ok),
+        Sign::Stalled { .. } => attempt::order_stop(turn, id, Cause::StalledNoProgress, false),
+        Sign::Acted => on_task(turn, id),
+        Sign::Called { calls } => called(turn, id, calls),
+    }
+    Reply::Accepted
+}
+
+fn native(state: &State, id: AttemptId) -> &Native {
+    &state.attempts[&id].native
+}
+
+fn traits(state: &State, id: AttemptId) -> Traits {
+    state.limits.traits_of(&state.attempts[&id].cli)
+}
+
+fn session_known(turn: &mut Turn<'_>, id: AttemptId, session: String, model: Option<String>) {
+    let known = native(turn.state, id);
+    let news = known.session.as_ref() != Some(&session) || (model.is_some() && known.model != model);
+    if !news {
+        return;
+    }
+    let expected = known.resumes.clone().filter(|expected| *expected != session && known.session.is_none());
+    let lost = expected.clone();
+    turn.emit_attempt(id, Body::AgentSession { attempt: id, session_id: session.clone(), model, expected });
+    if let Some(expected) = lost {
+        // It has begun anew with a prompt that was meant for one who remembers.
+        let reason = format!("session {expected} was to be resumed, but {session} was begun");
+        attempt::order_stop(turn, id, Cause::StartFailed { reason }, true);
+    }
+}
+
+fn measured(turn: &mut Turn<'_>, id: AttemptId, measure: Measure) {
+    let known = native(turn.state, id);
+    let first = known.measured_at.is_none();
+    let threshold = turn.state.limits.compaction.threshold_percent;
+    let low = measure.remaining_percent().is_some_and(|left| left <= threshold);
+    let due = known.measured_at.is_none_or(|at| turn.now.since_ms(at) >= MEASURE_EVERY_MS);
+    if due || low {
+        note_measure(turn, id, measure);
+    }
+    if first {
+        gate::widen_for(turn, id);
+    }
+    if low {
+        prepare_compaction(turn, id, measure.remaining_percent().unwrap_or(0));
+    }
+}
+
+/// Puts down what was measured, where it is news.
+pub(super) fn note_measure(turn: &mut Turn<'_>, id: AttemptId, measure: Measure) {
+    let known = turn.state.attempts.get(&id).map(|found| found.native.measure);
+    if known.is_some_and(|known| known != measure) {
+        turn.emit_attempt(id, Body::AgentMeasured { attempt: id, measure });
+    }
+}
+
+/// The context is nearly full. The agent gets no further task and is asked for a checkpoint where it can be; its program then
+/// compacts by itself, or it is handed over.
+fn prepare_compaction(turn: &mut Turn<'_>, id: AttemptId, context_remaining: u8) {
+    let known = native(turn.state, id);
+    if known.preparing.is_some() || turn.state.attempts[&id].stop.is_some() {
+        return;
+    }
+    let compaction_number = known.compactions + 1;
+    turn.emit_attempt(id, Body::CompactionStart { attempt: id, compaction_number, context_remaining });
+    if traits(turn.state, id).takes_messages {
+        let text = format!(
+            "Only {context_remaining} % of your context is left. Before you do anything else, save a checkpoint of your task \
+             with rekindle: what is done, what is left, which files. Then go on."
+        );
+        tell(turn, id, text);
+    } else if !traits(turn.state, id).compacts {
+        attempt::order_stop(turn, id, Cause::ContextExhausted, false);
+    }
+}
+
+/// When an agent that cannot compact is handed over although it did not save a checkpoint.
+pub(super) fn hand_over_at(state: &State, id: AttemptId) -> Option<Time> {
+    let found = state.attempts.get(&id)?;
+    let since = found.native.preparing?;
+    (!state.limits.traits_of(&found.cli).compacts).then(|| since.plus_ms(CHECKPOINT_MS))
+}
+
+fn compacted(turn: &mut Turn<'_>, id: AttemptId, automatic: Option<bool>, turns: u64, calls: u64) {
+    let before = native(turn.state, id).compacted_at_turn;
+    let prepared = native(turn.state, id).preparing.is_some();
+    let current = turn.state.open_tasks(id).into_iter().next();
+    let compactions = current.as_ref().map_or(0, |task| turn.state.tasks[task].compactions) + 1;
+    turn.emit_attempt(id, Body::AgentCompacted { attempt: id, compactions, automatic, turns, calls });
+    if prepared {
+        let compaction_number = native(turn.state, id).compactions;
+        turn.emit_attempt(id, Body::CompactionComplete { attempt: id, compaction_number, full_reload: false });
+    }
+    if before.is_some_and(|before| turns.saturating_sub(before) <= LOOP_TURNS) {
+        return attempt::order_stop(turn, id, Cause::CompactionLoop, false);
+    }
+    if compactions >= turn.state.limits.compaction.hand_over_after.max(1) {
+        return attempt::order_stop(turn, id, Cause::Compacted, false);
+    }
+    let able = traits(turn.state, id);
+    if able.reinjects {
+        return;
+    }
+    if able.takes_messages {
+        remind(turn, id, "Your context was compacted.");
+    } else {
+        attempt::order_stop(turn, id, Cause::Compacted, false);
+    }
+}
+
+fn on_task(turn: &mut Turn<'_>, id: AttemptId) {
+    if native(turn.state, id).astray.is_some() {
+        turn.emit_attempt(id, Body::AgentOnTask { attempt: id });
+    }
+}
+
+/// An agent spoke of its task: whatever it forgot, it is at it.
+pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId) {
+    if turn.state.attempts.get(&id).is_some_and(|found| found.native.astray.is_some()) {
+        on_task(turn, id);
+    }
+}
+
+fn called(turn: &mut Turn<'_>, id: AttemptId, calls: u64) {
+    let Some(astray) = native(turn.state, id).astray else { return };
+    if calls.saturating_sub(astray.calls) >= ON_TASK_CALLS {
+        lost_its_thread(turn, id);
+    }
+}
+
+/// When an agent that was compacted must have been seen at its task.
+pub(super) fn astray_at(state: &State, id: AttemptId) -> Option<Time> {
+    let found = state.attempts.get(&id)?;
+    found.native.astray.map(|astray| astray.since.plus_ms(ON_TASK_MS))
+}
+
+/// Not seen at its task since a compaction: it is told once more where it can be, then handed over.
+pub(super) fn lost_its_thread(turn: &mut Turn<'_>, id: AttemptId) {
+    let Some(astray) = native(turn.state, id).astray else { return };
+    if turn.state.attempts[&id].stop.is_some() {
+        return;
+    }
+    if astray.told_again || !traits(turn.state, id).takes_messages {
+        return attempt::order_stop(turn, id, Cause::Compacted, false);
+    }
+    remind(turn, id, "You have not been seen at your task since your context was compacted.");
+}
+
+fn failed(turn: &mut Turn<'_>, id: AttemptId, failure: Failure) {
+    let cause = failure.cause().unwrap_or(Cause::Overloaded);
+    let runaway = failure.runaway;
+    turn.emit_attempt(id, Body::AgentFailed { attempt: id, failure });
+    if runaway {
+        attempt::order_stop(turn, id, cause, false);
+    }
+}
+
+/// An agent ended its turn. One that waits for messages is told what is still open, once, and else let go.
+fn turn_ended(turn: &mut Turn<'_>, id: AttemptId, ok: bool) {
+    turn.emit_attempt(id, Body::TurnEnded { attempt: id, ok });
+    after_turn(turn, id);
+}
+
+/// What follows when an agent's turn is over and nothing of it is being proven.
+pub(super) fn after_turn(turn: &mut Turn<'_>, id: AttemptId) {
+    let Some(found) = turn.state.attempts.get(&id) else { return };
+    let known = &found.native;
+    let waits = found.is_live() && found.stop.is_none() && known.turn_ended.is_some() && !known.input_closed;
+    if !waits || !traits(turn.state, id).takes_messages {
+        return;
+    }
+    let open = turn.state.open_tasks(id);
+    if open.iter().any(|task| turn.state.tasks[task].claim.is_some()) {
+        return;
+    }
+    let asked = open.iter().any(|task| turn.state.open_question(task).is_some());
+    if open.is_empty() || asked || known.failure.is_some() || known.reminded || known.preparing.is_some() {
+        turn.emit_attempt(id, Body::InputClosed { attempt: id });
+        return;
+    }
+    remind(turn, id, "You ended your turn.");
+}
+
+/// Tells an agent what is open and how to report it.
+fn remind(turn: &mut Turn<'_>, id: AttemptId, why: &str) {
+    let open = turn.state.open_tasks(id);
+    let current = open.iter().find(|task| turn.state.tasks[*task].state == TaskState::InProgress).or(open.first());
+    let Some(current) = current else { return };
+    let title = turn.state.plan_task(current).map(|task| task.title.clone()).unwrap_or_default();
+    let checks = match turn.state.tasks[current].evidence.as_ref().filter(|evidence| !evidence.passed()) {
+        Some(evidence) => format!(" Its last check did not pass: {}.", evidence.complaint()),
+        None => String::new(),
+    };
+    let text = format!(
+        "{why} Task {current} ({title}) is still open.{checks} Look at what is done, finish it and report it with rekindle \
+         (task_done), save a checkpoint if you have to stop, ask if only a person can decide, or report task_fail if it \
+         cannot be done. An end without a report counts as a failed attempt."
+    );
+    tell(turn, id, text);
+}
+
+/// Puts a message for a running agent down; it is delivered once this is durable.
+pub(super) fn tell(turn: &mut Turn<'_>, id: AttemptId, text: String) {
+    let number = native(turn.state, id).told.as_ref().map_or(1, |told| told.number + 1);
+    turn.emit_attempt(id, Body::AgentTold { attempt: id, number, text });
+}
+
+/// What an agent that has ended left of its own session, and its last measures.
+pub(super) fn session_closed(
+    turn: &mut Turn<'_>,
+    id: AttemptId,
+    measure: Measure,
+    transcript: Transcript,
+    cut_off: Option<String>,
+) -> Reply {
+    if !turn.state.attempts.get(&id).is_some_and(Attempt::is_live) {
+        return Reply::Already;
+    }
+    note_measure(turn, id, measure);
+    turn.emit_attempt(id, Body::SessionClosed { attempt: id, transcript, cut_off });
+    Reply::Accepted
+}

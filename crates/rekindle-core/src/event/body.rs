@@ -1,0 +1,479 @@
+//! Every kind of fact, with its fields as readers of the log see them.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Outcome, PauseReason};
+use crate::activity::{Failure, Measure, Transcript};
+use crate::cause::Cause;
+use crate::ids::{AttemptId, QuestionId, TaskId};
+use crate::limits::Limits;
+use crate::plan::Plan;
+use crate::report::{Checkpoint, Door, Evidence, Exit};
+use crate::role::Role;
+use crate::strategy::Strategy;
+use crate::time::Time;
+
+/// What happened. Fields are named as readers of the log see them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "body", rename_all = "snake_case")]
+pub enum Body {
+    /// A run began; the plan is pinned here.
+    RunStarted {
+        /// The plan, whole.
+        plan: Box<Plan>,
+        /// Where its file lies.
+        plan_path: String,
+        /// The git branch it was started on, in a repository.
+        branch: Option<String>,
+    },
+    /// A coordinator took the state over.
+    CoordinatorStarted {
+        /// Its process.
+        pid: u32,
+        /// The limits in force from now on.
+        limits: Limits,
+        /// The machine's boot.
+        boot_id: String,
+        /// Time since that boot, to measure time over restarts without trusting the wall clock.
+        boottime_ms: u64,
+    },
+    /// A coordinator found the state as a crash left it and made it whole.
+    CoordinatorRecovered {
+        /// Agents that were lost.
+        orphaned_agents: u32,
+        /// Facts found outside the log and taken into it.
+        events_reconciled: u32,
+        /// Agents that were still alive and were adopted.
+        adopted: u32,
+        /// Agents that had finished meanwhile.
+        finished: u32,
+    },
+    /// A living agent was found and is supervised again.
+    AgentAdopted {
+        /// Its attempt.
+        attempt: AttemptId,
+        /// The agent's process.
+        pid: u32,
+        /// Its shim's process.
+        shim_pid: u32,
+    },
+    /// An agent had been dispatched and nothing is left of it.
+    OrphanAgentDetected {
+        /// Its attempt.
+        attempt: AttemptId,
+        /// Its role.
+        #[serde(rename = "type")]
+        role: Role,
+    },
+    /// A fact from outside was taken over during recovery or reconciliation.
+    StateReconciled {
+        /// Which fact.
+        event_type: String,
+        /// In words.
+        detail: String,
+    },
+    /// An attempt was decided on; its process is started after this is durable.
+    Dispatched {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Its role.
+        role: Role,
+        /// Which `[agents.NAME]` runs it.
+        cli: String,
+        /// Its tasks in order.
+        tasks: Vec<TaskId>,
+        /// What the first task was blocked by.
+        blocked_by: Vec<TaskId>,
+        /// Whether earlier work on the task is taken up.
+        resumed: bool,
+        /// How it is started.
+        #[serde(default)]
+        strategy: Strategy,
+        /// The native session that is resumed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
+        /// Whether only a report is asked for, after an end without one.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        asks_for_report: bool,
+        /// Why it is started this way.
+        reason: String,
+    },
+    /// As `Dispatched`, said again for a replacement.
+    Redispatched {
+        /// The role.
+        role: Role,
+        /// Which try at the task.
+        attempt: u32,
+    },
+    /// The agent's process runs.
+    AgentStarted {
+        /// The attempt.
+        attempt: AttemptId,
+        /// The agent's process.
+        pid: u32,
+        /// Its shim's process.
+        shim_pid: u32,
+    },
+    /// A task was handed over: it is in progress, and this counts as one attempt at it.
+    TaskStarted {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Which try.
+        number: u32,
+    },
+    /// An agent claims that a task is complete; the checks run after this is durable.
+    TaskClaimed {
+        /// The attempt.
+        attempt: AttemptId,
+        /// The door.
+        door: Door,
+        /// The outcome in the agent's words.
+        result: Option<String>,
+    },
+    /// The checks are through.
+    ChecksFinished {
+        /// What was seen.
+        evidence: Evidence,
+        /// Whether it proves the claim.
+        passed: bool,
+    },
+    /// A task is complete.
+    TaskCompleted {
+        /// The outcome in the agent's words.
+        result: Option<String>,
+        /// Neither artifacts nor checks: the agent's word alone.
+        unproven: bool,
+    },
+    /// An agent gave a task up.
+    TaskFailReported {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Why.
+        reason: String,
+    },
+    /// An agent said where it stands.
+    CheckpointSaved {
+        /// Where.
+        checkpoint: Checkpoint,
+    },
+    /// An agent broke its task into smaller ones, which it works through in order.
+    SplitProposed {
+        /// The parts, in order.
+        subtasks: Vec<String>,
+    },
+    /// An agent or a person noted a decision.
+    NoteRecorded {
+        /// The decision.
+        text: String,
+    },
+    /// An agent asked a person.
+    QuestionAsked {
+        /// Its number.
+        id: QuestionId,
+        /// Who asked.
+        attempt: AttemptId,
+        /// The question.
+        text: String,
+        /// Answers to choose from.
+        options: Vec<String>,
+        /// What a person needs to know.
+        context: String,
+    },
+    /// A person answered.
+    QuestionAnswered {
+        /// Its number.
+        id: QuestionId,
+        /// The answer.
+        answer: String,
+    },
+    /// A report was refused.
+    ReportRefused {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Why.
+        reason: String,
+    },
+    /// A task took longer than its role may.
+    RoleTimeout {
+        /// The role.
+        role: Role,
+        /// The attempt.
+        attempt: AttemptId,
+        /// The limit that was passed.
+        timeout_ms: u64,
+    },
+    /// No sign of life.
+    AgentHung {
+        /// The attempt.
+        attempt: AttemptId,
+        /// How long.
+        quiet_ms: u64,
+        /// What was looked at.
+        evidence: String,
+    },
+    /// An attempt is to be stopped.
+    StopOrdered {
+        /// The attempt.
+        attempt: AttemptId,
+        /// What its end will be put down to.
+        #[serde(flatten)]
+        cause: Cause,
+        /// Without grace.
+        at_once: bool,
+    },
+    /// An agent ended by a signal or with a code other than 0, with work open.
+    AgentCrashed {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Exit code.
+        code: Option<i32>,
+        /// Signal.
+        signal: Option<i32>,
+    },
+    /// An agent's process has ended, by its exit record.
+    AttemptExited {
+        /// The attempt.
+        attempt: AttemptId,
+        /// How it ended.
+        exit: Exit,
+    },
+    /// An attempt is over: nothing of it is running and none of its claims is open.
+    AttemptEnded {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Why.
+        #[serde(flatten)]
+        cause: Cause,
+    },
+    /// A task goes back into the queue.
+    TaskRequeued {
+        /// Why the last attempt ended.
+        #[serde(flatten)]
+        cause: Cause,
+        /// Whether that attempt counts.
+        counted: bool,
+        /// Not before this time.
+        not_before: Option<Time>,
+        /// In words, for `why`.
+        reason: String,
+    },
+    /// A task waits for a person's answer; its agent has ended.
+    TaskParked {
+        /// The question.
+        question: QuestionId,
+    },
+    /// A task reached its limit.
+    WorkflowFailed {
+        /// Which limit.
+        reason: String,
+        /// The last cause, in words.
+        detail: String,
+    },
+    /// An operator skipped a task.
+    TaskSkipped {
+        /// Why.
+        reason: String,
+    },
+    /// A task that had ended is open again, with a new epoch.
+    TaskReopened {
+        /// Why.
+        reason: String,
+        /// Whether its attempts start from zero.
+        reset_attempts: bool,
+    },
+    /// An agent's program failed to start too often.
+    BreakerOpened {
+        /// Which `[agents.NAME]`.
+        cli: String,
+        /// Until when it is left alone.
+        until: Time,
+    },
+    /// A person should look.
+    PersonAlerted {
+        /// What it is about.
+        text: String,
+        /// The commands to choose from.
+        choices: Vec<String>,
+    },
+    /// The agent's own session is known.
+    AgentSession {
+        /// The attempt.
+        attempt: AttemptId,
+        /// The id that resumes it.
+        session_id: String,
+        /// The model, where it says so.
+        model: Option<String>,
+        /// The session that should have come back; given only when another did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expected: Option<String>,
+    },
+    /// What an agent has used so far, and how full its context is.
+    AgentMeasured {
+        /// The attempt.
+        attempt: AttemptId,
+        /// How much.
+        #[serde(flatten)]
+        measure: Measure,
+    },
+    /// An agent's context was compacted: it has forgotten.
+    AgentCompacted {
+        /// The attempt.
+        attempt: AttemptId,
+        /// How often during its task by now.
+        compactions: u32,
+        /// By the program itself, where known.
+        automatic: Option<bool>,
+        /// Answers of the model so far.
+        turns: u64,
+        /// Calls so far.
+        calls: u64,
+    },
+    /// After a compaction an agent was seen at its task again.
+    AgentOnTask {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// An agent's context is nearly full: it gets no further task, and a compaction is prepared for.
+    CompactionStart {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Which compaction of the session this is.
+        compaction_number: u32,
+        /// Context left in percent.
+        context_remaining: u8,
+    },
+    /// The compaction that was prepared for is through.
+    CompactionComplete {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Which compaction of the session this is.
+        compaction_number: u32,
+        /// Whether the whole plan was put before the agent again.
+        full_reload: bool,
+    },
+    /// A message for a running agent; it is delivered after this is durable.
+    AgentTold {
+        /// The attempt.
+        attempt: AttemptId,
+        /// The message's number within the attempt: one number is delivered once.
+        number: u32,
+        /// The message.
+        text: String,
+    },
+    /// An agent that waits for messages gets no more: it is to leave.
+    InputClosed {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// An agent's turn or session failed, by its own stream.
+    AgentFailed {
+        /// The attempt.
+        attempt: AttemptId,
+        /// How.
+        #[serde(flatten)]
+        failure: Failure,
+    },
+    /// An agent ended its turn.
+    TurnEnded {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Whether it says that it worked.
+        ok: bool,
+    },
+    /// What an agent that has ended left of its own session.
+    SessionClosed {
+        /// The attempt.
+        attempt: AttemptId,
+        /// How its transcript was found.
+        transcript: Transcript,
+        /// The call that it was in the middle of.
+        cut_off: Option<String>,
+    },
+    /// An account has to wait: nothing more is started on it until then.
+    GateClosed {
+        /// Whose.
+        account: String,
+        /// Why.
+        #[serde(flatten)]
+        cause: Cause,
+        /// Until when; nothing means until a person answers.
+        until: Option<Time>,
+        /// The question that a person has to answer.
+        #[serde(default)]
+        question: Option<QuestionId>,
+        /// How often in a row.
+        strikes: u32,
+    },
+    /// An agent on the account worked: more may run at once.
+    GateWidened {
+        /// Whose.
+        account: String,
+        /// How many.
+        allowed: u32,
+    },
+    /// An account no longer has to wait.
+    GateOpened {
+        /// Whose.
+        account: String,
+    },
+    /// A pause was ordered: no new work, agents are stopped.
+    SessionPause {
+        /// Why.
+        reason: PauseReason,
+        /// Usage left, where known.
+        remaining_percent: Option<u8>,
+        /// When usage resets, where known.
+        resets_at: Option<Time>,
+    },
+    /// All agents of a paused run have ended.
+    RunPaused {},
+    /// A paused run goes on.
+    SessionResume {
+        /// How often by now.
+        resume_count: u32,
+        /// Completions that are validated again.
+        tasks_to_revalidate: u32,
+    },
+    /// The machine is short of something: nothing new is started until it no longer is.
+    StartsHeld {
+        /// Of what.
+        reason: String,
+    },
+    /// The machine has room again.
+    StartsReleased {},
+    /// An operator opened work in a finished run; it can be continued.
+    RunReopened {},
+    /// Every task of a wave that can be reached has ended; the disk is looked at before the next begins.
+    WaveEnded {
+        /// Which.
+        wave: u32,
+    },
+    /// The disk was looked at.
+    DiskInspected {
+        /// Complete tasks whose artifacts are gone.
+        missing: u32,
+    },
+    /// The tasks of a wave may begin.
+    WaveStarted {
+        /// Which.
+        wave: u32,
+    },
+    /// The plan's file differs from the pinned plan.
+    PlanChanged {
+        /// Hash of the file now.
+        hash: String,
+    },
+    /// The run is over.
+    RunFinished {
+        /// How it stands.
+        outcome: Outcome,
+        /// Complete tasks.
+        complete: u32,
+        /// Failed tasks.
+        failed: u32,
+        /// Skipped tasks.
+        skipped: u32,
+        /// Tasks that can no longer be reached.
+        unreachable: u32,
+    },
+}

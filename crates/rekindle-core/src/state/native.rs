@@ -1,0 +1,90 @@
+//! What is known of an agent's own session: its id, how full it is, what it forgot, and how it stands with its turn.
+
+use serde::{Deserialize, Serialize};
+
+use crate::activity::{Failure, Measure, Transcript};
+use crate::strategy::Strategy;
+use crate::time::Time;
+
+/// An agent's own session, as far as its stream tells of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Native {
+    /// How its attempt was started.
+    pub strategy: Strategy,
+    /// The session that was to be resumed.
+    pub resumes: Option<String>,
+    /// It was started only to report, after an end without one.
+    pub asks_for_report: bool,
+    /// The session's id.
+    pub session: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// What it has used, and how full its context is.
+    pub measure: Measure,
+    /// When that was last put down.
+    pub measured_at: Option<Time>,
+    /// How often it was compacted.
+    pub compactions: u32,
+    /// Answers of the model at the last compaction.
+    pub compacted_at_turn: Option<u64>,
+    /// It was compacted and has not been seen at its task since.
+    pub astray: Option<Astray>,
+    /// Since when a compaction is prepared for.
+    pub preparing: Option<Time>,
+    /// How its last turn failed.
+    pub failure: Option<Failure>,
+    /// Since when its turn is over.
+    pub turn_ended: Option<Time>,
+    /// Whether it reported anything on a task.
+    pub reported: bool,
+    /// Whether it was reminded since it last reported.
+    pub reminded: bool,
+    /// The last message that it was told.
+    pub told: Option<Told>,
+    /// It gets no more messages.
+    pub input_closed: bool,
+    /// How its transcript was found after its end.
+    pub transcript: Option<Transcript>,
+    /// The call that it was in the middle of when it ended.
+    pub cut_off: Option<String>,
+}
+
+/// An agent that has forgotten and was not yet seen at its task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Astray {
+    /// Since when.
+    pub since: Time,
+    /// Calls it had made by then.
+    pub calls: u64,
+    /// Whether it was told a second time.
+    pub told_again: bool,
+}
+
+/// A message that was told to a running agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// Its number within the attempt.
+    pub number: u32,
+    /// The message.
+    pub text: String,
+}
+
+/// An account that has to wait.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    /// Why, by the cause's name.
+    pub cause: String,
+    /// Since when.
+    pub closed_at: Time,
+    /// Until when; nothing means until a person answers.
+    pub until: Option<Time>,
+    /// The question that a person has to answer.
+    pub question: Option<crate::ids::QuestionId>,
+    /// The newest attempt by then: those after it are the ones that try again.
+    pub after: u64,
+    /// How often in a row it was closed.
+    pub strikes: u32,
+    /// How many agents may run at once after the wait.
+    pub allowed: u32,
+}

@@ -1,0 +1,174 @@
+//! How a task is taken up again: its agent's own session resumed, a fresh agent with a brief, or an agent of another kind.
+//!
+//! One pure function over what is known of the attempt before, and the reason in words.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::activity::Transcript;
+use crate::cause::Cause;
+use crate::limits::Limits;
+use crate::state::{Attempt, State, Task};
+
+/// An attempt that ended this soon after its start, without a report, failed fast.
+pub const FAST_MS: u64 = 60_000;
+
+/// Resumes that may fail fast in a row before a fresh agent is tried.
+pub const FAST_RESUMES: usize = 2;
+
+/// How an attempt is started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// Nobody was at the task before.
+    #[default]
+    First,
+    /// The native session goes on.
+    Resume,
+    /// A new agent with a brief.
+    Fresh,
+    /// A new agent of another kind with a brief.
+    Other,
+}
+
+impl Strategy {
+    /// The name in the log and in `why`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Resume => "resume",
+            Self::Fresh => "fresh",
+            Self::Other => "other",
+        }
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What was chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// How.
+    pub strategy: Strategy,
+    /// The native session to resume.
+    pub session: Option<String>,
+    /// Whether only a report is asked for.
+    pub asks_for_report: bool,
+    /// Why, in words.
+    pub reason: String,
+}
+
+impl Choice {
+    fn without_session(strategy: Strategy, reason: String) -> Self {
+        Self { strategy, session: None, asks_for_report: false, reason: format!("{strategy}: {reason}") }
+    }
+}
+
+/// Chooses for a task that `cli` is to take up.
+#[must_use]
+pub fn choose(state: &State, task: &Task, cli: &str) -> Choice {
+    let Some(last) = task.last_attempt.and_then(|id| state.attempts.get(&id)) else {
+        return match &task.last_cause {
+            Some(cause) => Choice::without_session(Strategy::Fresh, cause.words()),
+            None if task.attempts > 0 => Choice::without_session(Strategy::Fresh, "the task was opened again".into()),
+            None => {
+                Choice { reason: "first attempt".into(), ..Choice::without_session(Strategy::First, String::new()) }
+            }
+        };
+    };
+    let Some(cause) = last.cause.as_ref().filter(|cause| **cause != Cause::Completed) else {
+        // Its last agent ended well; what is to be done again was found later.
+        let reason = task.last_cause.as_ref().map_or_else(|| "the task was opened again".to_owned(), Cause::words);
+        return Choice::without_session(Strategy::Fresh, reason);
+    };
+    let words = cause.words();
+    if last.cli != cli {
+        let reason = format!("{words}; `{cli}` takes over from `{}`", last.cli);
+        return Choice::without_session(Strategy::Other, reason);
+    }
+    if !state.limits.traits_of(cli).resumes {
+        return Choice::without_session(Strategy::Fresh, words);
+    }
+    match resumable(&state.limits, last, cause).and_then(|session| match fast_resumes(state, task) {
+        failed if failed >= FAST_RESUMES => Err(format!("the last {failed} resumes of its session failed at once")),
+        _ => Ok(session),
+    }) {
+        Ok((session, why)) => Choice {
+            strategy: Strategy::Resume,
+            session: Some(session),
+            asks_for_report: lacks_report(&state.limits, last, cause),
+            reason: format!("resume: {words}; {why}"),
+        },
+        Err(why) => Choice::without_session(Strategy::Fresh, format!("{words}; {why}")),
+    }
+}
+
+/// Whether an attempt ended by itself without any report although it could be asked for one: that is asked for once, and does
+/// not count.
+#[must_use]
+pub fn lacks_report(limits: &Limits, last: &Attempt, cause: &Cause) -> bool {
+    let native = &last.native;
+    *cause == Cause::ExitedIncomplete
+        && limits.traits_of(&last.cli).resumes
+        && native.session.is_some()
+        && !native.reported
+        && !native.reminded
+        && !native.asks_for_report
+}
+
+/// The session to resume and why it is worth it, or why it is not.
+fn resumable(limits: &Limits, last: &Attempt, cause: &Cause) -> Result<(String, String), String> {
+    match cause {
+        Cause::Compacted | Cause::CompactionLoop | Cause::ContextExhausted => {
+            return Err("its session has lost its thread".to_owned());
+        }
+        Cause::StalledNoProgress | Cause::TimedOut => return Err("a new agent looks at it with fresh eyes".to_owned()),
+        Cause::StartFailed { .. } => return Err("its session did not come back".to_owned()),
+        _ => {}
+    }
+    let Some(session) = last.native.session.clone() else {
+        return Err("its session is not known".to_owned());
+    };
+    if last.native.transcript == Some(Transcript::Missing) {
+        return Err("the transcript of its session is gone".to_owned());
+    }
+    if last.native.compactions >= limits.compaction.hand_over_after.max(1) {
+        return Err(format!("its session was compacted {} times", last.native.compactions));
+    }
+    match last.native.measure.remaining_percent() {
+        Some(left) if left <= limits.compaction.threshold_percent => {
+            Err(format!("only {left} % of its context is left"))
+        }
+        Some(left) => Ok((session, format!("its session is whole and has {left} % of its context left"))),
+        None => Ok((session, "its session is whole".to_owned())),
+    }
+}
+
+/// How many of the newest attempts at a task were resumes that ended at once with nothing said.
+fn fast_resumes(state: &State, task: &Task) -> usize {
+    let Some(newest) = task.last_attempt.and_then(|id| state.attempts.get(&id)) else { return 0 };
+    let Some(session) = &newest.native.session.as_ref().or(newest.native.resumes.as_ref()) else { return 0 };
+    let of_session = state.attempts.values().rev().filter(|attempt| {
+        attempt.native.resumes.as_ref() == Some(session) || attempt.native.session.as_ref() == Some(session)
+    });
+    let fast = |attempt: &&Attempt| {
+        let waits = matches!(
+            attempt.cause,
+            Some(
+                Cause::UsageLimit { .. } | Cause::Overloaded | Cause::HostLost | Cause::StoppedByOperator | Cause::Auth
+            )
+        );
+        let lasted = attempt.ended_at.map(|ended| ended.since_ms(attempt.dispatched_at));
+        attempt.native.strategy == Strategy::Resume
+            && !attempt.native.reported
+            && !waits
+            && lasted.is_some_and(|lasted| lasted < FAST_MS)
+    };
+    of_session.take_while(fast).count()
+}

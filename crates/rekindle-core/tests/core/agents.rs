@@ -1,0 +1,428 @@
+//! Agents that tell of themselves: how they are taken up again, what follows from a compaction, a limit, an end of a turn.
+
+use rekindle_core::activity::{Failure, Measure, Problem, Sign, Transcript};
+use rekindle_core::cause::Cause;
+use rekindle_core::decide::{self, Standstill, Step};
+use rekindle_core::effect::Effect;
+use rekindle_core::event::Body;
+use rekindle_core::ids::{AttemptId, QuestionId};
+use rekindle_core::input::{Input, Order};
+use rekindle_core::limits::{Limits, Traits};
+use rekindle_core::report::{Checkpoint, Exit, Report};
+use rekindle_core::state::{RunPhase, TaskState};
+use rekindle_core::strategy::Strategy;
+use rekindle_core::time::Time;
+
+use crate::harness::{Story, exit_code, task};
+
+const ONE: &str = "# Demo\n\n### T1: first\n- accept: `true`\n\nDo it.\n";
+const FOUR: &str = "# Demo\n\n### T1: a\n\nDo.\n\n### T2: b\n\nDo.\n\n### T3: c\n\nDo.\n\n### T4: d\n\nDo.\n";
+
+fn able() -> Traits {
+    Traits { tells: true, resumes: true, compacts: true, reinjects: true, mcp: true, ..Traits::new("able") }
+}
+
+fn limits(traits: Traits) -> Limits {
+    let clis = vec!["default".to_owned(), "other".to_owned()];
+    let traits = [("default".to_owned(), traits), ("other".to_owned(), Traits::new("other"))].into();
+    Limits { traits, clis, attempts: 9, ..Limits::default() }
+}
+
+/// A story whose first agent runs and has told its session.
+fn running(traits: Traits) -> Story {
+    let mut story = Story::with(ONE, limits(traits));
+    story.started(1);
+    sign(&mut story, 1, session("s1"));
+    story
+}
+
+fn session(id: &str) -> Sign {
+    Sign::Session { id: id.to_owned(), model: None }
+}
+
+fn sign(story: &mut Story, attempt: u64, sign: Sign) -> Step {
+    story.input(Input::Signed { attempt: AttemptId(attempt), sign })
+}
+
+fn measured(used: u64) -> Sign {
+    Sign::Measured(Measure { context_used: Some(used), context_window: Some(100), ..Measure::default() })
+}
+
+fn failed(problem: Problem, resets_at: Option<Time>) -> Sign {
+    Sign::Failed(Failure { problem, resets_at, text: "said so".into(), runaway: false })
+}
+
+fn closed(story: &mut Story, attempt: u64, transcript: Transcript) {
+    let cut_off = Some("Bash: sleep 100".to_owned());
+    let measure = story.state.attempts[&AttemptId(attempt)].native.measure;
+    story.input(Input::SessionClosed { attempt: AttemptId(attempt), measure, transcript, cut_off });
+}
+
+/// The strategy and the reason of the newest attempt, after time enough for any backoff.
+fn next(story: &mut Story) -> (Strategy, String) {
+    story.after_ms(400_000);
+    story.input(Input::TimePassed);
+    let dispatched = story.log.iter().rev().find_map(|event| match &event.body {
+        Body::Dispatched { strategy, reason, .. } => Some((*strategy, reason.clone())),
+        _ => None,
+    });
+    dispatched.expect("dispatched")
+}
+
+fn cause(story: &Story, attempt: u64) -> Option<&Cause> {
+    story.state.attempts[&AttemptId(attempt)].cause.as_ref()
+}
+
+fn stop_cause(story: &Story, attempt: u64) -> Option<&Cause> {
+    story.state.attempts[&AttemptId(attempt)].stop.as_ref().map(|stop| &stop.cause)
+}
+
+fn killed() -> Exit {
+    Exit { signal: Some(9), ..Exit::default() }
+}
+
+#[test]
+fn a_killed_agent_with_context_left_is_resumed_and_the_reason_says_so() {
+    let mut story = running(able());
+    sign(&mut story, 1, measured(20));
+    closed(&mut story, 1, Transcript::Whole);
+    story.exited(1, killed());
+    let (strategy, reason) = next(&mut story);
+    assert_eq!(strategy, Strategy::Resume);
+    assert_eq!(reason, "resume: it was ended by signal 9; its session is whole and has 80 % of its context left");
+    let native = &story.state.attempts[&AttemptId(2)].native;
+    assert_eq!(native.resumes.as_deref(), Some("s1"));
+    assert_eq!(story.state.attempts[&AttemptId(1)].native.cut_off.as_deref(), Some("Bash: sleep 100"));
+}
+
+#[test]
+fn nothing_is_resumed_that_should_not_be() {
+    type Change = fn(&mut Story);
+    let cases: &[(&str, Traits, Change, &str)] = &[
+        ("cannot resume", Traits::new("plain"), |_| {}, "it was ended by signal 9"),
+        ("transcript gone", able(), |story| closed(story, 1, Transcript::Missing), "transcript"),
+        ("context used up", able(), |story| drop(sign(story, 1, measured(91))), "only 9 %"),
+    ];
+    for (name, traits, change, says) in cases {
+        let mut story = running(traits.clone());
+        change(&mut story);
+        story.exited(1, killed());
+        let (strategy, reason) = next(&mut story);
+        assert_eq!(strategy, Strategy::Fresh, "{name}: {reason}");
+        assert!(reason.contains(says), "{name}: {reason}");
+    }
+    let mut story = Story::with(ONE, limits(able()));
+    story.started(1);
+    story.exited(1, killed());
+    assert_eq!(next(&mut story).0, Strategy::Fresh, "a session that was never told cannot be resumed");
+}
+
+#[test]
+fn two_resumes_that_fail_at_once_are_followed_by_a_fresh_agent() {
+    let mut story = running(able());
+    story.after_ms(100_000);
+    story.exited(1, killed());
+    for attempt in [2, 3] {
+        assert_eq!(next(&mut story).0, Strategy::Resume, "attempt {attempt}");
+        story.started(attempt);
+        sign(&mut story, attempt, session("s1"));
+        story.exited(attempt, exit_code(1));
+    }
+    let (strategy, reason) = next(&mut story);
+    assert_eq!(strategy, Strategy::Fresh, "{reason}");
+    assert!(reason.contains("resumes of its session failed at once"), "{reason}");
+}
+
+#[test]
+fn a_session_that_does_not_come_back_is_stopped_at_once() {
+    let mut story = running(able());
+    story.exited(1, killed());
+    assert_eq!(next(&mut story).0, Strategy::Resume);
+    story.started(2);
+    let step = sign(&mut story, 2, session("s2"));
+    assert!(step.effects.contains(&Effect::StopAttempt { attempt: AttemptId(2), at_once: true }));
+    story.exited(2, killed());
+    assert!(matches!(cause(&story, 2), Some(Cause::StartFailed { .. })));
+    assert_eq!(next(&mut story).0, Strategy::Fresh);
+}
+
+#[test]
+fn an_end_without_a_word_is_asked_about_once_and_then_counts() {
+    let mut story = running(able());
+    story.exited(1, exit_code(0));
+    assert_eq!(next(&mut story).0, Strategy::Resume);
+    assert_eq!(story.state.tasks[&task("T1")].attempts, 1, "still the first that counts");
+    assert!(story.state.attempts[&AttemptId(2)].native.asks_for_report);
+    story.started(2);
+    sign(&mut story, 2, session("s1"));
+    story.exited(2, exit_code(0));
+    next(&mut story);
+    assert_eq!(story.state.tasks[&task("T1")].attempts, 2, "the second end without a word counted");
+}
+
+#[test]
+fn a_usage_limit_closes_the_account_until_its_reset_and_costs_no_attempt() {
+    let mut story = Story::with(FOUR, Limits { max_agents: 2, ..limits(able()) });
+    story.started(1);
+    story.started(2);
+    let reset = story.now.plus_ms(600_000);
+    sign(&mut story, 1, failed(Problem::UsageLimit, Some(reset)));
+    story.exited(1, exit_code(1));
+    assert_eq!(cause(&story, 1), Some(&Cause::UsageLimit { resets_at: Some(reset) }));
+    let grace = story.state.limits.usage.grace_ms;
+    assert_eq!(story.state.gates["able"].until, Some(reset.plus_ms(grace)));
+    assert_eq!(story.state.tasks[&task("T1")].attempts, 0);
+    // The other one meets the same limit: one strike, and nobody is started.
+    sign(&mut story, 2, failed(Problem::UsageLimit, Some(reset)));
+    story.exited(2, exit_code(1));
+    assert_eq!(story.state.gates["able"].strikes, 1);
+    assert_eq!(decide::standstill(&story.state), Standstill::Reset);
+    assert_eq!(decide::next_deadline(&story.state, story.now), Some(reset.plus_ms(grace)));
+    assert_eq!(story.state.live_attempts().count(), 0);
+    story.now = reset.plus_ms(grace);
+    story.input(Input::TimePassed);
+    assert_eq!(story.state.live_attempts().count(), 1, "one probe");
+    story.started(3);
+    sign(&mut story, 3, measured(5));
+    assert!(story.state.gates.is_empty(), "two are all there may be");
+    assert_eq!(story.state.live_attempts().count(), 2);
+}
+
+#[test]
+fn a_gate_widens_by_doubling() {
+    let mut story = Story::with(FOUR, Limits { max_agents: 4, ..limits(able()) });
+    for attempt in 1..=4 {
+        story.started(attempt);
+        sign(&mut story, attempt, failed(Problem::UsageLimit, None));
+    }
+    for attempt in 1..=4 {
+        story.exited(attempt, exit_code(1));
+    }
+    story.after_ms(story.state.limits.usage.default_wait_ms);
+    story.input(Input::TimePassed);
+    for (attempt, live) in [(5, 2), (6, 4)] {
+        story.started(attempt);
+        sign(&mut story, attempt, measured(5));
+        assert_eq!(story.state.live_attempts().count(), live, "after {attempt}");
+    }
+}
+
+#[test]
+fn overload_is_waited_out_longer_each_time() {
+    let mut story = running(able());
+    let mut waits = Vec::new();
+    for attempt in 1..=6 {
+        if attempt > 1 {
+            story.started(attempt);
+            sign(&mut story, attempt, session("s1"));
+        }
+        sign(&mut story, attempt, failed(Problem::Overloaded, None));
+        story.exited(attempt, exit_code(1));
+        let until = story.state.gates["able"].until.expect("a time");
+        waits.push(until.since_ms(story.now));
+        story.now = until;
+        story.input(Input::TimePassed);
+    }
+    assert!(waits.iter().all(|wait| *wait >= 2_000 && *wait <= 302_000), "{waits:?}");
+    assert!(waits.iter().max() > waits.first(), "{waits:?}");
+    assert_eq!(story.state.tasks[&task("T1")].attempts, 1, "only the living one");
+}
+
+#[test]
+fn another_kind_takes_over_while_an_account_waits_if_it_was_asked_for() {
+    let mut story = Story::with(ONE, limits(Traits { fallback: Some("other".into()), ..able() }));
+    story.started(1);
+    sign(&mut story, 1, session("s1"));
+    sign(&mut story, 1, failed(Problem::UsageLimit, None));
+    story.exited(1, exit_code(1));
+    let newest = &story.state.attempts[&AttemptId(2)];
+    assert_eq!((newest.cli.as_str(), newest.native.strategy), ("other", Strategy::Other));
+}
+
+#[test]
+fn refused_credentials_ask_a_person_once_and_the_answer_opens_the_gate() {
+    let mut story = Story::with(FOUR, Limits { max_agents: 2, ..limits(able()) });
+    for attempt in [1, 2] {
+        story.started(attempt);
+        sign(&mut story, attempt, failed(Problem::Auth, None));
+        story.exited(attempt, exit_code(1));
+    }
+    assert_eq!(story.state.questions.len(), 1, "one question for the account");
+    assert_eq!(story.state.live_attempts().count(), 0);
+    assert_eq!(decide::standstill(&story.state), Standstill::Person);
+    story.order(Order::Answer { id: QuestionId(1), text: "done".into() });
+    assert!(story.state.gates.is_empty());
+    assert_eq!(story.state.live_attempts().count(), 2);
+}
+
+#[test]
+fn no_wait_ends_a_run_that_only_waits_for_a_reset() {
+    let mut story = Story::with(ONE, Limits { no_wait: true, ..limits(able()) });
+    story.started(1);
+    sign(&mut story, 1, failed(Problem::UsageLimit, None));
+    story.exited(1, exit_code(1));
+    assert!(matches!(story.state.run.as_ref().map(|run| run.phase), Some(RunPhase::Paused(_))));
+}
+
+#[test]
+fn repeated_compaction_hands_over_to_a_fresh_agent_that_is_advised_to_split() {
+    let mut story = running(able());
+    let compacted = |turns| Sign::Compacted { automatic: Some(true), turns, calls: turns };
+    sign(&mut story, 1, compacted(10));
+    assert_eq!(stop_cause(&story, 1), None, "once is told again and goes on");
+    sign(&mut story, 1, Sign::Acted);
+    assert!(story.state.attempts[&AttemptId(1)].native.astray.is_none(), "at its task");
+    sign(&mut story, 1, compacted(30));
+    assert_eq!(stop_cause(&story, 1), Some(&Cause::Compacted));
+    story.exited(1, exit_code(1));
+    let (strategy, _) = next(&mut story);
+    assert_eq!(strategy, Strategy::Fresh);
+    let facts = rekindle_core::brief::facts_from(&story.state, AttemptId(2)).expect("facts");
+    assert!(facts.advise_split);
+}
+
+#[test]
+fn two_compactions_with_few_answers_between_them_are_a_loop() {
+    let mut story = running(able());
+    sign(&mut story, 1, Sign::Compacted { automatic: None, turns: 10, calls: 1 });
+    sign(&mut story, 1, Sign::Compacted { automatic: None, turns: 14, calls: 2 });
+    assert_eq!(stop_cause(&story, 1), Some(&Cause::CompactionLoop));
+}
+
+#[test]
+fn a_kind_that_cannot_be_told_again_is_handed_over_at_its_first_compaction() {
+    let mut story = running(Traits { reinjects: false, ..able() });
+    sign(&mut story, 1, Sign::Compacted { automatic: None, turns: 10, calls: 1 });
+    assert_eq!(stop_cause(&story, 1), Some(&Cause::Compacted));
+}
+
+#[test]
+fn one_that_is_not_seen_at_its_task_is_told_once_more_and_then_handed_over() {
+    let mut story = running(Traits { takes_messages: true, ..able() });
+    sign(&mut story, 1, Sign::Compacted { automatic: None, turns: 10, calls: 5 });
+    for calls in 6..15 {
+        sign(&mut story, 1, Sign::Called { calls });
+    }
+    assert!(story.state.attempts[&AttemptId(1)].native.told.is_none());
+    let step = sign(&mut story, 1, Sign::Called { calls: 15 });
+    assert!(step.effects.iter().any(|effect| matches!(effect, Effect::TellAgent { number: 1, .. })), "{step:?}");
+    story.after_ms(5 * 60 * 1000);
+    story.input(Input::TimePassed);
+    assert_eq!(stop_cause(&story, 1), Some(&Cause::Compacted));
+}
+
+#[test]
+fn a_report_shows_that_it_is_at_its_task() {
+    let mut story = running(able());
+    sign(&mut story, 1, Sign::Compacted { automatic: None, turns: 10, calls: 5 });
+    story.report(1, Report::Checkpoint { task: task("T1"), checkpoint: Checkpoint::default() });
+    assert!(story.state.attempts[&AttemptId(1)].native.astray.is_none());
+}
+
+#[test]
+fn nearly_full_context_is_prepared_for() {
+    let mut story = running(Traits { takes_messages: true, ..able() });
+    let step = sign(&mut story, 1, measured(90));
+    let names: Vec<String> = step.events.iter().map(|event| event.body.name()).collect();
+    assert_eq!(names, ["agent_measured", "compaction_start", "agent_told"]);
+    assert!(sign(&mut story, 1, measured(91)).effects.is_empty(), "asked once");
+    let step = sign(&mut story, 1, Sign::Compacted { automatic: Some(true), turns: 50, calls: 9 });
+    assert!(step.events.iter().any(|event| event.body.name() == "compaction_complete"));
+    // One that cannot compact is handed over.
+    let mut story = running(Traits { compacts: false, ..able() });
+    sign(&mut story, 1, measured(95));
+    assert_eq!(stop_cause(&story, 1), Some(&Cause::ContextExhausted));
+    let mut story = running(Traits { compacts: false, takes_messages: true, ..able() });
+    sign(&mut story, 1, measured(95));
+    assert_eq!(stop_cause(&story, 1), None, "it has a moment to save a checkpoint");
+    story.after_ms(30_000);
+    story.input(Input::TimePassed);
+    assert_eq!(stop_cause(&story, 1), Some(&Cause::ContextExhausted));
+}
+
+#[test]
+fn one_that_waits_for_messages_is_reminded_once_and_then_let_go() {
+    let mut story = running(Traits { takes_messages: true, ..able() });
+    let told = |step: &Step| step.effects.iter().any(|effect| matches!(effect, Effect::TellAgent { .. }));
+    let let_go = |step: &Step| step.effects.contains(&Effect::CloseInput { attempt: AttemptId(1) });
+    let step = sign(&mut story, 1, Sign::Result { ok: true });
+    assert!(told(&step) && !let_go(&step), "{step:?}");
+    let step = sign(&mut story, 1, Sign::Result { ok: true });
+    assert!(!told(&step) && let_go(&step), "{step:?}");
+    story.exited(1, exit_code(0));
+    assert_eq!(cause(&story, 1), Some(&Cause::ExitedIncomplete));
+    assert_eq!(story.state.tasks[&task("T1")].attempts, 1, "it was asked already, so this counts");
+}
+
+#[test]
+fn one_that_has_finished_is_let_go_when_its_claim_is_proven() {
+    let mut story = running(Traits { takes_messages: true, ..able() });
+    story.done(1, "T1");
+    let step = sign(&mut story, 1, Sign::Result { ok: true });
+    assert!(step.effects.is_empty(), "its claim is being proven: {step:?}");
+    let step = story.checked("T1", true);
+    assert_eq!(step.effects, [Effect::CloseInput { attempt: AttemptId(1) }]);
+    story.exited(1, exit_code(0));
+    assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Complete);
+}
+
+#[test]
+fn a_failed_turn_lets_it_go_and_its_own_words_are_the_cause() {
+    let mut story = running(Traits { takes_messages: true, ..able() });
+    sign(&mut story, 1, failed(Problem::UsageLimit, None));
+    let step = sign(&mut story, 1, Sign::Result { ok: false });
+    assert!(step.effects.contains(&Effect::CloseInput { attempt: AttemptId(1) }));
+    story.exited(1, exit_code(1));
+    assert_eq!(cause(&story, 1), Some(&Cause::UsageLimit { resets_at: None }));
+}
+
+#[test]
+fn a_runaway_is_stopped() {
+    let mut story = running(able());
+    let failure = Failure { problem: Problem::Overloaded, resets_at: None, text: "again".into(), runaway: true };
+    sign(&mut story, 1, Sign::Failed(failure));
+    assert_eq!(stop_cause(&story, 1), Some(&Cause::Overloaded));
+}
+
+#[test]
+fn the_same_call_again_and_again_is_stopped() {
+    let mut story = running(able());
+    sign(&mut story, 1, Sign::Stalled { tool: "Bash".into(), times: 8 });
+    assert_eq!(stop_cause(&story, 1), Some(&Cause::StalledNoProgress));
+}
+
+#[test]
+fn silence_means_what_the_stage_says() {
+    let quiet = |story: &mut Story| {
+        let evidence = "nothing".to_owned();
+        story.input(Input::AttemptSilent { attempt: AttemptId(1), quiet_ms: 1, evidence });
+    };
+    let mut story = Story::with(ONE, limits(able()));
+    story.started(1);
+    quiet(&mut story);
+    assert_eq!(stop_cause(&story, 1), Some(&Cause::HungBeforeFirstEvent));
+    let mut story = running(able());
+    quiet(&mut story);
+    assert_eq!(stop_cause(&story, 1), Some(&Cause::HungMidStream));
+    let mut story = running(able());
+    sign(&mut story, 1, Sign::Result { ok: true });
+    quiet(&mut story);
+    assert_eq!(stop_cause(&story, 1), Some(&Cause::HungAfterResult));
+}
+
+#[test]
+fn measures_are_put_down_rarely_and_at_the_end() {
+    let mut story = running(able());
+    assert_eq!(sign(&mut story, 1, measured(10)).events.len(), 1, "the first");
+    assert!(sign(&mut story, 1, measured(11)).events.is_empty(), "too soon");
+    story.after_ms(10_000);
+    assert_eq!(sign(&mut story, 1, measured(12)).events.len(), 1);
+    let measure = Measure { context_used: Some(13), context_window: Some(100), ..Measure::default() };
+    story.input(Input::SessionClosed {
+        attempt: AttemptId(1),
+        measure,
+        transcript: Transcript::Unknown,
+        cut_off: None,
+    });
+    assert_eq!(story.state.attempts[&AttemptId(1)].native.measure.context_used, Some(13));
+}

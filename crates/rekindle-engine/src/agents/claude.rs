@@ -1,0 +1,226 @@
+//! Claude Code: its command line, where it keeps its sessions, how it is logged in. What its stream means is in `claude/stream`.
+//!
+//! It runs headless over lines of JSON in both directions, so that it takes messages while it works. Rekindle's MCP server, the
+//! hook and the permission for its own tools are handed over by flags and by files in the bundle: nothing is written into the
+//! user's repository or home, and the user's own settings, hooks and MCP servers stay as they are.
+
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use rekindle_core::limits::Traits;
+use rekindle_shim::bundle::Stdin;
+use serde_json::json;
+
+use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program, quote};
+
+/// The name in `kind = "…"`.
+pub const KIND: &str = "claude";
+
+/// The flag that takes settings. The program takes the last one only, so an operator's own keeps ours out.
+const SETTINGS_FLAG: &str = "--settings";
+
+/// A tool call may last a day: `task_done` runs the checks of a task before it answers.
+const TOOL_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// Seconds the hook may take: it reads one file and asks the coordinator.
+const HOOK_TIMEOUT_S: u64 = 30;
+
+/// Variables by which the program knows that it was started by itself; an agent is no part of the session that rekindle was
+/// started in.
+const NESTED: [&str; 4] = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_SSE_PORT"];
+
+/// Variables that log it in, in the order in which they are shown.
+const LOGIN_VARS: [&str; 6] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+    "CLAUDE_CODE_USE_FOUNDRY",
+];
+
+/// Directories of sessions that are looked through for one that is not where it should be; a user has one per directory.
+const MAX_PROJECTS: usize = 10_000;
+
+/// The adapter.
+pub struct Claude;
+
+impl Adapter for Claude {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn program(&self) -> Option<&'static str> {
+        Some("claude")
+    }
+
+    fn install_hint(&self) -> Option<&'static str> {
+        Some("npm install -g @anthropic-ai/claude-code")
+    }
+
+    fn traits(&self, program: &Program) -> Traits {
+        Traits {
+            account: program.account.clone().unwrap_or_else(|| KIND.to_owned()),
+            fallback: program.fallback.clone(),
+            tells: true,
+            resumes: true,
+            takes_messages: true,
+            compacts: true,
+            reinjects: !has_own_settings(program),
+            mcp: true,
+            ..Traits::new(KIND)
+        }
+    }
+
+    fn start(&self, start: &Start<'_>) -> Result<Launch, String> {
+        let mut argv = program_words(start)?;
+        let fixed = "-p --output-format stream-json --verbose --input-format stream-json";
+        argv.extend(fixed.split(' ').map(str::to_owned));
+        match start.resume {
+            Some(session) => argv.extend(["--resume".to_owned(), session.to_owned()]),
+            None => argv.extend(["--session-id".to_owned(), start.new_session.to_owned()]),
+        }
+        if let Some(model) = &start.program.model {
+            argv.extend(["--model".to_owned(), model.clone()]);
+        }
+        let full = start.program.permissions == Permissions::Full;
+        if full {
+            argv.push("--dangerously-skip-permissions".to_owned());
+        }
+        // Flags that take many values come last and each begins with its own name: none can swallow what follows.
+        argv.extend(start.program.args.iter().cloned());
+        let own = |name: &str| start.own_dir().join(name).to_string_lossy().into_owned();
+        if !has_own_settings(start.program) {
+            argv.extend([SETTINGS_FLAG.to_owned(), own(SETTINGS)]);
+        }
+        argv.extend(["--mcp-config".to_owned(), own(MCP)]);
+        argv.extend(["--allowedTools".to_owned(), "mcp__rekindle".to_owned()]);
+
+        let mut launch = Launch::new(argv, Stdin::Lines, user_line(start.prompt));
+        launch.env_remove = NESTED.map(str::to_owned).into();
+        // As root the program refuses to skip permissions unless told that it is in a sandbox. The operator has asked for full
+        // permissions and runs as root: without this nothing would start.
+        if full && rustix::process::geteuid().is_root() {
+            launch.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
+        }
+        launch.files.insert(MCP.to_owned(), mcp_config(start));
+        if !has_own_settings(start.program) {
+            launch.files.insert(SETTINGS.to_owned(), settings(start));
+        }
+        Ok(launch)
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::<stream::Stream>::default()
+    }
+
+    fn transcript(&self, place: &Place<'_>, session: &str) -> Option<PathBuf> {
+        if session.is_empty() || session.contains('/') {
+            return None;
+        }
+        let projects = config_dir(place)?.join("projects");
+        let name = format!("{session}.jsonl");
+        let workspace = place.workspace.canonicalize().unwrap_or_else(|_| place.workspace.to_path_buf());
+        let usual = projects.join(slug(&workspace)).join(&name);
+        if usual.is_file() {
+            return Some(usual);
+        }
+        // The directory's name is cut where the path is long; the session's name is its own alone.
+        let dirs = std::fs::read_dir(&projects).ok()?;
+        dirs.take(MAX_PROJECTS).flatten().map(|dir| dir.path().join(&name)).find(|path| path.is_file())
+    }
+
+    fn message(&self, text: &str) -> Option<String> {
+        Some(user_line(text))
+    }
+
+    fn examine(&self, place: &Place<'_>) -> Examination {
+        let words = &place.program.command;
+        let name = words.first().map_or("claude", String::as_str);
+        let mut version_args: Vec<String> = words.iter().skip(1).cloned().collect();
+        version_args.push("--version".to_owned());
+        Examination {
+            program: find_program(place, name),
+            version_args,
+            login: login(place),
+            login_hint: "run `claude` and log in, or set ANTHROPIC_API_KEY".to_owned(),
+        }
+    }
+}
+
+/// The configuration of the MCP server, in the bundle.
+const MCP: &str = "mcp.json";
+
+/// The settings with the hook, in the bundle.
+const SETTINGS: &str = "settings.json";
+
+/// The program with the arguments of `command`.
+fn program_words(start: &Start<'_>) -> Result<Vec<String>, String> {
+    if !start.program.command.is_empty() {
+        return Ok(start.program.command.clone());
+    }
+    let place = Place { program: start.program, workspace: start.workspace, bundle: start.bundle };
+    let found = find_program(&place, "claude")
+        .ok_or("cannot find `claude` on PATH: install Claude Code, or set `command` in its [agents.NAME]".to_owned())?;
+    Ok(vec![found.to_string_lossy().into_owned()])
+}
+
+fn has_own_settings(program: &Program) -> bool {
+    let given = |word: &String| word == SETTINGS_FLAG || word.starts_with("--settings=");
+    program.args.iter().chain(&program.command).any(given)
+}
+
+/// A message as the one line of JSON that the program takes.
+fn user_line(text: &str) -> String {
+    json!({"type": "user", "message": {"role": "user", "content": text}}).to_string()
+}
+
+fn mcp_config(start: &Start<'_>) -> String {
+    let command = start.mcp_command();
+    let server = json!({
+        "command": command[0],
+        "args": command[1..],
+        "timeout": TOOL_TIMEOUT_MS,
+        // Never hidden behind a search for tools, however many others there are.
+        "alwaysLoad": true,
+    });
+    json!({"mcpServers": {"rekindle": server}}).to_string()
+}
+
+fn settings(start: &Start<'_>) -> String {
+    let command = quote::shell(&start.context_command(KIND));
+    let hook = json!({"type": "command", "command": command, "timeout": HOOK_TIMEOUT_S});
+    json!({"hooks": {"SessionStart": [{"matcher": "compact", "hooks": [hook]}]}}).to_string()
+}
+
+fn config_dir(place: &Place<'_>) -> Option<PathBuf> {
+    if let Some(dir) = place.var("CLAUDE_CONFIG_DIR").filter(|dir| !dir.is_empty()) {
+        return Some(place.workspace.join(dir));
+    }
+    Some(PathBuf::from(place.var("HOME")?).join(".claude"))
+}
+
+/// The directory of a workspace's sessions: its path with everything but letters and digits replaced.
+fn slug(workspace: &Path) -> String {
+    let keep = |char: char| if char.is_ascii_alphanumeric() { char } else { '-' };
+    workspace.to_string_lossy().chars().map(keep).collect()
+}
+
+fn login(place: &Place<'_>) -> Option<String> {
+    let set = |name: &&str| place.var(name).is_some_and(|value| !value.is_empty());
+    if let Some(name) = LOGIN_VARS.into_iter().find(set) {
+        return Some(format!("by {name}"));
+    }
+    let dir = config_dir(place)?;
+    let credentials = dir.join(".credentials.json");
+    if credentials.is_file() {
+        return Some(format!("by {}", credentials.display()));
+    }
+    let settings = dir.join("settings.json");
+    let text = std::fs::read_to_string(&settings).ok()?;
+    let value: serde_json::Value = serde_json::from_str(&text).ok()?;
+    value.get("apiKeyHelper")?.as_str().map(|_| format!("by apiKeyHelper of {}", settings.display()))
+}

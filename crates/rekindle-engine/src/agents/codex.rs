@@ -1,0 +1,170 @@
+//! Codex: its command line, where it keeps its sessions, how it is logged in. What its lines mean is in `codex/stream` (its
+//! output) and `codex/rollout` (the transcript, which alone tells compactions, context and the class of a failure).
+//!
+//! The whole command line is given again when a session is resumed: the program remembers neither sandbox nor approvals, so
+//! what the first start was given must be given again, no more and no less; where rekindle gives nothing, both follow the
+//! user's own configuration. The hook is trusted by its hash and alone: the flag that trusts hooks would also run whatever
+//! hooks a repository brings.
+
+mod hook;
+mod rollout;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod vendor;
+
+use std::path::PathBuf;
+
+use rekindle_core::limits::Traits;
+use rekindle_shim::bundle::Stdin;
+
+use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program, quote};
+
+/// The name in `kind = "…"`.
+pub const KIND: &str = "codex";
+
+/// Seconds a tool call may last, a day: `task_done` runs the checks of a task before it answers.
+const TOOL_TIMEOUT_S: u64 = 24 * 60 * 60;
+
+/// Seconds the MCP server may take to start on a machine that is busy with other agents.
+const MCP_START_S: u64 = 60;
+
+/// Variables that log it in, in the order in which they are shown.
+const LOGIN_VARS: [&str; 2] = ["CODEX_API_KEY", "CODEX_ACCESS_TOKEN"];
+
+/// The adapter.
+pub struct Codex;
+
+impl Adapter for Codex {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn program(&self) -> Option<&'static str> {
+        Some("codex")
+    }
+
+    fn install_hint(&self) -> Option<&'static str> {
+        Some("npm install -g @openai/codex")
+    }
+
+    fn traits(&self, program: &Program) -> Traits {
+        Traits {
+            account: program.account.clone().unwrap_or_else(|| KIND.to_owned()),
+            fallback: program.fallback.clone(),
+            tells: true,
+            resumes: true,
+            compacts: true,
+            reinjects: true,
+            mcp: true,
+            ..Traits::new(KIND)
+        }
+    }
+
+    fn start(&self, start: &Start<'_>) -> Result<Launch, String> {
+        let mut argv = program_words(start)?;
+        argv.push("exec".to_owned());
+        // The operator's first: some of the program's flags take many values, ours do not.
+        argv.extend(start.program.args.iter().cloned());
+        argv.extend(["--json", "--skip-git-repo-check"].map(str::to_owned));
+        if let Some(model) = &start.program.model {
+            argv.extend(["--model".to_owned(), model.clone()]);
+        }
+        if start.program.permissions == Permissions::Full {
+            argv.push("--dangerously-bypass-approvals-and-sandbox".to_owned());
+        }
+        for setting in mcp_settings(start).into_iter().chain(hook::settings(&start.context_command(KIND))) {
+            argv.extend(["--config".to_owned(), setting]);
+        }
+        if let Some(session) = start.resume {
+            argv.extend(["resume".to_owned(), session.to_owned()]);
+        }
+        argv.push("-".to_owned());
+        Ok(Launch::new(argv, Stdin::File, start.prompt))
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::<stream::Stream>::default()
+    }
+
+    fn transcript(&self, place: &Place<'_>, session: &str) -> Option<PathBuf> {
+        rollout::find(&home(place)?.join("sessions"), session)
+    }
+
+    fn examine(&self, place: &Place<'_>) -> Examination {
+        let words = &place.program.command;
+        let name = words.first().map_or("codex", String::as_str);
+        let mut version_args: Vec<String> = words.iter().skip(1).cloned().collect();
+        version_args.push("--version".to_owned());
+        Examination {
+            program: find_program(place, name).map(vendor::native),
+            version_args,
+            login: login(place),
+            login_hint: "run `codex login`, or set CODEX_API_KEY".to_owned(),
+        }
+    }
+}
+
+/// The program with the arguments of `command`; the native program instead of the script that would start it, because a
+/// script that is killed leaves it running.
+fn program_words(start: &Start<'_>) -> Result<Vec<String>, String> {
+    let place = Place { program: start.program, workspace: start.workspace, bundle: start.bundle };
+    let mut words = start.program.command.clone();
+    let name = words.first().map_or("codex", String::as_str);
+    match find_program(&place, name) {
+        Some(found) => {
+            let native = vendor::native(found).to_string_lossy().into_owned();
+            words.splice(..words.len().min(1), [native]);
+        }
+        // A program that is named is started as it is: the start itself says what is wrong with it.
+        None if !words.is_empty() => {}
+        None => {
+            let why = "cannot find `codex` on PATH: install Codex, or set `command` in its [agents.NAME]";
+            return Err(why.to_owned());
+        }
+    }
+    Ok(words)
+}
+
+/// The MCP server. Its tools are approved, and offered as they are instead of behind a search for tools.
+fn mcp_settings(start: &Start<'_>) -> Vec<String> {
+    let command = start.mcp_command();
+    let server = "mcp_servers.rekindle";
+    vec![
+        format!("{server}.command={}", quote::toml(&command[0])),
+        format!("{server}.args={}", quote::toml_list(&command[1..])),
+        format!("{server}.default_tools_approval_mode=\"approve\""),
+        format!("{server}.tool_timeout_sec={TOOL_TIMEOUT_S}"),
+        format!("{server}.startup_timeout_sec={MCP_START_S}"),
+        "features.code_mode.direct_only_tool_namespaces=[\"mcp__rekindle\"]".to_owned(),
+    ]
+}
+
+/// Where the program keeps its configuration and its sessions.
+fn home(place: &Place<'_>) -> Option<PathBuf> {
+    if let Some(dir) = place.var("CODEX_HOME").filter(|dir| !dir.is_empty()) {
+        return Some(place.workspace.join(dir));
+    }
+    Some(PathBuf::from(place.var("HOME")?).join(".codex"))
+}
+
+fn login(place: &Place<'_>) -> Option<String> {
+    let set = |name: &str| place.var(name).is_some_and(|value| !value.is_empty());
+    if let Some(name) = LOGIN_VARS.into_iter().find(|name| set(name)) {
+        return Some(format!("by {name}"));
+    }
+    let home = home(place)?;
+    let auth = home.join("auth.json");
+    if auth.is_file() {
+        return Some(format!("by {}", auth.display()));
+    }
+    // A provider of the user's own names the variable that holds its key.
+    let config = home.join("config.toml");
+    let text = std::fs::read_to_string(&config).ok()?;
+    let named = |line: &str| {
+        let value = line.trim().strip_prefix("env_key")?.trim_start().strip_prefix('=')?.trim();
+        Some(value.trim_matches(['"', '\'']).to_owned())
+    };
+    let name = text.lines().filter_map(named).find(|name| set(name))?;
+    Some(format!("by {name} of {}", config.display()))
+}

@@ -1,0 +1,79 @@
+//! The hook that tells the agent again where it stands after a compaction, and the trust in it.
+//!
+//! The program runs a hook only when its hash is recorded as trusted, under a key made of the place it was configured at and
+//! its position there. Both are known for what is given on the command line.
+
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::super::quote;
+
+/// Seconds the hook may take: it reads one file and asks the coordinator.
+const TIMEOUT_S: u64 = 30;
+
+/// The key of the first hook for the start of a session among those given on the command line.
+const KEY: &str = "/<session-flags>/config.toml:session_start:0:0";
+
+/// The settings that add the hook and the trust in it.
+pub fn settings(command: &[String]) -> [String; 2] {
+    let command = quote::shell(command);
+    let toml = quote::toml(&command);
+    // Without the limit of zero a longer context is put into a file, and the model sees only its beginning.
+    let hook = format!("{{type=\"command\",command={toml},timeout={TIMEOUT_S},additionalContextLimit=0}}");
+    [
+        format!("hooks.SessionStart=[{{matcher=\"compact\",hooks=[{hook}]}}]"),
+        format!("hooks.state={{{}={{trusted_hash={}}}}}", quote::toml(KEY), quote::toml(&hash(&command))),
+    ]
+}
+
+/// The program's hash of a hook: over its normalized form as JSON with sorted keys.
+fn hash(command: &str) -> String {
+    let hook = json!({
+        "additionalContextLimit": 0,
+        "async": false,
+        "command": command,
+        "timeout": TIMEOUT_S,
+        "type": "command",
+    });
+    let identity = json!({"event_name": "session_start", "hooks": [hook], "matcher": "compact"});
+    let digest = Sha256::digest(sorted(&identity).as_bytes());
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
+/// JSON with its keys in order, whatever order this build's maps keep.
+fn sorted(value: &serde_json::Value) -> String {
+    use serde_json::Value;
+    match value {
+        Value::Object(map) => {
+            let mut keys: Vec<&String> = map.keys().collect();
+            keys.sort();
+            let fields = keys.iter().map(|key| format!("{}:{}", Value::from(key.as_str()), sorted(&map[*key])));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(sorted).collect::<Vec<_>>().join(",")),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_the_programs_own() {
+        // Written down from an independent computation that version 0.166.0 was seen to run a hook by.
+        assert_eq!(
+            hash("'/opt/rekindle' '__context'"),
+            "sha256:5829cdeff3495e988af928e13c6fcf2fa9598fe060a3aae4c14f09f77c4a3f06"
+        );
+    }
+
+    #[test]
+    fn the_settings_are_toml_values() {
+        let [hooks, state] = settings(&["/opt/it's here/rekindle".to_owned(), "__context".to_owned()]);
+        assert!(hooks.starts_with("hooks.SessionStart=[{matcher=\"compact\",hooks=[{type=\"command\","), "{hooks}");
+        assert!(hooks.contains(r#"command="'/opt/it'\\''s here/rekindle' '__context'""#), "{hooks}");
+        assert!(state.starts_with("hooks.state={\"/<session-flags>/config.toml:session_start:0:0\"={trusted_hash="));
+    }
+}

@@ -1,0 +1,104 @@
+//! What an agent's own words come to: signs for decisions, signals in its final message, and what it left behind at its end.
+
+use rekindle_core::activity::{Activity, Failure, Sign, Transcript};
+use rekindle_core::ids::AttemptId;
+use rekindle_core::input::Input;
+use rekindle_core::signal::Signals;
+use rekindle_core::text;
+
+use super::spools::source;
+use super::{Driver, Error};
+use crate::ingest::Record;
+use crate::store::Stream;
+use crate::world::World;
+
+/// Longest call that is kept of one that was cut off: a command, not a file's whole content.
+const CUT_OFF_BYTES: usize = 600;
+
+/// Longest raw line that stands for one which means nothing.
+const RAW_SHOWN_BYTES: usize = 200;
+
+impl<W: World> Driver<W> {
+    /// What a record means; nothing for an agent whose stream is not understood.
+    pub(super) fn understand(
+        &mut self,
+        attempt: AttemptId,
+        stream: Stream,
+        record: &Record,
+    ) -> Result<Option<Vec<Activity>>, Error> {
+        let Some(understood) = &mut self.spools_of(attempt)?.understood else { return Ok(None) };
+        let whole = record.is_whole() && !record.torn;
+        Ok(Some(understood.reader.line(source(stream), &record.text(), whole)))
+    }
+
+    /// A record as people read it, for a part of a spool that is only indexed.
+    pub(super) fn shown_of(&mut self, attempt: AttemptId, stream: Stream, record: &Record) -> Option<String> {
+        let cli = &self.state.attempts.get(&attempt)?.cli;
+        let mut reader = self.world.reader(&cli.clone())?;
+        Some(shown(&reader.line(source(stream), &record.text(), record.is_whole()), record))
+    }
+
+    /// Decides on what was seen, in order.
+    pub(super) fn take_activities(&mut self, attempt: AttemptId, activities: &[Activity]) -> Result<(), Error> {
+        for activity in activities {
+            if let Activity::Result { text: Some(text), .. } = activity {
+                self.take_final_message(attempt, text);
+            }
+            let Some(understood) = &mut self.spools_of(attempt)?.understood else { return Ok(()) };
+            for sign in understood.fold.take(activity) {
+                let sign = self.redact_sign(sign);
+                self.take(Input::Signed { attempt, sign });
+            }
+        }
+        Ok(())
+    }
+
+    /// Signals count only in an agent's final message.
+    fn take_final_message(&mut self, attempt: AttemptId, text: &str) {
+        let mut signals = Signals::default();
+        for line in text.lines() {
+            let signal = signals.line(line);
+            self.take_signal(attempt, signal);
+        }
+        let last = signals.finish();
+        self.take_signal(attempt, last);
+    }
+
+    /// What an agent that has ended left of its own session.
+    pub(super) fn close_session(&mut self, attempt: AttemptId) {
+        let Some(found) = self.state.attempts.get(&attempt) else { return };
+        let (cli, session) = (found.cli.clone(), found.native.session.clone());
+        let Some(understood) = self.spools.get(&attempt).and_then(|spools| spools.understood.as_ref()) else { return };
+        let measure = understood.fold.measure();
+        let cut_off = understood.fold.open_call().map(|call| format!("{}: {}", call.tool, call.input));
+        let cut_off = cut_off.map(|call| text::truncate_bytes(&self.clean(&call), CUT_OFF_BYTES).to_owned());
+        let transcript = match session {
+            Some(session) => self.world.transcript_state(attempt, &cli, &session),
+            None => Transcript::Unknown,
+        };
+        self.take(Input::SessionClosed { attempt, measure, transcript, cut_off });
+    }
+
+    /// A sign with secrets taken out of every text in it.
+    fn redact_sign(&self, sign: Sign) -> Sign {
+        match sign {
+            Sign::Failed(failure) => Sign::Failed(Failure { text: self.clean(&failure.text), ..failure }),
+            Sign::Session { id, model } => {
+                Sign::Session { id: self.clean(&id), model: model.map(|model| self.clean(&model)) }
+            }
+            Sign::Stalled { tool, times } => Sign::Stalled { tool: self.clean(&tool), times },
+            other => other,
+        }
+    }
+}
+
+/// A record's line in the index: what it means, or its beginning where it means nothing.
+pub(super) fn shown(activities: &[Activity], record: &Record) -> String {
+    let lines: Vec<String> = activities.iter().filter_map(Activity::shown).collect();
+    if !lines.is_empty() || !activities.is_empty() {
+        return lines.join("\n").replace('\n', " ⏎ ");
+    }
+    let raw = record.text();
+    let head = text::truncate_bytes(&raw, RAW_SHOWN_BYTES);
+    if head.len() == raw.len() { head.to_owned() } else { format!("{head}…") }
+}

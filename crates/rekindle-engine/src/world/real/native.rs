@@ -1,0 +1,164 @@
+//! What is particular to an agent's program, through its adapter: its reader, its transcript, messages to it.
+
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rekindle_core::activity::Transcript;
+use rekindle_core::ids::AttemptId;
+use rekindle_shim::atomic;
+use serde::{Deserialize, Serialize};
+
+use super::Shared;
+use crate::agents::{self, Adapter, OWN_DIR, Place, Program};
+use crate::supervise;
+
+/// How long a shim may take to take a message.
+const MESSAGE_BUDGET: Duration = Duration::from_secs(5);
+
+/// Messages that did not arrive are repeated this often; one that arrived is not delivered twice.
+const MESSAGE_TRIES: u32 = 3;
+
+/// Where a bundle keeps how long the transcript of a resumed session already was.
+const TRANSCRIPT_FROM: &str = "transcript.json";
+
+/// The transcript of a session that was there before the attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Before {
+    path: PathBuf,
+    bytes: u64,
+}
+
+/// A transcript, and where this attempt's part of it begins.
+#[derive(Clone, Debug)]
+pub(super) struct Tail {
+    path: PathBuf,
+    from: u64,
+}
+
+impl Shared {
+    /// The adapter and the settings of an `[agents.NAME]`.
+    pub(super) fn adapter(&self, cli: &str) -> Option<(&'static dyn Adapter, &Program)> {
+        let program = self.programs.agents.get(cli)?;
+        Some((agents::of(&program.kind)?, program))
+    }
+
+    /// The transcript of a session, once it is there.
+    pub(super) fn find_transcript(&self, attempt: AttemptId, cli: &str, session: &str) -> Option<Tail> {
+        let (adapter, program) = self.adapter(cli)?;
+        let bundle = self.bundle(attempt);
+        let place = Place { program, workspace: &self.workspace, bundle: &bundle };
+        let path = adapter.transcript(&place, session)?;
+        let before = std::fs::read(bundle.join(OWN_DIR).join(TRANSCRIPT_FROM)).ok();
+        let before: Option<Before> = before.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let from = before.filter(|before| before.path == path).map_or(0, |before| before.bytes);
+        Some(Tail { path, from })
+    }
+}
+
+/// Notes how long the transcript of a session is before it is resumed: what follows is the new attempt's.
+pub(super) fn note_transcript(adapter: &dyn Adapter, place: &Place<'_>, session: &str) {
+    let Some(path) = adapter.transcript(place, session) else { return };
+    let bytes = path.metadata().map_or(0, |found| found.len());
+    let Ok(record) = serde_json::to_vec(&Before { path, bytes }) else { return };
+    // Without it the whole transcript is read: old facts are then counted once more, nothing is lost.
+    let _counted_again = atomic::save(&place.bundle.join(OWN_DIR), TRANSCRIPT_FROM, &record);
+}
+
+impl Tail {
+    /// Reads from an offset within this attempt's part.
+    pub(super) fn read(&self, offset: u64, limit: usize, into: &mut Vec<u8>) -> io::Result<()> {
+        let file = super::open_plain(&self.path)?;
+        let start = self.from.saturating_add(offset);
+        let there = file.metadata()?.len().saturating_sub(start);
+        let wanted = usize::try_from(there).unwrap_or(limit).min(limit);
+        into.resize(wanted, 0);
+        let mut read = 0;
+        while read < wanted {
+            match file.read_at(&mut into[read..], start + read as u64)? {
+                0 => break,
+                n => read += n,
+            }
+        }
+        into.truncate(read);
+        Ok(())
+    }
+
+    /// How much of it there is.
+    pub(super) fn bytes(&self) -> u64 {
+        self.path.metadata().map_or(0, |found| found.len())
+    }
+
+    /// Whether it can be resumed from: it is a file and has something in it.
+    pub(super) fn state(&self) -> Transcript {
+        let whole = super::open_plain(&self.path).and_then(|file| file.metadata()).is_ok_and(|found| found.len() > 0);
+        if whole { Transcript::Whole } else { Transcript::Missing }
+    }
+}
+
+/// Gives a running agent a message beside the driver.
+pub(super) fn tell_in_background(shared: &Arc<Shared>, attempt: AttemptId, cli: &str, number: u32, text: &str) {
+    let Some(line) = shared.adapter(cli).and_then(|(adapter, _)| adapter.message(text)) else { return };
+    let worker = Arc::clone(shared);
+    let dir = shared.bundle(attempt);
+    let send = move || {
+        worker.launches.wait_for(attempt);
+        let id = format!("told-{number}");
+        for _ in 0..MESSAGE_TRIES {
+            if supervise::send_line(&dir, &id, &line, MESSAGE_BUDGET).is_ok() {
+                return;
+            }
+        }
+    };
+    // What was not delivered is seen in what the agent does: it is told again, or handed over.
+    let _undelivered = std::thread::Builder::new().name("tell".to_owned()).spawn(send);
+}
+
+/// Ends a running agent's input beside the driver.
+pub(super) fn close_in_background(shared: &Arc<Shared>, attempt: AttemptId) {
+    let worker = Arc::clone(shared);
+    let dir = shared.bundle(attempt);
+    let close = move || {
+        worker.launches.wait_for(attempt);
+        for _ in 0..MESSAGE_TRIES {
+            if supervise::close_stdin(&dir, MESSAGE_BUDGET).is_ok() {
+                return;
+            }
+        }
+    };
+    // One that does not leave is stopped when its time after the result is over.
+    let _stopped_later = std::thread::Builder::new().name("let-go".to_owned()).spawn(close);
+}
+
+/// Writes an adapter's files into a bundle.
+///
+/// # Errors
+/// What could not be written.
+pub(super) fn write_files<'a>(
+    bundle: &Path,
+    files: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> Result<(), String> {
+    let own = bundle.join(OWN_DIR);
+    let failed = |what: &Path, error: io::Error| format!("cannot write {}: {error}", what.display());
+    super::make_dir(&own).map_err(|error| failed(&own, error))?;
+    for (name, text) in files {
+        let path = own.join(name);
+        let (Some(dir), Some(leaf)) = (path.parent(), path.file_name()) else { continue };
+        make_dirs(&own, dir).map_err(|error| failed(dir, error))?;
+        atomic::save(dir, &leaf.to_string_lossy(), text.as_bytes()).map_err(|error| failed(&path, error))?;
+    }
+    Ok(())
+}
+
+/// Makes the directories between the adapter's own and one below it.
+fn make_dirs(own: &Path, dir: &Path) -> io::Result<()> {
+    let below = dir.strip_prefix(own).map_err(io::Error::other)?;
+    let mut made = own.to_owned();
+    for part in below.components() {
+        made.push(part);
+        super::make_dir(&made)?;
+    }
+    Ok(())
+}

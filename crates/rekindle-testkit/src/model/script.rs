@@ -1,0 +1,339 @@
+//! What a fake model answers, in words that fit every API. Holds the rules and picks one for a request; how an answer looks on
+//! the wire is `dialect`'s business.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::asked::{Asked, Purpose};
+
+/// What is said when the script has nothing for a request: a turn ends, and whoever looks at the log sees why.
+const NOTHING_LEFT: &str = "There is nothing left to do.";
+
+/// One thing in an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Act {
+    /// Text.
+    Say(String),
+    /// A call of the program's own shell tool.
+    Shell(String),
+    /// A call of one of rekindle's MCP tools, by its plain name.
+    Report {
+        /// `task_done` and so on.
+        tool: String,
+        /// Its arguments.
+        args: Value,
+    },
+    /// A call of any other tool, by the name that this program knows it by.
+    Call {
+        /// The tool.
+        tool: String,
+        /// Its arguments.
+        args: Value,
+    },
+}
+
+/// What the provider says it counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tokens {
+    /// Sent, those from a cache included.
+    pub input: u64,
+    /// Of them from a cache.
+    pub cached: u64,
+    /// Received.
+    pub output: u64,
+}
+
+impl Default for Tokens {
+    /// A short conversation, far from any limit.
+    fn default() -> Self {
+        Self { input: 1_000, cached: 0, output: 20 }
+    }
+}
+
+/// How an answer ends.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// As it should.
+    #[default]
+    Whole,
+    /// The connection is reset in the middle of it.
+    Cut,
+    /// The connection is reset instead of an answer.
+    Refused,
+    /// The request is taken and never answered.
+    HangBeforeHeaders,
+    /// The answer begins and its first word never comes.
+    HangAfterHeaders,
+    /// Half of the answer comes and nothing more.
+    HangMidStream,
+    /// An error is answered instead.
+    Fail(Fail),
+}
+
+/// An error, as each provider words it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fail {
+    /// The account's allowance is used up until then, counted from the first request that is refused. Every request until then
+    /// is refused, and none after.
+    UsageLimit {
+        /// Seconds from then.
+        resets_in_s: u64,
+    },
+    /// Too many requests.
+    RateLimit {
+        /// Seconds to wait.
+        retry_after_s: u64,
+    },
+    /// The provider has too much to do.
+    Overloaded,
+    /// The provider broke.
+    Server,
+    /// The key is refused.
+    Auth,
+    /// The conversation is longer than the model takes.
+    ContextFull,
+    /// Anything at all.
+    Raw {
+        /// The status.
+        status: u16,
+        /// Header lines.
+        #[serde(default)]
+        headers: Vec<(String, String)>,
+        /// The body.
+        #[serde(default)]
+        body: String,
+    },
+}
+
+/// What is answered to one request.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Answer {
+    /// In this order.
+    pub acts: Vec<Act>,
+    /// The provider's counts.
+    pub tokens: Tokens,
+    /// Header lines added to those of the API.
+    pub headers: Vec<(String, String)>,
+    /// Nothing is answered before this file is there.
+    pub after: Option<PathBuf>,
+    /// How it ends.
+    pub end: End,
+}
+
+impl Answer {
+    /// Text.
+    pub fn say(text: impl Into<String>) -> Self {
+        Self { acts: vec![Act::Say(text.into())], ..Self::default() }
+    }
+
+    /// A command for the shell tool.
+    pub fn shell(command: impl Into<String>) -> Self {
+        Self { acts: vec![Act::Shell(command.into())], ..Self::default() }
+    }
+
+    /// A call of one of rekindle's tools.
+    pub fn report(tool: impl Into<String>, args: Value) -> Self {
+        Self { acts: vec![Act::Report { tool: tool.into(), args }], ..Self::default() }
+    }
+
+    /// An error.
+    #[must_use]
+    pub fn fail(fail: Fail) -> Self {
+        Self { end: End::Fail(fail), ..Self::default() }
+    }
+
+    /// Adds something.
+    #[must_use]
+    pub fn and(mut self, act: Act) -> Self {
+        self.acts.push(act);
+        self
+    }
+
+    /// With these counts.
+    #[must_use]
+    pub fn tokens(mut self, input: u64, output: u64) -> Self {
+        self.tokens = Tokens { input, output, cached: 0 };
+        self
+    }
+
+    /// With another header line.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.headers.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Not before this file is there.
+    pub fn after(mut self, file: impl Into<PathBuf>) -> Self {
+        self.after = Some(file.into());
+        self
+    }
+
+    /// With this end.
+    #[must_use]
+    pub fn end(mut self, end: End) -> Self {
+        self.end = end;
+        self
+    }
+}
+
+/// A condition on a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// It is made for this.
+    Purpose(Purpose),
+    /// It is the so-manieth of the main conversation, from 1.
+    Nth(u64),
+    /// The last message of the user or of a tool has this text.
+    Last(String),
+    /// Some message has this text.
+    Anywhere(String),
+    /// No message has this text.
+    Nowhere(String),
+    /// This file is there.
+    File(PathBuf),
+}
+
+impl When {
+    fn holds(&self, asked: &Asked) -> bool {
+        match self {
+            Self::Purpose(purpose) => asked.purpose == *purpose,
+            Self::Nth(n) => asked.main_number == Some(*n),
+            Self::Last(text) => asked.last_text().contains(text.as_str()),
+            Self::Anywhere(text) => asked.mentions(text),
+            Self::Nowhere(text) => !asked.mentions(text),
+            Self::File(file) => file.exists(),
+        }
+    }
+}
+
+/// What is answered when.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rule {
+    /// All of it holds.
+    #[serde(default)]
+    pub when: Vec<When>,
+    /// How often it is used at most; nothing means always.
+    #[serde(default)]
+    pub times: Option<u32>,
+    /// Then this.
+    pub answer: Answer,
+}
+
+/// Rules in order: the first that fits and is not used up answers. Without one, requests that are a program's own affair get
+/// what such a program expects.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Script {
+    /// In order.
+    pub rules: Vec<Rule>,
+}
+
+impl Script {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The next answer of the main conversation, given once.
+    #[must_use]
+    pub fn then(self, answer: Answer) -> Self {
+        self.rule(Rule { when: vec![When::Purpose(Purpose::Main)], times: Some(1), answer })
+    }
+
+    /// An answer that is given whenever all of this holds; it goes before everything added later.
+    #[must_use]
+    pub fn whenever(self, when: impl Into<Vec<When>>, answer: Answer) -> Self {
+        self.rule(Rule { when: when.into(), times: None, answer })
+    }
+
+    /// Adds a rule.
+    #[must_use]
+    pub fn rule(mut self, rule: Rule) -> Self {
+        self.rules.push(rule);
+        self
+    }
+}
+
+/// An answer that was picked.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Picked {
+    /// The rule's place in the script, from 0; nothing when no rule fitted.
+    pub(super) rule: Option<usize>,
+    pub(super) answer: Answer,
+    /// When a usage limit is lifted, in seconds since 1970.
+    pub(super) resets_at: Option<u64>,
+}
+
+/// A script that is being played.
+#[derive(Debug)]
+pub(super) struct Play {
+    rules: Vec<(Rule, Used)>,
+}
+
+/// What became of a rule so far.
+#[derive(Debug, Default)]
+struct Used {
+    times: u32,
+    resets_at: Option<u64>,
+}
+
+impl Play {
+    pub(super) fn new(script: Script) -> Self {
+        Self { rules: script.rules.into_iter().map(|rule| (rule, Used::default())).collect() }
+    }
+
+    pub(super) fn add(&mut self, script: Script) {
+        self.rules.extend(script.rules.into_iter().map(|rule| (rule, Used::default())));
+    }
+
+    /// Rules with a limit that were never used.
+    pub(super) fn unused(&self) -> Vec<Rule> {
+        self.rules
+            .iter()
+            .filter(|(rule, used)| rule.times.is_some() && used.times == 0)
+            .map(|(rule, _)| rule.clone())
+            .collect()
+    }
+
+    /// Picks the answer to a request that came at this second since 1970.
+    pub(super) fn pick(&mut self, asked: &Asked, now_s: u64) -> Picked {
+        for (place, (rule, used)) in self.rules.iter_mut().enumerate() {
+            let left = match (&rule.answer.end, used.resets_at) {
+                (End::Fail(Fail::UsageLimit { .. }), Some(resets_at)) => now_s < resets_at,
+                _ => rule.times.is_none_or(|times| used.times < times),
+            };
+            if !left || !rule.when.iter().all(|when| when.holds(asked)) {
+                continue;
+            }
+            used.times += 1;
+            if let End::Fail(Fail::UsageLimit { resets_in_s }) = rule.answer.end {
+                used.resets_at.get_or_insert(now_s + resets_in_s);
+            }
+            return Picked { rule: Some(place), answer: rule.answer.clone(), resets_at: used.resets_at };
+        }
+        Picked { rule: None, answer: usual(asked), resets_at: None }
+    }
+}
+
+/// What a request gets for which the script has nothing.
+fn usual(asked: &Asked) -> Answer {
+    match asked.purpose {
+        Purpose::Compaction => Answer::say(
+            "<analysis>All of it was read.</analysis><summary>The work has begun.</summary>\
+             <state_snapshot><overall_goal>The work has begun.</overall_goal></state_snapshot>",
+        )
+        .tokens(500, 40),
+        Purpose::Title => Answer::say("A title").tokens(50, 3),
+        Purpose::Side => Answer::say("{}").tokens(50, 3),
+        Purpose::Main | Purpose::Count | Purpose::Other => Answer::say(NOTHING_LEFT),
+    }
+}

@@ -1,0 +1,217 @@
+//! One scenario's world: a project with one task, a fake provider, one real program as the agent, and what can be asked about
+//! all of them afterwards.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use rekindle_testkit::installed::{Cli, Installed};
+use rekindle_testkit::model::{Answer, Asked, Script, Server};
+use serde_json::{Value, json};
+
+use crate::matrix::Seen;
+use crate::processes::{self, Pinned};
+use crate::rig::{Rig, Running, until};
+use crate::setting::{self, Setting};
+
+/// In the task's text: whoever was told of the task has it.
+pub const WORD: &str = "quokka-7141";
+
+/// What the artifact holds when the work is done.
+const DONE: &str = "printf yes > made.txt";
+
+const PLAN: &str = "# Real agents\n\nA small plan.\n\n\
+    ### T1: Make the file\n- artifacts: made.txt\n- accept: `test \"$(cat made.txt)\" = yes`\n\n\
+    Write yes into made.txt. The word of this task is quokka-7141.\n";
+
+/// How many scenarios run at once: the programs take half a gigabyte and a core each.
+const SLOTS: usize = 2;
+
+pub struct Bed {
+    pub rig: Rig,
+    pub server: Server,
+    pub cli: Cli,
+    _slot: File,
+}
+
+impl Bed {
+    /// A project whose agent is this program, with the script as its model.
+    pub fn new(cli: Cli, script: Script) -> Self {
+        Self::with(cli, script, Setting::default(), "")
+    }
+
+    /// The same with other settings.
+    pub fn with(cli: Cli, script: Script, setting: Setting, settings: &str) -> Self {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target").to_owned();
+        let installed = Installed::below(&target.join("agents")).unwrap_or_else(|error| panic!("{error}"));
+        let slot = slot(&target.join("agents"));
+        let server = Server::start(script).expect("a port");
+        // Not in the system's folder for temporary files: one program distrusts what lies in a folder that all can write.
+        let rig = Rig::within(Path::new(env!("CARGO_TARGET_TMPDIR")), PLAN, "");
+        let home = rig.outside("home");
+        std::fs::create_dir(&home).expect("home");
+        let env = setting::prepare(cli, &home, &server.url(), setting);
+        let rig = rig.with_settings(&toml(cli, &installed.program(cli), &env, settings));
+        rig.set("HOME", &home);
+        rig.set("PATH", with_node());
+        Self { rig, server, cli, _slot: slot }
+    }
+
+    /// The file that lets a waiting tool go on.
+    pub fn go(&self) {
+        self.rig.touch("go");
+    }
+
+    /// Awaits that the agent's tool runs, and says as which process.
+    pub fn await_tool(&self) -> u32 {
+        self.rig.await_file("tool-runs");
+        self.rig.lines("tool-runs")[0].parse().expect("a process")
+    }
+
+    /// The agent's own process in an attempt.
+    pub fn agent_pid(&self, attempt: u64) -> u32 {
+        let record = self.rig.until("the shim's record", || self.rig.shim_record(attempt));
+        let pid = record["agent"]["pid"].as_u64().unwrap_or_else(|| panic!("no agent in {record}"));
+        u32::try_from(pid).expect("a process")
+    }
+
+    /// The agent's own process, to be killed.
+    pub fn pin_agent(&self, attempt: u64) -> Pinned {
+        self.rig.pin(self.agent_pid(attempt))
+    }
+
+    /// Awaits the end of a run that must have done everything.
+    pub fn finish(&self, run: Running) {
+        let ended = run.end();
+        assert_eq!(ended.code, Some(0), "not finished: {ended:?}\n{}", self.story());
+        assert_eq!(self.rig.task("T1")["state"], "complete", "{}", self.story());
+        self.rig.assert_nothing_left();
+        self.assert_only_the_program_asked();
+    }
+
+    /// Everything that helps to see why: events, the agent's output, what the model was asked.
+    pub fn story(&self) -> String {
+        let asked = self.server.asked();
+        let line = |one: &Asked| {
+            let last: String = one.last_text().chars().rev().take(160).collect::<Vec<_>>().into_iter().rev().collect();
+            format!("{} {:?} rule {:?} {} …{last:?}\n", one.number, one.purpose, one.rule, one.path)
+        };
+        let asked: String = asked.iter().map(line).collect();
+        let spool = |name: &str| {
+            let dir = self.rig.state().join("attempts");
+            let bundles =
+                std::fs::read_dir(dir).map(|found| found.flatten().map(|entry| entry.path()).collect::<Vec<_>>());
+            let tail = |path: PathBuf| {
+                let text = String::from_utf8_lossy(&std::fs::read(path.join(name)).unwrap_or_default()).into_owned();
+                let lines: Vec<String> =
+                    text.lines().rev().take(12).map(|line| line.chars().take(400).collect()).collect();
+                format!("{}/{name}:\n{}\n", path.display(), lines.into_iter().rev().collect::<Vec<_>>().join("\n"))
+            };
+            bundles.unwrap_or_default().into_iter().map(tail).collect::<String>()
+        };
+        format!("{}\nasked:\n{asked}\n{}{}", self.rig.story(), spool("out.log"), spool("err.log"))
+    }
+
+    /// Every request came from the program, none from rekindle: rekindle costs no tokens.
+    fn assert_only_the_program_asked(&self) {
+        let agents: &[&str] = match self.cli {
+            Cli::Claude => &["claude-cli/", "Bun/"],
+            Cli::Codex => &["codex_exec/"],
+            Cli::Gemini => &["GeminiCLI"],
+            Cli::Opencode => &["opencode/"],
+        };
+        let asked = self.server.asked();
+        assert!(!asked.is_empty(), "nobody asked");
+        for one in asked {
+            let agent = one.user_agent();
+            assert!(agents.iter().any(|name| agent.starts_with(name)), "{agent} asked for {}", one.path);
+            let program = one.peer.as_ref().map(|peer| peer.program.clone()).unwrap_or_default();
+            assert!(!program.ends_with("rekindle"), "rekindle itself asked for {}", one.path);
+        }
+    }
+
+    /// What became of it, by the log.
+    pub fn seen(&self) -> Seen {
+        let events = self.rig.events();
+        let of = |kind: &'static str| events.iter().filter(move |event| event["kind"] == kind);
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        Seen {
+            attempts: of("developer_dispatched").count(),
+            causes: of("attempt_ended").map(|event| text(&event["details"]["cause"])).collect(),
+            strategies: of("developer_dispatched").map(|event| text(&event["details"]["strategy"])).collect(),
+            compactions: of("agent_compacted").count(),
+        }
+    }
+
+    /// The ids of the native sessions, an attempt each.
+    pub fn sessions(&self) -> Vec<String> {
+        let sessions = self.rig.events_of("agent_session");
+        sessions.iter().map(|event| event["details"]["session_id"].as_str().expect("an id").to_owned()).collect()
+    }
+}
+
+/// A process that was seen before is gone, soon.
+pub fn assert_gone(pid: u32) {
+    let gone = until(|| (!processes::runs(pid)).then_some(()));
+    assert!(gone.is_some(), "left behind: {}", processes::describe(pid));
+}
+
+/// Does the work.
+pub fn work() -> Answer {
+    Answer::shell(DONE)
+}
+
+/// Says that the task is done.
+pub fn done() -> Answer {
+    Answer::report("task_done", json!({ "task": "T1", "result": "made.txt says yes" }))
+}
+
+/// Ends the turn.
+pub fn bye() -> Answer {
+    Answer::say("That is all.")
+}
+
+/// A tool that says which process it is and waits for the file `go`, for some minutes at most.
+pub fn waiting_tool() -> Answer {
+    Answer::shell(format!(
+        "echo $$ > tool-runs.new && mv tool-runs.new tool-runs && exec {} wait go",
+        env!("CARGO_BIN_EXE_fake-agent")
+    ))
+}
+
+/// `rekindle.toml`.
+fn toml(cli: Cli, program: &Path, env: &[(&str, String)], more: &str) -> String {
+    let quoted = |text: &str| Value::from(text).to_string();
+    let env: Vec<String> = env.iter().map(|(name, value)| format!("{name} = {}", quoted(value))).collect();
+    let model = setting::model(cli).map(|model| format!("model = {}\n", quoted(model))).unwrap_or_default();
+    format!(
+        "[agents.worker]\nkind = \"{}\"\ncommand = [{}]\npermissions = \"full\"\n{model}env = {{ {} }}\n\n\
+         [run]\nagent = \"worker\"\nbackoff = \"10ms\"\n\n[stop]\ngrace = \"2s\"\n{more}",
+        cli.name(),
+        quoted(program.to_str().expect("text")),
+        env.join(", "),
+    )
+}
+
+/// The usual search path, with the folder of the `node` that one program is run by.
+fn with_node() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let node = std::env::split_paths(&path).find(|dir| dir.join("node").is_file()).expect("node on PATH");
+    let usual = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from);
+    let joined = std::env::join_paths(std::iter::once(node).chain(usual)).expect("a search path");
+    PathBuf::from(joined)
+}
+
+/// Waits for a turn: whichever runner runs these tests, few of them run at once.
+fn slot(dir: &Path) -> File {
+    let files: Vec<File> =
+        (0..SLOTS).map(|n| File::create(dir.join(format!("slot-{n}"))).expect("a file to lock")).collect();
+    loop {
+        for file in &files {
+            if file.try_lock().is_ok() {
+                return file.try_clone().expect("kept open");
+            }
+        }
+        // Bounded by the runner's own limit for a test; other scenarios are bounded each.
+        std::thread::park_timeout(std::time::Duration::from_millis(100));
+    }
+}

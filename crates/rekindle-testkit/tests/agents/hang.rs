@@ -1,0 +1,34 @@
+//! A provider that goes silent: no program here notices by itself in useful time. It is noticed without a token, by the
+//! silence of everything that the agent could show.
+
+use rekindle_testkit::installed::Cli;
+use rekindle_testkit::model::{End, Script};
+
+use crate::bed::{Bed, bye, done, work};
+use crate::for_each_cli;
+use crate::matrix::{Fault, assert_outcome};
+use crate::setting::Setting;
+
+/// Short for a test, and longer than a program on a loaded machine does nothing at all while it starts or works.
+const SETTINGS: &str = "\n[hang]\nfirst_event = \"15s\"\nsilence = \"10s\"\n";
+
+for_each_cli!(hang_before_headers_is_caught);
+for_each_cli!(hang_mid_stream_is_caught);
+
+fn hang_before_headers_is_caught(cli: Cli) {
+    caught(cli, End::HangBeforeHeaders, Fault::HangBeforeHeaders);
+}
+
+fn hang_mid_stream_is_caught(cli: Cli) {
+    caught(cli, End::HangMidStream, Fault::HangMidStream);
+}
+
+fn caught(cli: Cli, end: End, fault: Fault) {
+    // In the middle means: after a call, so that every program has shown its session.
+    let begun = if fault == Fault::HangMidStream { Script::new().then(work()) } else { Script::new() };
+    let script = begun.then(bye().end(end)).then(work()).then(done()).then(bye());
+    let bed = Bed::with(cli, script, Setting::default(), SETTINGS);
+    bed.finish(bed.rig.run());
+    assert_outcome(cli, fault, &bed.seen(), || bed.story());
+    assert_eq!(bed.rig.events_of("agent_hung").len(), 1, "{}", bed.story());
+}

@@ -1,0 +1,84 @@
+//! What a process was told about the attempt it belongs to: by its environment, or by the record in the attempt's bundle,
+//! because agents' programs trim the environment of what they start. A token never stands in an argument.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rekindle_shim::bundle::Bundle;
+
+use super::{BUNDLE, TASKS, variable};
+
+/// The variables of an attempt.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    recorded: BTreeMap<String, String>,
+}
+
+impl Told {
+    /// What the bundle says, where one is named and can be read; the environment answers for the rest.
+    #[must_use]
+    pub fn of(bundle: Option<&Path>) -> Self {
+        let Some(dir) = bundle else { return Self::default() };
+        let spec = Bundle::open(dir).ok().flatten().and_then(|bundle| bundle.spec().ok().flatten());
+        let mut recorded = spec.map(|spec| spec.env).unwrap_or_default();
+        recorded.insert(BUNDLE.to_owned(), dir.to_string_lossy().into_owned());
+        Self { recorded }
+    }
+
+    /// A variable that says something.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<String> {
+        self.recorded.get(name).filter(|value| !value.is_empty()).cloned().or_else(|| variable(name))
+    }
+
+    /// A variable that names a place.
+    #[must_use]
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        self.get(name).map(PathBuf::from)
+    }
+
+    /// The tasks of the attempt by name, in order.
+    #[must_use]
+    pub fn tasks(&self) -> Vec<String> {
+        let all = self.get(TASKS).unwrap_or_default();
+        all.split(',').filter(|task| !task.is_empty()).map(str::to_owned).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use rekindle_shim::bundle::{Output, Spec, Stdin, VERSION};
+
+    use super::*;
+
+    #[test]
+    fn a_bundle_tells_what_the_environment_does_not() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        let path = dir.path().join("bundle");
+        let env = [("REKINDLE_TOKEN", "rk1.1.1.x"), ("REKINDLE_TASKS", "T1,T2"), ("REKINDLE_SOCKET", "")];
+        let spec = Spec {
+            version: VERSION,
+            attempt: "1".to_owned(),
+            epoch: 1,
+            nonce: "n".to_owned(),
+            argv: vec!["true".to_owned()],
+            cwd: dir.path().to_owned(),
+            env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            env_remove: BTreeSet::new(),
+            stdin: Stdin::Null,
+            output: Output::Spool,
+            deadline_ms: None,
+            stop: Vec::new(),
+        };
+        Bundle::create(&path, &spec, None).expect("a bundle");
+        let told = Told::of(Some(&path));
+        assert_eq!(told.get("REKINDLE_TOKEN").as_deref(), Some("rk1.1.1.x"));
+        assert_eq!(told.tasks(), ["T1", "T2"]);
+        assert_eq!(told.path(BUNDLE), Some(path));
+        assert_eq!(told.get("REKINDLE_SOCKET"), None, "an empty one says nothing");
+        let gone = Told::of(Some(Path::new("/nowhere")));
+        assert_eq!((gone.get("REKINDLE_TOKEN"), gone.path(BUNDLE)), (None, Some("/nowhere".into())));
+    }
+}

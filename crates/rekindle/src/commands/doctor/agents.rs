@@ -1,0 +1,177 @@
+//! How each configured agent is found: its program, version and login, a start that is prepared but not made, and the MCP
+//! server that it is given. No model is asked anything, and no secret is shown: only where one was found.
+
+use std::path::{Path, PathBuf};
+use std::process::{self, Stdio};
+use std::time::Duration;
+
+use rekindle_engine::agents::{Permissions, Place, Program, Start, command};
+use rekindle_engine::redact::Redactor;
+use serde::Serialize;
+
+use super::checks::{finding, ok};
+use super::probe::Probe;
+use super::{Finding, Verdict};
+use crate::config::{Agent, find_program};
+use crate::project::Project;
+use crate::ui::one_line;
+
+/// How long a program may take to say its version: several start a whole runtime for it, on a machine that may be busy.
+const VERSION_BUDGET: Duration = Duration::from_secs(20);
+
+/// A session that is never begun.
+const NO_SESSION: &str = "00000000-0000-4000-8000-000000000000";
+
+/// An agent, for programs.
+#[derive(Debug, Serialize)]
+pub struct AgentJson {
+    name: String,
+    kind: String,
+    program: Option<PathBuf>,
+    version: Option<String>,
+    login: Option<String>,
+    permissions: &'static str,
+    model: Option<String>,
+    account: String,
+    fallback: Option<String>,
+    resumes: bool,
+    mcp: bool,
+    starts: bool,
+}
+
+/// Looks at one agent.
+pub fn look(name: &str, agent: &Agent, project: &Project, bundle: &Path) -> (AgentJson, Vec<Finding>) {
+    let doctor = Doctor { agent, project, redactor: Redactor::new(environment(&agent.program)) };
+    let place = Place { program: &agent.program, workspace: &project.root, bundle };
+    let examination = agent.adapter().examine(&place);
+    let traits = agent.traits();
+    let mut report = AgentJson {
+        name: name.to_owned(),
+        kind: traits.kind,
+        program: None,
+        version: None,
+        login: examination.login.as_deref().map(|login| doctor.shown(login)),
+        permissions: permissions(&agent.program),
+        model: agent.program.model.clone(),
+        account: traits.account,
+        fallback: traits.fallback,
+        resumes: traits.resumes,
+        mcp: traits.mcp,
+        starts: false,
+    };
+    let path = std::env::var_os("PATH");
+    let name = format!("agent {name}");
+    let program = match agent.find(path.as_deref(), &project.root) {
+        Ok(program) => program,
+        Err(missing) => {
+            let hint = Some(agent.missing_hint(&missing));
+            return (report, vec![Finding { hint, ..finding(&name, Verdict::Problem, &missing.to_string()) }]);
+        }
+    };
+    let mut findings = vec![ok(&name, &program.display().to_string())];
+    if !examination.version_args.is_empty() {
+        let found = doctor.version(&name, &program, &examination.version_args);
+        report.version = (found.verdict == Verdict::Ok).then(|| found.text.clone());
+        findings.push(found);
+    }
+    report.program = Some(program);
+    match &report.login {
+        Some(login) => findings.push(ok(&format!("{name} login"), login)),
+        None if examination.login_hint.is_empty() => {}
+        None => findings.push(Finding {
+            hint: Some(examination.login_hint),
+            ..finding(&format!("{name} login"), Verdict::Warning, "none was found")
+        }),
+    }
+    let start = doctor.start(&name, bundle);
+    report.starts = start.verdict == Verdict::Ok;
+    findings.push(start);
+    (report, findings)
+}
+
+/// What the examination of one agent needs.
+struct Doctor<'a> {
+    agent: &'a Agent,
+    project: &'a Project,
+    redactor: Redactor,
+}
+
+impl Doctor<'_> {
+    /// Text from outside as it may be shown.
+    fn shown(&self, text: &str) -> String {
+        self.redactor.redact(&one_line(text)).into_owned()
+    }
+
+    fn version(&self, name: &str, program: &Path, arguments: &[String]) -> Finding {
+        let name = format!("{name} version");
+        let first = self.agent.program.command.iter().skip(1);
+        let mut command = process::Command::new(program);
+        command.args(first).args(arguments).envs(&self.agent.program.env);
+        command.current_dir(&self.project.root).stdin(Stdio::null());
+        let broken = |text: String| Finding {
+            hint: Some(format!("see for yourself: {} {}", program.display(), arguments.join(" "))),
+            ..finding(&name, Verdict::Problem, &text)
+        };
+        let probe = match Probe::start(&mut command) {
+            Ok(probe) => probe,
+            Err(error) => return broken(format!("it cannot be started: {error}")),
+        };
+        let line = match probe.line(VERSION_BUDGET) {
+            Ok(line) => line,
+            Err(_) => {
+                let text = format!("it did not say it within {} s", VERSION_BUDGET.as_secs());
+                return Finding { verdict: Verdict::Warning, ..broken(text) };
+            }
+        };
+        match (line, probe.end(VERSION_BUDGET)) {
+            (_, Some(status)) if !status.success() => broken(format!("it ended with {status}")),
+            (Some(line), _) => ok(&name, &self.shown(&line)),
+            (None, _) => Finding { verdict: Verdict::Warning, ..broken("it says none".to_owned()) },
+        }
+    }
+
+    /// Everything a start needs, but the start itself.
+    fn start(&self, name: &str, bundle: &Path) -> Finding {
+        let name = format!("{name} start");
+        let rekindle = std::env::current_exe().unwrap_or_default();
+        let start = Start {
+            program: &self.agent.program,
+            prompt: "nothing",
+            resume: None,
+            new_session: NO_SESSION,
+            bundle,
+            workspace: &self.project.root,
+            rekindle: &rekindle,
+        };
+        let launch = match self.agent.adapter().start(&start) {
+            Ok(launch) => launch,
+            Err(reason) => return finding(&name, Verdict::Problem, &self.shown(&reason)),
+        };
+        let own = launch.env.get("PATH").or(self.agent.program.env.get("PATH"));
+        let path = own.map(std::ffi::OsString::from).or_else(|| std::env::var_os("PATH"));
+        let program = launch.argv.first().map(String::as_str).unwrap_or_default();
+        match find_program(program, path.as_deref(), &self.project.root) {
+            // A plain command is told by its own arguments what it may do.
+            Ok(_) if self.agent.program.kind == command::KIND => ok(&name, "ready"),
+            Ok(_) => ok(&name, &format!("ready, permissions \"{}\"", permissions(&self.agent.program))),
+            Err(missing) => {
+                let hint = Some(self.agent.missing_hint(&missing));
+                Finding { hint, ..finding(&name, Verdict::Problem, &missing.to_string()) }
+            }
+        }
+    }
+}
+
+fn permissions(program: &Program) -> &'static str {
+    match program.permissions {
+        Permissions::Default => "default",
+        Permissions::Full => "full",
+    }
+}
+
+/// What the agent would see.
+fn environment(program: &Program) -> Vec<(String, String)> {
+    let ours =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    ours.chain(program.env.clone()).collect()
+}

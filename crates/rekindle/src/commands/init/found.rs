@@ -1,0 +1,133 @@
+//! Which agents' programs are installed here, and the tables that `rekindle.toml` gets for them. Nothing is started.
+
+use std::path::Path;
+
+use rekindle_engine::agents::{Adapter, Examination, Place, Program};
+
+/// Above the agents that were found.
+const ABOUT: &str = "\
+# Agents: the programs found here. Choose one per task with `cli: NAME`; the keys are in docs/configuration.md.
+#
+# What an agent may do without asking, `permissions`:
+#   \"default\"  what the program's own settings allow. Nobody is there to be asked: whatever they do not allow is refused, and
+#              many programs allow no change at all then. Allow what the work needs in the program's own settings, or:
+#   \"full\"     everything, anywhere this user may. Only for plans you trust, best inside a container or a virtual machine.
+";
+
+/// A kind of agent whose program is installed.
+pub struct Found {
+    /// The kind's name, which its table gets as well.
+    pub kind: &'static str,
+    /// What is known of it.
+    pub examination: Examination,
+}
+
+/// Looks for the own program of every kind.
+pub fn look(adapters: &[&'static dyn Adapter], workspace: &Path) -> Vec<Found> {
+    let own = adapters.iter().filter(|adapter| adapter.program().is_some());
+    let found = own.map(|adapter| {
+        let program = Program { kind: adapter.kind().to_owned(), ..Program::default() };
+        let place = Place { program: &program, workspace, bundle: workspace };
+        Found { kind: adapter.kind(), examination: adapter.examine(&place) }
+    });
+    found.filter(|found| found.examination.program.is_some()).collect()
+}
+
+/// The one that does what names no other: the first that somebody is logged in to, else the first.
+pub fn first(found: &[Found]) -> Option<&Found> {
+    found.iter().find(|found| found.examination.login.is_some()).or(found.first())
+}
+
+/// The tables of all that were found.
+pub fn tables(found: &[Found]) -> String {
+    let mut text = ABOUT.to_owned();
+    for Found { kind, examination } in found {
+        let path = examination.program.as_deref().unwrap_or(Path::new(""));
+        // A path may hold anything, even a line break that would end the comment.
+        let path = crate::ui::one_line(&path.display().to_string());
+        text.push_str(&format!(
+            "\n# found at {path}\n[agents.{kind}]\nkind = \"{kind}\"\npermissions = \"default\"\n# model = \"…\"               # default: the program's own choice\n"
+        ));
+    }
+    if found.len() > 1 {
+        text.push_str(
+            "# fallback = \"NAME\"         # another agent that takes over while this one waits for its usage limit\n",
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use rekindle_core::limits::Traits;
+    use rekindle_engine::agents::{Launch, Reader, Start};
+
+    use super::*;
+
+    /// A kind that is installed where a path is given.
+    struct Kind {
+        name: &'static str,
+        program: Option<&'static str>,
+        path: Option<&'static str>,
+        login: Option<&'static str>,
+    }
+
+    impl Adapter for Kind {
+        fn kind(&self) -> &'static str {
+            self.name
+        }
+
+        fn program(&self) -> Option<&'static str> {
+            self.program
+        }
+
+        fn traits(&self, _program: &Program) -> Traits {
+            Traits::new(self.name)
+        }
+
+        fn start(&self, _start: &Start<'_>) -> Result<Launch, String> {
+            Err("nothing is started here".to_owned())
+        }
+
+        fn reader(&self) -> Box<dyn Reader> {
+            unreachable!("nothing is read here")
+        }
+
+        fn examine(&self, place: &Place<'_>) -> Examination {
+            assert_eq!(place.program.kind, self.name);
+            Examination {
+                program: self.path.map(PathBuf::from),
+                login: self.login.map(str::to_owned),
+                ..Examination::default()
+            }
+        }
+    }
+
+    static ANY: Kind = Kind { name: "any", program: None, path: Some("/bin/any"), login: None };
+    static ABSENT: Kind = Kind { name: "absent", program: Some("absent"), path: None, login: Some("x") };
+    static ONE: Kind = Kind { name: "one", program: Some("one"), path: Some("/opt/a\nb/one"), login: None };
+    static TWO: Kind = Kind { name: "two", program: Some("two"), path: Some("/bin/two"), login: Some("by TWO_KEY") };
+
+    #[test]
+    fn what_is_installed_becomes_a_table_that_can_be_read() {
+        let found = look(&[&ANY, &ABSENT, &ONE, &TWO], Path::new("/"));
+        let kinds: Vec<&str> = found.iter().map(|found| found.kind).collect();
+        assert_eq!(kinds, ["one", "two"]);
+        assert_eq!(first(&found).map(|found| found.kind), Some("two"), "somebody is logged in to it");
+        assert_eq!(first(&found[..1]).map(|found| found.kind), Some("one"));
+        let text = tables(&found);
+        let table: toml::Table = text.parse().unwrap_or_else(|error| panic!("{error}: {text}"));
+        let agents = table["agents"].as_table().expect("a table");
+        assert_eq!(agents.keys().collect::<Vec<_>>(), ["one", "two"]);
+        assert_eq!(agents["one"]["permissions"].as_str(), Some("default"), "nothing is allowed unasked");
+        assert!(text.contains("# found at /opt/a b/one\n"), "{text}");
+    }
+
+    #[test]
+    fn nothing_is_found_where_nothing_is() {
+        assert!(look(&[&ANY, &ABSENT], Path::new("/")).is_empty());
+        assert!(first(&[]).is_none());
+    }
+}

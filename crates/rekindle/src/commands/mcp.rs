@@ -1,0 +1,35 @@
+//! `rekindle mcp`: the tools that an agent reports with, served over its standard input and output.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Context;
+use crate::client::{Agent, Told};
+use crate::error::{CliError, Result};
+use crate::exit_code::Exit;
+use crate::mcp;
+
+/// Serve an agent's tools over the Model Context Protocol (for agents)
+///
+/// Speaks MCP on standard input and output and ends with its input. rekindle hands it to the agents it starts; there is
+/// nothing to set up.
+#[derive(Debug, Args)]
+pub struct McpArgs {
+    /// The attempt's directory, which says whose tools these are [default: REKINDLE_TOKEN says it]
+    #[arg(long, value_name = "DIR")]
+    bundle: Option<PathBuf>,
+}
+
+/// Serves until the input ends.
+pub fn run(args: &McpArgs, context: &Context) -> Result<Exit> {
+    let told = Told::of(args.bundle.as_deref());
+    let Some(agent) = Agent::told(&told, &context.project.state_dir) else {
+        return Err(CliError::usage(
+            "only an agent has tools: neither REKINDLE_TOKEN nor --bundle says whose they are",
+        )
+        .hint("start agents with a plan: rekindle run plan.md"));
+    };
+    mcp::serve(agent.with_tools(), told.tasks())?;
+    Ok(Exit::Success)
+}

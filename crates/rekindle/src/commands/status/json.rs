@@ -1,0 +1,227 @@
+//! How the run stands, for programs. Others script against it: a field may be added, none removed or changed.
+
+use rekindle_core::report::{Checkpoint, Evidence};
+use rekindle_core::time::Time;
+use rekindle_core::view::{AttemptRow, TaskRow, WaitRow};
+use rekindle_engine::agents::command;
+use rekindle_engine::state_dir::Owner;
+use serde::Serialize;
+
+use super::{Shown, open};
+use crate::ui::stamp;
+use crate::view::{Counts, RunView, Spent};
+
+/// The version of the JSON; a field may be added under the same one.
+const SCHEMA_VERSION: u32 = 1;
+
+/// Everything, for programs.
+#[derive(Serialize)]
+pub struct StatusJson {
+    schema_version: u32,
+    run: Option<RunJson>,
+    tasks: Vec<TaskJson>,
+    agents: Vec<AgentJson>,
+    questions: usize,
+    coordinator: Option<CoordinatorJson>,
+}
+
+#[derive(Serialize)]
+struct RunJson {
+    id: String,
+    plan: String,
+    title: String,
+    plan_path: String,
+    state: String,
+    started_at: String,
+    ended_at: Option<String>,
+    resumes: u32,
+    plan_changed: bool,
+    waits: Vec<WaitJson>,
+    complete: usize,
+    failed: usize,
+    skipped: usize,
+    total: usize,
+}
+
+#[derive(Serialize)]
+struct WaitJson {
+    account: String,
+    cause: String,
+    until: Option<String>,
+}
+
+#[derive(Serialize)]
+struct TaskJson {
+    id: String,
+    title: String,
+    state: String,
+    attempts: u32,
+    attempt_limit: u32,
+    agent: Option<String>,
+    wave: u32,
+    cause: Option<String>,
+    reason: Option<String>,
+    result: Option<String>,
+    unproven: bool,
+    verifying: bool,
+    epoch: u64,
+    blocked_by: Vec<String>,
+    started_at: Option<String>,
+    ended_at: Option<String>,
+    not_before: Option<String>,
+    checkpoint: Option<Checkpoint>,
+    evidence: Option<Evidence>,
+    /// What all attempts that held it have used; one that held several tasks counts in full for each.
+    tokens: u64,
+    cost_usd: Option<f64>,
+    compactions: u32,
+}
+
+#[derive(Serialize)]
+struct AgentJson {
+    name: String,
+    kind: String,
+    role: String,
+    state: String,
+    pid: Option<u32>,
+    shim_pid: Option<u32>,
+    task: Option<String>,
+    tasks: Vec<String>,
+    epoch: u64,
+    attempt: u64,
+    cli: String,
+    started_at: String,
+    ended_at: Option<String>,
+    cause: Option<String>,
+    session_id: Option<String>,
+    model: Option<String>,
+    strategy: &'static str,
+    context_used: Option<u64>,
+    context_window: Option<u64>,
+    compactions: u32,
+    tokens: u64,
+    usage: Option<UsageJson>,
+    cost_usd: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct UsageJson {
+    input_tokens: u64,
+    output_tokens: u64,
+    cached_tokens: u64,
+}
+
+#[derive(Serialize)]
+struct CoordinatorJson {
+    pid: Option<u32>,
+    since: Option<String>,
+}
+
+/// All of it.
+pub fn whole(run: Option<&RunView<'_>>, shown: Shown, coordinator: Option<Option<Owner>>) -> StatusJson {
+    let owner = coordinator.map(|owner| CoordinatorJson {
+        pid: owner.as_ref().map(|owner| owner.pid),
+        since: owner.as_ref().map(|owner| stamp(Time(owner.since_ms))),
+    });
+    let Shown { tasks, agents, spent, questions } = shown;
+    StatusJson {
+        schema_version: SCHEMA_VERSION,
+        run: run.map(|run| run_json(run, &tasks)),
+        questions: open(&questions).count(),
+        tasks: tasks
+            .into_iter()
+            .map(|task| {
+                let spent = spent.get(&task.id).copied().unwrap_or_default();
+                task_json(task, &spent)
+            })
+            .collect(),
+        agents: agents.into_iter().map(agent_json).collect(),
+        coordinator: owner,
+    }
+}
+
+fn run_json(run: &RunView<'_>, tasks: &[TaskRow]) -> RunJson {
+    let counts = Counts::of(tasks);
+    let row = &run.row;
+    RunJson {
+        id: row.id.clone(),
+        plan: row.plan.clone(),
+        title: row.title.clone(),
+        plan_path: row.plan_path.clone(),
+        state: row.state.clone(),
+        started_at: stamp(row.started_at),
+        ended_at: row.ended_at.map(stamp),
+        resumes: row.resumes,
+        plan_changed: row.plan_changed,
+        waits: row.waits.iter().map(wait_json).collect(),
+        complete: counts.complete,
+        failed: counts.failed,
+        skipped: counts.skipped,
+        total: counts.all,
+    }
+}
+
+fn wait_json(wait: &WaitRow) -> WaitJson {
+    WaitJson { account: wait.account.clone(), cause: wait.cause.clone(), until: wait.until.map(stamp) }
+}
+
+fn task_json(row: TaskRow, spent: &Spent) -> TaskJson {
+    TaskJson {
+        tokens: spent.tokens,
+        cost_usd: spent.cost_usd,
+        compactions: row.compactions,
+        id: row.id.into(),
+        title: row.title,
+        state: row.state,
+        attempts: row.attempts,
+        attempt_limit: row.attempt_limit,
+        agent: row.agent.map(Into::into),
+        wave: row.wave,
+        cause: row.cause,
+        reason: row.reason,
+        result: row.result,
+        unproven: row.unproven,
+        verifying: row.verifying,
+        epoch: row.epoch.0,
+        blocked_by: row.blocked_by.into_iter().map(Into::into).collect(),
+        started_at: row.started_at.map(stamp),
+        ended_at: row.ended_at.map(stamp),
+        not_before: row.not_before.map(stamp),
+        checkpoint: row.checkpoint,
+        evidence: row.evidence,
+    }
+}
+
+fn agent_json(row: AttemptRow) -> AgentJson {
+    let usage = row.measure.map(|measure| measure.usage);
+    AgentJson {
+        name: row.name.into(),
+        // Rows of earlier versions have none: all their agents were commands.
+        kind: if row.kind.is_empty() { command::KIND.to_owned() } else { row.kind },
+        role: row.role.name().to_owned(),
+        state: row.state,
+        pid: row.pid,
+        shim_pid: row.shim_pid,
+        task: row.task.map(Into::into),
+        tasks: row.tasks.into_iter().map(Into::into).collect(),
+        epoch: row.epoch.0,
+        attempt: row.attempt.0,
+        cli: row.cli,
+        started_at: stamp(row.started_at),
+        ended_at: row.ended_at.map(stamp),
+        cause: row.cause,
+        session_id: row.session_id,
+        model: row.model,
+        strategy: row.strategy.name(),
+        context_used: row.measure.and_then(|measure| measure.context_used),
+        context_window: row.measure.and_then(|measure| measure.context_window),
+        compactions: row.compactions,
+        tokens: usage.map_or(0, |usage| usage.tokens()),
+        usage: usage.map(|usage| UsageJson {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cached_tokens: usage.cached_tokens,
+        }),
+        cost_usd: usage.and_then(|usage| usage.cost_usd),
+    }
+}

@@ -1,0 +1,162 @@
+//! The MCP server: an agent's verbs as tools over standard input and output. It keeps nothing: the token names the attempt,
+//! and every call is one word through the coordinator's door.
+//!
+//! What is wrong with a call is told in the tool's result, where the model reads it; errors of the protocol are for its
+//! client. The async runtime lives in here and nowhere else.
+
+mod arguments;
+mod order;
+mod patient;
+mod told;
+mod tools;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ErrorData, Implementation, JsonObject, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
+use rmcp::{ServerHandler, ServiceExt};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
+
+use crate::client::Agent;
+use crate::error::{CliError, Result};
+use order::Order;
+use patient::Patient;
+use told::Told;
+
+/// Calls under way at once: an agent makes one or two; more is a client that has lost count.
+const CALLS: usize = 32;
+
+/// Threads for them, and for the two ends of standard input and output.
+const THREADS: usize = CALLS + 8;
+
+/// Between two signs that a long call is still under way.
+const PROGRESS: Duration = Duration::from_secs(3);
+
+/// After this long the agent is told to ask again: below the time that any of the programs gives a tool.
+const ANSWER_WITHIN: Duration = Duration::from_secs(8 * 60);
+
+/// What the client is told about this server; models read it.
+const INSTRUCTIONS: &str = "Report your work to rekindle with these tools: task_start when you begin with a task, checkpoint \
+    after every larger step, task_done when a task is finished. task_done runs the task's checks and answers with their \
+    result. An end of your turn without a report counts as a failed attempt.";
+
+/// Serves an agent until its input ends.
+///
+/// # Errors
+/// When the runtime cannot be made, or the client breaks off in the middle.
+pub fn serve(agent: Agent, own: Vec<String>) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .max_blocking_threads(THREADS)
+        .build()
+        .map_err(|e| CliError::internal("the tools cannot be served").because(&e))?;
+    let served = runtime.block_on(async {
+        let server = Server { agent, own, calls: Arc::new(Semaphore::new(CALLS)) };
+        match server.serve(Patient::on_stdio()).await {
+            Ok(running) => {
+                running.waiting().await.map(|_| ()).map_err(|e| CliError::internal("the server broke").because(&e))
+            }
+            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(error) => Err(CliError::internal("the client did not begin as MCP does").because(&error)),
+        }
+    });
+    // A claim that is still being proven is the coordinator's business; nobody is left to hear of it here.
+    runtime.shutdown_background();
+    served
+}
+
+/// One agent's tools.
+struct Server {
+    agent: Agent,
+    own: Vec<String>,
+    calls: Arc<Semaphore>,
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("rekindle", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools::all()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        tools::all().into_iter().find(|tool| tool.name == name)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if self.get_tool(&request.name).is_none() {
+            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+        }
+        let told = self.call(&request.name, &request.arguments.unwrap_or_default(), &context).await;
+        Ok(CallToolResponse::Complete(told.into_result()))
+    }
+}
+
+impl Server {
+    async fn call(&self, name: &str, arguments: &JsonObject, context: &RequestContext<RoleServer>) -> Told {
+        let order = match Order::read(name, arguments, &self.own) {
+            Ok(order) => order,
+            Err(wrong) => return Told::wrong(wrong),
+        };
+        let Ok(permit) = Arc::clone(&self.calls).try_acquire_owned() else {
+            return Told::wrong(format!(
+                "{CALLS} calls are under way already; wait for their answers, then call again"
+            ));
+        };
+        let (agent, own, later) = (self.agent.clone(), self.own.clone(), order.again(name));
+        let work = tokio::task::spawn_blocking(move || {
+            let told = order.carry_out(&agent, &own);
+            drop(permit);
+            told
+        });
+        wait_for(work, context, later).await
+    }
+}
+
+/// Awaits the answer and shows meanwhile that it is awaited; `later` is said when it takes too long.
+async fn wait_for(mut work: JoinHandle<Told>, context: &RequestContext<RoleServer>, later: Told) -> Told {
+    let mut ticks = tokio::time::interval(PROGRESS);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks.tick().await;
+    let deadline = tokio::time::sleep(ANSWER_WITHIN);
+    tokio::pin!(deadline);
+    let mut seconds = 0;
+    loop {
+        tokio::select! {
+            told = &mut work => return told.unwrap_or_else(|_| Told::wrong("this call broke; call it again".to_owned())),
+            () = &mut deadline => return later,
+            () = context.ct.cancelled() => return later,
+            _ = ticks.tick() => {
+                seconds += PROGRESS.as_secs();
+                show_progress(context, seconds).await;
+            }
+        }
+    }
+}
+
+async fn show_progress(context: &RequestContext<RoleServer>, seconds: u64) {
+    let Some(token) = context.meta.get_progress_token() else { return };
+    #[expect(clippy::cast_precision_loss, reason = "seconds of one call; the protocol counts in floating point")]
+    let progress = ProgressNotificationParam::new(token, seconds as f64)
+        .with_message(format!("under way for {seconds} s: a claim is answered when its checks are through"));
+    // Nobody listening is no reason to give the call up.
+    let _unheard = context.peer.notify_progress(progress).await;
+}

@@ -1,0 +1,206 @@
+//! A call of a tool: what it asks for, and how it is carried out through the coordinator's door, by the same words as on
+//! the command line.
+
+use rekindle_core::ids::TaskId;
+use rekindle_core::report::{Checkpoint, OVER, Report};
+use rekindle_engine::door::wire::{Answer, TaskLine};
+use rmcp::model::JsonObject;
+use serde_json::json;
+
+use super::arguments::Arguments;
+use super::told::{Told, evidence};
+use crate::client::Agent;
+use crate::client::agent::Outcome;
+use crate::error::{CliError, Kind};
+
+/// What a call asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The agent's tasks.
+    List,
+    /// A sign of life.
+    Heartbeat,
+    /// A report.
+    Report(Report),
+}
+
+impl Order {
+    /// Reads a call.
+    ///
+    /// # Errors
+    /// What is wrong with it, for the model.
+    pub fn read(tool: &str, given: &JsonObject, own: &[String]) -> Result<Self, String> {
+        let given = Arguments::new(tool, given, own);
+        let report = match tool {
+            "task_list" => return Ok(Self::List),
+            "heartbeat" => return Ok(Self::Heartbeat),
+            "task_start" => Report::Start { task: given.task()? },
+            "task_done" => Report::Done { task: given.task()?, result: given.text("result")? },
+            "task_fail" => Report::Fail { task: given.task()?, reason: given.needed("reason")? },
+            "task_split" => Report::Split { task: given.task()?, subtasks: parts(&given)? },
+            "checkpoint" => Report::Checkpoint { task: given.task()?, checkpoint: checkpoint(&given)? },
+            "ask" => Report::Ask {
+                task: given.task()?,
+                text: given.needed("question")?,
+                options: given.list("options")?,
+                context: given.text("context")?.unwrap_or_default(),
+            },
+            "note" => Report::Note { text: given.needed("decision")? },
+            other => return Err(format!("there is no tool `{other}`")),
+        };
+        Ok(Self::Report(report))
+    }
+
+    /// What is said when the answer takes too long: the same call gives it later.
+    pub fn again(&self, tool: &str) -> Told {
+        let call = format!("call `{tool}` again with the same arguments to wait for it");
+        let told = match self {
+            Self::Report(Report::Done { task, .. }) => {
+                Told::good(format!("the checks of {task} are still running; {call}")).with("state", json!("checking"))
+            }
+            _ => Told::good(format!("there is no answer yet; {call}")),
+        };
+        Told { ok: false, ..told }
+    }
+
+    /// Does it, and says what came of it.
+    pub fn carry_out(&self, agent: &Agent, own: &[String]) -> Told {
+        match self {
+            Self::List => list(agent, own),
+            Self::Heartbeat => match agent.heartbeat() {
+                Ok(true) => Told::good("noted".to_owned()),
+                Ok(false) => Told::good("no coordinator is running: nobody waits for a sign of life; go on".to_owned()),
+                Err(error) => failed(&error),
+            },
+            Self::Report(report) => match agent.report(report) {
+                Ok(Outcome::Answered(answer)) => answered(agent, report, answer),
+                Ok(Outcome::Kept(_)) => kept(report),
+                Err(error) => failed(&error),
+            },
+        }
+    }
+}
+
+fn parts(given: &Arguments<'_>) -> Result<Vec<String>, String> {
+    let parts = given.list("subtasks")?;
+    if parts.is_empty() {
+        return Err("`task_split` needs `subtasks`, a list of texts in the order to work in".to_owned());
+    }
+    Ok(parts)
+}
+
+fn checkpoint(given: &Arguments<'_>) -> Result<Checkpoint, String> {
+    let checkpoint = Checkpoint {
+        status: given.text("status")?.unwrap_or_default(),
+        completed: given.list("completed")?,
+        remaining: given.list("remaining")?,
+        files: given.list("files")?,
+        progress: given.percent("progress")?,
+    };
+    if checkpoint == Checkpoint::default() {
+        return Err("the checkpoint says nothing: give `status`, `completed` or `remaining`".to_owned());
+    }
+    Ok(checkpoint)
+}
+
+fn list(agent: &Agent, own: &[String]) -> Told {
+    match agent.tasks() {
+        Ok(tasks) => {
+            let lines: Vec<String> =
+                tasks.iter().map(|task| format!("{} ({}): {}", task.id, task.state, task.title)).collect();
+            Told::good(format!("your tasks in order:\n{}", lines.join("\n"))).with("tasks", json!(tasks))
+        }
+        Err(error) if error.kind == Kind::Refused => failed(&error),
+        Err(_) => {
+            let tasks: Vec<_> = own.iter().map(|id| json!({ "id": id })).collect();
+            let message = format!(
+                "no coordinator is running, so their state is not known; your tasks: {}. Go on with them; reports are kept",
+                own.join(", ")
+            );
+            Told::good(message).with("tasks", json!(tasks)).with("kept", json!(true))
+        }
+    }
+}
+
+fn answered(agent: &Agent, report: &Report, answer: Answer) -> Told {
+    match (report, answer) {
+        (Report::Done { task, .. }, Answer::Complete { .. } | Answer::Accepted) => {
+            complete(agent, task, "complete: its checks passed")
+        }
+        (Report::Done { task, .. }, Answer::Already) => complete(agent, task, "complete already"),
+        (Report::Done { task, .. }, Answer::NotProven { evidence: seen, .. }) => {
+            evidence(task, &seen).with("task", json!(task)).with("state", json!("not_proven"))
+        }
+        (Report::Ask { .. }, Answer::Asked { question }) => Told::good(format!(
+            "question {question} is recorded and a person is asked. Do not wait and do not ask again: save a checkpoint, then \
+             end your turn now. The answer comes with your next prompt"
+        ))
+        .with("question", json!(question)),
+        (Report::Ask { .. }, Answer::Answered { question, text }) => {
+            Told::good(format!("a person has answered: {text}")).with("question", json!(question)).with("answer", json!(text))
+        }
+        (Report::Start { task }, Answer::Accepted | Answer::Already) => {
+            Told::good(format!("task {task} is in progress; go on with it"))
+        }
+        (Report::Fail { task, .. }, Answer::Accepted | Answer::Already) => {
+            Told::good(format!("task {task} is given up. {}", next(agent)))
+        }
+        (Report::Split { .. }, Answer::Accepted | Answer::Already) => {
+            Told::good("recorded: work through the subtasks in order, then report the task itself".to_owned())
+        }
+        (_, Answer::Accepted) => Told::good("recorded; go on".to_owned()),
+        (_, Answer::Already) => Told::good("it was so already; go on".to_owned()),
+        (_, answer) => Told::wrong(format!("the coordinator answered something else: {answer:?}; call again")),
+    }
+}
+
+fn complete(agent: &Agent, task: &TaskId, how: &str) -> Told {
+    Told::good(format!("task {task} is {how}. {}", next(agent)))
+        .with("task", json!(task))
+        .with("state", json!("complete"))
+}
+
+/// What comes after a task that has ended.
+fn next(agent: &Agent) -> String {
+    let open = |line: &TaskLine| !matches!(line.state.as_str(), "complete" | "failed" | "skipped");
+    match agent.tasks() {
+        Ok(tasks) => match tasks.into_iter().find(open) {
+            Some(task) => format!("Go on with {}: {}", task.id, task.title),
+            None => "None of your tasks is left: end your turn now".to_owned(),
+        },
+        Err(_) => "Go on with your next task, or end your turn if there is none".to_owned(),
+    }
+}
+
+fn kept(report: &Report) -> Told {
+    let more = match report {
+        Report::Done { .. } => {
+            ". The checks have not run: run the `accept` commands yourself and repair what fails, then go on with your next \
+             task, or end your turn if there is none"
+        }
+        Report::Ask { .. } => ". Save a checkpoint, then end your turn; the answer comes with your next prompt",
+        _ => "; go on",
+    };
+    Told::good(format!("no coordinator is running: the report is kept and counts when one starts{more}"))
+        .with("kept", json!(true))
+}
+
+/// A refusal or a trouble, with what to do about it.
+fn failed(error: &CliError) -> Told {
+    let mut text = error.message.clone();
+    if error.kind == Kind::Refused {
+        if text.ends_with(OVER) {
+            text.push_str(
+                ". Change nothing more, report nothing more and end your turn now: this work is somebody else's or is over",
+            );
+            return Told::wrong(text).with("over", json!(true));
+        }
+        return Told::wrong(text);
+    }
+    for cause in &error.causes {
+        text.push_str(": ");
+        text.push_str(cause);
+    }
+    text.push_str(". Call it again; if that fails too, go on with your work and end your turn when it is done");
+    Told::wrong(text)
+}

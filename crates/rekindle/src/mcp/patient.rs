@@ -1,0 +1,49 @@
+//! Standard input and output as a transport. It passes over whatever a confused client says before its first request,
+//! where the library would leave.
+
+use rmcp::model::JsonRpcMessage;
+use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::io::{Stdin, Stdout};
+
+use rekindle_engine::door::wire::LINE_LIMIT;
+
+/// The transport.
+pub struct Patient {
+    lines: AsyncRwTransport<RoleServer, Stdin, Stdout>,
+    begun: bool,
+}
+
+impl Patient {
+    /// On the streams of this process. A longer line than a report may have is passed over.
+    pub fn on_stdio() -> Self {
+        let (read, write) = rmcp::transport::stdio();
+        Self { lines: AsyncRwTransport::new(read, write).with_max_line_length(LINE_LIMIT), begun: false }
+    }
+}
+
+impl Transport<RoleServer> for Patient {
+    type Error = std::io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.lines.send(item)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            let message = self.lines.receive().await?;
+            self.begun |= matches!(message, JsonRpcMessage::Request(_));
+            if self.begun {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.lines.close().await
+    }
+}

@@ -1,0 +1,201 @@
+//! What agents' own sessions tell, in words: sessions, measures, compactions, failures, and the gates of their accounts.
+
+use rekindle_core::activity::{Failure, Measure, Problem, Transcript};
+use rekindle_core::cause::Cause;
+use rekindle_core::event::Body;
+use rekindle_core::time::Time;
+
+use super::Parts;
+use crate::ui::{Tone, clock_time, dollars, elapsed, one_line, short_count};
+
+/// Longest piece of a message or an error that a line shows.
+const TEXT_MAX_CHARS: usize = 160;
+
+/// Tells it; `now` is when it happened.
+pub(super) fn tell(body: &Body, now: Time) -> Option<Parts> {
+    tell_session(body, now).or_else(|| tell_compaction(body)).or_else(|| tell_gate(body, now))
+}
+
+fn tell_session(body: &Body, now: Time) -> Option<Parts> {
+    Some(match body {
+        Body::AgentSession { session_id, expected: Some(expected), .. } => {
+            ("SESSION", Tone::Warning, format!("{session_id} came where {expected} was to go on"))
+        }
+        Body::AgentSession { session_id, model, .. } => {
+            let model = model.as_ref().map(|model| format!(" with {model}")).unwrap_or_default();
+            ("SESSION", Tone::Dim, format!("{session_id}{model}"))
+        }
+        Body::AgentMeasured { measure, .. } => ("MEASURED", Tone::Dim, measured(measure)),
+        Body::AgentTold { text, .. } => ("TOLD", Tone::Active, short(text)),
+        Body::InputClosed { .. } => ("CLOSED", Tone::Dim, "it gets no more messages and is to leave".to_owned()),
+        Body::AgentFailed { failure, .. } => ("TROUBLE", Tone::Warning, failed(failure, now)),
+        Body::TurnEnded { ok: true, .. } => ("TURN ENDED", Tone::Dim, "it says that it is through".to_owned()),
+        Body::TurnEnded { .. } => ("TURN ENDED", Tone::Warning, "with an error".to_owned()),
+        Body::SessionClosed { transcript, cut_off, .. } => {
+            ("SESSION", Tone::Dim, closed(*transcript, cut_off.as_deref()))
+        }
+        _ => return None,
+    })
+}
+
+fn tell_compaction(body: &Body) -> Option<Parts> {
+    Some(match body {
+        Body::AgentCompacted { compactions, automatic, .. } => {
+            let who = if *automatic == Some(false) { "on request" } else { "by itself" };
+            let times = times(*compactions);
+            ("COMPACTED", Tone::Warning, format!("its context was compacted {who}, {times} during this task"))
+        }
+        Body::AgentOnTask { .. } => ("ON TASK", Tone::Good, "it was seen at its task again".to_owned()),
+        Body::CompactionStart { compaction_number, context_remaining, .. } => {
+            let text =
+                format!("{context_remaining} % of its context is left, compaction {compaction_number} is prepared for");
+            ("NEARLY FULL", Tone::Warning, text)
+        }
+        Body::CompactionComplete { compaction_number, full_reload, .. } => {
+            let plan = if *full_reload { ", with the whole plan put before it again" } else { "" };
+            ("RESTORED", Tone::Good, format!("compaction {compaction_number} is through{plan}"))
+        }
+        _ => return None,
+    })
+}
+
+fn tell_gate(body: &Body, now: Time) -> Option<Parts> {
+    Some(match body {
+        Body::GateClosed { account, cause, until, question, .. } => {
+            let who = match question {
+                Some(question) => format!("; it waits for the answer to question {question}"),
+                None => String::new(),
+            };
+            ("WAITS", Tone::Warning, format!("{}{who}", waiting(account, cause.name(), *until, now)))
+        }
+        Body::GateWidened { account, allowed } => {
+            ("WIDENED", Tone::Good, format!("{account} works again, {allowed} agents at once may use it"))
+        }
+        Body::GateOpened { account } => ("OPENED", Tone::Good, format!("{account} no longer has to wait")),
+        _ => return None,
+    })
+}
+
+/// What an account waits for, and how long from `now`.
+#[must_use]
+pub fn waiting(account: &str, cause: &str, until: Option<Time>, now: Time) -> String {
+    let usage = Cause::UsageLimit { resets_at: None };
+    let what = match cause {
+        cause if cause == usage.name() => "its usage limit",
+        cause if cause == Cause::Overloaded.name() => "its overloaded provider",
+        cause if cause == Cause::Auth.name() => "working credentials",
+        _ => "its account",
+    };
+    let until = until.map(|until| match until > now {
+        true => format!(" until {} (in {})", clock_time(until), elapsed(until.since_ms(now))),
+        false => format!(" until {}", clock_time(until)),
+    });
+    format!("{account} waits for {what}{}", until.unwrap_or_default())
+}
+
+/// How much was used and how full the context is.
+#[must_use]
+pub fn measured(measure: &Measure) -> String {
+    let tokens = format!("{} tokens", short_count(measure.usage.tokens()));
+    let cost = measure.usage.cost_usd.map(dollars);
+    [Some(tokens), cost, context_left(measure)].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// How much of the context is left, where that is known.
+#[must_use]
+pub fn context_left(measure: &Measure) -> Option<String> {
+    let used = measure.context_used?;
+    Some(match (measure.context_window, measure.remaining_percent()) {
+        (Some(window), Some(left)) => {
+            format!("{left} % of its context left ({} of {} tokens used)", short_count(used), short_count(window))
+        }
+        _ => format!("{} tokens in its context", short_count(used)),
+    })
+}
+
+/// A failure in words; `now` is when it happened.
+#[must_use]
+pub fn failed(failure: &Failure, now: Time) -> String {
+    let what = match failure.problem {
+        Problem::UsageLimit => "the usage limit is reached",
+        Problem::Overloaded => "the provider is overloaded",
+        Problem::Network => "the provider cannot be reached",
+        Problem::Auth => "the credentials were refused",
+        Problem::ContextFull => "the context is full",
+        Problem::CompactionLoop => "it compacts again and again",
+        Problem::SessionGone => "the session is not there",
+        Problem::Other => "its turn failed",
+    };
+    let reset = failure.resets_at.map(|at| match at > now {
+        true => format!(", reset at {} (in {})", clock_time(at), elapsed(at.since_ms(now))),
+        false => format!(", reset at {}", clock_time(at)),
+    });
+    let runaway = if failure.runaway { ", and it would go on without end" } else { "" };
+    let text = Some(short(&failure.text)).filter(|text| !text.is_empty()).map(|text| format!(": {text}"));
+    format!("{what}{}{runaway}{}", reset.unwrap_or_default(), text.unwrap_or_default())
+}
+
+/// What was left of a session.
+#[must_use]
+pub fn closed(transcript: Transcript, cut_off: Option<&str>) -> String {
+    let found = match transcript {
+        Transcript::Whole => "its transcript is whole",
+        Transcript::Missing => "its transcript is gone",
+        Transcript::Unknown => "its transcript cannot be looked at",
+    };
+    match cut_off {
+        Some(call) => format!("{found}; cut off in the middle of {}", short(call)),
+        None => found.to_owned(),
+    }
+}
+
+/// How often, in words.
+#[must_use]
+pub fn times(count: u32) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        _ => format!("{count} times"),
+    }
+}
+
+fn short(text: &str) -> String {
+    let line = one_line(text);
+    if line.chars().count() <= TEXT_MAX_CHARS {
+        return line;
+    }
+    let head: String = line.chars().take(TEXT_MAX_CHARS).collect();
+    format!("{head}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_says_for_what_and_how_long() {
+        let now = Time(1_000_000);
+        let until = |ms| Some(now.plus_ms(ms));
+        assert_eq!(waiting("team", "auth", None, now), "team waits for working credentials");
+        let limit = waiting("team", "usage_limit", until(7_380_000), now);
+        assert!(
+            limit.starts_with("team waits for its usage limit until ") && limit.ends_with(" (in 2h03m)"),
+            "{limit}"
+        );
+        let over = waiting("team", "overloaded", Some(now), now);
+        assert!(over.starts_with("team waits for its overloaded provider until ") && !over.contains("(in"), "{over}");
+    }
+
+    #[test]
+    fn a_long_error_is_cut_and_harmless() {
+        let failure = Failure {
+            problem: Problem::Other,
+            resets_at: None,
+            text: format!("\u{1b}[31m{}", "é".repeat(1_000)),
+            runaway: true,
+        };
+        let shown = failed(&failure, Time(0));
+        let expected = format!("its turn failed, and it would go on without end: {}…", "é".repeat(TEXT_MAX_CHARS));
+        assert_eq!(shown, expected);
+    }
+}
