@@ -26,8 +26,8 @@ const SMALL_WINDOW: u64 = 256_000;
 /// A context at least this full, in percent, explains why a run ended without the model's answer.
 const FULL_PERCENT: u64 = 80;
 
-/// Messages remembered so that one written twice counts once; the same message is written twice in a row.
-const REMEMBERED: usize = 512;
+/// Summaries remembered by their id, since a resumed session writes them again; a session has a handful.
+const SUMMARIES_MAX: usize = 1024;
 
 /// The tools that change files, run commands or let another agent do so.
 const ACTING: [&str; 6] = ["run_shell_command", "write_file", "replace", "edit", "invoke_agent", "save_memory"];
@@ -53,8 +53,10 @@ pub(super) struct GeminiReader {
     unanswered: bool,
     /// What the program wrote to standard error about the failure.
     report: Report,
-    /// Messages of the transcript that were counted.
-    seen: BTreeSet<String>,
+    /// Summaries of the transcript that were looked at.
+    summaries: BTreeSet<String>,
+    /// The answer that was counted last: each is written again when its calls have ended.
+    answer: Option<String>,
     /// What the transcript's messages add up to.
     used: Usage,
     /// How full the context was last, in percent.
@@ -198,7 +200,8 @@ impl GeminiReader {
         let mut all = Vec::new();
         if let Some(messages) = entry.pointer("/$set/messages").and_then(Value::as_array) {
             for message in messages.iter().filter(|message| message["type"] == "user" && is_summary(message)) {
-                if self.is_ours(message) && self.is_new(message) {
+                // One of an earlier process keeps its id when it is written again, but not always its time.
+                if self.is_new_summary(message) && self.is_ours(message) {
                     all.push(Activity::Compacted { automatic: Some(true) });
                 }
             }
@@ -214,9 +217,11 @@ impl GeminiReader {
         let count = |name: &str| tokens[name].as_u64().unwrap_or(0);
         let window = if text(&entry["model"]).starts_with(SMALL) { SMALL_WINDOW } else { WINDOW };
         let used = count("input").saturating_add(count("output"));
-        if !self.is_new(entry) {
+        let id = entry["id"].as_str().map(str::to_owned);
+        if id == self.answer {
             return;
         }
+        self.answer = id;
         if self.is_ours(entry) {
             all.push(Activity::Turn);
             let sum = &mut self.used;
@@ -247,11 +252,11 @@ impl GeminiReader {
         self.began.as_deref().is_none_or(|began| text(&message["timestamp"]) >= began)
     }
 
-    fn is_new(&mut self, message: &Value) -> bool {
-        if self.seen.len() == REMEMBERED {
-            self.seen.clear();
+    fn is_new_summary(&mut self, message: &Value) -> bool {
+        if self.summaries.len() == SUMMARIES_MAX {
+            self.summaries.pop_first();
         }
-        self.seen.insert(text(&message["id"]).to_owned())
+        self.summaries.insert(text(&message["id"]).to_owned())
     }
 
     /// Gives what was said and not yet given.
