@@ -142,9 +142,9 @@ impl Stream {
     fn turn_completed(&mut self, value: &Value) -> Vec<Activity> {
         self.retries = 0;
         let mut activities = Vec::new();
-        // The totals here are those of the whole thread, other attempts among them; they are right only for a thread that has
-        // no transcript, because that one cannot have been resumed.
-        if self.rollout.used().is_none() && value["usage"].is_object() {
+        // The totals here are those of the whole thread, other attempts among them. They are right only for a thread that has
+        // no transcript: that one cannot have been resumed.
+        if !self.rollout.seen && value["usage"].is_object() {
             activities.push(Activity::Used(rollout::usage(&value["usage"])));
         }
         activities.push(Activity::Result { ok: true, text: self.last_message.take() });
