@@ -218,7 +218,7 @@ impl Place<'_> {
 pub struct Examination {
     /// The program that would be started.
     pub program: Option<PathBuf>,
-    /// Arguments that make it print its version.
+    /// All arguments that make it print its version, with those that stand in `command`.
     pub version_args: Vec<String>,
     /// How it is logged in, in words: by which variable or file; nothing means that no login was found.
     pub login: Option<String>,
