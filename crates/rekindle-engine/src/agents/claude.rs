@@ -57,6 +57,10 @@ impl Adapter for Claude {
         Some("claude")
     }
 
+    fn install_hint(&self) -> Option<&'static str> {
+        Some("npm install -g @anthropic-ai/claude-code")
+    }
+
     fn traits(&self, program: &Program) -> Traits {
         Traits {
             account: program.account.clone().unwrap_or_else(|| KIND.to_owned()),

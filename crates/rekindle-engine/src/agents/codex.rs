@@ -44,6 +44,10 @@ impl Adapter for Codex {
         Some("codex")
     }
 
+    fn install_hint(&self) -> Option<&'static str> {
+        Some("npm install -g @openai/codex")
+    }
+
     fn traits(&self, program: &Program) -> Traits {
         Traits {
             account: program.account.clone().unwrap_or_else(|| KIND.to_owned()),

@@ -43,6 +43,10 @@ impl Adapter for Gemini {
         Some("gemini")
     }
 
+    fn install_hint(&self) -> Option<&'static str> {
+        Some("npm install -g @google/gemini-cli")
+    }
+
     fn traits(&self, program: &Program) -> Traits {
         Traits {
             account: program.account.clone().unwrap_or_else(|| KIND.to_owned()),

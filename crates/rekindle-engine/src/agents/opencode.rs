@@ -60,6 +60,10 @@ impl Adapter for Opencode {
         Some("opencode")
     }
 
+    fn install_hint(&self) -> Option<&'static str> {
+        Some("npm install -g opencode-ai")
+    }
+
     fn traits(&self, program: &Program) -> Traits {
         Traits {
             account: program.account.clone().unwrap_or_else(|| KIND.to_owned()),

@@ -131,12 +131,13 @@ fn task_table(tasks: &[TaskRow], now: Time) -> Table {
     table
 }
 
+/// What a column shows of an agent.
+type Cell = fn(&AttemptRow) -> String;
+
 fn agent_table(agents: &[AttemptRow], now: Time, width: usize) -> Table {
     // What nobody tells, and what there is no room for, gets no column.
-    let told =
-        |cell: fn(&AttemptRow) -> String| width >= USED_MIN_WIDTH && agents.iter().any(|row| !cell(row).is_empty());
-    let used: Vec<(&str, fn(&AttemptRow) -> String)> =
-        vec![("CONTEXT", context_cell), ("TOKENS", tokens_cell), ("COST", cost_cell)];
+    let told = |cell: Cell| width >= USED_MIN_WIDTH && agents.iter().any(|row| !cell(row).is_empty());
+    let used: [(&str, Cell); 3] = [("CONTEXT", context_cell), ("TOKENS", tokens_cell), ("COST", cost_cell)];
     let used: Vec<_> = used.into_iter().filter(|(_, cell)| told(*cell)).collect();
     let before = [("AGENT", Align::Left), ("STATE", Align::Left), ("EPOCH", Align::Right), ("PID", Align::Right)];
     let mut columns: Vec<(&'static str, Align)> = before.to_vec();
@@ -223,7 +224,7 @@ mod tests {
         let told = row(usage, 0);
         let plain = "AGENT STATE EPOCH PID TIME ROLE TASK";
         assert_eq!(heading(&[row(serde_json::Value::Null, 0)], 120), plain);
-        assert_eq!(heading(&[told.clone()], 80), plain);
+        assert_eq!(heading(std::slice::from_ref(&told), 80), plain);
         assert_eq!(heading(&[told], 120), "AGENT STATE EPOCH PID TIME TOKENS ROLE TASK");
     }
 

@@ -112,12 +112,12 @@ mod tests {
             assert_eq!(percent(given.clone()), Ok(Some(40)), "{given}");
         }
         assert_eq!(read(json!({}), |a| a.percent("progress")), Ok(None));
-        assert_eq!(read(json!({ "task": " T1 " }), Arguments::task).map(|task| task.to_string()), Ok("T1".to_owned()));
+        assert_eq!(read(json!({ "task": " T1 " }), |a| a.task()).map(|task| task.to_string()), Ok("T1".to_owned()));
     }
 
     #[test]
     fn what_is_wrong_is_said_with_what_to_do() {
-        let task = |given| read(given, Arguments::task).expect_err("wrong");
+        let task = |given| read(given, |a| a.task()).expect_err("wrong");
         assert_eq!(task(json!({})), "`checkpoint` needs `task`, the id of one of your tasks; yours: T1, T2");
         assert!(task(json!({ "task": "no task" })).ends_with("; yours: T1, T2"));
         assert!(task(json!({ "task": ["T1"] })).contains("must be a text"));

@@ -99,9 +99,13 @@ fn without_a_coordinator_reports_are_kept_in_order() {
     let shown = environment.run(&["checkpoint", "half way", "--completed", "a", "--remaining", "b"]);
     assert!(shown.starts_with("err| no coordinator is running: the report is kept"), "{shown}");
     assert!(shown.ends_with("exit 0\n"), "{shown}");
-    for arguments in
-        [&["task", "done"][..], &["note", "use tabs"], &["task", "fail", "--reason", "no"], &["ask", "why?"]]
-    {
+    for arguments in [
+        &["task", "done"][..],
+        &["note", "use tabs"],
+        &["task", "fail", "--reason", "no"],
+        &["ask", "why?"],
+        &["task", "split", "T1", "read", "write"],
+    ] {
         assert!(environment.run(arguments).ends_with("exit 0\n"), "{arguments:?}");
     }
     let mut names: Vec<_> = std::fs::read_dir(environment.path("bundle/reports"))
@@ -118,7 +122,7 @@ fn without_a_coordinator_reports_are_kept_in_order() {
             serde_json::to_value(&report).expect("JSON")["verb"].as_str().expect("a verb").to_owned()
         })
         .collect();
-    assert_eq!(verbs, ["checkpoint", "done", "note", "fail", "ask"]);
+    assert_eq!(verbs, ["checkpoint", "done", "note", "fail", "ask", "split"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! An empty project with an environment in which nothing of this machine shows.
 
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -33,6 +34,21 @@ impl Environment {
     pub fn write(&self, name: &str, text: &str) -> &Self {
         std::fs::write(self.path(name), text).expect("written");
         self
+    }
+
+    /// Writes a program that can be found on `PATH`, once `bin` is put there by [`Self::find_programs`].
+    pub fn program(&self, name: &str, script: &str) -> &Self {
+        let dir = self.path("bin");
+        std::fs::create_dir_all(&dir).expect("a directory");
+        std::fs::write(dir.join(name), format!("#!/bin/sh\n{script}")).expect("written");
+        std::fs::set_permissions(dir.join(name), std::fs::Permissions::from_mode(0o755)).expect("chmod");
+        self
+    }
+
+    /// Puts `bin` before the directories of the system.
+    pub fn find_programs(&mut self) -> &mut Self {
+        let path = format!("{}:/usr/bin:/bin", self.path("bin").display());
+        self.variable("PATH", path)
     }
 
     /// Sets a variable for all that follows.

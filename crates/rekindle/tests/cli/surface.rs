@@ -6,7 +6,7 @@ use crate::history::eventful;
 #[test]
 fn the_help_shows_every_command_and_the_exit_codes() {
     let environment = Environment::new();
-    insta::assert_snapshot!(environment.run(&["--help"]), @"
+    insta::assert_snapshot!(environment.run(&["--help"]), @r"
     out| Runs a plan with a fleet of AI coding agents and finishes it, whatever crashes
     out| 
     out| Usage: rekindle [OPTIONS] <COMMAND>
@@ -34,6 +34,7 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   answer       Answer a question that an agent asked
     out|   note         Note a decision; every later brief tells it
     out|   heartbeat    Give a sign of life (for agents)
+    out|   mcp          Serve an agent's tools over the Model Context Protocol (for agents)
     out|   doctor       Look for trouble, and show the effective configuration
     out|   completions  Print completions for a shell
     out|   help         Print this message or the help of the given subcommand(s)

@@ -123,7 +123,7 @@ impl Doctor<'_> {
                 return Finding { verdict: Verdict::Warning, ..broken(text) };
             }
         };
-        match (line, probe.end()) {
+        match (line, probe.end(VERSION_BUDGET)) {
             (_, Some(status)) if !status.success() => broken(format!("it ended with {status}")),
             (Some(line), _) => ok(&name, &self.shown(&line)),
             (None, _) => Finding { verdict: Verdict::Warning, ..broken("it says none".to_owned()) },

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::checks::{finding, ok};
 use super::probe::Probe;
 use super::{Finding, Verdict};
+use crate::client::{SOCKET, TOKEN};
 
 /// How long one answer may take: it is this very program, on a machine that may be busy.
 const BUDGET: Duration = Duration::from_secs(10);
@@ -36,6 +37,8 @@ fn handshake(bundle: &Path) -> Result<Vec<String>, String> {
     let program = std::env::current_exe().map_err(|error| format!("this program cannot be found: {error}"))?;
     let mut command = Command::new(program);
     command.args(["mcp", "--bundle"]).arg(bundle).stdin(Stdio::piped());
+    // A stranger's token and a door that is not there: the list of tools is the same for everybody, and nothing is reported.
+    command.env(TOKEN, "doctor").env(SOCKET, bundle.join("nobody"));
     let mut probe = Probe::start(&mut command).map_err(|error| format!("the server cannot be started: {error}"))?;
     let client = json!({ "name": "rekindle doctor", "version": env!("CARGO_PKG_VERSION") });
     let params = json!({ "protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client });
@@ -44,7 +47,7 @@ fn handshake(bundle: &Path) -> Result<Vec<String>, String> {
     let listed = call(&mut probe, 2, "tools/list", &json!({}))?;
     let tools = listed["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
     let names = tools.iter().filter_map(|tool| tool["name"].as_str()).map(str::to_owned).collect();
-    let _ended_with_its_input = probe.end();
+    let _ended_with_its_input = probe.end(BUDGET);
     Ok(names)
 }
 

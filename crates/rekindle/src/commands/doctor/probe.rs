@@ -16,8 +16,7 @@ const LINES_MAX: usize = 64;
 /// What is read of it in all: a version and a list of tools are far smaller.
 const OUTPUT_MAX_BYTES: u64 = 1024 * 1024;
 
-/// How long it may take to leave once it has said everything, and between two looks.
-const LEAVE_LOOKS: u32 = 100;
+/// Between two looks whether it has left.
 const LOOK_MS: u32 = 20;
 
 /// A program that runs. Dropping it ends it.
@@ -76,10 +75,11 @@ impl Probe {
         input.flush()
     }
 
-    /// Waits for it to leave by itself, and ends it and all of its group.
-    pub fn end(mut self) -> Option<ExitStatus> {
+    /// Waits for it to leave by itself, at most that long, and ends it and all of its group.
+    pub fn end(mut self, patience: Duration) -> Option<ExitStatus> {
         drop(self.child.stdin.take());
-        let left = (0..LEAVE_LOOKS).any(|_| {
+        let looks = patience.as_millis() / u128::from(LOOK_MS);
+        let left = (0..looks).any(|_| {
             let has_left = self.has_left();
             if !has_left {
                 ui::pause(LOOK_MS);
@@ -131,7 +131,7 @@ mod tests {
         probe.tell("you").expect("it listens");
         assert_eq!(probe.line(LONG), Ok(Some("hello you".to_owned())));
         assert_eq!(probe.line(LONG), Ok(None));
-        assert_eq!(probe.end().and_then(|status| status.code()), Some(3));
+        assert_eq!(probe.end(LONG).and_then(|status| status.code()), Some(3));
     }
 
     #[test]
@@ -158,6 +158,6 @@ mod tests {
     fn a_program_that_does_not_leave_is_ended() {
         let probe = shell("exec >/dev/null; exec sleep 1000");
         assert_eq!(probe.line(LONG), Ok(None));
-        assert_eq!(probe.end(), None);
+        assert_eq!(probe.end(Duration::from_millis(200)), None);
     }
 }

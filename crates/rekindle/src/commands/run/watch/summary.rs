@@ -44,7 +44,7 @@ pub fn summary_of(context: &Context, run: &RunView<'_>) -> Result<()> {
     let took = elapsed(run.until(clock::wall()).since_ms(run.row.started_at));
     let left = counts.all - counts.complete - counts.failed - counts.skipped;
     let spent = Spent::by_all(&attempts);
-    let tokens = (spent.tokens > 0).then(|| format!("; {} tokens", short_count(spent.tokens))).unwrap_or_default();
+    let tokens = if spent.tokens > 0 { format!("; {} tokens", short_count(spent.tokens)) } else { String::new() };
     let cost = spent.cost_usd.map(|cost| format!(", {}", dollars(cost))).unwrap_or_default();
     ui.line(&format!(
         "{} {}: {} of {} tasks complete, {} failed, {} skipped, {left} open; {} attempts, {lost} of them replaced or stopped{tokens}{cost}; {took}",
