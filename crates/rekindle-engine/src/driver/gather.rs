@@ -76,6 +76,9 @@ impl<W: World> Driver<W> {
         }
         self.ending.remove(&attempt);
         self.finish_spools(attempt)?;
+        if let Found::Finished(exit) = found {
+            self.understand_end(attempt, exit.code)?;
+        }
         self.take_kept(attempt);
         self.close_session(attempt);
         match found {
