@@ -107,6 +107,10 @@ impl Adapter for Gemini {
             .map(|file| file.path())
     }
 
+    fn keeps_transcript(&self) -> bool {
+        true
+    }
+
     fn hook_answer(&self, asked: &str, text: &str) -> Option<String> {
         let asked: Value = serde_json::from_str(asked).ok()?;
         let messages = asked.pointer("/llm_request/messages")?.as_array()?;
