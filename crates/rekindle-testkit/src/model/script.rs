@@ -61,8 +61,10 @@ pub enum End {
     /// As it should.
     #[default]
     Whole,
-    /// The connection is reset in the middle of it.
+    /// The connection is closed in the middle of it.
     Cut,
+    /// Half of it comes, and then a proper end, as if that were all.
+    Unfinished,
     /// The connection is reset instead of an answer.
     Refused,
     /// The request is taken and never answered.

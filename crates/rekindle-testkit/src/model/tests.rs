@@ -368,6 +368,9 @@ fn breaks_as_told(api: Api) {
     assert!(middle.hangs() && !middle.events().is_empty(), "{api:?}: {middle:?}");
     let cut = ended(End::Cut);
     assert!(!cut.hangs() && !cut.ended_well() && cut.status() == 200, "{api:?}: {cut:?}");
+    let unfinished = ended(End::Unfinished);
+    assert!(unfinished.ended_well(), "{api:?}: {unfinished:?}");
+    assert_eq!(unfinished.events(), cut.events(), "{api:?}");
     let refused = ended(End::Refused);
     assert!(!refused.hangs() && refused.text.is_empty(), "{api:?}: {refused:?}");
 }

@@ -16,6 +16,7 @@ mod processes;
 #[path = "../e2e/rig.rs"]
 mod rig;
 mod setting;
+mod trouble;
 
 /// Makes a test of a scenario for each program.
 macro_rules! for_each_cli {

@@ -21,10 +21,12 @@ pub enum Fault {
     HangBeforeHeaders,
     HangMidStream,
     CoordinatorKilled,
+    BrokenOff,
+    Overloaded,
 }
 
 impl Fault {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 9] = [
         Self::Nothing,
         Self::Killed,
         Self::Compacted,
@@ -32,6 +34,8 @@ impl Fault {
         Self::HangBeforeHeaders,
         Self::HangMidStream,
         Self::CoordinatorKilled,
+        Self::BrokenOff,
+        Self::Overloaded,
     ];
 
     fn words(self) -> &'static str {
@@ -43,6 +47,8 @@ impl Fault {
             Self::HangBeforeHeaders => "its provider takes a request and never answers",
             Self::HangMidStream => "its provider stops in the middle of an answer",
             Self::CoordinatorKilled => "`kill -9` of the coordinator while its tool runs",
+            Self::BrokenOff => "its provider breaks off in the middle of an answer, once",
+            Self::Overloaded => "its provider is overloaded, once",
         }
     }
 }
@@ -73,6 +79,10 @@ use Outcome::{GoesOn, Resumed, StatePutBack};
 
 fn outcome(cli: Cli, fault: Fault) -> Outcome {
     match (fault, cli) {
+        // Each program tries again by itself, and is left to it.
+        (Fault::BrokenOff, Cli::Claude | Cli::Codex | Cli::Opencode) | (Fault::Overloaded, _) => GoesOn,
+        // It takes half an answer for a whole one and ends; asked for its report, it goes on.
+        (Fault::BrokenOff, Cli::Gemini) => Resumed("exited_incomplete"),
         (Fault::Nothing | Fault::CoordinatorKilled, _) => GoesOn,
         (Fault::Killed, _) => Resumed("crashed"),
         (Fault::Compacted, _) => StatePutBack,
