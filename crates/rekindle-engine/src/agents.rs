@@ -3,6 +3,7 @@
 //! An adapter says how a program is started and resumed, what its output means, how it is spoken to while it runs, how it is
 //! stopped without leaving anything behind, and what it can do. It decides nothing: that is the core's business.
 
+pub mod acp;
 pub mod claude;
 pub mod codex;
 pub mod command;
@@ -187,7 +188,7 @@ impl Place<'_> {
 pub struct Examination {
     /// The program that would be started.
     pub program: Option<PathBuf>,
-    /// Arguments that make it print its version.
+    /// All arguments that make it print its version, with those that stand in `command`.
     pub version_args: Vec<String>,
     /// How it is logged in, in words: by which variable or file; nothing means that no login was found.
     pub login: Option<String>,
@@ -236,6 +237,12 @@ pub trait Adapter: Send + Sync {
         Some(text.to_owned())
     }
 
+    /// Whether what the hook prints is part of every later request: it should then stay the same, letter for letter, until it
+    /// says something else.
+    fn hook_text_stays(&self) -> bool {
+        false
+    }
+
     /// A message as a line of standard input, for programs that take them.
     fn message(&self, _text: &str) -> Option<String> {
         None
@@ -259,7 +266,7 @@ pub fn ladder(grace_ms: u64) -> Vec<Rung> {
 /// Every kind there is, in the order in which they are looked for.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Adapter] {
-    &[&claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::Opencode, &command::Command]
+    &[&claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::Opencode, &acp::Acp, &command::Command]
 }
 
 /// The adapter of a kind.

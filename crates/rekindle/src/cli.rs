@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::acp;
 use crate::commands::{self, Context};
 use crate::error::Result;
 use crate::exit_code::Exit;
@@ -80,6 +81,7 @@ pub fn hidden() -> Option<ExitCode> {
     match (command.to_str()?, dir) {
         (rekindle_shim::SHIM_COMMAND, Some(dir)) => Some(rekindle_shim::shim_main(&dir)),
         (rekindle_shim::STUB_COMMAND, Some(dir)) => Some(rekindle_shim::stub_main(&dir)),
+        (acp::COMMAND, Some(setup)) => Some(acp::main(&setup)),
         (commands::context::COMMAND, _) => Some(commands::context::main(std::env::args_os().skip(2))),
         (commands::demo::agent::COMMAND, _) => Some(commands::demo::agent::main()),
         _ => None,

@@ -3,6 +3,7 @@
 //! This crate shows and asks: the command line and every view. What follows from an order is decided in the core and
 //! carried out by the engine.
 
+mod acp;
 mod cli;
 mod client;
 mod commands;

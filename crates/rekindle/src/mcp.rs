@@ -46,6 +46,12 @@ const INSTRUCTIONS: &str = "Report your work to rekindle with these tools: task_
     after every larger step, task_done when a task is finished. task_done runs the task's checks and answers with their \
     result. An end of your turn without a report counts as a failed attempt.";
 
+/// The names of the tools.
+#[must_use]
+pub fn tool_names() -> Vec<String> {
+    tools::all().into_iter().map(|tool| tool.name.into_owned()).collect()
+}
+
 /// Serves an agent until its input ends.
 ///
 /// # Errors

@@ -125,16 +125,23 @@ impl Adapter for Gemini {
         Some(json!({ "hookSpecificOutput": answer }).to_string())
     }
 
+    fn hook_text_stays(&self) -> bool {
+        true
+    }
+
     fn ladder(&self, grace_ms: u64) -> Vec<Rung> {
         // Either ends it at once with code 0 and without a last line; its shell tools live on and are the shim's business.
         vec![Rung { signal: StopSignal::Term, grace_ms }, Rung { signal: StopSignal::Int, grace_ms }]
     }
 
     fn examine(&self, place: &Place<'_>) -> Examination {
-        let name = place.program.command.first().map_or("gemini", String::as_str);
+        let words = &place.program.command;
+        let name = words.first().map_or("gemini", String::as_str);
+        let mut version_args: Vec<String> = words.iter().skip(1).cloned().collect();
+        version_args.push("--version".to_owned());
         Examination {
             program: find_program(place, name),
-            version_args: vec!["--version".into()],
+            version_args,
             login: login(place),
             login_hint:
                 "run `gemini` once and log in, or set GEMINI_API_KEY; with permissions = \"default\" it works only in \

@@ -76,9 +76,11 @@ impl<W: World> Driver<W> {
         }
         self.ending.remove(&attempt);
         self.finish_spools(attempt)?;
-        if let Found::Finished(exit) = found {
-            self.understand_end(attempt, exit.code)?;
-        }
+        let code = match found {
+            Found::Finished(exit) => exit.code,
+            _ => None,
+        };
+        self.end_reader(attempt, code)?;
         self.take_kept(attempt);
         self.close_session(attempt);
         match found {

@@ -38,13 +38,6 @@ impl<W: World> Driver<W> {
         Some(shown(&reader.line(source(stream), &record.text(), record.is_whole()), record))
     }
 
-    /// Takes what follows from the end of a process, once everything it wrote was taken.
-    pub(super) fn understand_end(&mut self, attempt: AttemptId, code: Option<i32>) -> Result<(), Error> {
-        let Some(understood) = &mut self.spools_of(attempt)?.understood else { return Ok(()) };
-        let activities = understood.reader.end(code);
-        self.take_activities(attempt, &activities)
-    }
-
     /// Decides on what was seen, in order.
     pub(super) fn take_activities(&mut self, attempt: AttemptId, activities: &[Activity]) -> Result<(), Error> {
         for activity in activities {
@@ -58,6 +51,13 @@ impl<W: World> Driver<W> {
             }
         }
         Ok(())
+    }
+
+    /// What follows from the end of a process whose words are all read.
+    pub(super) fn end_reader(&mut self, attempt: AttemptId, code: Option<i32>) -> Result<(), Error> {
+        let Some(understood) = &mut self.spools_of(attempt)?.understood else { return Ok(()) };
+        let activities = understood.reader.end(code);
+        self.take_activities(attempt, &activities)
     }
 
     /// Signals count only in an agent's final message.

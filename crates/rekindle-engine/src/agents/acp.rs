@@ -1,0 +1,115 @@
+//! Any agent that speaks the Agent Client Protocol: how it is started. The agent's program is spoken to by a bridge of ours,
+//! which stands in the agent's place and writes down what the protocol says, a line each; `reader` understands those lines.
+//!
+//! Nothing is known of the program behind the protocol, so it is taken to be able to do only what the protocol promises.
+
+mod reader;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use rekindle_core::limits::Traits;
+use rekindle_shim::bundle::Stdin;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
+
+/// The name in `kind = "…"`.
+pub const KIND: &str = "acp";
+
+/// The hidden command that is the bridge; its one argument is the file with its [`Setup`].
+pub const BRIDGE: &str = "__acp";
+
+/// That file, under `agent/`.
+const SETUP: &str = "acp.json";
+
+/// What the bridge is told. No secret stands in it: the environment has them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setup {
+    /// The agent's program and its arguments.
+    pub command: Vec<String>,
+    /// Where it works.
+    pub cwd: PathBuf,
+    /// The command that serves rekindle's tools.
+    pub mcp: Vec<String>,
+    /// The session to load; nothing begins a new one.
+    pub resume: Option<String>,
+    /// The model to ask for.
+    pub model: Option<String>,
+    /// Whether everything it asks permission for is allowed.
+    pub full: bool,
+}
+
+/// The adapter.
+pub struct Acp;
+
+impl Adapter for Acp {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn program(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn traits(&self, program: &Program) -> Traits {
+        // Agents of one kind may have any number of owners: their allowance is told apart by the program.
+        let own = program.command.first().map_or(KIND, String::as_str).rsplit('/').next().unwrap_or(KIND);
+        Traits {
+            account: program.account.clone().unwrap_or_else(|| format!("{KIND}:{own}")),
+            fallback: program.fallback.clone(),
+            tells: true,
+            resumes: true,
+            takes_messages: true,
+            mcp: true,
+            ..Traits::new(KIND)
+        }
+    }
+
+    fn start(&self, start: &Start<'_>) -> Result<Launch, String> {
+        if start.program.command.is_empty() {
+            return Err(
+                "its [agents.NAME] has no `command`: write the program that speaks ACP, with its arguments".to_owned()
+            );
+        }
+        let setup = Setup {
+            command: start.program.command.iter().chain(&start.program.args).cloned().collect(),
+            cwd: start.workspace.to_owned(),
+            mcp: start.mcp_command(),
+            resume: start.resume.map(str::to_owned),
+            model: start.program.model.clone(),
+            full: start.program.permissions == Permissions::Full,
+        };
+        let text = |path: PathBuf| path.to_string_lossy().into_owned();
+        let argv = vec![text(start.rekindle.to_owned()), BRIDGE.to_owned(), text(start.own_dir().join(SETUP))];
+        let mut launch = Launch::new(argv, Stdin::Lines, prompt_line(start.prompt));
+        let setup = serde_json::to_string(&setup).map_err(|error| format!("its setup cannot be written: {error}"))?;
+        launch.files.insert(SETUP.to_owned(), setup);
+        Ok(launch)
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::<reader::Lines>::default()
+    }
+
+    fn message(&self, text: &str) -> Option<String> {
+        Some(prompt_line(text))
+    }
+
+    fn examine(&self, place: &Place<'_>) -> Examination {
+        let program = place.program.command.first().and_then(|name| find_program(place, name));
+        Examination {
+            program,
+            version_args: vec!["--version".to_owned()],
+            login: None,
+            login_hint: "log in with the program itself; the protocol does not tell whether that is needed".to_owned(),
+        }
+    }
+}
+
+/// A prompt as a line of the bridge's input.
+fn prompt_line(text: &str) -> String {
+    json!({ "prompt": text }).to_string()
+}

@@ -1,0 +1,263 @@
+//! What the bridge's lines mean: the protocol's updates as they came, the ends of turns, and what went wrong.
+//!
+//! Messages come in pieces and are put together here. A call is shown when its input is known or it runs; some agents tell
+//! only its end.
+
+use std::collections::VecDeque;
+
+use rekindle_core::activity::{Activity, Call, Failure, Problem, Usage};
+use serde_json::Value;
+
+use super::super::{Reader, Source, fields};
+
+/// Calls under way at once and remembered; parallel calls are few.
+const OPEN_CALLS: usize = 64;
+
+/// Longest message that is put together: a report, not a book.
+const MESSAGE_MAX_BYTES: usize = 256 * 1024;
+
+/// How one of the adapters of the protocol marks a compaction: as a call of this kind and title.
+const COMPACTION: (&str, &str) = ("think", "Compact conversation");
+
+/// Reads one attempt.
+#[derive(Default)]
+pub struct Lines {
+    message: String,
+    message_id: Option<String>,
+    /// The final messages of turns that a queued prompt followed: the next end tells them too.
+    carried: String,
+    open: VecDeque<Known>,
+    usage: Usage,
+}
+
+/// A call, as far as it has been told.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    id: String,
+    kind: String,
+    title: String,
+    input: String,
+    shown: bool,
+}
+
+impl Reader for Lines {
+    fn line(&mut self, source: Source, line: &str, whole: bool) -> Vec<Activity> {
+        if source != Source::Out || !whole {
+            return Vec::new();
+        }
+        let Ok(value) = serde_json::from_str::<Value>(line) else { return Vec::new() };
+        match fields::text(&value, "type") {
+            Some("session") => match fields::text(&value, "id") {
+                Some(id) => {
+                    let model = fields::text(&value, "model").map(str::to_owned);
+                    vec![Activity::Session { id: id.to_owned(), model }]
+                }
+                None => Vec::new(),
+            },
+            Some("update") => self.update(&value["update"]),
+            Some("refused") => {
+                let what = fields::text(&value, "title").unwrap_or_default();
+                vec![Activity::Said { text: format!("not allowed without `permissions = \"full\"`: {what}") }]
+            }
+            Some("turn") => self.turn(&value),
+            Some("error") => self.error(&value),
+            Some(_) => vec![Activity::Heartbeat],
+            None => Vec::new(),
+        }
+    }
+}
+
+impl Lines {
+    fn update(&mut self, update: &Value) -> Vec<Activity> {
+        match fields::text(update, "sessionUpdate") {
+            Some("agent_message_chunk") => self.chunk(update),
+            Some("tool_call" | "tool_call_update") => {
+                let mut activities = self.said();
+                activities.extend(self.call(update));
+                activities
+            }
+            Some("usage_update") => self.measured(update),
+            Some("user_message_chunk") | None => Vec::new(),
+            Some(_) => vec![Activity::Heartbeat],
+        }
+    }
+
+    fn chunk(&mut self, update: &Value) -> Vec<Activity> {
+        let id = fields::text(update, "messageId").map(str::to_owned);
+        let mut activities = Vec::new();
+        if id.is_some() && self.message_id.is_some() && id != self.message_id {
+            activities = self.said();
+        }
+        self.message_id = id;
+        let text = fields::text(&update["content"], "text").unwrap_or_default();
+        if self.message.len() + text.len() <= MESSAGE_MAX_BYTES {
+            self.message.push_str(text);
+        }
+        activities.push(Activity::Heartbeat);
+        activities
+    }
+
+    /// The message so far is whole.
+    fn said(&mut self) -> Vec<Activity> {
+        let text = std::mem::take(&mut self.message);
+        self.message_id = None;
+        if text.trim().is_empty() { Vec::new() } else { vec![Activity::Turn, Activity::Said { text }] }
+    }
+
+    fn call(&mut self, update: &Value) -> Vec<Activity> {
+        let Some(id) = fields::text(update, "toolCallId") else { return Vec::new() };
+        let at = self.open.iter().position(|known| known.id == id);
+        let mut known =
+            at.and_then(|at| self.open.remove(at)).unwrap_or_else(|| Known { id: id.to_owned(), ..Known::default() });
+        known.learn(update);
+        let status = fields::text(update, "status").unwrap_or_default();
+        let ended = matches!(status, "completed" | "failed");
+        let mut activities = Vec::new();
+        let compaction = (known.kind.as_str(), known.title.as_str()) == COMPACTION;
+        if !known.shown && (ended || status == "in_progress" || !known.input.is_empty()) {
+            known.shown = true;
+            match compaction {
+                true => activities.push(Activity::Compacting),
+                false => activities.extend([Activity::Turn, Activity::CallStarted(known.shown_as())]),
+            }
+        }
+        match (ended, compaction) {
+            (true, true) if status == "completed" => activities.push(Activity::Compacted { automatic: None }),
+            (true, true) => {}
+            (true, false) => activities.push(Activity::CallEnded {
+                id: known.id.clone(),
+                ok: status == "completed",
+                output: output(update),
+            }),
+            (false, _) => {
+                if self.open.len() == OPEN_CALLS {
+                    self.open.pop_front();
+                }
+                self.open.push_back(known);
+            }
+        }
+        if activities.is_empty() {
+            activities.push(Activity::Heartbeat);
+        }
+        activities
+    }
+
+    fn measured(&mut self, update: &Value) -> Vec<Activity> {
+        let mut activities = Vec::new();
+        // A turn that came to nothing is told with nothing used; the context is as it was.
+        if let Some(used) = fields::number(update, "used").filter(|used| *used > 0) {
+            activities.push(Activity::Context { used, window: fields::number(update, "size") });
+        }
+        let cost = &update["cost"];
+        if let Some(amount) = cost["amount"].as_f64().filter(|_| fields::text(cost, "currency") == Some("USD")) {
+            self.usage.cost_usd = Some(amount);
+            activities.push(Activity::Used(self.usage));
+        }
+        activities
+    }
+
+    fn turn(&mut self, value: &Value) -> Vec<Activity> {
+        let text = std::mem::take(&mut self.message);
+        self.message_id = None;
+        let mut activities = Vec::new();
+        if !text.trim().is_empty() {
+            activities.extend([Activity::Turn, Activity::Said { text: text.clone() }]);
+        }
+        if self.add(value) {
+            activities.push(Activity::Used(self.usage));
+        }
+        let mut whole = std::mem::take(&mut self.carried);
+        if !whole.is_empty() {
+            whole.push('\n');
+        }
+        whole.push_str(&text);
+        if value["more"] == true {
+            self.carried = whole;
+            activities.push(Activity::Heartbeat);
+            return activities;
+        }
+        let ok = fields::text(value, "stop") == Some("end_turn");
+        activities.push(Activity::Result { ok, text: Some(whole).filter(|text| !text.trim().is_empty()) });
+        activities
+    }
+
+    /// What a turn has used, where it is told: by the protocol's own fields, or by those that came before them.
+    fn add(&mut self, value: &Value) -> bool {
+        let (usage, quota) = (&value["usage"], &value["meta"]["quota"]["token_count"]);
+        let told = |name: &str, before: &str| fields::number(usage, name).or_else(|| fields::number(quota, before));
+        let counts = [
+            told("inputTokens", "input_tokens"),
+            told("outputTokens", "output_tokens"),
+            told("cachedReadTokens", "cached_tokens"),
+        ];
+        let [input, output, cached] = counts.map(|count| count.unwrap_or(0));
+        self.usage.input_tokens = self.usage.input_tokens.saturating_add(input);
+        self.usage.output_tokens = self.usage.output_tokens.saturating_add(output);
+        self.usage.cached_tokens = self.usage.cached_tokens.saturating_add(cached);
+        input + output + cached > 0
+    }
+
+    fn error(&mut self, value: &Value) -> Vec<Activity> {
+        let mut activities = self.said();
+        let method = fields::text(value, "method").unwrap_or_default();
+        let text = fields::text(value, "message").unwrap_or_default().to_owned();
+        let problem = match method {
+            "session/load" => Problem::SessionGone,
+            _ => class(value),
+        };
+        activities.push(Activity::Failed(Failure { problem, resets_at: None, text, runaway: false }));
+        activities.push(Activity::Result { ok: false, text: None });
+        activities
+    }
+}
+
+impl Known {
+    fn learn(&mut self, update: &Value) {
+        for (field, name) in [(&mut self.kind, "kind"), (&mut self.title, "title")] {
+            // The first title names the tool; later ones its arguments.
+            if let Some(text) = fields::text(update, name).filter(|_| field.is_empty()) {
+                text.clone_into(field);
+            }
+        }
+        let raw = &update["rawInput"];
+        if let Some(command) = fields::text(raw, "command") {
+            command.clone_into(&mut self.input);
+        } else if raw.as_object().is_some_and(|given| !given.is_empty()) || raw.is_string() {
+            self.input = raw.to_string();
+        }
+    }
+
+    fn shown_as(&self) -> Call {
+        let plain = self.kind.is_empty() || self.kind == "other";
+        let (tool, rest) = if plain { (&self.title, "") } else { (&self.kind, self.title.as_str()) };
+        let input = if self.input.is_empty() { rest.to_owned() } else { self.input.clone() };
+        // What cannot be told may well act: whoever is at work must not be taken for one who is not.
+        let acts = !matches!(self.kind.as_str(), "read" | "search" | "fetch" | "think" | "switch_mode");
+        Call { id: self.id.clone(), tool: tool.clone(), input, acts }
+    }
+}
+
+/// What came back from a call: its contents in words, else its raw output.
+fn output(update: &Value) -> String {
+    let words: Vec<&str> =
+        fields::list(update, "content").iter().filter_map(|part| fields::text(&part["content"], "text")).collect();
+    match (words.is_empty(), &update["rawOutput"]) {
+        (false, _) => words.join("\n"),
+        (true, Value::Null) => String::new(),
+        (true, raw) => raw.to_string(),
+    }
+}
+
+/// The sort of an error, by its code and the fields of its data; never by its words.
+fn class(error: &Value) -> Problem {
+    let data = &error["data"];
+    let status = ["statusCode", "status", "httpStatus"].iter().find_map(|name| fields::number(data, name));
+    // One program answers with the status that it got itself.
+    let code = error["code"].as_i64().unwrap_or(0);
+    let status = status.or_else(|| u64::try_from(code).ok());
+    match (code, status) {
+        (-32_000, _) | (_, Some(401..=403)) => Problem::Auth,
+        (_, Some(429 | 500..=599)) => Problem::Overloaded,
+        _ => Problem::Other,
+    }
+}

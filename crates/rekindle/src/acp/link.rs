@@ -1,0 +1,209 @@
+//! The agent's process and everything that can happen to the bridge, as one queue: what the agent says, what comes in as
+//! input, signals. Threads read and write, so that nobody who is slow holds up the others.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use rekindle_engine::agents::acp::Setup;
+use rekindle_engine::clock;
+use rustix::process::{Pid, Signal};
+use serde_json::Value;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// Events that wait to be taken; whoever is faster than that waits itself.
+const QUEUE: usize = 256;
+
+/// Messages that wait to be read by the agent: prompts and answers, of which there are few at a time.
+const OUTBOX: usize = 256;
+
+/// Longest line of the agent or of the input; a longer one is passed over.
+const LINE_MAX_BYTES: u64 = 64 << 20;
+
+/// How long an agent may take to leave by itself once its input has ended.
+const LEAVES_WITHIN_MS: u64 = 3_000;
+
+/// How long one that was told to leave may take.
+const ENDS_WITHIN_MS: u64 = 1_500;
+
+/// Between two looks at whether it has left.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What can happen.
+#[derive(Debug)]
+pub enum Event {
+    /// The agent said something in the protocol.
+    Said(Value),
+    /// The agent printed something else.
+    Noise(String),
+    /// The agent's output has ended.
+    Gone,
+    /// A prompt came.
+    Prompt(String),
+    /// No further prompt comes.
+    InputClosed,
+    /// A signal came.
+    Signal(i32),
+}
+
+/// The agent's process.
+pub struct Link {
+    child: Child,
+    outbox: Option<SyncSender<Vec<u8>>>,
+    events: Receiver<Event>,
+    closed_at: u64,
+}
+
+impl Link {
+    /// Starts the agent and listens to everybody.
+    pub fn open(setup: &Setup) -> io::Result<Self> {
+        let (program, arguments) = setup.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        // Signals are listened to before there is anybody to end.
+        let (give, events) = sync_channel(QUEUE);
+        listen(give.clone())?;
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(&setup.cwd).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        let (outbox, messages) = sync_channel::<Vec<u8>>(OUTBOX);
+        if let Some(input) = input {
+            spawn("to the agent", move || write_all(input, &messages))?;
+        }
+        if let Some(output) = output {
+            let give = give.clone();
+            spawn("from the agent", move || {
+                read_lines(output, |line| give.send(said(line)).is_ok());
+                let _nobody_left = give.send(Event::Gone);
+            })?;
+        }
+        spawn("input", move || {
+            read_lines(io::stdin(), |line| prompt(&line).is_none_or(|prompt| give.send(Event::Prompt(prompt)).is_ok()));
+            let _nobody_left = give.send(Event::InputClosed);
+        })?;
+        Ok(Self { child, outbox: Some(outbox), events, closed_at: 0 })
+    }
+
+    /// Sends the agent a message. One that reads nothing any more is ended by whoever supervises it, not by a full queue.
+    pub fn send(&self, message: &Value) {
+        if let Some(outbox) = &self.outbox {
+            let _not_read = outbox.try_send(format!("{message}\n").into_bytes());
+        }
+    }
+
+    /// What happens next; nothing when it takes too long, or can never come.
+    pub fn next(&self, within: Option<Duration>) -> Option<Event> {
+        match within {
+            Some(within) => self.events.recv_timeout(within).ok(),
+            None => self.events.recv().ok(),
+        }
+    }
+
+    /// Ends the agent's input.
+    pub fn close(&mut self) {
+        self.outbox = None;
+        self.closed_at = clock::boottime_ms();
+    }
+
+    /// What an agent still says while it leaves; nothing once it has, or takes too long.
+    pub fn last_words(&mut self) -> Option<Event> {
+        while clock::boottime_ms() < self.closed_at + LEAVES_WITHIN_MS {
+            match self.events.recv_timeout(LOOK) {
+                Ok(Event::Gone | Event::Signal(_)) | Err(RecvTimeoutError::Disconnected) => return None,
+                Ok(event) => return Some(event),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if self.left().is_some() {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Ends the agent, whatever it takes, and gives its code. What it started is ended by the shim.
+    pub fn end(&mut self) -> Option<i32> {
+        if self.ends_within(ENDS_WITHIN_MS).is_none() {
+            let _gone = rustix::process::kill_process(Pid::from_child(&self.child), Signal::TERM);
+            if self.ends_within(ENDS_WITHIN_MS).is_none() {
+                let _gone = self.child.kill();
+            }
+        }
+        self.child.wait().ok().and_then(|status| status.code())
+    }
+
+    fn ends_within(&mut self, ms: u64) -> Option<ExitStatus> {
+        let until = clock::boottime_ms() + ms;
+        loop {
+            if let Some(status) = self.left() {
+                return Some(status);
+            }
+            if clock::boottime_ms() >= until {
+                return None;
+            }
+            // Taking events is also what lets an agent go that is held up by what it still has to say.
+            let _too_late = self.events.recv_timeout(LOOK);
+        }
+    }
+
+    fn left(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+}
+
+fn listen(give: SyncSender<Event>) -> io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    spawn("signals", move || {
+        for signal in signals.forever() {
+            if give.send(Event::Signal(signal)).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(work).map(|_| ())
+}
+
+fn write_all(mut input: ChildStdin, messages: &Receiver<Vec<u8>>) {
+    for message in messages {
+        if input.write_all(&message).and_then(|()| input.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+/// Reads lines until their end, or until nobody takes them any more.
+fn read_lines(from: impl Read, mut take: impl FnMut(Vec<u8>) -> bool) {
+    let mut reader = BufReader::new(from);
+    loop {
+        let mut line = Vec::new();
+        match reader.by_ref().take(LINE_MAX_BYTES).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        if line.last() != Some(&b'\n') && line.len() as u64 == LINE_MAX_BYTES {
+            line = format!("a line longer than {LINE_MAX_BYTES} bytes was left out").into_bytes();
+            if reader.skip_until(b'\n').is_err() {
+                return;
+            }
+        }
+        if !take(line) {
+            return;
+        }
+    }
+}
+
+fn said(line: Vec<u8>) -> Event {
+    match serde_json::from_slice::<Value>(&line) {
+        Ok(message) if message.is_object() => Event::Said(message),
+        _ => Event::Noise(String::from_utf8_lossy(&line).trim_end().to_owned()),
+    }
+}
+
+/// The prompt of a line of input.
+fn prompt(line: &[u8]) -> Option<String> {
+    let line: Value = serde_json::from_slice(line).ok()?;
+    line["prompt"].as_str().map(str::to_owned)
+}
