@@ -49,6 +49,27 @@ impl Bed {
 
     /// The same with other settings.
     pub fn with(cli: Cli, script: Script, setting: Setting, settings: &str) -> Self {
+        Self::made(cli, script, setting, |program, env| toml(cli, program, env, settings))
+    }
+
+    /// The same program, spoken to by the Agent Client Protocol.
+    pub fn over_acp(cli: Cli, script: Script, permissions: &str) -> Self {
+        let mode = if cli == Cli::Gemini { "--acp" } else { "acp" };
+        Self::made(cli, script, Setting::default(), |program, env| {
+            let kind = format!("kind = \"acp\"\ncommand = [{}, \"{mode}\"]\n", quoted(program.to_str().expect("text")));
+            // Over the protocol nobody but its operator tells it that the folder is trusted; untrusted it starts no servers.
+            let mut env = env.to_vec();
+            env.push(("GEMINI_CLI_TRUST_WORKSPACE", "true".to_owned()));
+            settings(&format!("{kind}permissions = \"{permissions}\"\n{}", model(cli)), &env, "")
+        })
+    }
+
+    fn made(
+        cli: Cli,
+        script: Script,
+        setting: Setting,
+        toml: impl FnOnce(&Path, &[(&'static str, String)]) -> String,
+    ) -> Self {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target").to_owned();
         let installed = Installed::below(&target.join("agents")).unwrap_or_else(|error| panic!("{error}"));
         let slot = slot(&target.join("agents"));
@@ -58,7 +79,7 @@ impl Bed {
         let home = rig.outside("home");
         std::fs::create_dir(&home).expect("home");
         let env = setting::prepare(cli, &home, &server.url(), setting);
-        let rig = rig.with_settings(&toml(cli, &installed.program(cli), &env, settings));
+        let rig = rig.with_settings(&toml(&installed.program(cli), &env));
         rig.set("HOME", &home);
         rig.set("PATH", with_node());
         Self { rig, server, cli, _slot: slot }
@@ -211,16 +232,26 @@ pub fn waiting_tool() -> Answer {
 
 /// `rekindle.toml`.
 fn toml(cli: Cli, program: &Path, env: &[(&str, String)], more: &str) -> String {
-    let quoted = |text: &str| Value::from(text).to_string();
+    let program = quoted(program.to_str().expect("text"));
+    let agent = format!("kind = \"{}\"\ncommand = [{program}]\npermissions = \"full\"\n{}", cli.name(), model(cli));
+    settings(&agent, env, more)
+}
+
+fn settings(agent: &str, env: &[(&str, String)], more: &str) -> String {
     let env: Vec<String> = env.iter().map(|(name, value)| format!("{name} = {}", quoted(value))).collect();
-    let model = setting::model(cli).map(|model| format!("model = {}\n", quoted(model))).unwrap_or_default();
     format!(
-        "[agents.worker]\nkind = \"{}\"\ncommand = [{}]\npermissions = \"full\"\n{model}env = {{ {} }}\n\n\
+        "[agents.worker]\n{agent}env = {{ {} }}\n\n\
          [run]\nagent = \"worker\"\nbackoff = \"10ms\"\n\n[stop]\ngrace = \"2s\"\n{more}",
-        cli.name(),
-        quoted(program.to_str().expect("text")),
         env.join(", "),
     )
+}
+
+fn model(cli: Cli) -> String {
+    setting::model(cli).map(|model| format!("model = {}\n", quoted(model))).unwrap_or_default()
+}
+
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
 }
 
 /// The usual search path, with the folder of the `node` that one program is run by.

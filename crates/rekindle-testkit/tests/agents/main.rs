@@ -1,6 +1,7 @@
 //! The whole product with the real coding agents: installed from their packages, against a fake model provider on loopback.
 //! Each test is one fault met by one agent's program; `matrix` says what must come of it, and the page for people shows it.
 
+mod acp;
 mod bed;
 mod compaction;
 mod coordinator;

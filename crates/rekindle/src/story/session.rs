@@ -201,7 +201,7 @@ mod tests {
         let cases = [
             (lost, "SESSION: s came where t was to go on"),
             (Body::AgentMeasured { attempt, measure: Measure::default() }, "MEASURED: 0 tokens"),
-            (Body::AgentTold { attempt, number: 1, text: "a\nb".into() }, "TOLD: a b"),
+            (Body::AgentTold { attempt, number: 1, text: "a\nb".into(), reminder: false }, "TOLD: a b"),
             (Body::InputClosed { attempt }, "CLOSED: it gets no more messages and is to leave"),
             (Body::AgentFailed { attempt, failure }, "TROUBLE: the provider cannot be reached"),
             (Body::TurnEnded { attempt, ok: false }, "TURN ENDED: with an error"),

@@ -200,7 +200,11 @@ impl Lines {
     fn error(&mut self, value: &Value) -> Vec<Activity> {
         let mut activities = self.said();
         let method = fields::text(value, "method").unwrap_or_default();
-        let text = fields::text(value, "message").unwrap_or_default().to_owned();
+        let details = ["details", "message"].iter().find_map(|name| fields::text(&value["data"], name));
+        let text = match (fields::text(value, "message").unwrap_or_default(), details) {
+            (message, Some(details)) if details != message => format!("{message}: {details}"),
+            (message, _) => message.to_owned(),
+        };
         let problem = match method {
             "session/load" => Problem::SessionGone,
             _ => class(value),
