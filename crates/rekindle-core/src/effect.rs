@@ -63,7 +63,7 @@ pub fn following(event: &Event) -> Option<Effect> {
             _ => None,
         },
         Body::WaveEnded { .. } => Some(Effect::InspectDisk),
-        Body::AgentTold { attempt, number, text } => {
+        Body::AgentTold { attempt, number, text, .. } => {
             Some(Effect::TellAgent { attempt: *attempt, number: *number, text: text.clone() })
         }
         Body::InputClosed { attempt } => Some(Effect::CloseInput { attempt: *attempt }),

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::activity::Transcript;
 use crate::cause::Cause;
-use crate::limits::Limits;
 use crate::state::{Attempt, State, Task};
 
 /// An attempt that ended this soon after its start, without a report, failed fast.
@@ -95,35 +94,33 @@ pub fn choose(state: &State, task: &Task, cli: &str) -> Choice {
     if !state.limits.traits_of(cli).resumes {
         return Choice::without_session(Strategy::Fresh, words);
     }
-    match resumable(&state.limits, last, cause).and_then(|session| match fast_resumes(state, task) {
-        failed if failed >= FAST_RESUMES => Err(format!("the last {failed} resumes of its session failed at once")),
-        _ => Ok(session),
-    }) {
+    match resumable(state, last, cause) {
         Ok((session, why)) => Choice {
             strategy: Strategy::Resume,
             session: Some(session),
-            asks_for_report: lacks_report(&state.limits, last, cause),
+            asks_for_report: lacks_report(state, last, cause),
             reason: format!("resume: {words}; {why}"),
         },
         Err(why) => Choice::without_session(Strategy::Fresh, format!("{words}; {why}")),
     }
 }
 
-/// Whether an attempt ended by itself without any report although it could be asked for one: that is asked for once, and does
-/// not count.
+/// Whether an attempt ended by itself without any report although its session can be asked for one: that is done once, and does
+/// not count. One that cannot be resumed is not asked, so it counts: else it could end without a word for ever.
 #[must_use]
-pub fn lacks_report(limits: &Limits, last: &Attempt, cause: &Cause) -> bool {
+pub fn lacks_report(state: &State, last: &Attempt, cause: &Cause) -> bool {
     let native = &last.native;
     *cause == Cause::ExitedIncomplete
-        && limits.traits_of(&last.cli).resumes
-        && native.session.is_some()
+        && state.limits.traits_of(&last.cli).resumes
         && !native.reported
         && !native.reminded
         && !native.asks_for_report
+        && resumable(state, last, cause).is_ok()
 }
 
 /// The session to resume and why it is worth it, or why it is not.
-fn resumable(limits: &Limits, last: &Attempt, cause: &Cause) -> Result<(String, String), String> {
+fn resumable(state: &State, last: &Attempt, cause: &Cause) -> Result<(String, String), String> {
+    let limits = &state.limits;
     match cause {
         Cause::Compacted | Cause::CompactionLoop | Cause::ContextExhausted => {
             return Err("its session has lost its thread".to_owned());
@@ -135,6 +132,10 @@ fn resumable(limits: &Limits, last: &Attempt, cause: &Cause) -> Result<(String, 
     let Some(session) = last.native.session.clone() else {
         return Err("its session is not known".to_owned());
     };
+    let failed = fast_resumes(state, &session);
+    if failed >= FAST_RESUMES {
+        return Err(format!("the last {failed} resumes of its session failed at once"));
+    }
     if last.native.transcript == Some(Transcript::Missing) {
         return Err("the transcript of its session is gone".to_owned());
     }
@@ -150,13 +151,11 @@ fn resumable(limits: &Limits, last: &Attempt, cause: &Cause) -> Result<(String, 
     }
 }
 
-/// How many of the newest attempts at a task were resumes that ended at once with nothing said.
-fn fast_resumes(state: &State, task: &Task) -> usize {
-    let Some(newest) = task.last_attempt.and_then(|id| state.attempts.get(&id)) else { return 0 };
-    let Some(session) = &newest.native.session.as_ref().or(newest.native.resumes.as_ref()) else { return 0 };
-    let of_session = state.attempts.values().rev().filter(|attempt| {
-        attempt.native.resumes.as_ref() == Some(session) || attempt.native.session.as_ref() == Some(session)
-    });
+/// How many of the newest attempts with a session were resumes that ended at once with nothing said.
+fn fast_resumes(state: &State, session: &str) -> usize {
+    let same = |id: &Option<String>| id.as_deref() == Some(session);
+    let of_session =
+        state.attempts.values().rev().filter(|attempt| same(&attempt.native.resumes) || same(&attempt.native.session));
     let fast = |attempt: &&Attempt| {
         let waits = matches!(
             attempt.cause,

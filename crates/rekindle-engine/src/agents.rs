@@ -14,8 +14,6 @@ pub mod opencode;
 mod quote;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use rekindle_core::activity::Activity;
@@ -139,34 +137,6 @@ impl Launch {
             links: BTreeMap::new(),
         }
     }
-
-    /// Puts the files and links into the adapter's own directory of the bundle, each file whole or not at all. Doing it again
-    /// changes nothing.
-    ///
-    /// # Errors
-    /// When the directory cannot be written to.
-    pub fn place(&self, own_dir: &Path) -> io::Result<()> {
-        for (name, text) in &self.files {
-            let (dir, name) = place_in(own_dir, name)?;
-            rekindle_shim::atomic::save(&dir, &name, text.as_bytes())?;
-        }
-        for (name, target) in &self.links {
-            let (dir, name) = place_in(own_dir, name)?;
-            match std::os::unix::fs::symlink(target, dir.join(name)) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                done => done?,
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The directory that a file belongs into, made where it is missing, and the file's name.
-fn place_in(own_dir: &Path, name: &str) -> io::Result<(PathBuf, String)> {
-    let (parent, name) = name.rsplit_once('/').unwrap_or(("", name));
-    let dir = own_dir.join(parent);
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-    Ok((dir, name.to_owned()))
 }
 
 /// Where a line was read.
@@ -218,7 +188,7 @@ impl Place<'_> {
 pub struct Examination {
     /// The program that would be started.
     pub program: Option<PathBuf>,
-    /// Arguments that make it print its version.
+    /// All arguments that make it print its version, with those that stand in `command`.
     pub version_args: Vec<String>,
     /// How it is logged in, in words: by which variable or file; nothing means that no login was found.
     pub login: Option<String>,

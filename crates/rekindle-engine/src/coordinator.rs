@@ -320,6 +320,7 @@ impl Coordinator {
             let heard = self.driver.heard_from().clone();
             let silent = self.pulse.take(now, &mut self.driver, &heard);
             self.persistently(|driver| driver.handle(silent))?;
+            self.persistently(Driver::break_storms)?;
         }
         let seq = self.driver.last_seq();
         let _tried_again_with_the_next_change = self.files.write_if_due(self.driver.state(), seq, now);

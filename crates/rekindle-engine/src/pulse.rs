@@ -84,10 +84,18 @@ impl Pulse {
             })
             .collect();
         self.seen.retain(|id, _| running.iter().any(|watched| watched.id == *id));
-        running.into_iter().filter_map(|watched| self.look(now, &watched, driver.world())).collect()
+        let mut silent = Vec::new();
+        for watched in running {
+            if let Some(quiet_ms) = self.look(now, &watched, driver.world()) {
+                let evidence = evidence(driver.open_call(watched.id));
+                silent.push(Message::Silent { attempt: watched.id, quiet_ms, evidence });
+            }
+        }
+        silent
     }
 
-    fn look(&mut self, now: Time, watched: &Watched, world: &mut RealWorld) -> Option<Message> {
+    /// How long an agent has been silent, if that is too long.
+    fn look(&mut self, now: Time, watched: &Watched, world: &mut RealWorld) -> Option<u64> {
         let id = watched.id;
         let output = world.spool_bytes(id);
         let seen = self.seen.entry(id).or_insert(Seen { alive_at: now, output, baseline: None });
@@ -113,14 +121,22 @@ impl Pulse {
             *seen = Seen { alive_at: now, output, baseline: None };
             return None;
         }
-        let evidence = "no output, no processor time or I/O of its process tree beyond idling, no report".to_owned();
-        (quiet_ms >= watched.limit_ms).then_some(Message::Silent { attempt: id, quiet_ms, evidence })
+        (quiet_ms >= watched.limit_ms).then_some(quiet_ms)
     }
 }
 
 impl Default for Pulse {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// What was looked at, in words.
+fn evidence(open_call: Option<String>) -> String {
+    let looked = "no output, no processor time or I/O of its process tree beyond idling, no report";
+    match open_call {
+        Some(call) => format!("{looked}; in the middle of `{call}`"),
+        None => looked.to_owned(),
     }
 }
 

@@ -28,11 +28,11 @@ pub(super) fn apply(state: &mut State, event: &Event) {
         Body::AgentOnTask { attempt } => on(state, *attempt, |native| native.astray = None),
         Body::CompactionStart { attempt, .. } => on(state, *attempt, |native| native.preparing = Some(now)),
         Body::CompactionComplete { attempt, .. } => on(state, *attempt, |native| native.preparing = None),
-        Body::AgentTold { attempt, number, text } => on(state, *attempt, |native| {
+        Body::AgentTold { attempt, number, text, reminder } => on(state, *attempt, |native| {
             native.told = Some(Told { number: *number, text: text.clone() });
-            native.reminded = true;
+            native.reminded |= *reminder;
             native.turn_ended = None;
-            if let Some(astray) = &mut native.astray {
+            if let Some(astray) = native.astray.as_mut().filter(|_| *reminder) {
                 astray.told_again = true;
                 astray.since = now;
             }

@@ -53,7 +53,7 @@ pub(super) fn end_if_settled(turn: &mut Turn<'_>, id: AttemptId) {
         cause => cause,
     };
     // An end without a word is asked about once before it counts.
-    let may_count = !strategy::lacks_report(&turn.state.limits, &turn.state.attempts[&id], &cause);
+    let may_count = !strategy::lacks_report(turn.state, &turn.state.attempts[&id], &cause);
     end(turn, id, &cause, may_count);
 }
 
@@ -229,7 +229,13 @@ pub(super) fn settle(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_count:
         _ => 0,
     };
     let used = if counted { task.attempts } else { task.attempts.saturating_sub(1) };
-    let next = if wait_ms == 0 { "at once".to_owned() } else { format!("after {}", duration::format(wait_ms)) };
+    let next = match (row.next, wait_ms) {
+        (Next::WaitForGate, _) => "when its account may go on".to_owned(),
+        (Next::AskPerson, _) => "when a person has seen to it".to_owned(),
+        (Next::WaitForOperator, _) => "when the run goes on".to_owned(),
+        (_, 0) => "at once".to_owned(),
+        (_, wait_ms) => format!("after {}", duration::format(wait_ms)),
+    };
     let reason = format!("{}; {used} of {limit} attempts used, next {next}", failure_words(turn, id, cause));
     let not_before = (wait_ms > 0).then(|| turn.now.plus_ms(wait_ms));
     turn.emit_task(id, Body::TaskRequeued { cause: cause.clone(), counted, not_before, reason });

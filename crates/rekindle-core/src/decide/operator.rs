@@ -1,6 +1,6 @@
 //! What an operator may order, whatever agents say.
 
-use super::{About, Reply, Turn, attempt, reconcile, session};
+use super::{About, Reply, Turn, attempt, reconcile, session, sign};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AttemptId, QuestionId, TaskId};
@@ -130,7 +130,9 @@ fn answer(turn: &mut Turn<'_>, id: QuestionId, answer: String) -> Reply {
         return Reply::Refused { reason: format!("question {id} is answered already: {known}") };
     }
     let about = About { attempt: Some(question.attempt), task: Some(question.task.clone()), epoch: None };
-    turn.emit(about, Body::QuestionAnswered { id, answer });
+    let (attempt, text) = (question.attempt, question.text.clone());
+    turn.emit(about, Body::QuestionAnswered { id, answer: answer.clone() });
+    sign::answered(turn, attempt, &text, &answer);
     Reply::Accepted
 }
 

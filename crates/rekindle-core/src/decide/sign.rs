@@ -104,7 +104,7 @@ fn prepare_compaction(turn: &mut Turn<'_>, id: AttemptId, context_remaining: u8)
             "Only {context_remaining} % of your context is left. Before you do anything else, save a checkpoint of your task \
              with rekindle: what is done, what is left, which files. Then go on."
         );
-        tell(turn, id, text);
+        tell(turn, id, text, false);
     } else if !traits(turn.state, id).compacts {
         attempt::order_stop(turn, id, Cause::ContextExhausted, false);
     }
@@ -232,13 +232,22 @@ fn remind(turn: &mut Turn<'_>, id: AttemptId, why: &str) {
          (task_done), save a checkpoint if you have to stop, ask if only a person can decide, or report task_fail if it \
          cannot be done. An end without a report counts as a failed attempt."
     );
-    tell(turn, id, text);
+    tell(turn, id, text, true);
 }
 
 /// Puts a message for a running agent down; it is delivered once this is durable.
-pub(super) fn tell(turn: &mut Turn<'_>, id: AttemptId, text: String) {
+fn tell(turn: &mut Turn<'_>, id: AttemptId, text: String, reminder: bool) {
     let number = native(turn.state, id).told.as_ref().map_or(1, |told| told.number + 1);
-    turn.emit_attempt(id, Body::AgentTold { attempt: id, number, text });
+    turn.emit_attempt(id, Body::AgentTold { attempt: id, number, text, reminder });
+}
+
+/// Tells an agent that still works what a person answered.
+pub(super) fn answered(turn: &mut Turn<'_>, id: AttemptId, question: &str, answer: &str) {
+    let Some(found) = turn.state.attempts.get(&id) else { return };
+    let hears = found.is_live() && found.stop.is_none() && !found.native.input_closed;
+    if hears && traits(turn.state, id).takes_messages {
+        tell(turn, id, format!("Your question \"{question}\" was answered: {answer}"), false);
+    }
 }
 
 /// What an agent that has ended left of its own session, and its last measures.

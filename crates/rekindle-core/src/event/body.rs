@@ -359,6 +359,9 @@ pub enum Body {
         number: u32,
         /// The message.
         text: String,
+        /// Whether it reminds the agent of its open task, which is done once.
+        #[serde(default)]
+        reminder: bool,
     },
     /// An agent that waits for messages gets no more: it is to leave.
     InputClosed {

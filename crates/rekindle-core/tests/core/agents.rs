@@ -426,3 +426,23 @@ fn measures_are_put_down_rarely_and_at_the_end() {
     });
     assert_eq!(story.state.attempts[&AttemptId(1)].native.measure.context_used, Some(13));
 }
+
+#[test]
+fn an_end_without_a_word_counts_where_its_session_cannot_be_asked() {
+    let mut story = running(able());
+    sign(&mut story, 1, measured(95));
+    story.exited(1, exit_code(0));
+    next(&mut story);
+    assert_eq!(story.state.tasks[&task("T1")].attempts, 2, "else it could end without a word for ever");
+}
+
+#[test]
+fn an_answer_reaches_an_agent_that_still_works() {
+    let mut story = running(Traits { takes_messages: true, ..able() });
+    let ask = Report::Ask { task: task("T1"), text: "which?".into(), options: Vec::new(), context: String::new() };
+    story.report(1, ask);
+    let step = story.order(Order::Answer { id: QuestionId(1), text: "this".into() });
+    let told =
+        step.effects.iter().any(|effect| matches!(effect, Effect::TellAgent { text, .. } if text.contains("this")));
+    assert!(told, "{step:?}");
+}

@@ -259,7 +259,7 @@ fn a_pause_stops_agents_and_costs_no_attempt() {
     assert_snapshot!(lines(&story.exited(1, Exit { signal: Some(2), ..Exit::default() })), @r#"
     attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":null,"out_of_memory":false,"signal":2,"start_error":null}}
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"stopped_by_operator"}
-    task_requeued T1 developer-T1 e1 {"cause":"stopped_by_operator","counted":false,"not_before":null,"reason":"the run was paused or stopped by its operator; 0 of 3 attempts used, next at once"}
+    task_requeued T1 developer-T1 e1 {"cause":"stopped_by_operator","counted":false,"not_before":null,"reason":"the run was paused or stopped by its operator; 0 of 3 attempts used, next when the run goes on"}
     run_paused  {}
     "#);
     assert_snapshot!(lines(&story.coordinator(Limits::default(), Vec::new())), @r#"

@@ -133,6 +133,14 @@ impl Adapter for Claude {
         dirs.take(MAX_PROJECTS).flatten().map(|dir| dir.path().join(&name)).find(|path| path.is_file())
     }
 
+    fn keeps_transcript(&self) -> bool {
+        true
+    }
+
+    fn hook_answer(&self, asked: &str, text: &str) -> Option<String> {
+        session_start_answer(asked, text)
+    }
+
     fn message(&self, text: &str) -> Option<String> {
         Some(user_line(text))
     }
@@ -156,6 +164,17 @@ const MCP: &str = "mcp.json";
 
 /// The settings with the hook, in the bundle.
 const SETTINGS: &str = "settings.json";
+
+/// What a hook for the start of a session prints to put a text into the context after a compaction. Where the program does not
+/// say what it was started for, the matcher has already seen to it.
+pub(super) fn session_start_answer(asked: &str, text: &str) -> Option<String> {
+    let asked: serde_json::Value = serde_json::from_str(asked).unwrap_or_default();
+    if asked["source"].as_str().is_some_and(|source| source != "compact") {
+        return None;
+    }
+    let answer = json!({"hookEventName": "SessionStart", "additionalContext": text});
+    Some(json!({ "hookSpecificOutput": answer }).to_string())
+}
 
 /// The program with the arguments of `command`.
 fn program_words(start: &Start<'_>) -> Result<Vec<String>, String> {

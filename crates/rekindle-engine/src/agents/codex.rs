@@ -91,6 +91,15 @@ impl Adapter for Codex {
         rollout::find(&home(place)?.join("sessions"), session)
     }
 
+    fn keeps_transcript(&self) -> bool {
+        true
+    }
+
+    fn hook_answer(&self, asked: &str, text: &str) -> Option<String> {
+        // The program has taken over its neighbour's protocol for hooks.
+        super::claude::session_start_answer(asked, text)
+    }
+
     fn examine(&self, place: &Place<'_>) -> Examination {
         let words = &place.program.command;
         let name = words.first().map_or("codex", String::as_str);

@@ -107,6 +107,10 @@ impl Adapter for Gemini {
             .map(|file| file.path())
     }
 
+    fn keeps_transcript(&self) -> bool {
+        true
+    }
+
     fn hook_answer(&self, asked: &str, text: &str) -> Option<String> {
         let asked: Value = serde_json::from_str(asked).ok()?;
         let messages = asked.pointer("/llm_request/messages")?.as_array()?;
@@ -127,10 +131,13 @@ impl Adapter for Gemini {
     }
 
     fn examine(&self, place: &Place<'_>) -> Examination {
-        let name = place.program.command.first().map_or("gemini", String::as_str);
+        let words = &place.program.command;
+        let name = words.first().map_or("gemini", String::as_str);
+        let mut version_args: Vec<String> = words.iter().skip(1).cloned().collect();
+        version_args.push("--version".to_owned());
         Examination {
             program: find_program(place, name),
-            version_args: vec!["--version".into()],
+            version_args,
             login: login(place),
             login_hint:
                 "run `gemini` once and log in, or set GEMINI_API_KEY; with permissions = \"default\" it works only in \

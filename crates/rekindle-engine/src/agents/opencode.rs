@@ -110,10 +110,13 @@ impl Adapter for Opencode {
     }
 
     fn examine(&self, place: &Place<'_>) -> Examination {
-        let name = place.program.command.first().map_or("opencode", String::as_str);
+        let words = &place.program.command;
+        let name = words.first().map_or("opencode", String::as_str);
+        let mut version_args: Vec<String> = words.iter().skip(1).cloned().collect();
+        version_args.push("--version".to_owned());
         Examination {
             program: find_program(place, name),
-            version_args: vec!["--version".into()],
+            version_args,
             login: login(place),
             login_hint: "run `opencode auth login`, or set the key of a provider, such as ANTHROPIC_API_KEY".into(),
         }

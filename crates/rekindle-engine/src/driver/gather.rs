@@ -76,6 +76,11 @@ impl<W: World> Driver<W> {
         }
         self.ending.remove(&attempt);
         self.finish_spools(attempt)?;
+        let code = match found {
+            Found::Finished(exit) => exit.code,
+            _ => None,
+        };
+        self.end_reader(attempt, code)?;
         self.take_kept(attempt);
         self.close_session(attempt);
         match found {

@@ -38,6 +38,8 @@ pub(super) struct Spools {
 pub(super) struct Understood {
     pub(super) reader: Box<dyn Reader>,
     pub(super) fold: Fold,
+    /// Since when its program tries again by itself.
+    pub(super) storm: Option<super::understand::Storm>,
 }
 
 fn place(stream: Stream) -> usize {
@@ -124,7 +126,7 @@ impl<W: World> Driver<W> {
         if !self.spools.contains_key(&attempt) {
             let cli = self.state.attempts.get(&attempt).map(|found| found.cli.clone()).unwrap_or_default();
             let reader = self.world.reader(&cli);
-            let understood = reader.map(|reader| Understood { reader, fold: Fold::default() });
+            let understood = reader.map(|reader| Understood { reader, fold: Fold::default(), storm: None });
             let head_max = if understood.is_some() { UNDERSTOOD_HEAD_BYTES } else { RECORD_HEAD_BYTES };
             let begin = || Cursor::at(0).keeping(head_max);
             let mut spools = Spools {

@@ -1,12 +1,13 @@
 //! What an agent's own words come to: signs for decisions, signals in its final message, and what it left behind at its end.
 
-use rekindle_core::activity::{Activity, Failure, Sign, Transcript};
+use rekindle_core::activity::{Activity, Failure, Problem, Sign, Transcript};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Input;
 use rekindle_core::signal::Signals;
 use rekindle_core::text;
+use rekindle_core::time::Time;
 
-use super::spools::source;
+use super::spools::{Understood, source};
 use super::{Driver, Error};
 use crate::ingest::Record;
 use crate::store::Stream;
@@ -14,6 +15,9 @@ use crate::world::World;
 
 /// Longest call that is kept of one that was cut off: a command, not a file's whole content.
 const CUT_OFF_BYTES: usize = 600;
+
+/// Longest call that evidence quotes.
+const CALL_SHOWN_BYTES: usize = 160;
 
 /// Longest raw line that stands for one which means nothing.
 const RAW_SHOWN_BYTES: usize = 200;
@@ -44,13 +48,55 @@ impl<W: World> Driver<W> {
             if let Activity::Result { text: Some(text), .. } = activity {
                 self.take_final_message(attempt, text);
             }
+            let now = self.world.now();
             let Some(understood) = &mut self.spools_of(attempt)?.understood else { return Ok(()) };
+            understood.note_storm(activity, now);
             for sign in understood.fold.take(activity) {
                 let sign = self.redact_sign(sign);
                 self.take(Input::Signed { attempt, sign });
             }
         }
         Ok(())
+    }
+
+    /// What an agent is in the middle of, for a person who asks why it counts as silent.
+    #[must_use]
+    pub fn open_call(&self, attempt: AttemptId) -> Option<String> {
+        let call = self.spools.get(&attempt)?.understood.as_ref()?.fold.open_call()?;
+        let call = self.clean(&format!("{}: {}", call.tool, call.input));
+        Some(text::one_line(&call, CALL_SHOWN_BYTES))
+    }
+
+    /// Stops agents whose programs have tried again by themselves for longer than they may be silent: words about failing
+    /// are no sign of life.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub fn break_storms(&mut self) -> Result<(), Error> {
+        let now = self.world.now();
+        let limit_ms = self.state.limits.silence_ms;
+        let storms: Vec<(AttemptId, Failure)> = self
+            .spools
+            .iter()
+            .filter(|(id, _)| self.state.attempts.get(id).is_some_and(|found| found.stop.is_none()))
+            .filter_map(|(id, spools)| {
+                let storm = spools.understood.as_ref()?.storm.as_ref()?;
+                let long = now.since_ms(storm.since) >= limit_ms;
+                long.then(|| (*id, storm.failure.clone()))
+            })
+            .collect();
+        for (attempt, failure) in storms {
+            let sign = self.redact_sign(Sign::Failed(failure));
+            self.take(Input::Signed { attempt, sign });
+        }
+        self.commit()
+    }
+
+    /// What follows from the end of a process whose words are all read.
+    pub(super) fn end_reader(&mut self, attempt: AttemptId, code: Option<i32>) -> Result<(), Error> {
+        let Some(understood) = &mut self.spools_of(attempt)?.understood else { return Ok(()) };
+        let activities = understood.reader.end(code);
+        self.take_activities(attempt, &activities)
     }
 
     /// Signals count only in an agent's final message.
@@ -88,6 +134,39 @@ impl<W: World> Driver<W> {
             }
             Sign::Stalled { tool, times } => Sign::Stalled { tool: self.clean(&tool), times },
             other => other,
+        }
+    }
+}
+
+/// A program that tries again and again by itself.
+pub(super) struct Storm {
+    since: Time,
+    failure: Failure,
+}
+
+impl Understood {
+    /// Follows how long a program has been trying again: from the first failure until anything works.
+    fn note_storm(&mut self, activity: &Activity, now: Time) {
+        match activity {
+            Activity::Retrying { problem, text } => {
+                let failure = Failure {
+                    problem: problem.filter(|problem| *problem != Problem::Other).unwrap_or(Problem::Network),
+                    resets_at: None,
+                    text: text.clone(),
+                    runaway: true,
+                };
+                match &mut self.storm {
+                    Some(storm) => storm.failure = failure,
+                    None => self.storm = Some(Storm { since: now, failure }),
+                }
+            }
+            Activity::Turn
+            | Activity::Said { .. }
+            | Activity::CallStarted(_)
+            | Activity::CallEnded { .. }
+            | Activity::Compacted { .. }
+            | Activity::Result { .. } => self.storm = None,
+            _ => {}
         }
     }
 }

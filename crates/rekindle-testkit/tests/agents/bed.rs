@@ -1,8 +1,10 @@
 //! One scenario's world: a project with one task, a fake provider, one real program as the agent, and what can be asked about
 //! all of them afterwards.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rekindle_testkit::installed::{Cli, Installed};
 use rekindle_testkit::model::{Answer, Asked, Script, Server};
@@ -22,6 +24,12 @@ const DONE: &str = "printf yes > made.txt";
 const PLAN: &str = "# Real agents\n\nA small plan.\n\n\
     ### T1: Make the file\n- artifacts: made.txt\n- accept: `test \"$(cat made.txt)\" = yes`\n\n\
     Write yes into made.txt. The word of this task is quokka-7141.\n";
+
+/// The longest that a run takes: two starts of a program that takes half a minute on a loaded machine, and a wait of one.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// How many scenarios run at once: the programs take half a gigabyte and a core each.
 const SLOTS: usize = 2;
@@ -88,6 +96,16 @@ impl Bed {
         self.rig.lines("tool-runs")[0].parse().expect("a process")
     }
 
+    /// Awaits that an attempt's agent has told of something, in its output or by what rekindle gave it to tell more.
+    pub fn await_told(&self, attempt: u64, words: &str) {
+        let bundle = self.rig.state().join(format!("attempts/{attempt:08}"));
+        let has = |name: &str| {
+            let said = std::fs::read(bundle.join(name)).unwrap_or_default();
+            String::from_utf8_lossy(&said).contains(words)
+        };
+        self.rig.until(words, || (has("out.log") || has("err.log")).then_some(()));
+    }
+
     /// The agent's own process in an attempt.
     pub fn agent_pid(&self, attempt: u64) -> u32 {
         let record = self.rig.until("the shim's record", || self.rig.shim_record(attempt));
@@ -101,8 +119,15 @@ impl Bed {
     }
 
     /// Awaits the end of a run that must have done everything.
-    pub fn finish(&self, run: Running) {
-        let ended = run.end();
+    pub fn finish(&self, mut run: Running) {
+        let started = Instant::now();
+        let ended = loop {
+            if run.has_ended().is_some() {
+                break run.end();
+            }
+            assert!(started.elapsed() < PATIENCE, "it does not end: {}\n{}", run.said(), self.story());
+            std::thread::park_timeout(LOOK);
+        };
         assert_eq!(ended.code, Some(0), "not finished: {ended:?}\n{}", self.story());
         assert_eq!(self.rig.task("T1")["state"], "complete", "{}", self.story());
         self.rig.assert_nothing_left();
@@ -165,8 +190,14 @@ impl Bed {
 
     /// The ids of the native sessions, an attempt each.
     pub fn sessions(&self) -> Vec<String> {
-        let sessions = self.rig.events_of("agent_session");
-        sessions.iter().map(|event| event["details"]["session_id"].as_str().expect("an id").to_owned()).collect()
+        let mut sessions = BTreeMap::new();
+        for event in self.rig.events_of("agent_session") {
+            let id = event["details"]["session_id"].as_str().expect("an id").to_owned();
+            let attempt = event["details"]["attempt"].as_u64().expect("an attempt");
+            let before = sessions.insert(attempt, id.clone());
+            assert!(before.is_none_or(|before| before == id), "one attempt, two sessions\n{}", self.story());
+        }
+        sessions.into_values().collect()
     }
 }
 
@@ -243,6 +274,6 @@ fn slot(dir: &Path) -> File {
             }
         }
         // Bounded by the runner's own limit for a test; other scenarios are bounded each.
-        std::thread::park_timeout(std::time::Duration::from_millis(100));
+        std::thread::park_timeout(LOOK);
     }
 }

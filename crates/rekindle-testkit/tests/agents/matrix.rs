@@ -67,21 +67,16 @@ enum Outcome {
     StatePutBack,
     /// The attempt ends with this cause, and its session is resumed.
     Resumed(&'static str),
-    /// The attempt ends with this cause, and a new agent takes over with a brief.
-    TakenOver(&'static str),
 }
 
-use Outcome::{GoesOn, Resumed, StatePutBack, TakenOver};
+use Outcome::{GoesOn, Resumed, StatePutBack};
 
 fn outcome(cli: Cli, fault: Fault) -> Outcome {
     match (fault, cli) {
         (Fault::Nothing | Fault::CoordinatorKilled, _) => GoesOn,
         (Fault::Killed, _) => Resumed("crashed"),
-        (Fault::Compacted, Cli::Gemini) => TakenOver("compacted"),
         (Fault::Compacted, _) => StatePutBack,
         (Fault::UsageLimit, _) => Resumed("usage_limit"),
-        // It names its session only with the first answer.
-        (Fault::HangBeforeHeaders, Cli::Opencode) => TakenOver("hung_before_first_event"),
         (Fault::HangBeforeHeaders | Fault::HangMidStream, _) => Resumed("hung_mid_stream"),
     }
 }
@@ -92,7 +87,6 @@ impl Outcome {
             GoesOn => "done, no restart".to_owned(),
             StatePutBack => "task state put back, done, no restart".to_owned(),
             Resumed(cause) => format!("`{cause}`, session resumed, done"),
-            TakenOver(cause) => format!("`{cause}`, fresh agent, done"),
         }
     }
 
@@ -100,10 +94,9 @@ impl Outcome {
         let (causes, strategies): (&[&str], &[&str]) = match self {
             GoesOn | StatePutBack => (&["completed"], &["first"]),
             Resumed(cause) => (&[cause, "completed"], &["first", "resume"]),
-            TakenOver(cause) => (&[cause, "completed"], &["first", "fresh"]),
         };
         let owned = |list: &[&str]| list.iter().map(ToString::to_string).collect();
-        let compacted = matches!(self, StatePutBack | TakenOver("compacted"));
+        let compacted = self == StatePutBack;
         Seen {
             attempts: strategies.len(),
             causes: owned(causes),

@@ -103,27 +103,28 @@ fn a_coordinator_that_hangs_is_not_waited_for() {
 }
 
 #[test]
-fn compressions_that_have_no_hook_are_counted_in_the_transcript() {
+fn a_hook_before_every_request_adds_to_the_summary_of_a_compaction_and_says_the_same_until_something_changes() {
     let rig = Rig::new(ONE, STAYS);
     let run = rig.run();
     rig.await_file("here");
     std::fs::create_dir_all(rig.state().join("attempts/00000001/agent")).expect("the adapter's directory");
-    let (transcript, compressed) =
-        (rig.outside("session.jsonl"), "{\"$set\":{\"messages\":[{\"text\":\"<state_snapshot>\"}]}}\n");
-    let hook = |event: &str| {
-        let input = serde_json::json!({ "hook_event_name": event, "transcript_path": transcript });
+    let hook = |messages: Value| {
+        let input = serde_json::json!({ "hook_event_name": "BeforeModel", "llm_request": { "messages": messages } });
         ask(&rig, "gemini", &input.to_string())
     };
-    let write = |times: usize| std::fs::write(&transcript, compressed.repeat(times)).expect("written");
-    nothing(&hook("AfterTool"));
-    write(1);
-    nothing(&hook("SessionStart"));
-    nothing(&hook("AfterTool"));
-    write(2);
-    assert!(context_of(&hook("AfterTool"), "AfterTool").contains("The task's own words."));
-    nothing(&hook("AfterTool"));
-    write(3);
-    assert!(context_of(&hook("BeforeAgent"), "BeforeAgent").contains("Go on with T1"));
+    let (user, model) =
+        (|text| serde_json::json!({"role": "user", "content": text}), serde_json::json!({"role": "model"}));
+    nothing(&hook(serde_json::json!([user("do it"), model])));
+    let compacted = || hook(serde_json::json!([user("<state_snapshot>so far</state_snapshot>"), model, user("go on")]));
+    let first = compacted();
+    assert_eq!((first.code, first.err.as_str()), (Some(0), ""), "{first:?}");
+    let answer: Value = serde_json::from_str(&first.out).expect("JSON");
+    let messages = answer["hookSpecificOutput"]["llm_request"]["messages"].as_array().expect("messages");
+    assert_eq!((messages.len(), &answer["hookSpecificOutput"]["hookEventName"]), (1, &Value::from("BeforeModel")));
+    let text = messages[0]["content"].as_str().expect("a text");
+    assert!(text.starts_with("<state_snapshot>so far</state_snapshot>\n\n"), "{text}");
+    assert!(text.contains("The task's own words.") && text.contains("Go on with T1"), "{text}");
+    assert_eq!(compacted().out, first.out, "what has not changed is not sent anew");
     nothing(&ask(&rig, "gemini", "no JSON"));
     rig.touch("leave");
     assert_eq!(run.end().code, Some(0), "{}", rig.story());

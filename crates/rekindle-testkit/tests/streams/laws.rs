@@ -48,6 +48,13 @@ impl Law {
                 return Err(Self::TooLong(at, text_out));
             }
         }
+        for code in [None, Some(0), Some(1)] {
+            let given = AssertUnwindSafe(|| reader.end(code));
+            let activities = catch_unwind(given).map_err(|_| Self::Panicked(steps.len()))?;
+            if activities.len() > PER_LINE {
+                return Err(Self::TooMany(steps.len(), activities.len()));
+            }
+        }
         Ok(())
     }
 }

@@ -14,6 +14,8 @@ pub struct Recording {
     pub name: String,
     /// The bytes of each source that there is.
     pub sources: Vec<(Source, Vec<u8>)>,
+    /// How it ended, where that was recorded: its code, nothing after a signal.
+    pub exit: Option<Option<i32>>,
 }
 
 /// One line as a reader is given it.
@@ -31,6 +33,9 @@ pub struct Step {
 const ENDINGS: [(Source, &str); 3] =
     [(Source::Transcript, ".transcript.jsonl"), (Source::Err, ".stderr.txt"), (Source::Out, ".jsonl")];
 
+/// How the file ends that holds the exit code.
+const EXIT_ENDING: &str = ".rc";
+
 /// Every recording, in the order of their names.
 pub fn all() -> Vec<Recording> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/streams");
@@ -39,6 +44,9 @@ pub fn all() -> Vec<Recording> {
         let kind = file_name(&dir);
         for path in entries(&dir) {
             let file = file_name(&path);
+            if file.ends_with(EXIT_ENDING) {
+                continue;
+            }
             let found = ENDINGS.iter().find_map(|(source, ending)| Some((*source, file.strip_suffix(ending)?)));
             let (source, name) = found.unwrap_or_else(|| panic!("{} is no file of a recording", path.display()));
             let bytes = fs::read(&path).expect("a recording can be read");
@@ -46,7 +54,8 @@ pub fn all() -> Vec<Recording> {
                 Some(recording) => recording.sources.push((source, bytes)),
                 None => {
                     let sources = vec![(source, bytes)];
-                    recordings.push(Recording { kind: kind.clone(), name: name.to_owned(), sources });
+                    let exit = exit(&dir.join(format!("{name}{EXIT_ENDING}")));
+                    recordings.push(Recording { kind: kind.clone(), name: name.to_owned(), sources, exit });
                 }
             }
         }
@@ -150,6 +159,13 @@ fn in_turn(lines: Vec<Vec<Step>>) -> Vec<Step> {
             return steps;
         }
     }
+}
+
+/// The exit code in a file; a negative one is the number of a signal.
+fn exit(path: &Path) -> Option<Option<i32>> {
+    let text = fs::read_to_string(path).ok()?;
+    let code: i32 = text.trim().parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    Some((code >= 0).then_some(code))
 }
 
 fn entries(dir: &Path) -> Vec<PathBuf> {

@@ -26,6 +26,11 @@ pub fn snapshot(recording: &Recording) -> String {
             let _ = writeln!(text, "{name} {}: {shown}", counts[place]);
         }
     }
+    if let Some(code) = recording.exit {
+        for activity in reader.end(code) {
+            let _ = writeln!(text, "end: {}", brief(&format!("{activity:?}")));
+        }
+    }
     if text.is_empty() { "nothing\n".to_owned() } else { text }
 }
 

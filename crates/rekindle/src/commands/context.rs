@@ -1,7 +1,7 @@
 //! `rekindle __context`: what an agent has to be told after its context was compacted, in the form that its program's
 //! hooks take. Whatever goes wrong, it prints nothing, ends with 0 and in time: a hook must never break an agent.
 
-mod compressions;
+mod steady;
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
+use rekindle_engine::agents::{self, Adapter};
 use serde_json::{Value, json};
 
 use crate::client::{Agent, Told};
@@ -34,18 +35,18 @@ const INPUT_MAX_BYTES: u64 = 16 << 20;
 const FILE_MAX_BYTES: u64 = 64 << 10;
 
 /// Where the adapter's files lie in a bundle, and the text written at the launch among them.
-const OWN_DIR: &str = rekindle_engine::agents::OWN_DIR;
+const OWN_DIR: &str = agents::OWN_DIR;
 
 /// The text written at the launch.
-const FILE: &str = rekindle_engine::agents::CONTEXT_FILE;
+const FILE: &str = agents::CONTEXT_FILE;
 
 /// The form that is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Format {
     /// A hook that fires after a compaction.
     AfterCompaction,
-    /// A hook that fires at other times too, so that it must be found out whether there was one.
-    Compressions,
+    /// A hook that fires before every request: the adapter finds in what it is given whether there was one.
+    BeforeRequest(&'static dyn Adapter),
     /// Just the text.
     Plain,
 }
@@ -75,7 +76,7 @@ fn read(arguments: impl Iterator<Item = OsString>) -> Option<(Format, PathBuf)> 
             "--format" => {
                 format = Some(match value.to_str()? {
                     "claude" | "codex" => Format::AfterCompaction,
-                    "gemini" => Format::Compressions,
+                    "gemini" => Format::BeforeRequest(agents::of("gemini")?),
                     "plain" => Format::Plain,
                     _ => return None,
                 });
@@ -89,25 +90,21 @@ fn read(arguments: impl Iterator<Item = OsString>) -> Option<(Format, PathBuf)> 
 
 fn output(format: Format, bundle: &Path) -> Option<String> {
     match format {
-        Format::Plain => text(bundle),
+        Format::Plain => text(bundle).map(|text| steady::of(bundle, text)),
         Format::AfterCompaction => {
             // Only where the hook says that something else happened is there nothing to tell.
-            let source = hook_input().and_then(|input| input["source"].as_str().map(str::to_owned));
+            let input = hook_input().and_then(|input| serde_json::from_str::<Value>(&input).ok());
+            let source = input.and_then(|input| input["source"].as_str().map(str::to_owned));
             if source.is_some_and(|source| source != "compact") {
                 return None;
             }
             text(bundle).map(|text| as_hook("SessionStart", &text))
         }
-        Format::Compressions => {
-            let input = hook_input()?;
-            let event = input["hook_event_name"].as_str()?;
-            let seen = compressions::since_last(&bundle.join(OWN_DIR), Path::new(input["transcript_path"].as_str()?))?;
-            // A session that begins has its prompt: what was compressed before it is not news.
-            let text = if event == "SessionStart" { None } else { text(bundle).filter(|_| seen.is_new()) };
-            if event == "SessionStart" || text.is_some() {
-                seen.remember();
-            }
-            text.map(|text| as_hook(event, &text))
+        Format::BeforeRequest(adapter) => {
+            let asked = hook_input()?;
+            // The coordinator is not troubled for the many requests before the first compaction.
+            adapter.hook_answer(&asked, "")?;
+            adapter.hook_answer(&asked, &steady::of(bundle, text(bundle)?))
         }
     }
 }
@@ -132,7 +129,7 @@ fn read_bounded(path: &Path) -> Option<String> {
 }
 
 /// What the program says about its hook, if it says it in time.
-fn hook_input() -> Option<Value> {
+fn hook_input() -> Option<String> {
     let (give, take) = sync_channel(1);
     let work = move || {
         let mut bytes = Vec::new();
@@ -141,7 +138,7 @@ fn hook_input() -> Option<Value> {
     };
     std::thread::Builder::new().name("hook input".to_owned()).spawn(work).ok()?;
     match take.recv_timeout(INPUT_PATIENCE) {
-        Ok(bytes) => serde_json::from_slice(&bytes).ok(),
+        Ok(bytes) => String::from_utf8(bytes).ok(),
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
     }
 }

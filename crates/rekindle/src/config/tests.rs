@@ -202,21 +202,6 @@ fn an_agent_that_cannot_be_is_said_with_what_to_write() {
         ("[agents.a]\ncommand = [\"x\"]\nmodel = 5\n", "`model` is a text, not a number", ""),
         ("[agents.a]\ncommand = [\"x\"]\naccount = \" \"\n", "`account` is empty or holds a NUL", "leave it out"),
         (
-            "[agents.a]\ncommand = [\"x\"]\nfallback = \"a\"\n",
-            "[agents.a] falls back to itself",
-            "name another [agents.NAME], or leave `fallback` out",
-        ),
-        (
-            "[agents.a]\ncommand = [\"x\"]\nfallback = \"b\"\n",
-            "`fallback` of [agents.a] names the unknown agent `b`",
-            "add [agents.b]",
-        ),
-        (
-            "[agents.a]\ncommand = [\"x\"]\nfallback = \"bakcup\"\n[agents.backup]\ncommand = [\"x\"]\n",
-            "`fallback` of [agents.a] names the unknown agent `bakcup`",
-            "did you mean `backup`?",
-        ),
-        (
             "[agents.a]\ncommand = \"my agent\"\n",
             "`command` is a list of words, not a text",
             "write command = [\"my\", \"agent\"]",
@@ -241,6 +226,28 @@ fn an_agent_that_cannot_be_is_said_with_what_to_write() {
             "[agents.\"a b\"]\ncommand = [\"x\"]\n",
             "`a b` cannot name an agent: a name holds only letters, digits, `.`, `_` and `-`, not ' '",
             "",
+        ),
+    ];
+    assert_each(&cases);
+}
+
+#[test]
+fn a_stand_in_that_cannot_be_is_said_with_what_to_write() {
+    let cases = [
+        (
+            "[agents.a]\ncommand = [\"x\"]\nfallback = \"a\"\n",
+            "[agents.a] falls back to itself",
+            "name another [agents.NAME], or leave `fallback` out",
+        ),
+        (
+            "[agents.a]\ncommand = [\"x\"]\nfallback = \"b\"\n",
+            "`fallback` of [agents.a] names the unknown agent `b`",
+            "add [agents.b]",
+        ),
+        (
+            "[agents.a]\ncommand = [\"x\"]\nfallback = \"bakcup\"\n[agents.backup]\ncommand = [\"x\"]\n",
+            "`fallback` of [agents.a] names the unknown agent `bakcup`",
+            "did you mean `backup`?",
         ),
     ];
     assert_each(&cases);

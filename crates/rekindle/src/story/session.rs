@@ -170,6 +170,8 @@ fn short(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rekindle_core::ids::{AttemptId, QuestionId};
+
     use super::*;
 
     #[test]
@@ -184,6 +186,53 @@ mod tests {
         );
         let over = waiting("team", "overloaded", Some(now), now);
         assert!(over.starts_with("team waits for its overloaded provider until ") && !over.contains("(in"), "{over}");
+    }
+
+    #[test]
+    fn every_event_of_a_session_has_a_sentence() {
+        let attempt = AttemptId(1);
+        let failure = Failure { problem: Problem::Network, resets_at: None, text: String::new(), runaway: false };
+        let gate = |until, question| {
+            let cause = Cause::Auth;
+            Body::GateClosed { account: "a".into(), cause, until, question, strikes: 1 }
+        };
+        let lost = Body::AgentSession { attempt, session_id: "s".into(), model: None, expected: Some("t".into()) };
+        let full = Body::CompactionStart { attempt, compaction_number: 3, context_remaining: 9 };
+        let cases = [
+            (lost, "SESSION: s came where t was to go on"),
+            (Body::AgentMeasured { attempt, measure: Measure::default() }, "MEASURED: 0 tokens"),
+            (Body::AgentTold { attempt, number: 1, text: "a\nb".into(), reminder: false }, "TOLD: a b"),
+            (Body::InputClosed { attempt }, "CLOSED: it gets no more messages and is to leave"),
+            (Body::AgentFailed { attempt, failure }, "TROUBLE: the provider cannot be reached"),
+            (Body::TurnEnded { attempt, ok: false }, "TURN ENDED: with an error"),
+            (
+                Body::SessionClosed { attempt, transcript: Transcript::Missing, cut_off: None },
+                "SESSION: its transcript is gone",
+            ),
+            (
+                Body::AgentCompacted { attempt, compactions: 2, automatic: Some(false), turns: 1, calls: 1 },
+                "COMPACTED: its context was compacted on request, twice during this task",
+            ),
+            (Body::AgentOnTask { attempt }, "ON TASK: it was seen at its task again"),
+            (full, "NEARLY FULL: 9 % of its context is left, compaction 3 is prepared for"),
+            (
+                Body::CompactionComplete { attempt, compaction_number: 4, full_reload: true },
+                "RESTORED: compaction 4 is through, with the whole plan put before it again",
+            ),
+            (
+                gate(None, Some(QuestionId(7))),
+                "WAITS: a waits for working credentials; it waits for the answer to question 7",
+            ),
+            (
+                Body::GateWidened { account: "a".into(), allowed: 2 },
+                "WIDENED: a works again, 2 agents at once may use it",
+            ),
+            (Body::GateOpened { account: "a".into() }, "OPENED: a no longer has to wait"),
+        ];
+        for (body, expected) in cases {
+            let (verb, _, text) = tell(&body, Time(0)).unwrap_or_else(|| panic!("nothing is said of {body:?}"));
+            assert_eq!(format!("{verb}: {text}"), expected);
+        }
     }
 
     #[test]

@@ -240,3 +240,13 @@ fn what_a_sub_agent_does_counts_and_does_not_disturb() {
     };
     assert_eq!(activities.iter().find(disturbing), None);
 }
+
+#[test]
+fn the_hook_answers_only_after_a_compaction() {
+    let answer = Claude.hook_answer(r#"{"source":"compact"}"#, "where \"you\" stand").expect("an answer");
+    let answer: Value = serde_json::from_str(&answer).expect("JSON");
+    assert_eq!(answer["hookSpecificOutput"]["hookEventName"], "SessionStart");
+    assert_eq!(answer["hookSpecificOutput"]["additionalContext"], "where \"you\" stand");
+    assert_eq!(Claude.hook_answer(r#"{"source":"startup"}"#, "text"), None);
+    assert!(Claude.hook_answer("", "text").is_some());
+}

@@ -27,6 +27,8 @@ pub struct Rollout {
     pub model: Option<String>,
     /// The class of the failure that ended the turn, with its words.
     pub failure: Option<(Problem, String)>,
+    /// How many failures were recorded.
+    pub failures: u32,
     turns: BTreeMap<String, Usage>,
     context: Option<(u64, Option<u64>)>,
     windows: Vec<(f64, Option<Time>)>,
@@ -86,6 +88,7 @@ impl Rollout {
             Some("task_complete") => {
                 if let Some(text) = fields::text(&payload["error"], "message") {
                     self.failure = Some((class(&payload["error"]), text.to_owned()));
+                    self.failures = self.failures.saturating_add(1);
                 }
                 Vec::new()
             }

@@ -48,10 +48,21 @@ impl Reader for Stream {
         if source == Source::Out {
             return self.event(&value);
         }
+        let known = self.rollout.failures;
         let mut activities = self.rollout.line(&value);
         activities.extend(self.session());
-        activities.extend(self.failure());
+        if self.rollout.failures != known {
+            // The record itself is always told, also when the output was read first, or read again after a restart.
+            self.told = None;
+            activities.extend(self.failure());
+        }
         activities
+    }
+
+    fn end(&mut self, _code: Option<i32>) -> Vec<Activity> {
+        // What the transcript did not tell will not be told any more.
+        self.rollout.seen = false;
+        if self.told.is_some() { Vec::new() } else { self.failure() }
     }
 }
 

@@ -246,3 +246,13 @@ fn two_lines_tell_one_compaction() {
     assert_eq!(count(&[compacted, compacted, compacted]), 3);
     assert_eq!(count(&[item, item]), 2);
 }
+
+#[test]
+fn a_failure_that_no_transcript_explains_is_told_at_the_end() {
+    let mut reader = Codex.reader();
+    for (source, line) in [(Source::Out, STARTED), (Source::Transcript, CONTEXT), (Source::Out, TURN_FAILED)] {
+        assert!(!reader.line(source, line, true).iter().any(|seen| matches!(seen, Activity::Failed(_))));
+    }
+    assert!(matches!(reader.end(Some(1)).as_slice(), [Activity::Failed(failure)] if failure.problem == Problem::Other));
+    assert_eq!(reader.end(Some(1)), []);
+}

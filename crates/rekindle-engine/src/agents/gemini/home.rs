@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use crate::agents::foreign::json_object;
-use crate::agents::{Launch, Place, Start};
+use crate::agents::{Launch, Place, Start, quote};
 
 /// The variable that says where the program's home is.
 const HOME: &str = "GEMINI_CLI_HOME";
@@ -80,8 +80,8 @@ fn with_ours(mut settings: Map<String, Value>, start: &Start<'_>) -> Map<String,
     within(&mut settings, "general", |general| {
         within(general, "sessionRetention", |retention| _ = retention.insert("enabled".into(), false.into()));
     });
-    let context: Vec<String> = start.context_command(super::KIND).iter().map(|word| quoted(word)).collect();
-    let hook = json!({"name": "rekindle", "type": "command", "command": context.join(" "), "timeout": HOOK_MS});
+    let context = quote::shell(&start.context_command(super::KIND));
+    let hook = json!({"name": "rekindle", "type": "command", "command": context, "timeout": HOOK_MS});
     let entry = json!({ "hooks": [hook] });
     within(&mut settings, "hooks", |hooks| match hooks.get_mut("BeforeModel") {
         Some(Value::Array(there)) => there.push(entry),
@@ -98,9 +98,4 @@ fn within(map: &mut Map<String, Value>, name: &str, change: impl FnOnce(&mut Map
     };
     change(&mut inner);
     map.insert(name.to_owned(), Value::Object(inner));
-}
-
-/// A word for a POSIX shell.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use rekindle_core::activity::{Activity, Call, Failure, Problem, Usage};
 use rekindle_core::time::Time;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::SNAPSHOT;
 use super::report::Report;
@@ -26,8 +26,11 @@ const SMALL_WINDOW: u64 = 256_000;
 /// A context at least this full, in percent, explains why a run ended without the model's answer.
 const FULL_PERCENT: u64 = 80;
 
-/// Messages remembered so that one written twice counts once; the same message is written twice in a row.
-const REMEMBERED: usize = 512;
+/// Begins a line of the transcript that replaces the history.
+const REWRITTEN: &str = "{\"$set\":{\"messages\":";
+
+/// Summaries remembered by their id, since a resumed session writes them again; a session has a handful.
+const SUMMARIES_MAX: usize = 1024;
 
 /// The tools that change files, run commands or let another agent do so.
 const ACTING: [&str; 6] = ["run_shell_command", "write_file", "replace", "edit", "invoke_agent", "save_memory"];
@@ -53,8 +56,13 @@ pub(super) struct GeminiReader {
     unanswered: bool,
     /// What the program wrote to standard error about the failure.
     report: Report,
-    /// Messages of the transcript that were counted.
-    seen: BTreeSet<String>,
+    /// Summaries of the transcript that were looked at.
+    summaries: BTreeSet<String>,
+    /// Whether a message of its own was seen there, and whether a resumed history was.
+    entries: bool,
+    resumed: bool,
+    /// The answer that was counted last: each is written again when its calls have ended.
+    answer: Option<String>,
     /// What the transcript's messages add up to.
     used: Usage,
     /// How full the context was last, in percent.
@@ -194,19 +202,35 @@ impl GeminiReader {
     }
 
     fn transcript(&mut self, line: &str) -> Vec<Activity> {
-        let Ok(entry) = serde_json::from_str::<Value>(line) else { return Vec::new() };
         let mut all = Vec::new();
-        if let Some(messages) = entry.pointer("/$set/messages").and_then(Value::as_array) {
-            for message in messages.iter().filter(|message| message["type"] == "user" && is_summary(message)) {
-                if self.is_ours(message) && self.is_new(message) {
-                    all.push(Activity::Compacted { automatic: Some(true) });
-                }
-            }
+        if line.starts_with(REWRITTEN) {
+            self.rewritten(line, &mut all);
+            return all;
         }
+        let Ok(entry) = serde_json::from_str::<Value>(line) else { return all };
+        self.entries |= entry["type"].is_string();
         if entry["type"] == "gemini" && entry["tokens"].is_object() {
             self.answered(&entry, &mut all);
         }
         all
+    }
+
+    /// The history was written anew: after a compression, and when a session is resumed.
+    fn rewritten(&mut self, line: &str, all: &mut Vec<Activity>) {
+        let messages = match serde_json::from_str::<Value>(line) {
+            Ok(entry) => entry.pointer("/$set/messages").and_then(Value::as_array).cloned().unwrap_or_default(),
+            // Longer than what is kept of a line: the summary stands near its beginning.
+            Err(_) => cut_off(line).into_iter().collect(),
+        };
+        // What comes before the first message of this process, and is more than its own first one, is what it resumes.
+        let resumed = !self.entries && !self.resumed && messages.len() > 1;
+        self.resumed |= resumed;
+        for message in messages.iter().filter(|message| message["type"] == "user" && is_summary(message)) {
+            // One of an earlier process keeps its id when it is written again, but not always its time.
+            if self.is_new_summary(message) && self.is_ours(message) && !resumed {
+                all.push(Activity::Compacted { automatic: Some(true) });
+            }
+        }
     }
 
     fn answered(&mut self, entry: &Value, all: &mut Vec<Activity>) {
@@ -214,9 +238,11 @@ impl GeminiReader {
         let count = |name: &str| tokens[name].as_u64().unwrap_or(0);
         let window = if text(&entry["model"]).starts_with(SMALL) { SMALL_WINDOW } else { WINDOW };
         let used = count("input").saturating_add(count("output"));
-        if !self.is_new(entry) {
+        let id = entry["id"].as_str().map(str::to_owned);
+        if id == self.answer {
             return;
         }
+        self.answer = id;
         if self.is_ours(entry) {
             all.push(Activity::Turn);
             let sum = &mut self.used;
@@ -247,11 +273,11 @@ impl GeminiReader {
         self.began.as_deref().is_none_or(|began| text(&message["timestamp"]) >= began)
     }
 
-    fn is_new(&mut self, message: &Value) -> bool {
-        if self.seen.len() == REMEMBERED {
-            self.seen.clear();
+    fn is_new_summary(&mut self, message: &Value) -> bool {
+        if self.summaries.len() == SUMMARIES_MAX {
+            self.summaries.pop_first();
         }
-        self.seen.insert(text(&message["id"]).to_owned())
+        self.summaries.insert(text(&message["id"]).to_owned())
     }
 
     /// Gives what was said and not yet given.
@@ -306,6 +332,13 @@ fn usage(stats: &Value) -> Option<Usage> {
 fn is_summary(message: &Value) -> bool {
     let first = message["content"].as_str().or_else(|| message.pointer("/content/0/text").and_then(Value::as_str));
     first.is_some_and(|text| text.contains(SNAPSHOT))
+}
+
+/// The summary in a line that was cut off, as far as it is needed.
+fn cut_off(line: &str) -> Option<Value> {
+    let before = line.get(..line.find(SNAPSHOT)?)?;
+    let field = |name: &str| before.rsplit_once(&format!("\"{name}\":\""))?.1.split('"').next();
+    Some(json!({"type": "user", "id": field("id")?, "timestamp": field("timestamp")?, "content": SNAPSHOT}))
 }
 
 fn status(body: &Value) -> Option<u64> {

@@ -115,6 +115,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
     files.insert(CONTEXT_FILE.to_owned(), brief::reinject(&order.facts));
     let prepare = |dir: &Path| {
         native::write_files(dir, &files)?;
+        native::make_links(dir, &launch.links)?;
         if let Some(session) = &order.resume {
             native::note_transcript(adapter, &place, session);
         }

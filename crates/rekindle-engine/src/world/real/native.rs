@@ -152,6 +152,26 @@ pub(super) fn write_files<'a>(
     Ok(())
 }
 
+/// Makes an adapter's links in a bundle whose own directory is there.
+///
+/// # Errors
+/// What could not be linked.
+pub(super) fn make_links<'a>(
+    bundle: &Path,
+    links: impl IntoIterator<Item = (&'a String, &'a PathBuf)>,
+) -> Result<(), String> {
+    let own = bundle.join(OWN_DIR);
+    for (name, target) in links {
+        let path = own.join(name);
+        let made = path.parent().map_or(Ok(()), |dir| make_dirs(&own, dir));
+        match made.and_then(|()| std::os::unix::fs::symlink(target, &path)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            done => done.map_err(|error| format!("cannot link {}: {error}", path.display()))?,
+        }
+    }
+    Ok(())
+}
+
 /// Makes the directories between the adapter's own and one below it.
 fn make_dirs(own: &Path, dir: &Path) -> io::Result<()> {
     let below = dir.strip_prefix(own).map_err(io::Error::other)?;

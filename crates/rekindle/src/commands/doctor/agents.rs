@@ -70,7 +70,9 @@ pub fn look(name: &str, agent: &Agent, project: &Project, bundle: &Path) -> (Age
     };
     let mut findings = vec![ok(&name, &program.display().to_string())];
     if !examination.version_args.is_empty() {
-        let found = doctor.version(&name, &program, &examination.version_args);
+        // What it comes down to may be another file than the one that is typed.
+        let started = examination.program.as_deref().unwrap_or(&program);
+        let found = doctor.version(&name, started, &examination.version_args);
         report.version = (found.verdict == Verdict::Ok).then(|| found.text.clone());
         findings.push(found);
     }
@@ -104,13 +106,15 @@ impl Doctor<'_> {
 
     fn version(&self, name: &str, program: &Path, arguments: &[String]) -> Finding {
         let name = format!("{name} version");
-        let first = self.agent.program.command.iter().skip(1);
         let mut command = process::Command::new(program);
-        command.args(first).args(arguments).envs(&self.agent.program.env);
+        command.args(arguments).envs(&self.agent.program.env);
         command.current_dir(&self.project.root).stdin(Stdio::null());
+        // A program that nothing is known of need not have a version at all.
+        let known = self.agent.adapter().program().is_some();
+        let verdict = if known { Verdict::Problem } else { Verdict::Warning };
         let broken = |text: String| Finding {
             hint: Some(format!("see for yourself: {} {}", program.display(), arguments.join(" "))),
-            ..finding(&name, Verdict::Problem, &text)
+            ..finding(&name, verdict, &text)
         };
         let probe = match Probe::start(&mut command) {
             Ok(probe) => probe,
