@@ -243,7 +243,8 @@ impl Known {
 
     /// Whether it can be shown before it runs: a command that is not told yet makes a call look like any other.
     fn input_is_told(&self) -> bool {
-        !self.input.is_empty() && !(self.kind == "execute" && self.input.starts_with('{'))
+        let is_command = self.kind != "execute" || !self.input.starts_with('{');
+        is_command && !self.input.is_empty()
     }
 
     fn shown_as(&self) -> Call {
