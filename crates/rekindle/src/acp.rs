@@ -125,7 +125,10 @@ impl Bridge {
             }
         };
         let model = self.choose_model(&session, &opened)?;
-        emit(&json!({ "type": "session", "id": session, "model": model, "agent": hello["agentInfo"] }));
+        let loaded = self.setup.resume.is_some();
+        let line =
+            json!({ "type": "session", "id": session, "loaded": loaded, "model": model, "agent": hello["agentInfo"] });
+        emit(&line);
         Ok(session)
     }
 

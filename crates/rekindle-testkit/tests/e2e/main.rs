@@ -1,6 +1,7 @@
 //! The whole product with real processes: the program that is shipped, agents that are shell scripts, real kills. Each test
 //! is a promise; the program is built before with `cargo build -p rekindle`.
 
+mod acp;
 mod adoption;
 mod audit;
 mod client;

@@ -28,6 +28,8 @@ pub struct Lines {
     carried: String,
     open: VecDeque<Known>,
     usage: Usage,
+    /// The session was begun by another attempt: what it cost in all is not this one's.
+    loaded: bool,
 }
 
 /// A call, as far as it has been told.
@@ -49,6 +51,7 @@ impl Reader for Lines {
         match fields::text(&value, "type") {
             Some("session") => match fields::text(&value, "id") {
                 Some(id) => {
+                    self.loaded = value["loaded"] == true;
                     let model = fields::text(&value, "model").map(str::to_owned);
                     vec![Activity::Session { id: id.to_owned(), model }]
                 }
@@ -85,7 +88,7 @@ impl Lines {
     fn chunk(&mut self, update: &Value) -> Vec<Activity> {
         let id = fields::text(update, "messageId").map(str::to_owned);
         let mut activities = Vec::new();
-        if id.is_some() && self.message_id.is_some() && id != self.message_id {
+        if id != self.message_id {
             activities = self.said();
         }
         self.message_id = id;
@@ -114,7 +117,7 @@ impl Lines {
         let ended = matches!(status, "completed" | "failed");
         let mut activities = Vec::new();
         let compaction = (known.kind.as_str(), known.title.as_str()) == COMPACTION;
-        if !known.shown && (ended || status == "in_progress" || !known.input.is_empty()) {
+        if !known.shown && (ended || status == "in_progress" || known.input_is_told()) {
             known.shown = true;
             match compaction {
                 true => activities.push(Activity::Compacting),
@@ -149,7 +152,9 @@ impl Lines {
             activities.push(Activity::Context { used, window: fields::number(update, "size") });
         }
         let cost = &update["cost"];
-        if let Some(amount) = cost["amount"].as_f64().filter(|_| fields::text(cost, "currency") == Some("USD")) {
+        if let Some(amount) =
+            cost["amount"].as_f64().filter(|_| fields::text(cost, "currency") == Some("USD") && !self.loaded)
+        {
             self.usage.cost_usd = Some(amount);
             activities.push(Activity::Used(self.usage));
         }
@@ -170,7 +175,9 @@ impl Lines {
         if !whole.is_empty() {
             whole.push('\n');
         }
-        whole.push_str(&text);
+        if whole.len() + text.len() <= MESSAGE_MAX_BYTES {
+            whole.push_str(&text);
+        }
         if value["more"] == true {
             self.carried = whole;
             activities.push(Activity::Heartbeat);
@@ -194,7 +201,7 @@ impl Lines {
         self.usage.input_tokens = self.usage.input_tokens.saturating_add(input);
         self.usage.output_tokens = self.usage.output_tokens.saturating_add(output);
         self.usage.cached_tokens = self.usage.cached_tokens.saturating_add(cached);
-        input + output + cached > 0
+        counts.iter().any(|count| count.is_some_and(|count| count > 0))
     }
 
     fn error(&mut self, value: &Value) -> Vec<Activity> {
@@ -226,9 +233,18 @@ impl Known {
         let raw = &update["rawInput"];
         if let Some(command) = fields::text(raw, "command") {
             command.clone_into(&mut self.input);
+        } else if let [_, ..] = fields::list(raw, "command") {
+            let words: Vec<&str> = fields::list(raw, "command").iter().filter_map(Value::as_str).collect();
+            self.input = words.join(" ");
         } else if raw.as_object().is_some_and(|given| !given.is_empty()) || raw.is_string() {
             self.input = raw.to_string();
         }
+    }
+
+    /// Whether it can be shown before it runs: a command that is not told yet makes a call look like any other.
+    fn input_is_told(&self) -> bool {
+        let is_command = self.kind != "execute" || !self.input.starts_with('{');
+        is_command && !self.input.is_empty()
     }
 
     fn shown_as(&self) -> Call {
@@ -245,10 +261,12 @@ impl Known {
 fn output(update: &Value) -> String {
     let words: Vec<&str> =
         fields::list(update, "content").iter().filter_map(|part| fields::text(&part["content"], "text")).collect();
-    match (words.is_empty(), &update["rawOutput"]) {
-        (false, _) => words.join("\n"),
-        (true, Value::Null) => String::new(),
-        (true, raw) => raw.to_string(),
+    let terminal = fields::text(&update["_meta"]["terminal_output_delta"], "data");
+    match (words.is_empty(), terminal, &update["rawOutput"]) {
+        (false, ..) => words.join("\n"),
+        (true, Some(printed), _) => printed.to_owned(),
+        (true, None, Value::Null) => String::new(),
+        (true, None, raw) => raw.to_string(),
     }
 }
 
