@@ -94,7 +94,8 @@ fn a_coordinator_that_hangs_is_not_waited_for() {
     rig.await_file("here");
     run.signal(rustix::process::Signal::STOP);
     let started = Instant::now();
-    nothing(&ask(&rig, "codex", ""));
+    let text = context_of(&ask(&rig, "codex", ""), "SessionStart");
+    assert!(text.contains("The task's own words.") && !text.contains("half way"), "as it stood at the launch: {text}");
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     run.signal(rustix::process::Signal::CONT);
     rig.touch("leave");
