@@ -237,6 +237,12 @@ pub trait Adapter: Send + Sync {
         Some(text.to_owned())
     }
 
+    /// Whether what the hook prints is part of every later request: it should then stay the same, letter for letter, until it
+    /// says something else.
+    fn hook_text_stays(&self) -> bool {
+        false
+    }
+
     /// A message as a line of standard input, for programs that take them.
     fn message(&self, _text: &str) -> Option<String> {
         None

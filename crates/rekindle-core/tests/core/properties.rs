@@ -90,7 +90,7 @@ fn random_sign(how: u8) -> Sign {
         4 => failed(Problem::UsageLimit, Some(Time(500_000 + i64::from(how) * 1_000))),
         5 => failed(Problem::Overloaded, None),
         6 => failed(Problem::Auth, None),
-        7 => Sign::Result { ok: how % 3 == 0 },
+        7 => Sign::Result { ok: how.is_multiple_of(3) },
         8 => Sign::Stalled { tool: "Bash".into(), times: 8 },
         9 => Sign::Acted,
         10 => Sign::Called { calls: n },

@@ -125,6 +125,10 @@ impl Adapter for Gemini {
         Some(json!({ "hookSpecificOutput": answer }).to_string())
     }
 
+    fn hook_text_stays(&self) -> bool {
+        true
+    }
+
     fn ladder(&self, grace_ms: u64) -> Vec<Rung> {
         // Either ends it at once with code 0 and without a last line; its shell tools live on and are the shim's business.
         vec![Rung { signal: StopSignal::Term, grace_ms }, Rung { signal: StopSignal::Int, grace_ms }]

@@ -115,7 +115,7 @@ impl Adapter for Opencode {
         let mut version_args: Vec<String> = words.iter().skip(1).cloned().collect();
         version_args.push("--version".to_owned());
         Examination {
-            program: find_program(place, name),
+            program: find_program(place, name).map(|found| native(&found).unwrap_or(found)),
             version_args,
             login: login(place),
             login_hint: "run `opencode auth login`, or set the key of a provider, such as ANTHROPIC_API_KEY".into(),

@@ -11,7 +11,6 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use rekindle_engine::agents::{self, Adapter};
-use serde_json::{Value, json};
 
 use crate::client::{Agent, Told};
 use crate::project::Project;
@@ -43,10 +42,8 @@ const FILE: &str = agents::CONTEXT_FILE;
 /// The form that is asked for.
 #[derive(Clone, Copy)]
 enum Format {
-    /// A hook that fires after a compaction.
-    AfterCompaction,
-    /// A hook that fires before every request: the adapter finds in what it is given whether there was one.
-    BeforeRequest(&'static dyn Adapter),
+    /// What the hook of a kind of agent prints.
+    Hook(&'static dyn Adapter),
     /// Just the text.
     Plain,
 }
@@ -75,10 +72,8 @@ fn read(arguments: impl Iterator<Item = OsString>) -> Option<(Format, PathBuf)> 
         match name.to_str()? {
             "--format" => {
                 format = Some(match value.to_str()? {
-                    "claude" | "codex" => Format::AfterCompaction,
-                    "gemini" => Format::BeforeRequest(agents::of("gemini")?),
                     "plain" => Format::Plain,
-                    _ => return None,
+                    kind => Format::Hook(agents::of(kind)?),
                 });
             }
             "--bundle" => bundle = Some(PathBuf::from(value)),
@@ -89,29 +84,18 @@ fn read(arguments: impl Iterator<Item = OsString>) -> Option<(Format, PathBuf)> 
 }
 
 fn output(format: Format, bundle: &Path) -> Option<String> {
+    let steady = |text: String| steady::of(bundle, text);
     match format {
-        Format::Plain => text(bundle).map(|text| steady::of(bundle, text)),
-        Format::AfterCompaction => {
-            // Only where the hook says that something else happened is there nothing to tell.
-            let input = hook_input().and_then(|input| serde_json::from_str::<Value>(&input).ok());
-            let source = input.and_then(|input| input["source"].as_str().map(str::to_owned));
-            if source.is_some_and(|source| source != "compact") {
-                return None;
-            }
-            text(bundle).map(|text| as_hook("SessionStart", &text))
-        }
-        Format::BeforeRequest(adapter) => {
-            let asked = hook_input()?;
-            // The coordinator is not troubled for the many requests before the first compaction.
+        Format::Plain => text(bundle).map(steady),
+        Format::Hook(adapter) => {
+            let asked = hook_input().unwrap_or_default();
+            // The coordinator is not troubled where there is nothing to tell: some hooks fire before every request.
             adapter.hook_answer(&asked, "")?;
-            adapter.hook_answer(&asked, &steady::of(bundle, text(bundle)?))
+            let text = text(bundle)?;
+            let text = if adapter.hook_text_stays() { steady(text) } else { text };
+            adapter.hook_answer(&asked, &text)
         }
     }
-}
-
-fn as_hook(event: &str, text: &str) -> String {
-    let output = json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } });
-    format!("{output}\n")
 }
 
 /// What the coordinator says; without one, what was written at the launch.

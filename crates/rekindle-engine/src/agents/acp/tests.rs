@@ -6,7 +6,7 @@ use rekindle_core::activity::{Activity, Problem};
 use rekindle_shim::bundle::Stdin;
 use serde_json::{Value, json};
 
-use super::super::{Adapter, Permissions, Program, Reader, Source, Start};
+use super::super::{Adapter, Permissions, Program, Source, Start};
 use super::{Acp, Setup};
 
 fn program() -> Program {

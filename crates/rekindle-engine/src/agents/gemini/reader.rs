@@ -181,10 +181,10 @@ impl GeminiReader {
             let problem = attempt.status.and_then(by_status);
             all.push(Activity::Retrying { problem, text: attempt.text });
         }
-        if self.began.is_none() {
-            if let Some(problem) = before_start(line) {
-                self.fail(&mut all, problem, None, plain(line));
-            }
+        if self.began.is_none()
+            && let Some(problem) = before_start(line)
+        {
+            self.fail(&mut all, problem, None, plain(line));
         }
         self.report.line(line);
         self.name_failure(&mut all);

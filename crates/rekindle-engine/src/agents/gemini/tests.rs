@@ -1,3 +1,5 @@
+//! How Gemini CLI is started, resumed and examined, and what follows from its exit codes; its recordings are the testkit's.
+
 use std::path::Path;
 
 use rekindle_core::activity::{Activity, Problem};

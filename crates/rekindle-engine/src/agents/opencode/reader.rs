@@ -233,12 +233,12 @@ fn retry(said: &Value, all: &mut Vec<Activity>) {
     let wait =
         said["next"].as_i64().zip(said["now"].as_i64()).map(|(next, now)| (Time(next), Time(next).since_ms(Time(now))));
     all.push(Activity::Retrying { problem: None, text: words.clone() });
-    if let Some((next, wait)) = wait {
-        if wait > OWN_WAIT_MS {
-            // It would sleep in silence until then, and lose that when it is stopped.
-            let failure = Failure { problem: Problem::UsageLimit, resets_at: Some(next), text: words, runaway: true };
-            all.push(Activity::Failed(failure));
-        }
+    if let Some((next, wait)) = wait
+        && wait > OWN_WAIT_MS
+    {
+        // It would sleep in silence until then, and lose that when it is stopped.
+        let failure = Failure { problem: Problem::UsageLimit, resets_at: Some(next), text: words, runaway: true };
+        all.push(Activity::Failed(failure));
     }
 }
 

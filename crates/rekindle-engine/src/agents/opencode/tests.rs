@@ -1,3 +1,6 @@
+//! How opencode is started, resumed and examined, when its turn has ended, and what its errors say; its recordings are the
+//! testkit's.
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
