@@ -204,8 +204,7 @@ impl Sim {
     /// How long an agent has given no sign of life, as the coordinator's pulse would see it.
     pub fn quiet_ms(&self, attempt: AttemptId) -> u64 {
         let now = self.queue.now_ms();
-        let busy =
-            |agent: &Agent| agent.alive && !agent.hung && !agent.listening && agent.waits_for.is_none();
+        let busy = |agent: &Agent| agent.alive && !agent.hung && !agent.listening && agent.waits_for.is_none();
         let busy = self.agents.get(&attempt).is_some_and(busy);
         let active = self.bundles.get(&attempt).map_or(now, |bundle: &Bundle| bundle.active_ms);
         if busy { 0 } else { now - active.max(self.coordinator.since_ms).min(now) }

@@ -382,7 +382,9 @@ impl Sim {
         // What an agent left in its bundle may be a question, and a run that does not wait pauses for that.
         let pausing = run.is_some_and(|run| matches!(run.phase, RunPhase::Pausing(_)));
         for id in healthy {
-            let kept = |found: &Attempt| found.is_live() && (found.stop.is_none() || pausing);
+            // Nor does what it told of itself while nobody read it: that is evidence of its own.
+            let told = |found: &Attempt| found.stop.as_ref().is_some_and(|stop| signs::follows_from_signs(&stop.cause));
+            let kept = |found: &Attempt| found.is_live() && (found.stop.is_none() || pausing || told(found));
             let kept = self.checkers.replayed.attempts.get(id).is_some_and(kept);
             if !kept {
                 self.checkers.broken(Invariant::HealthyKept, format!("attempt {id} was well and was given up"));

@@ -97,9 +97,8 @@ impl Checkers {
             require(open, Invariant::GateHeld, || format!("`{cli}` is started at {now:?}, its account has {wait:?}"))?;
         }
         let Some(gate) = state.gates.get(&account) else { return Ok(()) };
-        let of_account = |id: &AttemptId, other: &str| {
-            id.0 > gate.after && state.limits.traits_of(other).account == account
-        };
+        let of_account =
+            |id: &AttemptId, other: &str| id.0 > gate.after && state.limits.traits_of(other).account == account;
         let running = state.live_attempts().filter(|(id, found)| of_account(id, &found.cli)).count();
         require(running < gate.allowed as usize, Invariant::GateHeld, || format!("{running} at once behind {gate:?}"))
     }
@@ -175,6 +174,18 @@ impl Sim {
         wait.until = wait.until.max(until);
         wait.person |= failure.problem == Problem::Auth;
     }
+}
+
+/// Whether a stop can follow from nothing but what an agent told of itself.
+pub(super) fn follows_from_signs(cause: &Cause) -> bool {
+    matches!(
+        cause,
+        Cause::Compacted
+            | Cause::CompactionLoop
+            | Cause::ContextExhausted
+            | Cause::StalledNoProgress
+            | Cause::StartFailed { .. }
+    )
 }
 
 /// The failure that an attempt's end is put down to: the last, unless it went on well after it.
