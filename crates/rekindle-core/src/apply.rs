@@ -285,12 +285,11 @@ fn question(state: &mut State, event: &Event) {
             state.questions.insert(*id, new);
         }
         Body::QuestionAnswered { id, answer } => {
+            native::answered(state, *id, event.time);
             let Some(question) = state.questions.get_mut(id) else {
                 return;
             };
             question.answer = Some(answer.clone());
-            // What a person had to see to is seen to.
-            state.gates.retain(|_, gate| gate.question != Some(*id));
             let (task, waited) = (question.task.clone(), event.time.since_ms(question.asked_at));
             let more = state.open_question(&task).is_some();
             on_task(state, &task, |task| match task.state {

@@ -200,8 +200,13 @@ impl Touched {
         match &event.body {
             // A coordinator brings limits, and every task's row shows its own.
             Body::RunStarted { .. } | Body::CoordinatorStarted { .. } => *self = Self::everything(state),
-            Body::QuestionAsked { id, .. } | Body::QuestionAnswered { id, .. } => {
+            Body::QuestionAsked { id, .. } => {
                 self.questions.insert(*id);
+            }
+            // It may open an account, and the run's row shows which have to wait.
+            Body::QuestionAnswered { id, .. } => {
+                self.questions.insert(*id);
+                self.run = true;
             }
             Body::GateClosed { .. } => self.run = true,
             Body::AttemptEnded { attempt, .. } | Body::Dispatched { attempt, .. } => {

@@ -10,3 +10,5 @@ mod harness;
 mod properties;
 #[path = "core/transitions.rs"]
 mod transitions;
+#[path = "core/waits.rs"]
+mod waits;

@@ -17,6 +17,9 @@ mod script;
 mod shim;
 mod store;
 mod story;
+mod teller;
+mod tells;
+mod told;
 mod trace;
 mod world;
 
@@ -73,6 +76,8 @@ pub struct Outcome {
     pub events: u64,
     /// Coordinators there were.
     pub coordinators: u32,
+    /// Signs of telling agents that were put down, and messages that they were given.
+    pub signs: u64,
 }
 
 /// Plays the story of a seed.
@@ -99,6 +104,7 @@ pub fn play(options: Options) -> Outcome {
         violation: sim.checkers.violation.clone(),
         hash: sim.trace.hash(),
         events: sim.checkers.seq(),
+        signs: sim.checkers.signs_taken(),
         lines: sim.trace.into_lines(),
         happenings,
         coordinators,
@@ -148,6 +154,7 @@ fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
         | Happening::BundleMade(number, _)
         | Happening::ShimSpawned(number, _)
         | Happening::OrderGiven(number, ..)
+        | Happening::Carried(number, ..)
         | Happening::Checked(number, _)
             if !sim.is_up(number) => {}
         Happening::Arrives(_, bell) => sim.bell_arrives(bell),
@@ -155,6 +162,7 @@ fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
         Happening::ShimSpawned(_, attempt) => sim.shim_spawned(attempt),
         Happening::Recorded(attempt) => sim.recorded(attempt),
         Happening::OrderGiven(number, attempt, at_once, tries) => sim.give_order(number, attempt, at_once, tries),
+        Happening::Carried(number, attempt, line, tries) => sim.carried(number, attempt, line, tries),
         Happening::Rung(attempt, rung) => sim.rung(attempt, rung),
         Happening::Step(attempt, step) => sim.step(attempt, step),
         Happening::ShimLeaves(attempt) => sim.shim_leaves(attempt),

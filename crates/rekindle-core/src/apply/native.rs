@@ -1,8 +1,9 @@
 //! How events change what is known of an agent's own session, and of the accounts that agents share.
 
 use crate::event::{Body, Event};
-use crate::ids::AttemptId;
+use crate::ids::{AttemptId, QuestionId};
 use crate::state::{Astray, Gate, Native, State, Told};
+use crate::time::Time;
 
 pub(super) fn apply(state: &mut State, event: &Event) {
     let now = event.time;
@@ -96,6 +97,17 @@ pub(super) fn gate(state: &mut State, event: &Event) {
         }
         _ => {}
     }
+}
+
+/// What a person had to see to is seen to; an account that waits for a reset besides still does.
+pub(super) fn answered(state: &mut State, question: QuestionId, now: Time) {
+    state.gates.retain(|_, gate| {
+        let its_own = gate.question == Some(question);
+        if its_own {
+            gate.question = None;
+        }
+        !its_own || gate.until.is_some_and(|until| until > now)
+    });
 }
 
 fn on(state: &mut State, attempt: AttemptId, change: impl FnOnce(&mut Native)) {

@@ -48,11 +48,11 @@ pub fn standstill(state: &State) -> Standstill {
     // nothing behind them begins however ready it is.
     let slot_free = state.live_attempts().count() < state.limits.max_agents as usize;
     let (taken, wave) = (Taken::of(state), open_wave(state));
+    let refused = |id: &TaskId| gate::waits_for_person(state, &schedule::cli_for(state, id), state.last_time);
     let held_back = |id: &TaskId| {
         let later = state.run.as_ref().is_some_and(|run| run.plan.explicit_waves)
             && state.plan_task(id).is_some_and(|planned| planned.wave > wave);
-        let credentials = gate::waits_for_person(state, &schedule::cli_for(state, id), state.last_time);
-        later || credentials || taken.conflicts(state, id) || !state.unmet_blockers(id).is_empty()
+        later || refused(id) || taken.conflicts(state, id) || !state.unmet_blockers(id).is_empty()
     };
     if slot_free {
         let mut next = state.tasks.keys().filter(|id| waiting(id) && !held_back(id)).peekable();
@@ -61,7 +61,9 @@ pub fn standstill(state: &State) -> Standstill {
             return if next.all(reset) && !at_work { Standstill::Reset } else { Standstill::Time };
         }
     }
-    if at_work || state.tasks.values().any(|task| task.state == TaskState::Blocked) {
+    // The question about credentials may stand with a task that was since left out.
+    let blocked = state.tasks.values().any(|task| task.state == TaskState::Blocked);
+    if at_work || blocked || state.tasks.keys().any(|id| waiting(id) && refused(id)) {
         return Standstill::Person;
     }
     if state.tasks.keys().any(waiting) { Standstill::Time } else { Standstill::Over }

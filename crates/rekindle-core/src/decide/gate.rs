@@ -91,9 +91,10 @@ pub(super) fn close_for(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, held:
         },
         _ => return,
     };
-    // A wait that is already longer stands.
-    let longer = same.and_then(|gate| gate.until).filter(|_| question.is_none());
+    // A wait that is already longer stands, and so does a question that nobody has answered.
+    let longer = known.as_ref().and_then(|gate| gate.until).filter(|until| *until > turn.now);
     let until = until.max(longer);
+    let question = question.or(known.and_then(|gate| gate.question));
     turn.emit_attempt(id, Body::GateClosed { account, cause: cause.clone(), until, question, strikes });
 }
 

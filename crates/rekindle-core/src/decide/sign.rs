@@ -167,7 +167,8 @@ fn called(turn: &mut Turn<'_>, id: AttemptId, calls: u64) {
 /// When an agent that was compacted must have been seen at its task.
 pub(super) fn astray_at(state: &State, id: AttemptId) -> Option<Time> {
     let found = state.attempts.get(&id)?;
-    found.native.astray.map(|astray| astray.since.plus_ms(ON_TASK_MS))
+    let astray = found.native.astray.filter(|_| !state.open_tasks(id).is_empty());
+    astray.map(|astray| astray.since.plus_ms(ON_TASK_MS))
 }
 
 /// Not seen at its task since a compaction: it is told once more where it can be, then handed over.

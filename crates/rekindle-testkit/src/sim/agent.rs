@@ -48,6 +48,10 @@ pub enum Act {
     Pretend(Call),
     /// Leaves.
     Leave(Exit),
+    /// Tells something in its stream, on a line of its own.
+    Tell(String),
+    /// Waits for a message.
+    Listen,
     /// Does nothing any more.
     Hang,
 }
@@ -73,6 +77,10 @@ pub struct Agent {
     pub mends: u32,
     /// Hangs.
     pub hung: bool,
+    /// Waits for a message.
+    pub listening: bool,
+    /// Messages that it was given and has not looked at.
+    pub unheard: u32,
     /// Lives.
     pub alive: bool,
 }
@@ -92,6 +100,8 @@ impl Agent {
             stubborn: !quiet && rng.chance(30),
             mends: u32::try_from(rng.between(u64::from(quiet), 2)).unwrap_or(1),
             hung: false,
+            listening: false,
+            unheard: 0,
             alive: true,
         }
     }
@@ -99,6 +109,7 @@ impl Agent {
     /// Its process is gone.
     pub fn dies(&mut self) {
         self.alive = false;
+        self.listening = false;
         self.script.clear();
         self.waits_for = None;
         self.step += 1;
@@ -144,6 +155,8 @@ impl Sim {
                 self.say(format_args!("attempt {attempt} leaves: {:?} {:?}", exit.code, exit.signal));
                 return self.leader_ends(attempt, exit);
             }
+            Act::Tell(line) => self.tell_of_itself(attempt, &line),
+            Act::Listen => return self.listen(attempt),
             Act::Hang => {
                 if let Some(agent) = self.agents.get_mut(&attempt) {
                     agent.hung = true;
@@ -184,14 +197,15 @@ impl Sim {
         }
         agent.script.push_back(Act::Leave(Exit { code: Some(130), ..Exit::default() }));
         agent.hung = false;
+        agent.listening = false;
         self.plan_step(attempt, delay);
     }
 
     /// How long an agent has given no sign of life, as the coordinator's pulse would see it.
     pub fn quiet_ms(&self, attempt: AttemptId) -> u64 {
         let now = self.queue.now_ms();
-        let busy =
-            self.agents.get(&attempt).is_some_and(|agent| agent.alive && !agent.hung && agent.waits_for.is_none());
+        let busy = |agent: &Agent| agent.alive && !agent.hung && !agent.listening && agent.waits_for.is_none();
+        let busy = self.agents.get(&attempt).is_some_and(busy);
         let active = self.bundles.get(&attempt).map_or(now, |bundle: &Bundle| bundle.active_ms);
         if busy { 0 } else { now - active.max(self.coordinator.since_ms).min(now) }
     }

@@ -13,6 +13,7 @@ use super::checkers::{Invariant, Verb};
 use super::plant::Plant;
 use super::shim::Bundle;
 use super::story::SECOND;
+use super::tells;
 use super::world::{Happening, Sim};
 
 /// Who waits for the answer to a call, and what may be answered.
@@ -85,7 +86,23 @@ impl Sim {
             Report::Checkpoint { task, checkpoint } => format!("CHECKPOINT: {task}\nStatus: {}\n", checkpoint.status),
             Report::Start { .. } | Report::Split { .. } | Report::Note { .. } => "noted\n".to_owned(),
         };
-        // Whatever it has printed last, a signal stands on a line of its own.
+        // One that tells of itself says it in its final message, where alone it counts.
+        let text = if self.tells(attempt) { format!("{}\n", tells::result(&text)) } else { text };
+        self.print_apart(attempt, text);
+        let wait = self.rng.between(1, 3 * SECOND);
+        self.plan_step(attempt, wait);
+    }
+
+    /// An agent tells something in its stream.
+    pub fn tell_of_itself(&mut self, attempt: AttemptId, line: &str) {
+        if line == tells::failed("auth") {
+            self.checkers.truth.refused.insert(attempt);
+        }
+        self.print_apart(attempt, format!("{line}\n"));
+    }
+
+    /// Prints on a line of its own, whatever was printed last; sometimes in two pieces.
+    fn print_apart(&mut self, attempt: AttemptId, text: String) {
         let open =
             self.bundles.get(&attempt).is_some_and(|bundle| bundle.out.last().is_some_and(|last| *last != b'\n'));
         let text = if open { format!("\n{text}") } else { text };
@@ -100,8 +117,6 @@ impl Sim {
         } else {
             self.write(attempt, Stream::Out, tail);
         }
-        let wait = self.rng.between(1, 3 * SECOND);
-        self.plan_step(attempt, wait);
     }
 
     /// Nobody listens: the report is left in the bundle, which takes a moment.

@@ -5,6 +5,7 @@
 
 mod log;
 mod output;
+mod signs;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -37,6 +38,12 @@ pub enum Invariant {
     AckSurvives,
     /// 5: every record of output is indexed once, whole and in order.
     OutputExact,
+    /// 5: what an agent's stream tells is taken once, and what it says of its session holds.
+    SignsExact,
+    /// 2: a message is delivered once.
+    ToldOnce,
+    /// 8: nothing is started on an account that has to wait.
+    GateHeld,
     /// 6: after an attempt's end nothing of its tree lives.
     TreeGone,
     /// 6: only what was launched is stopped.
@@ -67,6 +74,9 @@ impl Invariant {
             Self::Proven => "3 a task completes only when claimed and proven",
             Self::AckSurvives => "4 what was acknowledged survives",
             Self::OutputExact => "5 output is indexed once, whole, in order",
+            Self::SignsExact => "5 what a stream tells is taken once",
+            Self::ToldOnce => "2 a message is delivered once",
+            Self::GateHeld => "8 nothing starts on an account that waits",
             Self::TreeGone => "6 nothing of an ended tree lives",
             Self::OwnSignals => "6 only what was launched is stopped",
             Self::HealthyKept => "7 a coordinator's death restarts no healthy agent",
@@ -112,6 +122,10 @@ pub struct Truth {
     proofs: BTreeSet<(TaskId, Epoch)>,
     /// Completions that an agent was told of.
     pub acknowledged: BTreeSet<(TaskId, Epoch)>,
+    /// Attempts whose program said that its credentials were refused.
+    pub refused: BTreeSet<AttemptId>,
+    /// Messages that agents were given.
+    pub delivered: BTreeSet<(AttemptId, u32)>,
 }
 
 impl Truth {
@@ -160,6 +174,7 @@ pub struct Checkers {
     lines: u64,
     indexed: BTreeMap<(AttemptId, Stream), u64>,
     settled: BTreeSet<AttemptId>,
+    signs: signs::Taken,
 }
 
 type Verdict = Result<(), (Invariant, String)>;
@@ -286,6 +301,7 @@ impl Sim {
                     Ok(event) => {
                         self.trace.say(self.queue.now_ms(), format_args!("  {} {}", stored.seq, log::line(&event)));
                         self.checkers.event(&self.setting, &event);
+                        self.note_wait(&event);
                     }
                     Err(error) => self.checkers.broken(Invariant::Replay, error.to_string()),
                 }
@@ -318,6 +334,7 @@ impl Sim {
         });
         self.checkers.judge(verdict);
         let verdict = self.checkers.same_state(driver).and_then(|()| self.checkers.bounds(most_lines));
+        let verdict = verdict.and_then(|()| self.checkers.sessions_kept());
         self.checkers.judge(verdict);
     }
 
@@ -365,7 +382,9 @@ impl Sim {
         // What an agent left in its bundle may be a question, and a run that does not wait pauses for that.
         let pausing = run.is_some_and(|run| matches!(run.phase, RunPhase::Pausing(_)));
         for id in healthy {
-            let kept = |found: &Attempt| found.is_live() && (found.stop.is_none() || pausing);
+            // Nor does what it told of itself while nobody read it: that is evidence of its own.
+            let told = |found: &Attempt| found.stop.as_ref().is_some_and(|stop| signs::follows_from_signs(&stop.cause));
+            let kept = |found: &Attempt| found.is_live() && (found.stop.is_none() || pausing || told(found));
             let kept = self.checkers.replayed.attempts.get(id).is_some_and(kept);
             if !kept {
                 self.checkers.broken(Invariant::HealthyKept, format!("attempt {id} was well and was given up"));

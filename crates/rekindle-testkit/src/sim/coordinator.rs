@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
-use rekindle_core::decide::Standstill;
+use rekindle_core::decide::{self, Standstill};
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{AttemptId, RunId};
 use rekindle_core::input::Input;
@@ -34,6 +34,9 @@ const STORE_RETRY_MS: u64 = 500;
 
 /// Steps between two looks at all rows: comparing every row after every step would cost more than the story.
 const ROWS_EVERY: u64 = 16;
+
+/// Shortest time between two looks for silent agents: a story that waits for days must not be made of looks.
+const LOOK_MIN_MS: u64 = 5 * SECOND;
 
 /// The stage: the coordinator that lives, if one does.
 pub struct Stage {
@@ -106,7 +109,7 @@ impl Stage {
         let as_store: Arc<dyn Store> = store.clone();
         let tokens = sim.tokens.clone();
         let healthy = sim.healthy();
-        let looks_every = (sim.setting.limits.silence_ms / 4).max(SECOND);
+        let looks_every = sim.looks_every_ms();
         sim.queue.after_ms(looks_every, Happening::LooksForSilence(number));
         drop(sim);
         let world = SimWorld::new(Rc::clone(&self.sim));
@@ -196,22 +199,25 @@ impl Stage {
 
     fn look_for_silence(&mut self) {
         let Some(driver) = &self.driver else { return };
-        let running: Vec<AttemptId> = driver
-            .state()
+        let state = driver.state();
+        let running: Vec<(AttemptId, u64)> = state
             .live_attempts()
             .filter(|(_, found)| found.phase == AttemptPhase::Running && found.stop.is_none())
-            .map(|(id, _)| id)
+            .map(|(id, found)| (id, decide::silence_limit_ms(state, found)))
             .collect();
         let mut sim = self.sim.borrow_mut();
-        let silence = sim.setting.limits.silence_ms;
-        for attempt in running {
+        for (attempt, limit_ms) in running {
             let quiet_ms = sim.quiet_ms(attempt);
-            if quiet_ms >= silence {
+            if quiet_ms >= limit_ms {
                 sim.deliver(Message::Silent { attempt, quiet_ms, evidence: "simulated".to_owned() });
             }
         }
-        let number = sim.coordinator.number;
-        sim.queue.after_ms((silence / 4).max(SECOND), Happening::LooksForSilence(number));
+        let (number, every) = (sim.coordinator.number, sim.looks_every_ms());
+        sim.queue.after_ms(every, Happening::LooksForSilence(number));
+        drop(sim);
+        if !self.blocked {
+            self.act(Driver::break_storms);
+        }
     }
 
     /// Lets the driver do something; a store that refuses for a while blocks it, everything else that goes wrong is its death.
@@ -393,7 +399,12 @@ impl Stage {
             sim.durable = Arc::new(sim.durable.restarted());
         }
         sim.check_world();
-        let delay = if sim.quiet { SECOND } else { sim.rng.between(100, MINUTE) };
+        let gated = !sim.checkers.replayed.gates.is_empty();
+        let delay = match (sim.quiet, gated) {
+            (true, false) => SECOND,
+            (true, true) => MINUTE,
+            (false, _) => sim.rng.between(100, MINUTE),
+        };
         sim.queue.after_ms(delay, Happening::CoordinatorStarts);
     }
 }
@@ -405,6 +416,16 @@ fn redactor() -> Redactor {
 }
 
 impl Sim {
+    /// How often a coordinator looks for silent agents.
+    fn looks_every_ms(&self) -> u64 {
+        let limits = &self.setting.limits;
+        if limits.traits.is_empty() {
+            return (limits.silence_ms / 4).max(LOOK_MIN_MS);
+        }
+        let shortest = limits.silence_ms.min(limits.first_event_ms).min(limits.after_result_ms);
+        (shortest / 4).max(LOOK_MIN_MS)
+    }
+
     /// Everything that was only in the coordinator's memory is gone; what is durable stays.
     fn coordinator_gone(&mut self) {
         self.coordinator.up = false;

@@ -13,12 +13,26 @@ pub enum Plant {
     IngestWithoutOffset,
     /// Checks are taken as passed because the agent says it is done.
     TrustDone,
+    /// A shim gives its agent every message it is handed, whatever its number.
+    TellTwice,
+    /// A reader tells a compaction again when the process has ended.
+    RepeatSigns,
+    /// A reader does not know a failure for what it is, so that nobody waits.
+    MisreadLimit,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 5] =
-        [Self::NoEpochCheck, Self::AckBeforeCommit, Self::KillpgOnly, Self::IngestWithoutOffset, Self::TrustDone];
+    pub const ALL: [Self; 8] = [
+        Self::NoEpochCheck,
+        Self::AckBeforeCommit,
+        Self::KillpgOnly,
+        Self::IngestWithoutOffset,
+        Self::TrustDone,
+        Self::TellTwice,
+        Self::RepeatSigns,
+        Self::MisreadLimit,
+    ];
 
     /// Its name on the command line.
     #[must_use]
@@ -29,6 +43,9 @@ impl Plant {
             Self::KillpgOnly => "killpg-only",
             Self::IngestWithoutOffset => "ingest-without-offset",
             Self::TrustDone => "trust-done",
+            Self::TellTwice => "tell-twice",
+            Self::RepeatSigns => "repeat-signs",
+            Self::MisreadLimit => "misread-limit",
         }
     }
 

@@ -12,6 +12,7 @@ use super::agent::{Act, Way};
 use super::rng::Rng;
 use super::story::SECOND;
 use super::world::Sim;
+use super::{teller, tells};
 
 /// Longest line that an agent prints: past the kept head of a record and past one read of a spool.
 const HUGE_LINE_BYTES: u64 = 700 * 1024;
@@ -40,17 +41,32 @@ const TROUBLES: [(&str, u64); 13] = [
 pub fn draw(sim: &mut Sim, attempt: AttemptId, tasks: &[TaskId]) -> (&'static str, VecDeque<Act>) {
     let quiet = sim.quiet;
     let trouble = !quiet && sim.rng.chance(sim.setting.trouble);
-    let mood = if trouble { TROUBLES[sim.rng.weighted(&TROUBLES.map(|(_, weight)| weight))].0 } else { "worker" };
+    let traits = teller::traits_of(sim, attempt);
+    let own = traits.tells && sim.rng.chance(60);
+    let mood = match (trouble, own) {
+        (false, _) => "worker",
+        (true, false) => TROUBLES[sim.rng.weighted(&TROUBLES.map(|(_, weight)| weight))].0,
+        (true, true) => teller::TROUBLES[sim.rng.weighted(&teller::TROUBLES.map(|(_, weight)| weight))].0,
+    };
     let way = [Way::Command, Way::Command, Way::Signal, Way::Kept][sim.rng.index(4)];
     let mut script = Vec::new();
+    if traits.tells {
+        teller::begin(sim, attempt, &mut script);
+    }
     // The trouble strikes at one task of the list; the ones before it go well.
     let victim = sim.rng.index(tasks.len().max(1));
     for (index, task) in tasks.iter().enumerate() {
         if !quiet {
             noise(&mut sim.rng, &mut script, task);
         }
+        if traits.tells {
+            teller::chatter(&mut sim.rng, &mut script);
+        }
         script.push(Act::Pause(sim.rng.between(50, 20 * SECOND)));
         if mood == "worker" || index != victim {
+            work(&mut sim.rng, &mut script, task, way);
+        } else if own {
+            teller::strike(sim, attempt, mood, task, &mut script);
             work(&mut sim.rng, &mut script, task, way);
         } else {
             strike(sim, attempt, mood, task, way, &mut script);
@@ -62,8 +78,25 @@ pub fn draw(sim: &mut Sim, attempt: AttemptId, tasks: &[TaskId]) -> (&'static st
     if mood == "lingerer" {
         script.push(Act::Hang);
     }
+    if traits.tells && (quiet || sim.rng.chance(80)) {
+        teller::end_turn(&mut sim.rng, &traits, &mut script);
+    }
     script.push(Act::Leave(code(0)));
     (mood, script.into())
+}
+
+/// What an agent does about a message: its work, or nothing but end its turn again.
+pub fn on_message(sim: &mut Sim, attempt: AttemptId) -> VecDeque<Act> {
+    let traits = teller::traits_of(sim, attempt);
+    let tasks = sim.bundles.get(&attempt).map(|bundle| bundle.tasks.clone()).unwrap_or_default();
+    let mut script = vec![Act::Tell(tells::turn())];
+    if sim.quiet || sim.rng.chance(70) {
+        for task in &tasks {
+            work(&mut sim.rng, &mut script, task, Way::Command);
+        }
+    }
+    teller::end_turn(&mut sim.rng, &traits, &mut script);
+    script.into()
 }
 
 fn code(code: i32) -> Exit {

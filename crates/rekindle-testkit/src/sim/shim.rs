@@ -2,6 +2,8 @@
 //!
 //! What a launching or stopping thread of the coordinator does dies with the coordinator; what a shim was told does not.
 
+use std::collections::BTreeSet;
+
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
 use rekindle_core::report::Exit;
@@ -39,6 +41,14 @@ pub struct Bundle {
     pub epoch: Epoch,
     /// The agent's tasks.
     pub tasks: Vec<TaskId>,
+    /// Which `[agents.NAME]` runs it.
+    pub cli: String,
+    /// The session it is to resume.
+    pub resume: Option<String>,
+    /// Numbers of messages that the shim has delivered.
+    pub delivered: BTreeSet<u32>,
+    /// It gets no more messages.
+    pub input_closed: bool,
     /// How far it has come.
     pub stage: Stage,
     /// In which boot.
@@ -104,6 +114,10 @@ impl Sim {
         let bundle = Bundle {
             epoch: order.epoch,
             tasks: order.tasks.clone(),
+            cli: order.cli.clone(),
+            resume: order.resume.clone(),
+            delivered: BTreeSet::new(),
+            input_closed: false,
             stage: Stage::Asked,
             boot: self.machine.boot,
             shim_alive: false,

@@ -1,7 +1,7 @@
 //! What a story is about, drawn from its seed: a plan in the product's own language, the limits, the length of the trouble.
 
 use rekindle_core::ids::TaskId;
-use rekindle_core::limits::Limits;
+use rekindle_core::limits::{Limits, Traits, UsageLimits};
 use rekindle_core::plan::{self, Plan};
 use rekindle_core::role::Role;
 
@@ -67,10 +67,42 @@ fn draw_limits(rng: &mut Rng) -> Limits {
         silence_ms: rng.between(30 * SECOND, 3 * MINUTE),
         stop_grace_ms: rng.between(200, 5 * SECOND),
         no_wait: rng.chance(8),
+        first_event_ms: rng.between(10 * SECOND, MINUTE),
+        usage: UsageLimits {
+            default_wait_ms: rng.between(10 * SECOND, 5 * MINUTE),
+            grace_ms: rng.between(SECOND, MINUTE),
+        },
         ..Limits::default()
     };
+    limits.compaction.hand_over_after = u32::try_from(rng.between(1, 4)).unwrap_or(1);
+    if rng.chance(55) {
+        draw_tellers(rng, &mut limits);
+    }
     limits.timeout_ms.insert(Role::Developer, rng.between(MINUTE, 8 * MINUTE));
     limits
+}
+
+/// Agents that tell of themselves, perhaps with others that stand in for them.
+fn draw_tellers(rng: &mut Rng, limits: &mut Limits) {
+    let mut traits = |account: &str| Traits {
+        account: account.to_owned(),
+        tells: true,
+        resumes: rng.chance(70),
+        takes_messages: rng.chance(60),
+        compacts: rng.chance(70),
+        reinjects: rng.chance(40),
+        ..Traits::new("teller")
+    };
+    let (mut own, second) = (traits("first"), traits("second"));
+    limits.clis = vec![limits.default_cli.clone()];
+    if rng.chance(25) {
+        own.fallback = Some("other".to_owned());
+        limits.clis.push("other".to_owned());
+        if rng.chance(60) {
+            limits.traits.insert("other".to_owned(), second);
+        }
+    }
+    limits.traits.insert(limits.default_cli.clone(), own);
 }
 
 fn draw_plan(rng: &mut Rng) -> Plan {

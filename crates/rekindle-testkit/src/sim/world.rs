@@ -8,9 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rekindle_core::activity::Transcript;
 use rekindle_core::ids::{AttemptId, Epoch};
 use rekindle_core::input::Found;
 use rekindle_core::time::Time;
+use rekindle_engine::agents::Reader;
 use rekindle_engine::door::wire::{Answer, Call};
 use rekindle_engine::driver::Message;
 use rekindle_engine::store::{MemoryStore, Stream};
@@ -26,6 +28,8 @@ use super::plant::Plant;
 use super::rng::Rng;
 use super::shim::Bundle;
 use super::story::Setting;
+use super::tells::TellReader;
+use super::told::Line;
 use super::trace::Trace;
 
 /// Something that is going to happen.
@@ -51,6 +55,8 @@ pub enum Happening {
     Recorded(AttemptId),
     /// Its stopping thread speaks to a shim, for the n-th time.
     OrderGiven(u32, AttemptId, bool, u32),
+    /// Its thread gives a shim a line for its agent, for the n-th time.
+    Carried(u32, AttemptId, Line, u32),
     /// A shim takes the next rung of its ladder.
     Rung(AttemptId, u32),
     /// An agent takes its next step.
@@ -173,6 +179,11 @@ impl Sim {
             let (delay, number) = (self.rng.below(6), self.coordinator.number);
             self.queue.after_ms(delay, Happening::Wakes(number));
         }
+    }
+
+    /// Whether the agent of an attempt tells of itself.
+    pub fn tells(&self, attempt: AttemptId) -> bool {
+        self.bundles.get(&attempt).is_some_and(|bundle| self.setting.limits.traits_of(&bundle.cli).tells)
     }
 
     /// Rings a bell at the coordinator after a while.
@@ -307,6 +318,30 @@ impl World for SimWorld {
         let to = from.saturating_add(limit).min(spool.len());
         into.extend_from_slice(&spool[from..to]);
         Ok(())
+    }
+
+    fn reader(&mut self, cli: &str) -> Option<Box<dyn Reader>> {
+        let sim = self.sim.borrow();
+        let tells = sim.setting.limits.traits_of(cli).tells;
+        tells.then(|| Box::new(TellReader::new(sim.plant)) as Box<dyn Reader>)
+    }
+
+    fn transcript_state(&mut self, _attempt: AttemptId, _cli: &str, _session: &str) -> Transcript {
+        self.ask(|sim| if !sim.quiet && sim.rng.chance(10) { Transcript::Missing } else { Transcript::Whole })
+    }
+
+    fn tell(&mut self, attempt: AttemptId, _cli: &str, number: u32, _text: &str) {
+        self.ask(|sim| {
+            sim.check_effect(|checkers| checkers.allows_message(attempt, number));
+            sim.carry(attempt, Line::Message(number));
+        });
+    }
+
+    fn close_input(&mut self, attempt: AttemptId) {
+        self.ask(|sim| {
+            sim.check_effect(|checkers| checkers.allows_close(attempt));
+            sim.carry(attempt, Line::Close);
+        });
     }
 
     fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found> {

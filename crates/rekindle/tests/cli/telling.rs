@@ -141,7 +141,7 @@ fn events_of_a_session_are_told_in_words() {
     out|    22 03:04:50      EXITED T1 developer-T1          ended by signal 15
     out|    23 03:04:50       ENDED T1 developer-T1          usage_limit: the account's usage limit was reached
     out|    24 03:04:50       WAITS T1 developer-T1          team waits for its usage limit until 05:09:47 (in 2h04m)
-    out|    25 03:04:50    REQUEUED T1 developer-T1          the account's usage limit was reached; 1 of 3 attempts used, next at once; this attempt does not count
+    out|    25 03:04:50    REQUEUED T1 developer-T1          the account's usage limit was reached; 1 of 3 attempts used, next when its account may go on; this attempt does not count
     exit 0
     ");
 }
@@ -152,7 +152,7 @@ fn why_tells_the_strategy_and_what_it_rests_on() {
     limited(&environment, TWO_HOURS_MS);
     insta::assert_snapshot!(environment.run(&["why", "T1"]), @r"
     out| T1 Parse: pending, 1 of 3 attempts
-    out| the account's usage limit was reached; 1 of 3 attempts used, next at once
+    out| the account's usage limit was reached; 1 of 3 attempts used, next when its account may go on
     out| 03:04:07     STARTED  developer-T1 (epoch 1): default, first attempt
     out| 03:04:07       BEGUN  developer-T1 (epoch 1): attempt 1 at it begins
     out| 03:04:08        RUNS  developer-T1 (epoch 1): process 1001, held by 2001
@@ -178,7 +178,7 @@ fn why_tells_the_strategy_and_what_it_rests_on() {
     out| 03:04:50      EXITED  developer-T1 (epoch 2): ended by signal 15
     out| 03:04:50       ENDED  developer-T1 (epoch 2): usage_limit: the account's usage limit was reached
     out| 03:04:50       WAITS  developer-T1 (epoch 2): team waits for its usage limit until 05:09:47 (in 2h04m)
-    out| 03:04:50    REQUEUED  developer-T1 (epoch 2): the account's usage limit was reached; 1 of 3 attempts used, next at once; this attempt does not count
+    out| 03:04:50    REQUEUED  developer-T1 (epoch 2): the account's usage limit was reached; 1 of 3 attempts used, next when its account may go on; this attempt does not count
     exit 0
     ");
     let json = environment.json(&["why", "T1", "--json"]);

@@ -68,6 +68,11 @@ impl Reader for Lines {
             None => Vec::new(),
         }
     }
+
+    /// An agent that was ended in the middle of a message has said what it said.
+    fn end(&mut self, _code: Option<i32>) -> Vec<Activity> {
+        self.said()
+    }
 }
 
 impl Lines {

@@ -141,3 +141,11 @@ fn the_cost_of_a_session_that_was_loaded_is_not_this_attempts() {
     assert!(costs(&read(&[session(false), usage.clone()])));
     assert!(!costs(&read(&[session(true), usage])));
 }
+
+#[test]
+fn a_message_that_was_cut_off_is_not_lost() {
+    let mut reader = Acp.reader();
+    reader.line(Source::Out, &chunk("I was about to").to_string(), true);
+    assert!(reader.end(None).contains(&Activity::Said { text: "I was about to".to_owned() }));
+    assert_eq!(reader.end(None), []);
+}

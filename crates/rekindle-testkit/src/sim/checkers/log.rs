@@ -8,6 +8,7 @@ use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::state::{AttemptPhase, State, TaskState};
 
 use super::super::story::Setting;
+use super::signs::CREDENTIALS;
 use super::{Checkers, Invariant, Verb, Verdict, require};
 
 /// Refused reports of one attempt that may be in the log.
@@ -43,6 +44,7 @@ impl Checkers {
     }
 
     fn remember(&mut self, event: &Event) {
+        self.signs.remember(event);
         match (&event.body, &event.task, event.epoch) {
             (Body::Dispatched { attempt, .. }, ..) => {
                 self.dispatched.insert(*attempt);
@@ -75,9 +77,12 @@ impl Checkers {
                 .map(|(id, _)| *id)
         });
         match &event.body {
-            Body::Dispatched { attempt, tasks, .. } => dispatched(state, event, *attempt, tasks),
+            Body::Dispatched { attempt, tasks, cli, .. } => {
+                dispatched(state, event, *attempt, tasks).and_then(|()| self.may_start(event.time, cli))
+            }
             Body::TaskClaimed { attempt, .. } => self.spoke(event, Some(*attempt), Verb::Done),
             Body::TaskFailReported { attempt, .. } => self.spoke(event, Some(*attempt), Verb::Fail),
+            Body::QuestionAsked { attempt, text, .. } if text.starts_with(CREDENTIALS) => self.refused(*attempt),
             Body::QuestionAsked { attempt, .. } => self.spoke(event, Some(*attempt), Verb::Ask),
             Body::CheckpointSaved { .. } => self.spoke(event, speaker, Verb::Checkpoint),
             Body::SplitProposed { .. } => self.spoke(event, speaker, Verb::Split),

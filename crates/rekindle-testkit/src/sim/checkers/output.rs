@@ -1,12 +1,15 @@
 //! The index of output against the spools: every record once, whole, in order, and all of it when an attempt is over.
 
+use rekindle_core::activity::Activity;
 use rekindle_core::ids::AttemptId;
 use rekindle_core::state::{Attempt, AttemptPhase};
 use rekindle_core::text;
+use rekindle_engine::agents::{Reader, Source};
 use rekindle_engine::ingest::RECORD_HEAD_BYTES;
 use rekindle_engine::store::{LogLine, MemoryStore, Read, Stream};
 
 use super::super::shim::Bundle;
+use super::super::tells::TellReader;
 use super::super::world::Sim;
 use super::{Invariant, Verdict, require};
 
@@ -33,7 +36,7 @@ impl Sim {
                 .checkers
                 .broken(Invariant::OutputExact, format!("a line of attempt {attempt}, which has no spool"));
         };
-        let verdict = judge(line, bundle, expected);
+        let verdict = judge(line, bundle, expected, self.tells(attempt));
         self.checkers.judge(verdict);
         self.checkers.indexed.insert(key, line.offset + line.len + u64::from(!line.torn));
     }
@@ -51,6 +54,7 @@ impl Sim {
             .collect();
         for id in ended {
             self.checkers.settled.insert(id);
+            self.check_signs(id);
             for stream in [Stream::Out, Stream::Err] {
                 let written = self.bundles.get(&id).map_or(0, |bundle| bundle.spool(stream).len() as u64);
                 let indexed = self.checkers.indexed.get(&(id, stream)).copied().unwrap_or(0);
@@ -65,7 +69,7 @@ impl Sim {
     }
 }
 
-fn judge(line: &LogLine, bundle: &Bundle, expected: u64) -> Verdict {
+fn judge(line: &LogLine, bundle: &Bundle, expected: u64, tells: bool) -> Verdict {
     let place = || format!("attempt {} {:?} at {}", line.attempt, line.stream, line.offset);
     let spool = bundle.spool(line.stream);
     require(line.offset == expected, Invariant::OutputExact, || format!("{}, expected {expected}", place()))?;
@@ -79,9 +83,27 @@ fn judge(line: &LogLine, bundle: &Bundle, expected: u64) -> Verdict {
     let torn = to == spool.len() && !bundle.leader_alive;
     require(if line.torn { torn } else { closed }, Invariant::OutputExact, || format!("{} is cut wrongly", place()))?;
     require(line.text.len() <= RECORD_HEAD_BYTES, Invariant::Bounds, || format!("{} is too long", place()))?;
-    let head = &record[..record.len().min(RECORD_HEAD_BYTES)];
-    let head = String::from_utf8_lossy(head.strip_suffix(b"\r").unwrap_or(head));
-    let shown = text::sanitize(&head);
+    let shown = if tells { meant(line, record) } else { as_it_is(&record[..record.len().min(RECORD_HEAD_BYTES)]) };
+    let shown = text::sanitize(text::truncate_bytes(&shown, RECORD_HEAD_BYTES));
     let shown = text::truncate_bytes(&shown, RECORD_HEAD_BYTES);
     require(line.text == shown, Invariant::OutputExact, || format!("{} has another text", place()))
+}
+
+fn as_it_is(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.strip_suffix(b"\r").unwrap_or(bytes)).into_owned()
+}
+
+/// The line of an agent that tells of itself: what it means, or its beginning.
+fn meant(line: &LogLine, record: &[u8]) -> String {
+    /// Bytes shown of a line that means nothing.
+    const RAW_SHOWN_BYTES: usize = 200;
+    let raw = as_it_is(record);
+    let source = if line.stream == Stream::Out { Source::Out } else { Source::Err };
+    let activities = TellReader::default().line(source, &raw, !line.torn);
+    if !activities.is_empty() {
+        let shown: Vec<String> = activities.iter().filter_map(Activity::shown).collect();
+        return shown.join("\n").replace('\n', " ⏎ ");
+    }
+    let head = text::truncate_bytes(&raw, RAW_SHOWN_BYTES);
+    if head.len() == raw.len() { raw } else { format!("{head}…") }
 }

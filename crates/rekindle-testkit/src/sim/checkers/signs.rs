@@ -1,0 +1,198 @@
+//! What agents told of themselves, held against their spools: every sign taken once, every session the one that was printed,
+//! nobody started on an account that has to wait, no message without its event.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rekindle_core::activity::{Activity, Failure, Problem};
+use rekindle_core::cause::Cause;
+use rekindle_core::event::{Body, Event};
+use rekindle_core::ids::{AttemptId, QuestionId};
+use rekindle_core::time::Time;
+
+use super::super::tells;
+use super::super::world::Sim;
+use super::{Checkers, Invariant, Verdict, require};
+
+/// How the one question begins that rekindle asks by itself.
+pub(super) const CREDENTIALS: &str = "the credentials of ";
+
+/// What was taken of the streams, by the log.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    of: BTreeMap<AttemptId, Counts>,
+    told: BTreeSet<(AttemptId, u32)>,
+    closed: BTreeSet<AttemptId>,
+    credentials: BTreeSet<QuestionId>,
+    waits: BTreeMap<String, Wait>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    compactions: u64,
+    failures: u64,
+    turns: u64,
+}
+
+/// Why an account has to wait, by what its agents really said.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wait {
+    until: Time,
+    person: bool,
+}
+
+impl Taken {
+    pub(super) fn remember(&mut self, event: &Event) {
+        match &event.body {
+            Body::AgentCompacted { attempt, .. } => self.of.entry(*attempt).or_default().compactions += 1,
+            Body::AgentFailed { attempt, .. } => self.of.entry(*attempt).or_default().failures += 1,
+            Body::TurnEnded { attempt, .. } => self.of.entry(*attempt).or_default().turns += 1,
+            Body::AgentTold { attempt, number, .. } => {
+                self.told.insert((*attempt, *number));
+            }
+            Body::InputClosed { attempt } => {
+                self.closed.insert(*attempt);
+            }
+            Body::QuestionAsked { id, text, .. } if text.starts_with(CREDENTIALS) => {
+                self.credentials.insert(*id);
+            }
+            Body::QuestionAnswered { id, .. } if self.credentials.contains(id) => {
+                self.waits.values_mut().for_each(|wait| wait.person = false);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Checkers {
+    /// Whether a message follows from a durable event.
+    pub fn allows_message(&self, attempt: AttemptId, number: u32) -> Verdict {
+        let put_down = self.signs.told.contains(&(attempt, number));
+        require(put_down, Invariant::DurableFirst, || format!("attempt {attempt} is told {number}, which nobody said"))
+    }
+
+    /// Whether the end of all messages does.
+    pub fn allows_close(&self, attempt: AttemptId) -> Verdict {
+        let put_down = self.signs.closed.contains(&attempt);
+        require(put_down, Invariant::DurableFirst, || format!("the input of attempt {attempt} is closed"))
+    }
+
+    /// Signs that are in the log, and messages that were delivered.
+    pub fn signs_taken(&self) -> u64 {
+        let signs = self.signs.of.values().map(|counts| counts.compactions + counts.failures + counts.turns);
+        signs.sum::<u64>() + self.truth.delivered.len() as u64
+    }
+
+    /// The question that rekindle asks by itself needs an agent that was refused.
+    pub(super) fn refused(&self, attempt: AttemptId) -> Verdict {
+        let refused = self.truth.refused.contains(&attempt);
+        require(refused, Invariant::SignsExact, || format!("attempt {attempt} was never refused"))
+    }
+
+    /// Whether another agent may be started on an account: by what its agents said, and by the gate's own word.
+    pub(super) fn may_start(&self, now: Time, cli: &str) -> Verdict {
+        let state = &self.replayed;
+        let account = state.limits.traits_of(cli).account;
+        if let Some(wait) = self.signs.waits.get(&account) {
+            let open = !wait.person && wait.until <= now;
+            require(open, Invariant::GateHeld, || format!("`{cli}` is started at {now:?}, its account has {wait:?}"))?;
+        }
+        let Some(gate) = state.gates.get(&account) else { return Ok(()) };
+        let of_account =
+            |id: &AttemptId, other: &str| id.0 > gate.after && state.limits.traits_of(other).account == account;
+        let running = state.live_attempts().filter(|(id, found)| of_account(id, &found.cli)).count();
+        require(running < gate.allowed as usize, Invariant::GateHeld, || format!("{running} at once behind {gate:?}"))
+    }
+
+    /// Whoever was to resume a session and began another is being stopped.
+    pub(super) fn sessions_kept(&self) -> Verdict {
+        let strayed = self.replayed.live_attempts().find(|(_, found)| {
+            let native = &found.native;
+            let other = native.resumes.is_some() && native.session.is_some() && native.resumes != native.session;
+            other && found.stop.is_none()
+        });
+        let Some((id, found)) = strayed else { return Ok(()) };
+        Err((Invariant::SignsExact, format!("attempt {id} goes on in another session: {:?}", found.native)))
+    }
+}
+
+impl Sim {
+    /// An attempt has ended and all of its output was read: what it told is in the log, as often as it told it.
+    pub(super) fn check_signs(&mut self, attempt: AttemptId) {
+        if !self.tells(attempt) {
+            return;
+        }
+        let Some(bundle) = self.bundles.get(&attempt) else { return };
+        let (mut printed, mut session) = (Counts::default(), None);
+        let mut stormy = false;
+        for activity in tells::read_all(&bundle.out) {
+            match activity {
+                Activity::Session { id, .. } => session = Some(id),
+                Activity::Compacted { .. } => printed.compactions += 1,
+                Activity::Failed(_) => printed.failures += 1,
+                Activity::Result { .. } => printed.turns += 1,
+                Activity::Retrying { .. } => stormy = true,
+                _ => {}
+            }
+        }
+        let mut taken = self.checkers.signs.of.get(&attempt).copied().unwrap_or_default();
+        if stormy {
+            // A program that tried again for too long is put down as failed, once.
+            let more = taken.failures.saturating_sub(printed.failures);
+            taken.failures -= more.min(1);
+        }
+        let recorded = self.checkers.replayed.attempts.get(&attempt).and_then(|found| found.native.session.clone());
+        let verdict = require(printed == taken, Invariant::SignsExact, || {
+            format!("attempt {attempt} printed {printed:?}, {taken:?} was taken")
+        });
+        let verdict = verdict.and_then(|()| {
+            require(session == recorded, Invariant::SignsExact, || {
+                format!("attempt {attempt} printed session {session:?}, {recorded:?} is known")
+            })
+        });
+        self.checkers.judge(verdict);
+    }
+
+    /// An attempt that ended by itself after a failure of its account: from here on the account has to wait.
+    pub(super) fn note_wait(&mut self, event: &Event) {
+        let Body::AttemptEnded { attempt, cause } = &event.body else { return };
+        let Some(found) = self.checkers.replayed.attempts.get(attempt) else { return };
+        // An order of ours, or a shim that died, is what its end is put down to.
+        let by_itself = found.stop.is_none() && found.exit.is_some() && *cause != Cause::Completed;
+        let (true, true, Some(bundle)) = (by_itself, self.tells(*attempt), self.bundles.get(attempt)) else { return };
+        let Some(failure) = last_failure(&tells::read_all(&bundle.out)) else { return };
+        let limits = &self.checkers.replayed.limits;
+        let until = match failure.problem {
+            Problem::UsageLimit => {
+                let reset = failure.resets_at.filter(|reset| *reset > event.time);
+                reset.unwrap_or_else(|| event.time.plus_ms(limits.usage.default_wait_ms))
+            }
+            Problem::Overloaded => event.time.plus_ms(limits.backoff_ms),
+            _ => event.time,
+        };
+        let account = limits.traits_of(&found.cli).account;
+        let wait = self.checkers.signs.waits.entry(account).or_default();
+        wait.until = wait.until.max(until);
+        wait.person |= failure.problem == Problem::Auth;
+    }
+}
+
+/// Whether a stop can follow from nothing but what an agent told of itself.
+pub(super) fn follows_from_signs(cause: &Cause) -> bool {
+    matches!(
+        cause,
+        Cause::Compacted
+            | Cause::CompactionLoop
+            | Cause::ContextExhausted
+            | Cause::StalledNoProgress
+            | Cause::StartFailed { .. }
+    )
+}
+
+/// The failure that an attempt's end is put down to: the last, unless it went on well after it.
+fn last_failure(activities: &[Activity]) -> Option<Failure> {
+    activities.iter().fold(None, |last, activity| match activity {
+        Activity::Failed(failure) => Some(failure.clone()),
+        Activity::Result { .. } => None,
+        _ => last,
+    })
+}

@@ -1,0 +1,89 @@
+//! Messages for running agents: carried by a thread of the coordinator, delivered by the shim once per number, heard by an
+//! agent that listens.
+
+use rekindle_core::ids::AttemptId;
+use rekindle_core::report::Exit;
+
+use super::checkers::Invariant;
+use super::plant::Plant;
+use super::script;
+use super::world::{Happening, Sim};
+
+/// How often a thread tries to speak to a shim that does not answer.
+const TRIES: u32 = 3;
+
+/// How long one try takes.
+const TRY_MS: u64 = 5_000;
+
+/// What a thread carries to an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// The message of this number.
+    Message(u32),
+    /// No more messages.
+    Close,
+}
+
+impl Sim {
+    /// A coordinator's thread sets out with a line.
+    pub fn carry(&mut self, attempt: AttemptId, line: Line) {
+        let (delay, number) = (self.rng.between(1, 20), self.coordinator.number);
+        self.queue.after_ms(delay, Happening::Carried(number, attempt, line, 0));
+    }
+
+    /// The thread speaks to the shim.
+    pub fn carried(&mut self, number: u32, attempt: AttemptId, line: Line, tries: u32) {
+        if self.coordinator.launching.contains(&attempt) {
+            self.queue.after_ms(5, Happening::Carried(number, attempt, line, tries));
+            return;
+        }
+        let now = self.queue.now_ms();
+        let Some(bundle) = self.bundles.get_mut(&attempt).filter(|bundle| bundle.shim_alive) else { return };
+        if bundle.deaf_until_ms > now {
+            if tries + 1 < TRIES {
+                self.queue.after_ms(TRY_MS, Happening::Carried(number, attempt, line, tries + 1));
+            }
+            return;
+        }
+        match line {
+            Line::Close => bundle.input_closed = true,
+            Line::Message(message) => {
+                let known = !bundle.delivered.insert(message) && self.plant != Some(Plant::TellTwice);
+                if known || bundle.input_closed {
+                    return;
+                }
+                self.say(format_args!("attempt {attempt} is given message {message}"));
+                if !self.checkers.truth.delivered.insert((attempt, message)) {
+                    let what = format!("attempt {attempt} is given message {message} again");
+                    self.checkers.broken(Invariant::ToldOnce, what);
+                }
+                if let Some(agent) = self.agents.get_mut(&attempt) {
+                    agent.unheard += 1;
+                }
+            }
+        }
+        if self.agents.get(&attempt).is_some_and(|agent| agent.listening) {
+            self.listen(attempt);
+        }
+    }
+
+    /// An agent waits for a line, and takes what is there.
+    pub fn listen(&mut self, attempt: AttemptId) {
+        let closed = self.bundles.get(&attempt).is_some_and(|bundle| bundle.input_closed);
+        let Some(agent) = self.agents.get_mut(&attempt).filter(|agent| agent.alive) else { return };
+        agent.listening = agent.unheard == 0 && !closed;
+        if agent.listening {
+            return;
+        }
+        if agent.unheard > 0 {
+            agent.unheard = 0;
+            let script = script::on_message(self, attempt);
+            if let Some(agent) = self.agents.get_mut(&attempt) {
+                agent.script = script;
+            }
+            return self.plan_step(attempt, 10);
+        }
+        self.say(format_args!("attempt {attempt} hears no more and leaves"));
+        self.leader_ends(attempt, Exit { code: Some(0), ..Exit::default() });
+    }
+}
