@@ -103,7 +103,7 @@ fn asks_and_gives_up(rig: &Rig, client: &mut Client) {
 
 #[test]
 fn an_agent_whose_epoch_is_over_is_told_to_stop() {
-    let agent = "touch here-$REKINDLE_EPOCH\n[ $REKINDLE_EPOCH = 1 ] || { touch made; rekindle task done T1; exit; }\n\
+    let agent = "touch here-$REKINDLE_EPOCH\n[ $REKINDLE_EPOCH = 1 ] || { $FAKE wait go; touch made; rekindle task done T1; exit; }\n\
         trap 'exit 0' INT TERM\n$FAKE wait never\n";
     let rig = Rig::new(ONE, agent);
     let run = rig.run();
@@ -124,6 +124,8 @@ fn an_agent_whose_epoch_is_over_is_told_to_stop() {
         assert_eq!(over.fields["over"], true, "{tool}: {over:?}");
         assert!(over.text.contains("end your turn now"), "{tool}: {}", over.text);
     }
+    // Only now: a run that is over has no coordinator left to ask.
+    rig.touch("go");
     assert!(client.close().success());
     assert_eq!(run.end().code, Some(0), "{}", rig.story());
     rig.audit();
