@@ -97,7 +97,8 @@ fn lint(steps: &mut Steps) -> Result<(), Failure> {
 }
 
 fn tidy(steps: &mut Steps) -> Result<(), Failure> {
-    steps.run("tidy", &mut cargo(["test", "--quiet", "-p", "rekindle-testkit", "--test", "tidy"]))
+    // Of the whole workspace, as in `test`: the choice of packages decides the features, and other features build anew.
+    steps.run("tidy", &mut cargo(["test", "--quiet", "--workspace", "--test", "tidy"]))
 }
 
 /// Advisories are left out by default: their database is fetched from the network, and a run must not depend on it.

@@ -10,8 +10,9 @@ pub(crate) fn cargo_tool(subcommand: &str, package: &str) -> Result<(), Failure>
     if answers(cargo([subcommand, "--version"])) {
         return Ok(());
     }
-    println!("==> {package} is missing: building it from the registry, once, for some minutes");
-    run(&mut cargo(["install", package, "--locked"]))
+    println!("==> {package} is missing: building it from the registry, once, for a minute or two");
+    // Unoptimised: it runs for seconds, and optimising it takes minutes.
+    run(&mut cargo(["install", "--debug", package, "--locked"]))
         .map_err(|why| Failure::new(format!("{package} is missing and cannot be installed: {why}")))
 }
 
