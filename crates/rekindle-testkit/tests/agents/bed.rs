@@ -81,6 +81,10 @@ impl Bed {
         let env = setting::prepare(cli, &home, &server.url(), setting);
         let rig = rig.with_settings(&toml(&installed.program(cli), &env));
         rig.set("HOME", &home);
+        // Programs leave reports and caches behind; here they go with the project.
+        let scratch = rig.outside("tmp");
+        std::fs::create_dir(&scratch).expect("a folder for temporary files");
+        rig.set("TMPDIR", &scratch);
         rig.set("PATH", with_node());
         Self { rig, server, cli, _slot: slot }
     }
