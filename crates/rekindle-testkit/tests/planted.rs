@@ -60,3 +60,18 @@ fn ingest_without_a_stored_offset_is_seen() {
 fn trusting_an_agents_word_is_seen() {
     is_seen(Plant::TrustDone, &[Invariant::Proven]);
 }
+
+#[test]
+fn a_message_that_is_delivered_twice_is_seen() {
+    is_seen(Plant::TellTwice, &[Invariant::ToldOnce]);
+}
+
+#[test]
+fn a_sign_that_is_taken_twice_is_seen() {
+    is_seen(Plant::RepeatSigns, &[Invariant::SignsExact]);
+}
+
+#[test]
+fn starting_on_an_account_that_has_to_wait_is_seen() {
+    is_seen(Plant::MisreadLimit, &[Invariant::GateHeld]);
+}

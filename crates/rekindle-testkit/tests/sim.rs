@@ -21,13 +21,15 @@ fn a_seed_tells_the_same_story_every_time() {
 
 #[test]
 fn no_invariant_breaks() {
-    let (mut coordinators, mut events) = (0, 0);
+    let (mut coordinators, mut events, mut signs) = (0, 0, 0);
     for seed in 0..SEEDS {
         let outcome = story(seed);
         assert_eq!(outcome.violation, None, "seed {seed}:\n{}", outcome.lines.join("\n"));
         coordinators += u64::from(outcome.coordinators);
         events += outcome.events;
+        signs += outcome.signs;
     }
     assert!(coordinators > 2 * SEEDS, "coordinators hardly ever died: {coordinators}");
+    assert!(signs > 5 * SEEDS, "hardly anybody told of itself: {signs}");
     assert!(events > 50 * SEEDS, "hardly anything happened: {events}");
 }

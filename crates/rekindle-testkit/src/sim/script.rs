@@ -89,7 +89,7 @@ pub fn draw(sim: &mut Sim, attempt: AttemptId, tasks: &[TaskId]) -> (&'static st
 pub fn on_message(sim: &mut Sim, attempt: AttemptId) -> VecDeque<Act> {
     let traits = teller::traits_of(sim, attempt);
     let tasks = sim.bundles.get(&attempt).map(|bundle| bundle.tasks.clone()).unwrap_or_default();
-    let mut script = vec![Act::Tell(tells::turn())];
+    let mut script = vec![Act::Tell(tells::turn()), Act::Pause(sim.rng.between(10, 20 * SECOND))];
     if sim.quiet || sim.rng.chance(70) {
         for task in &tasks {
             work(&mut sim.rng, &mut script, task, Way::Command);

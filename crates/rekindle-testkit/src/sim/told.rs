@@ -38,12 +38,17 @@ impl Sim {
             return;
         }
         let now = self.queue.now_ms();
+        // The shim takes it, but its answer is lost: the thread tries again.
+        let unsure = !self.quiet && self.rng.chance(15) && tries + 1 < TRIES;
         let Some(bundle) = self.bundles.get_mut(&attempt).filter(|bundle| bundle.shim_alive) else { return };
         if bundle.deaf_until_ms > now {
             if tries + 1 < TRIES {
                 self.queue.after_ms(TRY_MS, Happening::Carried(number, attempt, line, tries + 1));
             }
             return;
+        }
+        if unsure {
+            self.queue.after_ms(TRY_MS, Happening::Carried(number, attempt, line, tries + 1));
         }
         match line {
             Line::Close => bundle.input_closed = true,
