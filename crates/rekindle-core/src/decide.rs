@@ -122,7 +122,7 @@ pub fn outstanding(state: &State) -> Vec<Effect> {
             effects.push(Effect::StopAttempt { attempt: id, at_once: stop.at_once });
         }
         // Delivered or not: a message acts once by its number, and so does the end of all messages.
-        if let Some(told) = &attempt.native.told {
+        for told in &attempt.native.told {
             effects.push(Effect::TellAgent { attempt: id, number: told.number, text: told.text.clone() });
         }
         if attempt.native.input_closed {

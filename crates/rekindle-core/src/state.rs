@@ -15,7 +15,7 @@ use crate::report::{Checkpoint, Door, Evidence, Exit};
 use crate::role::Role;
 use crate::time::Time;
 
-pub use native::{Astray, Gate, Native, Told};
+pub use native::{Astray, Gate, Native, TOLD_KEPT, Told};
 
 /// Decisions kept for briefs; older ones stay in the log.
 pub const NOTES_KEPT: usize = 200;

@@ -1,14 +1,16 @@
 //! How events change what is known of an agent's own session, and of the accounts that agents share.
 
+use crate::cause::Cause;
 use crate::event::{Body, Event};
 use crate::ids::{AttemptId, QuestionId};
-use crate::state::{Astray, Gate, Native, State, Told};
+use crate::state::{Astray, Gate, Native, State, TOLD_KEPT, Told};
 use crate::time::Time;
 
 pub(super) fn apply(state: &mut State, event: &Event) {
     let now = event.time;
     match &event.body {
         Body::AgentSession { attempt, session_id, model, .. } => on(state, *attempt, |native| {
+            native.words += 1;
             native.session = Some(session_id.clone());
             native.model = model.clone().or(native.model.take());
         }),
@@ -30,7 +32,9 @@ pub(super) fn apply(state: &mut State, event: &Event) {
         Body::CompactionStart { attempt, .. } => on(state, *attempt, |native| native.preparing = Some(now)),
         Body::CompactionComplete { attempt, .. } => on(state, *attempt, |native| native.preparing = None),
         Body::AgentTold { attempt, number, text, reminder } => on(state, *attempt, |native| {
-            native.told = Some(Told { number: *number, text: text.clone() });
+            native.told.push(Told { number: *number, text: text.clone() });
+            let excess = native.told.len().saturating_sub(TOLD_KEPT);
+            native.told.drain(..excess);
             native.reminded |= *reminder;
             native.turn_ended = None;
             if let Some(astray) = native.astray.as_mut().filter(|_| *reminder) {
@@ -39,8 +43,12 @@ pub(super) fn apply(state: &mut State, event: &Event) {
             }
         }),
         Body::InputClosed { attempt } => on(state, *attempt, |native| native.input_closed = true),
-        Body::AgentFailed { attempt, failure } => on(state, *attempt, |native| native.failure = Some(failure.clone())),
+        Body::AgentFailed { attempt, failure } => on(state, *attempt, |native| {
+            native.words += 1;
+            native.failure = Some(failure.clone());
+        }),
         Body::TurnEnded { attempt, ok } => on(state, *attempt, |native| {
+            native.words += 1;
             native.turn_ended = Some(now);
             if *ok {
                 native.failure = None;
@@ -105,6 +113,8 @@ pub(super) fn answered(state: &mut State, question: QuestionId, now: Time) {
         let its_own = gate.question == Some(question);
         if its_own {
             gate.question = None;
+            // What it still waits for is the reset of a limit that was met besides.
+            gate.cause = Cause::UsageLimit { resets_at: gate.until }.name().to_owned();
         }
         !its_own || gate.until.is_some_and(|until| until > now)
     });

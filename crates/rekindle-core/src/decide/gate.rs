@@ -87,7 +87,11 @@ pub(super) fn close_for(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, held:
         }
         Cause::Auth => match known.as_ref().and_then(|gate| gate.question) {
             Some(question) => (None, Some(question)),
-            None => (None, ask(turn, id, held)),
+            None => match ask(turn, id, held) {
+                Some(question) => (None, Some(question)),
+                // Nothing waits for it: there is nobody to ask for.
+                None => return,
+            },
         },
         _ => return,
     };

@@ -24,8 +24,15 @@ const ON_TASK_MS: u64 = 5 * 60 * 1000;
 /// How long an agent has to save a checkpoint before it is handed over for want of context.
 const CHECKPOINT_MS: u64 = 30_000;
 
+/// Sessions, failures and ends of turns that one attempt may tell of: far more than any work takes, few enough for a log.
+const WORDS_MAX: u32 = 1_000;
+
 pub(super) fn signed(turn: &mut Turn<'_>, id: AttemptId, sign: Sign) -> Reply {
     if !turn.state.attempts.get(&id).is_some_and(Attempt::is_live) {
+        return Reply::Already;
+    }
+    if native(turn.state, id).words >= WORDS_MAX {
+        attempt::order_stop(turn, id, Cause::StalledNoProgress, false);
         return Reply::Already;
     }
     match sign {
@@ -238,7 +245,7 @@ fn remind(turn: &mut Turn<'_>, id: AttemptId, why: &str) {
 
 /// Puts a message for a running agent down; it is delivered once this is durable.
 fn tell(turn: &mut Turn<'_>, id: AttemptId, text: String, reminder: bool) {
-    let number = native(turn.state, id).told.as_ref().map_or(1, |told| told.number + 1);
+    let number = native(turn.state, id).told.last().map_or(1, |told| told.number + 1);
     turn.emit_attempt(id, Body::AgentTold { attempt: id, number, text, reminder });
 }
 

@@ -6,6 +6,9 @@ use crate::activity::{Failure, Measure, Transcript};
 use crate::strategy::Strategy;
 use crate::time::Time;
 
+/// Messages to one agent that are kept: more are not under way at once.
+pub const TOLD_KEPT: usize = 8;
+
 /// An agent's own session, as far as its stream tells of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -40,8 +43,10 @@ pub struct Native {
     pub reported: bool,
     /// Whether it was reminded since it last reported.
     pub reminded: bool,
-    /// The last message that it was told.
-    pub told: Option<Told>,
+    /// The last messages that it was told, newest last: until they are known to have arrived they are delivered again.
+    pub told: Vec<Told>,
+    /// What of its own words was put down, to bound what a confused program writes into the log.
+    pub words: u32,
     /// It gets no more messages.
     pub input_closed: bool,
     /// How its transcript was found after its end.

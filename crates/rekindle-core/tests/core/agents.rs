@@ -303,7 +303,7 @@ fn one_that_is_not_seen_at_its_task_is_told_once_more_and_then_handed_over() {
     for calls in 6..15 {
         sign(&mut story, 1, Sign::Called { calls });
     }
-    assert!(story.state.attempts[&AttemptId(1)].native.told.is_none());
+    assert!(story.state.attempts[&AttemptId(1)].native.told.is_empty());
     let step = sign(&mut story, 1, Sign::Called { calls: 15 });
     assert!(step.effects.iter().any(|effect| matches!(effect, Effect::TellAgent { number: 1, .. })), "{step:?}");
     story.after_ms(5 * 60 * 1000);
@@ -445,4 +445,31 @@ fn an_answer_reaches_an_agent_that_still_works() {
     let told =
         step.effects.iter().any(|effect| matches!(effect, Effect::TellAgent { text, .. } if text.contains("this")));
     assert!(told, "{step:?}");
+}
+
+#[test]
+fn every_message_that_may_not_have_arrived_is_delivered_again_after_a_restart() {
+    let mut story = running(Traits { takes_messages: true, ..able() });
+    sign(&mut story, 1, Sign::Result { ok: true });
+    let ask = Report::Ask { task: task("T1"), text: "which?".into(), options: Vec::new(), context: String::new() };
+    story.report(1, ask);
+    story.order(Order::Answer { id: QuestionId(1), text: "this".into() });
+    let again: Vec<u32> = decide::outstanding(&story.state)
+        .into_iter()
+        .filter_map(|effect| match effect {
+            Effect::TellAgent { number, .. } => Some(number),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(again, [1, 2]);
+}
+
+#[test]
+fn a_program_that_never_stops_failing_fills_no_log() {
+    let mut story = running(able());
+    for _ in 0..2_000 {
+        sign(&mut story, 1, failed(Problem::Other, None));
+    }
+    assert_eq!(stop_cause(&story, 1), Some(&Cause::StalledNoProgress));
+    assert!(story.log.len() < 1_100, "{}", story.log.len());
 }
