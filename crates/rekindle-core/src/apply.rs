@@ -13,6 +13,7 @@ use crate::state::{
     Attempt, AttemptPhase, Breaker, Claim, Coordinator, Inspection, NOTES_KEPT, Native, Note, Question, Run, RunPhase,
     State, Stop, Task, TaskState,
 };
+use crate::strategy::Strategy;
 
 /// Applies one event.
 pub fn apply(state: &mut State, event: &Event) {
@@ -132,6 +133,7 @@ fn new_task(index: usize, done: bool, unblocks: u32) -> Task {
         unblocks,
         last_attempt: None,
         compactions: 0,
+        compactions_before: 0,
     }
 }
 
@@ -251,6 +253,8 @@ fn ended(state: &mut State, event: &Event, id: AttemptId, cause: &Cause) {
     attempt.ended_at = attempt.ended_at.or(Some(event.time));
     let breaker = state.breakers.entry(attempt.cli.clone()).or_default();
     match cause {
+        // A session that did not come back says nothing of the program.
+        Cause::StartFailed { .. } if attempt.native.strategy == Strategy::Resume => {}
         Cause::StartFailed { .. } => breaker.failed_starts += 1,
         _ => *breaker = Breaker::default(),
     }
@@ -327,6 +331,7 @@ fn change_task(task: &mut Task, event: &Event) {
         Body::TaskStarted { number, .. } => {
             task.state = TaskState::InProgress;
             task.attempts = *number;
+            task.compactions_before = task.compactions;
             task.started_at = Some(event.time);
             task.waited_ms = 0;
         }

@@ -203,6 +203,9 @@ pub struct Task {
     /// Compactions of agents while they were at it.
     #[serde(default)]
     pub compactions: u32,
+    /// How many of them were before the current attempt at it.
+    #[serde(default)]
+    pub compactions_before: u32,
 }
 
 /// A claim that is being proven.

@@ -16,6 +16,9 @@ pub const FAST_MS: u64 = 60_000;
 /// Resumes that may fail fast in a row before a fresh agent is tried.
 pub const FAST_RESUMES: usize = 2;
 
+/// Ends of one session for an overloaded provider, in a row, before a fresh agent is tried: some failures are a conversation's own.
+pub const OVERLOADED_RESUMES: usize = 3;
+
 /// How an attempt is started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -136,6 +139,10 @@ fn resumable(state: &State, last: &Attempt, cause: &Cause) -> Result<(String, St
     if failed >= FAST_RESUMES {
         return Err(format!("the last {failed} resumes of its session failed at once"));
     }
+    let overloaded = overloaded_in_a_row(state, &session);
+    if overloaded >= OVERLOADED_RESUMES {
+        return Err(format!("its session met an overloaded provider {overloaded} times in a row, another one may not"));
+    }
     if last.native.transcript == Some(Transcript::Missing) {
         return Err("the transcript of its session is gone".to_owned());
     }
@@ -149,6 +156,12 @@ fn resumable(state: &State, last: &Attempt, cause: &Cause) -> Result<(String, St
         Some(left) => Ok((session, format!("its session is whole and has {left} % of its context left"))),
         None => Ok((session, "its session is whole".to_owned())),
     }
+}
+
+/// How many of the newest attempts with a session ended for an overloaded provider.
+fn overloaded_in_a_row(state: &State, session: &str) -> usize {
+    let of_session = state.attempts.values().rev().filter(|attempt| attempt.native.session.as_deref() == Some(session));
+    of_session.take_while(|attempt| attempt.cause == Some(Cause::Overloaded)).count()
 }
 
 /// How many of the newest attempts with a session were resumes that ended at once with nothing said.

@@ -170,6 +170,9 @@ impl Coordinator {
         let (sender, messages) = sync_channel(QUEUE);
         let tokens = Tokens::new(*setup.dir.secret()?.bytes());
         let slug = plan_name(&state, setup.new_run.as_ref());
+        // What an agent is given of its own is as secret as what the operator has.
+        let given: Vec<(String, String)> =
+            setup.programs.agents.values().flat_map(|program| program.env.clone()).collect();
         let world = RealWorld::new(
             clock.clone(),
             &setup.dir,
@@ -188,7 +191,8 @@ impl Coordinator {
         };
         let redactor = Redactor::new(
             std::env::vars_os()
-                .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())),
+                .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
+                .chain(given),
         );
         let as_store: Arc<dyn Store> = store.clone();
         let mut driver = Driver::new(as_store, world, (state, last_seq), tokens, redactor, settings);

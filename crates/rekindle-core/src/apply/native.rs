@@ -36,6 +36,7 @@ pub(super) fn apply(state: &mut State, event: &Event) {
             let excess = native.told.len().saturating_sub(TOLD_KEPT);
             native.told.drain(..excess);
             native.reminded |= *reminder;
+            native.reminders += u32::from(*reminder);
             native.turn_ended = None;
             if let Some(astray) = native.astray.as_mut().filter(|_| *reminder) {
                 astray.told_again = true;
@@ -77,6 +78,7 @@ pub(super) fn heard(state: &mut State, event: &Event) {
         on(state, attempt, |native| {
             native.reported = true;
             native.reminded = false;
+            native.asked = matches!(event.body, Body::QuestionAsked { .. });
         });
     }
 }

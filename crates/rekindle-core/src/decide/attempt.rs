@@ -8,7 +8,7 @@ use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use crate::policy::{self, Next};
 use crate::report::Exit;
 use crate::state::{Attempt, AttemptPhase, State, TaskState};
-use crate::strategy;
+use crate::strategy::{self, Strategy};
 
 pub(super) fn started(turn: &mut Turn<'_>, id: AttemptId, pid: u32, shim_pid: u32) -> Reply {
     match turn.state.attempts.get(&id) {
@@ -46,14 +46,19 @@ pub(super) fn end_if_settled(turn: &mut Turn<'_>, id: AttemptId) {
     let in_progress: Vec<_> =
         open.iter().filter(|task| turn.state.tasks[*task].state == TaskState::InProgress).collect();
     let cause = match cause_of_exit(attempt, !in_progress.is_empty()) {
-        // It asked and left, as it may: that is no failure.
-        Cause::ExitedIncomplete if in_progress.iter().all(|task| turn.state.open_question(task).is_some()) => {
+        // It asked and left, as it may: that is no failure, however soon the answer came.
+        Cause::ExitedIncomplete
+            if attempt.native.asked || in_progress.iter().all(|task| turn.state.open_question(task).is_some()) =>
+        {
             Cause::WaitingForInput
         }
         cause => cause,
     };
     // An end without a word is asked about once before it counts.
-    let may_count = !strategy::lacks_report(turn.state, &turn.state.attempts[&id], &cause);
+    let ended = &turn.state.attempts[&id];
+    // Neither does a session that could not be resumed cost an attempt: a fresh agent follows, so this cannot go on for ever.
+    let in_vain = ended.native.strategy == Strategy::Resume && matches!(cause, Cause::StartFailed { .. });
+    let may_count = !in_vain && !strategy::lacks_report(turn.state, ended, &cause);
     end(turn, id, &cause, may_count);
 }
 
@@ -231,7 +236,7 @@ pub(super) fn settle(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_count:
     let used = if counted { task.attempts } else { task.attempts.saturating_sub(1) };
     let next = match (row.next, wait_ms) {
         (Next::WaitForGate, _) => "when its account may go on".to_owned(),
-        (Next::AskPerson, _) => "when a person has seen to it".to_owned(),
+        (Next::AskPerson, _) if *cause == Cause::Auth => "when a person has seen to it".to_owned(),
         (Next::WaitForOperator, _) => "when the run goes on".to_owned(),
         (_, 0) => "at once".to_owned(),
         (_, wait_ms) => format!("after {}", duration::format(wait_ms)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::schedule::Taken;
-use super::{Turn, gate, schedule, session};
+use super::{Turn, gate, session};
 use crate::event::{Body, Outcome, PauseReason};
 use crate::ids::TaskId;
 use crate::state::{AttemptPhase, RunPhase, State, TaskState};
@@ -48,7 +48,7 @@ pub fn standstill(state: &State) -> Standstill {
     // nothing behind them begins however ready it is.
     let slot_free = state.live_attempts().count() < state.limits.max_agents as usize;
     let (taken, wave) = (Taken::of(state), open_wave(state));
-    let refused = |id: &TaskId| gate::waits_for_person(state, &schedule::cli_for(state, id), state.last_time);
+    let refused = |id: &TaskId| gate::waits_for_person(state, id, state.last_time);
     let held_back = |id: &TaskId| {
         let later = state.run.as_ref().is_some_and(|run| run.plan.explicit_waves)
             && state.plan_task(id).is_some_and(|planned| planned.wave > wave);
@@ -56,7 +56,7 @@ pub fn standstill(state: &State) -> Standstill {
     };
     if slot_free {
         let mut next = state.tasks.keys().filter(|id| waiting(id) && !held_back(id)).peekable();
-        let reset = |id: &TaskId| gate::waits_for_reset(state, &schedule::cli_for(state, id), state.last_time);
+        let reset = |id: &TaskId| gate::waits_for_reset(state, id, state.last_time);
         if next.peek().is_some() {
             return if next.all(reset) && !at_work { Standstill::Reset } else { Standstill::Time };
         }

@@ -1,7 +1,7 @@
 //! Accounts that have to wait: a usage limit, an overloaded provider, refused credentials. The gate is per account, survives
 //! restarts, costs no task an attempt, and opens by a probe: one agent, then two, then four.
 
-use super::{Turn, attempt};
+use super::{Turn, attempt, schedule};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AttemptId, QuestionId, TaskId};
@@ -33,25 +33,34 @@ fn waits(gate: &Gate, now: Time) -> bool {
 }
 
 /// The `[agents.NAME]` that can take a task now: its own, else the one that stands in for it while its account waits.
-pub(super) fn cli_now(state: &State, cli: &str, now: Time) -> Option<String> {
-    if admits(state, cli, now) {
-        return Some(cli.to_owned());
+pub(super) fn cli_now(state: &State, task: &TaskId, now: Time) -> Option<String> {
+    let cli = schedule::cli_for(state, task);
+    if admits(state, &cli, now) {
+        return Some(cli);
     }
-    let stand_in = state.limits.traits_of(cli).fallback?;
-    let known = state.limits.clis.contains(&stand_in);
-    (known && admits(state, &stand_in, now)).then_some(stand_in)
+    let stand_in = state.limits.traits_of(&cli).fallback?;
+    let known = state.limits.clis.contains(&stand_in) && !schedule::breaker_open(state, &stand_in, now);
+    (known && !has_failed(state, task, &cli, &stand_in) && admits(state, &stand_in, now)).then_some(stand_in)
 }
 
-/// Whether an `[agents.NAME]` waits for a reset, with nobody to stand in for it.
-pub(super) fn waits_for_reset(state: &State, cli: &str, now: Time) -> bool {
-    let gate = state.gates.get(&account_of(state, cli));
-    gate.is_some_and(|gate| gate.until.is_some_and(|until| until > now)) && cli_now(state, cli, now).is_none()
+/// Whether the one that stands in has failed at a task since its own agent has to wait: it is not tried again, else the task
+/// would use up its attempts while all it needs is time.
+fn has_failed(state: &State, task: &TaskId, cli: &str, stand_in: &str) -> bool {
+    let since = state.gates.get(&account_of(state, cli)).map_or(0, |gate| gate.after);
+    let last = state.tasks.get(task).and_then(|task| task.last_attempt).filter(|id| id.0 > since);
+    last.and_then(|id| state.attempts.get(&id)).is_some_and(|attempt| attempt.cli == stand_in)
 }
 
-/// Whether an `[agents.NAME]` waits for a person, with nobody to stand in for it.
-pub(super) fn waits_for_person(state: &State, cli: &str, now: Time) -> bool {
-    let gate = state.gates.get(&account_of(state, cli));
-    gate.is_some_and(|gate| gate.question.is_some()) && cli_now(state, cli, now).is_none()
+/// Whether a task waits for a reset, with nobody to stand in for its agent.
+pub(super) fn waits_for_reset(state: &State, task: &TaskId, now: Time) -> bool {
+    let gate = state.gates.get(&account_of(state, &schedule::cli_for(state, task)));
+    gate.is_some_and(|gate| gate.until.is_some_and(|until| until > now)) && cli_now(state, task, now).is_none()
+}
+
+/// Whether a task waits for a person to see to its agent, with nobody to stand in for it.
+pub(super) fn waits_for_person(state: &State, task: &TaskId, now: Time) -> bool {
+    let gate = state.gates.get(&account_of(state, &schedule::cli_for(state, task)));
+    gate.is_some_and(|gate| gate.question.is_some()) && cli_now(state, task, now).is_none()
 }
 
 /// When time alone lets an account go on.

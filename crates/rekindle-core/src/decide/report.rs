@@ -28,11 +28,19 @@ pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: D
         }
         Report::Ask { task, text, options, context } => ask(turn, id, &task, text, options, context),
         Report::Split { task, subtasks } => split(turn, &task, subtasks),
+        Report::Note { text } if noted(turn, id, &text) => Reply::Already,
         Report::Note { text } => {
             turn.emit_attempt(id, Body::NoteRecorded { text });
             Reply::Accepted
         }
     }
+}
+
+/// Whether an attempt has noted the same before: a call that is repeated after a lost answer is one note.
+fn noted(turn: &Turn<'_>, id: AttemptId, text: &str) -> bool {
+    let Some(found) = turn.state.attempts.get(&id) else { return false };
+    let same = |note: &&crate::state::Note| note.agent.as_ref() == Some(&found.agent) && note.text == text;
+    turn.state.notes.iter().rev().take_while(|note| note.time >= found.dispatched_at).any(|note| same(&note))
 }
 
 enum Refusal {

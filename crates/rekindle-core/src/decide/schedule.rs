@@ -31,7 +31,7 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
         if taken.conflicts(turn.state, &task) {
             continue;
         }
-        let Some(cli) = gate::cli_now(turn.state, &cli_for(turn.state, &task), turn.now) else { continue };
+        let Some(cli) = gate::cli_now(turn.state, &task, turn.now) else { continue };
         if let Some(attempt) = dispatch(turn, &task, &cli, &taken) {
             taken.add(turn.state, attempt);
             free -= 1;
@@ -122,7 +122,7 @@ fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
     ready.into_iter().map(|(.., id)| id).collect()
 }
 
-fn breaker_open(state: &State, cli: &str, now: crate::time::Time) -> bool {
+pub(super) fn breaker_open(state: &State, cli: &str, now: crate::time::Time) -> bool {
     state.breakers.get(cli).and_then(|breaker| breaker.until).is_some_and(|until| until > now)
 }
 

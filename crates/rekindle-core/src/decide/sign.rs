@@ -21,6 +21,9 @@ const ON_TASK_CALLS: u64 = 10;
 /// Time within which it must be.
 const ON_TASK_MS: u64 = 5 * 60 * 1000;
 
+/// Reminders to one attempt: whoever ends its turn more often with work open is replaced.
+const REMINDERS_MAX: u32 = 3;
+
 /// How long an agent has to save a checkpoint before it is handed over for want of context.
 const CHECKPOINT_MS: u64 = 30_000;
 
@@ -137,7 +140,9 @@ fn compacted(turn: &mut Turn<'_>, id: AttemptId, automatic: Option<bool>, turns:
     if before.is_some_and(|before| turns.saturating_sub(before) <= LOOP_TURNS) {
         return attempt::order_stop(turn, id, Cause::CompactionLoop, false);
     }
-    if compactions >= turn.state.limits.compaction.hand_over_after.max(1) {
+    // What its predecessors forgot is not held against it.
+    let before = current.as_ref().map_or(0, |task| turn.state.tasks[task].compactions_before);
+    if compactions - before >= turn.state.limits.compaction.hand_over_after.max(1) {
         return attempt::order_stop(turn, id, Cause::Compacted, false);
     }
     let able = traits(turn.state, id);
@@ -191,7 +196,7 @@ pub(super) fn lost_its_thread(turn: &mut Turn<'_>, id: AttemptId) {
 }
 
 fn failed(turn: &mut Turn<'_>, id: AttemptId, failure: Failure) {
-    let cause = failure.cause().unwrap_or(Cause::Overloaded);
+    let cause = failure.cause().unwrap_or(Cause::StalledNoProgress);
     let runaway = failure.runaway;
     turn.emit_attempt(id, Body::AgentFailed { attempt: id, failure });
     if runaway {
@@ -218,11 +223,16 @@ pub(super) fn after_turn(turn: &mut Turn<'_>, id: AttemptId) {
         return;
     }
     let asked = open.iter().any(|task| turn.state.open_question(task).is_some());
-    if open.is_empty() || asked || known.failure.is_some() || known.reminded || known.preparing.is_some() {
+    if open.is_empty() || asked || known.failure.is_some() || known.preparing.is_some() || !remindable(known) {
         turn.emit_attempt(id, Body::InputClosed { attempt: id });
         return;
     }
     remind(turn, id, "You ended your turn.");
+}
+
+/// Whether a reminder may still help: not twice without a report in between, and not for ever.
+fn remindable(known: &Native) -> bool {
+    !known.reminded && known.reminders < REMINDERS_MAX
 }
 
 /// Tells an agent what is open and how to report it.

@@ -41,8 +41,12 @@ pub struct Native {
     pub turn_ended: Option<Time>,
     /// Whether it reported anything on a task.
     pub reported: bool,
+    /// Whether the last thing it said of its task was a question.
+    pub asked: bool,
     /// Whether it was reminded since it last reported.
     pub reminded: bool,
+    /// How often it was reminded in all.
+    pub reminders: u32,
     /// The last messages that it was told, newest last: until they are known to have arrived they are delivered again.
     pub told: Vec<Told>,
     /// What of its own words was put down, to bound what a confused program writes into the log.

@@ -473,3 +473,98 @@ fn a_program_that_never_stops_failing_fills_no_log() {
     assert_eq!(stop_cause(&story, 1), Some(&Cause::StalledNoProgress));
     assert!(story.log.len() < 1_100, "{}", story.log.len());
 }
+
+#[test]
+fn one_that_asked_and_left_costs_no_attempt_however_soon_the_answer_came() {
+    let mut story = running(able());
+    let ask = Report::Ask { task: task("T1"), text: "which?".into(), options: Vec::new(), context: String::new() };
+    story.report(1, ask);
+    story.order(Order::Answer { id: QuestionId(1), text: "this".into() });
+    story.exited(1, exit_code(0));
+    assert_eq!(cause(&story, 1), Some(&Cause::WaitingForInput));
+    assert_eq!(next(&mut story).0, Strategy::Resume);
+    assert_eq!(story.state.tasks[&task("T1")].attempts, 1);
+}
+
+#[test]
+fn a_session_that_is_gone_costs_no_attempt_and_a_fresh_agent_follows() {
+    let mut story = running(able());
+    sign(&mut story, 1, failed(Problem::UsageLimit, None));
+    story.exited(1, exit_code(1));
+    story.after_ms(story.state.limits.usage.default_wait_ms);
+    assert_eq!(next(&mut story).0, Strategy::Resume);
+    story.started(2);
+    sign(&mut story, 2, failed(Problem::SessionGone, None));
+    story.exited(2, exit_code(1));
+    assert_eq!(next(&mut story).0, Strategy::Fresh);
+    assert_eq!(story.state.tasks[&task("T1")].attempts, 1);
+    assert_eq!(story.state.breakers["default"].failed_starts, 0, "the program can be started");
+}
+
+#[test]
+fn a_stand_in_that_failed_is_not_tried_again_while_only_time_is_missing() {
+    let mut story = Story::with(ONE, limits(Traits { fallback: Some("other".into()), ..able() }));
+    story.started(1);
+    let reset = story.now.plus_ms(3_600_000);
+    sign(&mut story, 1, failed(Problem::UsageLimit, Some(reset)));
+    story.exited(1, exit_code(1));
+    story.started(2);
+    story.exited(2, exit_code(1));
+    story.after_ms(600_000);
+    story.input(Input::TimePassed);
+    assert_eq!(story.state.live_attempts().count(), 0, "it waits for the account instead");
+    assert_eq!(decide::standstill(&story.state), Standstill::Reset);
+    story.now = reset.plus_ms(3_600_000);
+    story.input(Input::TimePassed);
+    assert_eq!(story.state.attempts[&AttemptId(3)].cli, "default");
+}
+
+#[test]
+fn a_session_that_is_answered_by_errors_alone_is_given_up_for_a_fresh_one() {
+    let mut story = running(able());
+    for attempt in 1..=3 {
+        if attempt > 1 {
+            story.started(attempt);
+            sign(&mut story, attempt, session("s1"));
+        }
+        sign(&mut story, attempt, failed(Problem::Overloaded, None));
+        story.exited(attempt, exit_code(1));
+        let expected = if attempt < 3 { Strategy::Resume } else { Strategy::Fresh };
+        assert_eq!(next(&mut story).0, expected, "after {attempt}");
+    }
+}
+
+#[test]
+fn a_note_that_is_sent_twice_is_one_note() {
+    let mut story = running(able());
+    for _ in 0..2 {
+        story.report(1, Report::Note { text: "tabs".into() });
+    }
+    assert_eq!(story.state.notes.len(), 1);
+}
+
+#[test]
+fn what_predecessors_forgot_is_not_held_against_an_agent() {
+    let mut story = running(able());
+    for turns in [10, 30] {
+        sign(&mut story, 1, Sign::Compacted { automatic: None, turns, calls: turns });
+    }
+    story.exited(1, exit_code(1));
+    next(&mut story);
+    story.started(2);
+    sign(&mut story, 2, session("s2"));
+    sign(&mut story, 2, Sign::Compacted { automatic: None, turns: 10, calls: 10 });
+    assert_eq!(stop_cause(&story, 2), None, "its first");
+    assert_eq!(story.state.tasks[&task("T1")].compactions, 3, "all are shown");
+}
+
+#[test]
+fn reminders_end() {
+    let mut story = running(Traits { takes_messages: true, ..able() });
+    for _ in 0..10 {
+        story.report(1, Report::Checkpoint { task: task("T1"), checkpoint: Checkpoint::default() });
+        sign(&mut story, 1, Sign::Result { ok: true });
+    }
+    let native = &story.state.attempts[&AttemptId(1)].native;
+    assert_eq!((native.reminders, native.input_closed), (3, true));
+}

@@ -62,6 +62,12 @@ impl Adapter for Gemini {
 
     fn start(&self, start: &Start<'_>) -> Result<Launch, String> {
         let place = Place { program: start.program, workspace: start.workspace, bundle: start.bundle };
+        if start.mcp_command().iter().any(|word| word.contains('$')) {
+            let place = start.bundle.display();
+            return Err(format!(
+                "gemini takes `$` in a path of its settings for a variable: move the project out of {place}"
+            ));
+        }
         let mut argv = start.program.command.clone();
         if argv.is_empty() {
             let found = find_program(&place, "gemini")

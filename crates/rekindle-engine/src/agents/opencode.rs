@@ -79,6 +79,13 @@ impl Adapter for Opencode {
 
     fn start(&self, start: &Start<'_>) -> Result<Launch, String> {
         let place = Place { program: start.program, workspace: start.workspace, bundle: start.bundle };
+        let special = |word: &String| word.contains("{file:") || word.contains("{env:");
+        if start.mcp_command().iter().any(special) {
+            let place = start.bundle.display();
+            return Err(format!(
+                "opencode replaces `{{file:…}}` and `{{env:…}}` in paths: move the project out of {place}"
+            ));
+        }
         let mut argv = start.program.command.clone();
         if argv.is_empty() {
             let found = find_program(&place, "opencode")

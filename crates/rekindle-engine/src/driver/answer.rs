@@ -32,8 +32,14 @@ impl<W: World> Driver<W> {
     }
 
     fn agent_called(&mut self, attempt: AttemptId, epoch: Epoch, call: Call, reply: Answerer) {
-        let now = self.world.now();
-        self.heard_from.insert(attempt, now);
+        let lives = self.state.attempts.get(&attempt).is_some_and(|found| found.is_live() && found.epoch == epoch);
+        if !lives && matches!(call, Call::Heartbeat | Call::MyTasks) {
+            return self.refuse(reply, &format!("epoch {epoch} is over; {OVER}"));
+        }
+        if lives {
+            let now = self.world.now();
+            self.heard_from.insert(attempt, now);
+        }
         match call {
             Call::Report { report, mcp } => {
                 let report = self.redact_report(report);

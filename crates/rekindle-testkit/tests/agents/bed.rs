@@ -174,6 +174,7 @@ impl Bed {
         for one in asked {
             let agent = one.user_agent();
             assert!(agents.iter().any(|name| agent.starts_with(name)), "{agent} asked for {}", one.path);
+            // One that has already gone can no longer be looked up; its own words above name it all the same.
             let program = one.peer.as_ref().map(|peer| peer.program.clone()).unwrap_or_default();
             assert!(!program.ends_with("rekindle"), "rekindle itself asked for {}", one.path);
         }

@@ -40,5 +40,9 @@ fn accounted_for(bed: &Bed) {
     assert!(tokens.is_some_and(|tokens| tokens >= 14_000), "{}", story());
     assert!(agent["context_used"].as_u64().is_some_and(|used| (1_000..20_000).contains(&used)), "{}", story());
     assert_eq!(agent["compactions"], 0, "{}", story());
+    // Only some programs say what it cost and how large their context is; where they do, it is told.
+    let told = |field: &str| agent[field].as_f64().is_some_and(|number| number > 0.0);
     assert!(agent.get("cost_usd").is_some() && agent.get("context_window").is_some(), "{}", story());
+    assert!(bed.cli != Cli::Claude || (told("cost_usd") && told("context_window")), "{}", story());
+    assert!(bed.cli != Cli::Codex || told("context_window"), "{}", story());
 }

@@ -118,6 +118,8 @@ fn an_agent_whose_epoch_is_over_is_told_to_stop() {
         ("task_done", json!({ "task": "T1", "result": "mine" })),
         ("task_split", json!({ "task": "T1", "subtasks": ["mine"] })),
         ("note", json!({ "decision": "mine" })),
+        ("heartbeat", json!({})),
+        ("task_list", json!({})),
     ];
     for (tool, arguments) in calls {
         let over = client.call(tool, arguments).wrong();

@@ -126,3 +126,25 @@ fn secrets_of_the_environment_do_not_reach_the_log() {
     assert!(!told.contains("abcdefghij0123456789"), "{told}");
     assert!(told.contains("the key is"));
 }
+
+#[test]
+fn what_an_agent_is_given_of_its_own_is_as_secret_and_its_path_is_its_own() {
+    let agent = "odd-tool\necho \"the key is $DEPLOY_API_KEY\"\n\
+        rekindle task done T1 --result \"used $DEPLOY_API_KEY\"\n";
+    let rig = Rig::new("# Secret\n\n### T1: work\n\nWork.\n", agent);
+    let tools = rig.outside("tools");
+    std::fs::create_dir(&tools).expect("tools");
+    let path = std::env::var("PATH").expect("PATH");
+    std::os::unix::fs::symlink("/bin/true", tools.join("odd-tool")).expect("a tool");
+    let settings = format!(
+        "[agents.default]\nkind = \"command\"\ncommand = [\"sh\", \"-e\", \"agent.sh\"]\n\
+         env = {{ DEPLOY_API_KEY = \"sk-proj-abcdefghij0123456789ABCDEFGHIJ\", PATH = \"{}:{path}\" }}\n",
+        tools.display()
+    );
+    let rig = rig.with_settings(&settings);
+    rig.finish();
+    let told =
+        format!("{}{}{}", rig.ok(&["logs", "--json"]), rig.ok(&["events", "--json"]), rig.ok(&["status", "--json"]));
+    assert!(!told.contains("abcdefghij0123456789"), "{told}");
+    assert!(told.contains("the key is"));
+}

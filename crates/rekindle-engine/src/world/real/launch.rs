@@ -94,7 +94,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
     let launch = adapter.start(&start)?;
     let mut env = program.env.clone();
     env.extend(launch.env);
-    env.extend(environment(shared, &order));
+    env.extend(environment(shared, &order, program.env.get("PATH")));
     let spec = Spec {
         version: VERSION,
         attempt: order.attempt.to_string(),
@@ -134,7 +134,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
 }
 
 /// What an agent finds in its environment. The token is in no argument and no log.
-fn environment(shared: &Shared, order: &LaunchOrder) -> BTreeMap<String, String> {
+fn environment(shared: &Shared, order: &LaunchOrder, own_path: Option<&String>) -> BTreeMap<String, String> {
     let tasks: Vec<String> = order.tasks.iter().map(ToString::to_string).collect();
     let dir = shared.bundle(order.attempt);
     let text = |path: PathBuf| path.to_string_lossy().into_owned();
@@ -151,7 +151,7 @@ fn environment(shared: &Shared, order: &LaunchOrder) -> BTreeMap<String, String>
         ("REKINDLE_STATE_DIR", text(shared.state_dir.clone())),
         ("REKINDLE_BUNDLE", text(dir.clone())),
         ("REKINDLE_PROMPT_FILE", text(dir.join(rekindle_shim::bundle::PROMPT))),
-        ("PATH", path_with_rekindle()),
+        ("PATH", path_with_rekindle(own_path)),
     ];
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
@@ -161,9 +161,11 @@ fn own_program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("rekindle"))
 }
 
-/// The operator's PATH with the directory of this program in front, so that an agent's `rekindle` is this one.
-fn path_with_rekindle() -> String {
-    let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned());
+/// The agent's own PATH, else the operator's, with the directory of this program in front, so that an agent's `rekindle` is this
+/// one.
+fn path_with_rekindle(own_path: Option<&String>) -> String {
+    let inherited = || std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned());
+    let path = own_path.cloned().unwrap_or_else(inherited);
     let own = std::env::current_exe().ok().and_then(|exe| exe.parent().map(|dir| dir.to_string_lossy().into_owned()));
     match own {
         Some(own) if !path.split(':').any(|dir| dir == own) => format!("{own}:{path}"),
