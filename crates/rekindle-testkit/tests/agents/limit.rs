@@ -46,3 +46,29 @@ fn short_wait_of_a_program_that_waits_by_itself_is_left_to_it() {
     let refused = bed.server.main().into_iter().filter(|asked| asked.rule == Some(1)).count();
     assert!(refused > 0, "it was refused and went on\n{}", bed.story());
 }
+
+/// A session that was refused at its first request may not be there to be resumed: that costs no attempt either.
+fn refused_at_the_first_request(cli: Cli) {
+    let refused = Answer::fail(Fail::UsageLimit { resets_in_s: resets_in_s(cli) });
+    let script = Script::new().then(refused).then(work()).then(done()).then(bye());
+    let setting = Setting { subscribed: true, ..Setting::default() };
+    let bed = Bed::with(cli, script, setting, SETTINGS);
+    bed.finish(bed.rig.run());
+    assert_eq!(bed.rig.events_of("gate_closed").len(), 1, "{}", bed.story());
+    assert_eq!(bed.rig.task("T1")["attempts"], 1, "a wait costs no attempt\n{}", bed.story());
+}
+
+#[test]
+fn refused_at_the_first_request_claude() {
+    refused_at_the_first_request(Cli::Claude);
+}
+
+#[test]
+fn refused_at_the_first_request_codex() {
+    refused_at_the_first_request(Cli::Codex);
+}
+
+#[test]
+fn refused_at_the_first_request_gemini() {
+    refused_at_the_first_request(Cli::Gemini);
+}
