@@ -52,6 +52,27 @@ pub struct Program {
     pub fallback: Option<String>,
 }
 
+impl Program {
+    /// What a kind can do that can do nothing special, on this program's account and with its stand-in.
+    #[must_use]
+    pub fn traits(&self, kind: &str) -> Traits {
+        let account = self.account.clone().unwrap_or_else(|| kind.to_owned());
+        Traits { account, fallback: self.fallback.clone(), ..Traits::new(kind) }
+    }
+
+    /// The name it is found by: the operator's word, else the kind's own.
+    #[must_use]
+    pub fn name_or<'a>(&'a self, own: &'a str) -> &'a str {
+        self.command.first().map_or(own, String::as_str)
+    }
+
+    /// Arguments that make it print its version: those of `command`, then the usual one.
+    #[must_use]
+    pub fn version_args(&self) -> Vec<String> {
+        self.command.iter().skip(1).cloned().chain(["--version".to_owned()]).collect()
+    }
+}
+
 /// What an adapter is told to start.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {

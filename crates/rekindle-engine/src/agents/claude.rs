@@ -63,15 +63,13 @@ impl Adapter for Claude {
 
     fn traits(&self, program: &Program) -> Traits {
         Traits {
-            account: program.account.clone().unwrap_or_else(|| KIND.to_owned()),
-            fallback: program.fallback.clone(),
             tells: true,
             resumes: true,
             takes_messages: true,
             compacts: true,
             reinjects: !has_own_settings(program),
             mcp: true,
-            ..Traits::new(KIND)
+            ..program.traits(KIND)
         }
     }
 
@@ -146,13 +144,10 @@ impl Adapter for Claude {
     }
 
     fn examine(&self, place: &Place<'_>) -> Examination {
-        let words = &place.program.command;
-        let name = words.first().map_or("claude", String::as_str);
-        let mut version_args: Vec<String> = words.iter().skip(1).cloned().collect();
-        version_args.push("--version".to_owned());
+        let name = place.program.name_or("claude");
         Examination {
             program: find_program(place, name),
-            version_args,
+            version_args: place.program.version_args(),
             login: login(place),
             login_hint: "run `claude` and log in, or set ANTHROPIC_API_KEY".to_owned(),
         }

@@ -49,16 +49,7 @@ impl Adapter for Codex {
     }
 
     fn traits(&self, program: &Program) -> Traits {
-        Traits {
-            account: program.account.clone().unwrap_or_else(|| KIND.to_owned()),
-            fallback: program.fallback.clone(),
-            tells: true,
-            resumes: true,
-            compacts: true,
-            reinjects: true,
-            mcp: true,
-            ..Traits::new(KIND)
-        }
+        Traits { tells: true, resumes: true, compacts: true, reinjects: true, mcp: true, ..program.traits(KIND) }
     }
 
     fn start(&self, start: &Start<'_>) -> Result<Launch, String> {
@@ -101,13 +92,10 @@ impl Adapter for Codex {
     }
 
     fn examine(&self, place: &Place<'_>) -> Examination {
-        let words = &place.program.command;
-        let name = words.first().map_or("codex", String::as_str);
-        let mut version_args: Vec<String> = words.iter().skip(1).cloned().collect();
-        version_args.push("--version".to_owned());
+        let name = place.program.name_or("codex");
         Examination {
             program: find_program(place, name).map(vendor::native),
-            version_args,
+            version_args: place.program.version_args(),
             login: login(place),
             login_hint: "run `codex login`, or set CODEX_API_KEY".to_owned(),
         }

@@ -48,16 +48,7 @@ impl Adapter for Gemini {
     }
 
     fn traits(&self, program: &Program) -> Traits {
-        Traits {
-            account: program.account.clone().unwrap_or_else(|| KIND.to_owned()),
-            fallback: program.fallback.clone(),
-            tells: true,
-            resumes: true,
-            compacts: true,
-            reinjects: true,
-            mcp: true,
-            ..Traits::new(KIND)
-        }
+        Traits { tells: true, resumes: true, compacts: true, reinjects: true, mcp: true, ..program.traits(KIND) }
     }
 
     fn start(&self, start: &Start<'_>) -> Result<Launch, String> {
@@ -141,13 +132,10 @@ impl Adapter for Gemini {
     }
 
     fn examine(&self, place: &Place<'_>) -> Examination {
-        let words = &place.program.command;
-        let name = words.first().map_or("gemini", String::as_str);
-        let mut version_args: Vec<String> = words.iter().skip(1).cloned().collect();
-        version_args.push("--version".to_owned());
+        let name = place.program.name_or("gemini");
         Examination {
             program: find_program(place, name),
-            version_args,
+            version_args: place.program.version_args(),
             login: login(place),
             login_hint:
                 "run `gemini` once and log in, or set GEMINI_API_KEY; with permissions = \"default\" it works only in \

@@ -65,16 +65,7 @@ impl Adapter for Opencode {
     }
 
     fn traits(&self, program: &Program) -> Traits {
-        Traits {
-            account: program.account.clone().unwrap_or_else(|| KIND.to_owned()),
-            fallback: program.fallback.clone(),
-            tells: true,
-            resumes: true,
-            compacts: true,
-            reinjects: true,
-            mcp: true,
-            ..Traits::new(KIND)
-        }
+        Traits { tells: true, resumes: true, compacts: true, reinjects: true, mcp: true, ..program.traits(KIND) }
     }
 
     fn start(&self, start: &Start<'_>) -> Result<Launch, String> {
@@ -117,13 +108,10 @@ impl Adapter for Opencode {
     }
 
     fn examine(&self, place: &Place<'_>) -> Examination {
-        let words = &place.program.command;
-        let name = words.first().map_or("opencode", String::as_str);
-        let mut version_args: Vec<String> = words.iter().skip(1).cloned().collect();
-        version_args.push("--version".to_owned());
+        let name = place.program.name_or("opencode");
         Examination {
             program: find_program(place, name).map(|found| native(&found).unwrap_or(found)),
-            version_args,
+            version_args: place.program.version_args(),
             login: login(place),
             login_hint: "run `opencode auth login`, or set the key of a provider, such as ANTHROPIC_API_KEY".into(),
         }

@@ -160,6 +160,9 @@ impl<W: World> Driver<W> {
                     Some(understood) => {
                         let activities = understood.reader.line(source(stream), &record.text(), record.is_whole());
                         activities.iter().for_each(|activity| drop(understood.fold.take(activity)));
+                        let shown = super::understand::shown(&activities, &record);
+                        let secrets = &mut spools.secrets[place(stream)];
+                        let _known = self.redactor.redact_line(secrets, &text::sanitize(&shown));
                     }
                     None => {
                         let secrets = &mut spools.secrets[place(stream)];

@@ -82,6 +82,12 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
         None => brief::render(&order.facts),
     };
     let dir = shared.bundle(order.attempt);
+    if dir.to_str().is_none() && adapter.traits(program).mcp {
+        return Err(format!(
+            "{} is not UTF-8, so this kind of agent cannot be told of it: move the project",
+            dir.display()
+        ));
+    }
     let start = Start {
         program,
         prompt: &prompt,
