@@ -6,7 +6,7 @@
 mod step;
 mod tools;
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use step::{Failure, Steps, cargo};
 
@@ -142,5 +142,8 @@ fn bench(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
 fn sim(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
     let chosen = rest.iter().any(|argument| argument.starts_with("--seed"));
     let default = if chosen { Vec::new() } else { vec!["--seeds", DEFAULT_SEEDS] };
-    steps.run("sim", cargo(["run", "-p", "rekindle-testkit", "--bin", "sim", "--"]).args(default).args(rest))
+    // With everything else, as in `test`, and started from where this program lies: alone it would be built a second time.
+    steps.run("build the simulator", &mut cargo(["build", "--workspace", "--bins"]))?;
+    let own = std::env::current_exe().map_err(|error| Failure::new(format!("where is this program? {error}")))?;
+    steps.run("sim", Command::new(own.with_file_name("sim")).args(default).args(rest).current_dir(step::root()))
 }
