@@ -11,6 +11,7 @@ use rekindle_testkit::model::{Answer, Asked, Script, Server};
 use serde_json::{Value, json};
 
 use crate::matrix::Seen;
+use crate::owned;
 use crate::processes::{self, Pinned};
 use crate::rig::{Rig, Running, until};
 use crate::setting::{self, Setting};
@@ -38,6 +39,7 @@ pub struct Bed {
     pub rig: Rig,
     pub server: Server,
     pub cli: Cli,
+    user_files: owned::Files,
     _slot: File,
 }
 
@@ -79,6 +81,7 @@ impl Bed {
         let home = rig.outside("home");
         std::fs::create_dir(&home).expect("home");
         let env = setting::prepare(cli, &home, &server.url(), setting);
+        let user_files = owned::of_user(&home);
         let rig = rig.with_settings(&toml(&installed.program(cli), &env));
         rig.set("HOME", &home);
         // Programs leave reports and caches behind; here they go with the project.
@@ -86,7 +89,7 @@ impl Bed {
         std::fs::create_dir(&scratch).expect("a folder for temporary files");
         rig.set("TMPDIR", &scratch);
         rig.set("PATH", with_node());
-        Self { rig, server, cli, _slot: slot }
+        Self { rig, server, cli, user_files, _slot: slot }
     }
 
     /// The file that lets a waiting tool go on.
@@ -136,6 +139,7 @@ impl Bed {
         assert_eq!(self.rig.task("T1")["state"], "complete", "{}", self.story());
         self.rig.assert_nothing_left();
         self.assert_only_the_program_asked();
+        owned::assert_untouched(&self.user_files, self.rig.root());
     }
 
     /// Everything that helps to see why: events, the agent's output, what the model was asked.

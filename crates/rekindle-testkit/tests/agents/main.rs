@@ -10,6 +10,7 @@ mod kill;
 mod limit;
 mod matrix;
 mod mcp;
+mod owned;
 #[path = "../e2e/processes.rs"]
 mod processes;
 #[expect(dead_code, reason = "the tests with scripts for agents use the rest")]
