@@ -40,3 +40,35 @@ fn program_that_asks_without_end_is_stopped() {
     assert_eq!(bed.rig.events_of("gate_closed").len(), 1, "{}", bed.story());
     assert_eq!(bed.rig.task("T1")["attempts"], 1, "no attempt is spent on it\n{}", bed.story());
 }
+
+/// Refused credentials stop the program at once and ask a person, whose answer lets its session go on.
+fn refused_credentials_ask_a_person(cli: Cli) {
+    let not_resumed = [When::Purpose(Purpose::Main), When::Nowhere("Your session goes on".to_owned())];
+    let script = Script::new().then(work()).whenever(not_resumed, Answer::fail(Fail::Auth)).then(done()).then(bye());
+    let bed = Bed::new(cli, script);
+    let run = bed.rig.run();
+    bed.rig.await_event("question_asked");
+    bed.rig.await_event("gate_closed");
+    bed.rig.ok(&["answer", "1", "done"]);
+    bed.finish(run);
+    let seen = bed.seen();
+    assert_eq!(seen.causes, ["auth", "completed"], "{seen:?}\n{}", bed.story());
+    assert_eq!(seen.strategies, ["first", "resume"], "{seen:?}\n{}", bed.story());
+    assert_eq!(bed.rig.task("T1")["attempts"], 1, "no attempt is spent on it\n{}", bed.story());
+}
+
+// The fourth program tries for three minutes before it believes that its key is refused: its recordings show what it says then.
+#[test]
+fn refused_credentials_ask_a_person_codex() {
+    refused_credentials_ask_a_person(Cli::Codex);
+}
+
+#[test]
+fn refused_credentials_ask_a_person_gemini() {
+    refused_credentials_ask_a_person(Cli::Gemini);
+}
+
+#[test]
+fn refused_credentials_ask_a_person_opencode() {
+    refused_credentials_ask_a_person(Cli::Opencode);
+}
