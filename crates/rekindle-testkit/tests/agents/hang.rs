@@ -2,7 +2,7 @@
 //! silence of everything that the agent could show.
 
 use rekindle_testkit::installed::Cli;
-use rekindle_testkit::model::{End, Script};
+use rekindle_testkit::model::{Answer, End, Script};
 
 use crate::bed::{Bed, bye, done, work};
 use crate::for_each_cli;
@@ -31,4 +31,29 @@ fn caught(cli: Cli, end: End, fault: Fault) {
     bed.finish(bed.rig.run());
     assert_outcome(cli, fault, &bed.seen(), || bed.story());
     assert_eq!(bed.rig.events_of("agent_hung").len(), 1, "{}", bed.story());
+}
+
+/// A tool that never ends and does nothing at all: its program would wait for it, and so would nobody else. A tool that works is
+/// left alone, however quiet it is.
+fn silent_tool_is_caught_and_a_busy_one_is_not(cli: Cli) {
+    let busy =
+        Answer::shell("end=$(($(date +%s) + 14)); while [ $(date +%s) -lt $end ]; do :; done; printf yes > made.txt");
+    let script = Script::new().then(Answer::shell("exec sleep 1000")).then(busy).then(done()).then(bye());
+    let bed = Bed::with(cli, script, Setting::default(), SETTINGS);
+    bed.finish(bed.rig.run());
+    let seen = bed.seen();
+    assert_eq!(seen.causes, ["hung_mid_stream", "completed"], "{seen:?}\n{}", bed.story());
+    let hung = bed.rig.events_of("agent_hung");
+    let evidence = hung.first().map(|event| event["details"]["evidence"].to_string()).unwrap_or_default();
+    assert!(hung.len() == 1 && evidence.contains("sleep 1000"), "{hung:?}\n{}", bed.story());
+}
+
+#[test]
+fn silent_tool_is_caught_and_a_busy_one_is_not_claude() {
+    silent_tool_is_caught_and_a_busy_one_is_not(Cli::Claude);
+}
+
+#[test]
+fn silent_tool_is_caught_and_a_busy_one_is_not_codex() {
+    silent_tool_is_caught_and_a_busy_one_is_not(Cli::Codex);
 }
