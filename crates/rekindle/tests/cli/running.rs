@@ -1,5 +1,6 @@
 //! `run` with real agents, as a person would try it: what is shown, what is refused, what an agent may not do.
 
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -91,13 +92,18 @@ fn a_view_says_when_its_coordinator_is_gone() {
     let running = || environment.output(&["logs"]).status.success() && environment.path(".rekindle/sock").exists();
     until("a coordinator", running);
     let view = environment.command(&["run", "plan.md"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let view = view.expect("a view");
+    let mut view = view.expect("a view");
+    let mut stderr = BufReader::new(view.stderr.take().expect("piped"));
+    // One that comes after the coordinator's end would take the run over instead.
+    let mut told = String::new();
+    while !told.contains("attached as a view") {
+        assert!(stderr.read_line(&mut told).expect("a line") > 0, "{told}");
+    }
     let shown = environment.output(&["run", "plan.md", "--again"]);
     assert_eq!(shown.status.code(), Some(2), "a run that is under way is not begun again");
     coordinator.kill();
-    let shown = view.wait_with_output().expect("the view's end");
-    let told = String::from_utf8_lossy(&shown.stderr).into_owned();
-    assert_eq!(shown.status.code(), Some(1), "{told}");
+    stderr.read_to_string(&mut told).expect("the rest");
+    assert_eq!(view.wait().expect("the view's end").code(), Some(1), "{told}");
     assert!(told.contains("the coordinator ended before the run did"), "{told}");
     assert!(environment.output(&["stop"]).status.success(), "nothing is left of it");
 }
