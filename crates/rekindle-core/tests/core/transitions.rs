@@ -240,21 +240,21 @@ fn a_split_makes_tasks_of_the_parts_and_proves_the_whole_when_they_are_through()
     });
     assert!(matches!(stale.reply, Reply::Refused { reason } if reason.ends_with(OVER)));
     let done = |part: &str| Report::Done { task: task(part), result: None };
-    let checked = |part: &str, epoch: u64| Input::ChecksFinished {
-        task: task(part),
-        epoch: Epoch(epoch),
-        evidence: rekindle_core::report::Evidence::default(),
+    let checked = |story: &mut Story, part: &str| {
+        let (task, evidence) = (task(part), rekindle_core::report::Evidence::default());
+        let epoch = story.state.tasks[&task].epoch;
+        story.input(Input::ChecksFinished { task, epoch, evidence })
     };
     story.started(2);
     story.report(2, done("T1.1"));
-    story.input(checked("T1.1", 2));
+    checked(&mut story, "T1.1");
     story.exited(2, exit_code(0));
     assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Pending, "it waits for its second part");
     story.started(3);
     story.report(3, done("T1.2"));
-    let last = story.input(checked("T1.2", 3));
+    let last = checked(&mut story, "T1.2");
     assert!(last.effects.contains(&Effect::RunChecks { task: task("T1"), epoch: Epoch(1) }), "{:?}", last.effects);
-    story.input(checked("T1", 1));
+    checked(&mut story, "T1");
     assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Complete);
     assert_eq!(story.replayed(), story.state);
 }
