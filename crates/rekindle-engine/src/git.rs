@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 mod branch;
@@ -42,6 +43,9 @@ const OLDEST_GIT: (u32, u32) = (2, 38);
 
 /// How long somebody else's lock is waited for: git holds its locks for moments, a person's editor for longer.
 const LOCK_PATIENCE_MS: u64 = 10_000;
+
+/// A private file of this age belongs to nobody: no call may take that long.
+const LEFT_SECONDS: u64 = 24 * 60 * 60;
 
 /// Why git could not be used, or did not do it.
 #[derive(Debug, thiserror::Error)]
@@ -258,24 +262,46 @@ impl Repo {
         Call::new(dir).patience(self.patience_ms)
     }
 
-    /// A call in a checkout whose git directory is known: what an agent made of its `.git` file does not matter then.
+    /// A call in a checkout whose git directory is known: what an agent made of its `.git` file does not matter then. Git
+    /// may look into files, and so would run filters, wherever it writes an index: `write-tree` and `read-tree` do too.
     fn call_at(&self, at: &Checkout) -> Call {
+        self.look_at(at).files()
+    }
+
+    /// The same for a call that looks only at refs, objects and the list in an index.
+    fn look_at(&self, at: &Checkout) -> Call {
         self.call_in(&at.dir).env("GIT_DIR", &at.git_dir).env("GIT_WORK_TREE", &at.dir)
     }
 
-    /// A folder of ours in the repository, for indexes that nobody else sees.
+    /// A file of ours in the repository that nobody else uses, for an index. Its name is its own: a git whose caller was
+    /// killed may still be writing the last one.
     fn private(&self, name: &str) -> Result<PathBuf> {
-        let dir = self.common.join("rekindle");
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let dir = self.private_dir();
         std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
-        let file = dir.join(name);
-        // Left by a call that was killed; under the key's lock nobody uses them.
-        for old in [file.clone(), dir.join(format!("{name}.lock"))] {
-            match std::fs::remove_file(&old) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(Error::io(&old, e)),
-                _ => {}
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let file = dir.join(format!("{name}.{}.{serial}.index", std::process::id()));
+        // Left by a process that had our number long ago.
+        match std::fs::remove_file(&file) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io(&file, e)),
+            _ => Ok(file),
+        }
+    }
+
+    fn private_dir(&self) -> PathBuf {
+        self.common.join("rekindle")
+    }
+
+    /// Deletes private files that killed processes left long ago.
+    fn sweep(&self) {
+        let entries = std::fs::read_dir(self.private_dir()).into_iter().flatten().filter_map(io::Result::ok);
+        for entry in entries {
+            let old = call::age_of(&entry.path()).is_some_and(|seconds| seconds > LEFT_SECONDS);
+            if old {
+                // Tried again at the next beginning.
+                drop(std::fs::remove_file(entry.path()));
             }
         }
-        Ok(file)
     }
 }
 

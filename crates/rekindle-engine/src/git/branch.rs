@@ -54,6 +54,7 @@ impl Repo {
     pub fn begin(&self, slug: &str, run: &str, start: Start<'_>) -> Result<Base> {
         names::check(slug)?;
         names::check(run)?;
+        self.sweep();
         if let Start::Continue { branch, known } = start {
             let mut notes = Vec::new();
             let commit = self.run_tip(run, branch, known, &mut notes)?;

@@ -246,11 +246,16 @@ impl Call {
         if is_id(&line) { Ok(line) } else { Err(Error::Failed { what, said: format!("it answered {line:?}") }) }
     }
 
-    /// The one object id that it answers with, or nothing when it says there is none.
+    /// The one object id that it answers with, or nothing when it says there is none. A git that failed or was killed says
+    /// neither: taking that for "there is none" would make things again that are there.
     pub fn id_if_any(self) -> Result<Option<String>> {
         let answer = self.run()?;
         let line = String::from_utf8_lossy(&answer.out).trim_end().to_owned();
-        Ok((answer.code == 0 && is_id(&line)).then_some(line))
+        match answer.code {
+            0 if is_id(&line) => Ok(Some(line)),
+            1 => Ok(None),
+            _ => Err(answer.failed()),
+        }
     }
 
     /// Whether it answers yes; an exit code other than 0 and 1 is an error.
@@ -424,7 +429,7 @@ fn end(child: &mut Child) {
 }
 
 /// Seconds since a file was written.
-fn age_of(path: &Path) -> Option<u64> {
+pub(super) fn age_of(path: &Path) -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
     let written = u64::try_from(path.symlink_metadata().ok()?.mtime()).ok()?;
     Some((clock::wall_ms() / 1000).saturating_sub(written))

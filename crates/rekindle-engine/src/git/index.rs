@@ -44,7 +44,7 @@ impl Repo {
 
     /// Removes the marks by which an entry says not to look at its file.
     fn clear_marks(&self, at: &Checkout, index: &Path) -> Result<()> {
-        let listed = self.call_at(at).index(index).args(["ls-files", "-v", "-z"]).ok()?;
+        let listed = self.look_at(at).index(index).args(["ls-files", "-v", "-z"]).ok()?;
         let (mut assumed, mut skipped) = (Vec::new(), Vec::new());
         for entry in records(&listed) {
             let Some((tag, [b' ', path @ ..])) = entry.split_first() else {
@@ -99,7 +99,7 @@ impl Repo {
     }
 
     fn staging(&self, at: &Checkout, index: Option<&Path>, raw: bool) -> Result<Call> {
-        let call = self.call_at(at).files();
+        let call = self.call_at(at);
         let call = if raw { self.raw(call)?.plain_files() } else { call };
         Ok(match index {
             Some(index) => call.index(index),

@@ -67,7 +67,7 @@ impl Work {
                         return Ok(Accepted::Conflict { files: open, with });
                     }
                     left = self.commit_open(&at, key, message)?;
-                    self.repo.call_at(&at).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).id_if_any()?
+                    self.repo.look_at(&at).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).id_if_any()?
                 }
                 // Without its directory, the workspace is what was committed there.
                 None => None,
@@ -90,14 +90,14 @@ impl Work {
 
     /// Files that are unmerged and still hold both sides' lines.
     fn unresolved(&self, at: &Checkout) -> Result<Vec<String>> {
-        let listed = self.repo.call_at(at).args(["diff", "--name-only", "--diff-filter=U", "-z"]).files().ok()?;
+        let listed = self.repo.call_at(at).args(["diff", "--name-only", "--diff-filter=U", "-z"]).ok()?;
         let marked = records(&listed).filter(|path| has_markers(&at.dir.join(call::path(path))));
         Ok(marked.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
     }
 
     /// Commits what is open in a worktree. A merge that the agent left unfinished is finished by it.
     fn commit_open(&self, at: &Checkout, key: &str, message: &str) -> Result<Vec<Left>> {
-        let verify = || self.repo.call_at(at).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).id_if_any();
+        let verify = || self.repo.look_at(at).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).id_if_any();
         let head = verify()?;
         let left = self.with_index(at, key, || {
             let staged = self.repo.stage(at, None, false)?;
@@ -113,7 +113,7 @@ impl Work {
         }
         let arguments = ["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=verbatim", "--allow-empty"];
         let commit = || {
-            let call = self.repo.call_at(at).args(arguments).args(["--file", "-"]).files();
+            let call = self.repo.call_at(at).args(arguments).args(["--file", "-"]);
             self.repo.authored(call).input(self.text(key, message)).ok()
         };
         self.with_index(at, key, commit)?;

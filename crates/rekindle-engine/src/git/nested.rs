@@ -82,9 +82,7 @@ impl Repo {
         depth: usize,
     ) -> Result<Vec<Left>> {
         let inside = Checkout { dir: at.dir.join(path), git_dir: at.git_dir.clone() };
-        let mut name = index.unwrap_or(&at.dir).file_name().unwrap_or_default().to_owned();
-        name.push(".inside");
-        let own = self.private(&name.to_string_lossy())?;
+        let own = self.private("inside")?;
         let staged = self.stage(&inside, Some(&own), true)?;
         let mut left = self.take_nested_to(&inside, Some(&own), None, staged, Take::Changed, depth + 1)?;
         let tree = self.write_tree(&inside, Some(&own))?;
@@ -124,7 +122,7 @@ impl Repo {
 
     /// The commits of repositories inside that an index records.
     fn links_in(&self, at: &Checkout, index: Option<&Path>) -> Result<Vec<(PathBuf, String)>> {
-        let call = self.call_at(at).args(["ls-files", "--stage", "-z"]);
+        let call = self.look_at(at).args(["ls-files", "--stage", "-z"]);
         let call = match index {
             Some(index) => call.index(index),
             None => call,
@@ -137,7 +135,7 @@ impl Repo {
         let Some(commit) = commit else {
             return Ok(Vec::new());
         };
-        Ok(links(&self.call_at(at).args(["ls-tree", "-r", "-z", "--full-tree", commit]).ok()?, 2))
+        Ok(links(&self.look_at(at).args(["ls-tree", "-r", "-z", "--full-tree", commit]).ok()?, 2))
     }
 }
 

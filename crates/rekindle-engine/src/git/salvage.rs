@@ -93,7 +93,7 @@ impl Repo {
         std::fs::create_dir_all(dir).map_err(|e| Error::io(dir, e))?;
         let dir = dir.canonicalize().map_err(|e| Error::io(dir, e))?;
         let at = Checkout { dir, git_dir: self.git_dir.clone() };
-        let index = self.private(&format!("restore-{}.index", std::process::id()))?;
+        let index = self.private("restore")?;
         let done = self.restore_with(&index, commit, &at, force);
         drop(std::fs::remove_file(&index));
         done

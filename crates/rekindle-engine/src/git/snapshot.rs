@@ -104,7 +104,7 @@ impl Work {
     /// Reads the whole checkout into an index of our own.
     fn look(&self, at: &Checkout, key: &str) -> Result<Seen> {
         let head = self.head(at, key)?;
-        let name = format!("{}.{key}.index", self.run);
+        let name = format!("{}.{key}", self.run);
         let index = self.repo.private_index(at, head.as_deref(), &name)?;
         // Without an answer something is unmerged: then nothing is staged that is not on disk with its marks.
         let staged = self.repo.write_tree(at, Some(&index)).ok();
@@ -144,7 +144,7 @@ impl Work {
 
     /// The commit that a checkout stands at; for a worktree whose branch or git directory is gone, the best that is known.
     fn head(&self, at: &Checkout, key: &str) -> Result<Option<String>> {
-        let found = self.repo.call_at(at).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).id_if_any()?;
+        let found = self.repo.look_at(at).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).id_if_any()?;
         match found.filter(|_| !self.repo.is_lost(at)) {
             Some(head) => Ok(Some(head)),
             None if at.dir == self.repo.top => Ok(None),

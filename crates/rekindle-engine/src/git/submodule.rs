@@ -48,7 +48,7 @@ impl Work {
 impl Repo {
     /// Names and paths of the submodules that `.gitmodules` tells of.
     fn submodules(&self, at: &Checkout) -> Result<Vec<(String, String)>> {
-        let call = self.call_at(at).args(["config", "--file", ".gitmodules", "-z", "--get-regexp"]);
+        let call = self.look_at(at).args(["config", "--file", ".gitmodules", "-z", "--get-regexp"]);
         let answer = call.arg(r"^submodule\..*\.path$").run()?;
         let entries = records(&answer.out).filter_map(|entry| std::str::from_utf8(entry).ok()?.split_once('\n'));
         let named = entries.filter_map(|(key, path)| {

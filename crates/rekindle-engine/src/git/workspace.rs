@@ -114,7 +114,7 @@ impl Work {
         self.make_branch(key, notes)?;
         let git_dir = self.relink(key)?;
         let at = Checkout { dir: self.path(key), git_dir };
-        self.with_index(&at, key, || self.repo.call_at(&at).args(["reset", "--quiet"]).files().ok())?;
+        self.with_index(&at, key, || self.repo.call_at(&at).args(["reset", "--quiet"]).ok())?;
         self.mark(&at.git_dir)?;
         Ok(at.git_dir)
     }
@@ -132,22 +132,22 @@ impl Work {
 
     /// The commit that a worktree stands at; a branch or HEAD that is gone is made again.
     fn restore_head(&self, key: &str, at: &Checkout, notes: &mut Vec<String>) -> Result<String> {
-        let found = || self.repo.call_at(at).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).id_if_any();
+        let found = || self.repo.look_at(at).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).id_if_any();
         if let Some(head) = found()? {
             if !at.git_dir.join("index").exists() {
-                let reset = || self.repo.call_at(at).args(["reset", "--quiet"]).files().ok();
+                let reset = || self.repo.call_at(at).args(["reset", "--quiet"]).ok();
                 self.with_index(at, key, reset)?;
             }
             return Ok(head);
         }
         let known = there(self.last_head(key, Some(&at.git_dir))?, &names::work_branch(&self.run, key))?;
-        let branch = self.repo.call_at(at).args(["symbolic-ref", "--quiet", "HEAD"]).run()?;
+        let branch = self.repo.look_at(at).args(["symbolic-ref", "--quiet", "HEAD"]).run()?;
         let named = String::from_utf8_lossy(&branch.out).trim_end().to_owned();
         if branch.code == 0 && named.starts_with(names::HEADS) {
             self.repo.transact(&[Move::Create(&named, &known)])?;
             notes.push(format!("the branch of {key} was gone and was made again"));
         } else {
-            self.repo.call_at(at).args(["update-ref", "--no-deref", "HEAD", &known]).ok()?;
+            self.repo.look_at(at).args(["update-ref", "--no-deref", "HEAD", &known]).ok()?;
         }
         there(found()?, &named)
     }
@@ -178,11 +178,11 @@ impl Work {
             return Ok(head);
         }
         let arguments = ["status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=none"];
-        if !self.repo.call_at(at).args(arguments).files().ok()?.is_empty() {
+        if !self.repo.call_at(at).args(arguments).ok()?.is_empty() {
             return Ok(head);
         }
         let merge = ["merge", "--ff-only", "--quiet", "--no-overwrite-ignore", &tip];
-        match self.with_index(at, key, || self.repo.call_at(at).args(merge).files().ok()) {
+        match self.with_index(at, key, || self.repo.call_at(at).args(merge).ok()) {
             Ok(_) => {
                 self.fill_submodules(at, notes)?;
                 Ok(tip)
