@@ -6,6 +6,7 @@ pub mod coordinator;
 pub mod door;
 pub mod driver;
 pub mod files;
+pub mod git;
 pub mod ingest;
 pub mod offline;
 pub mod pressure;

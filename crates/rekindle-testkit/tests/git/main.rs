@@ -1,0 +1,5 @@
+//! Git torture on real repositories: no byte that was on disk is lost, whatever is killed, locked, deleted or in the way.
+
+mod bed;
+mod branch;
+mod snapshots;
