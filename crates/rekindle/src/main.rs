@@ -11,6 +11,7 @@ mod config;
 mod error;
 mod exit_code;
 mod mcp;
+mod output_file;
 mod plan_file;
 mod project;
 mod story;

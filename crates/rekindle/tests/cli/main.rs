@@ -4,6 +4,7 @@ mod agent;
 mod demo;
 mod environment;
 mod history;
+mod importing;
 mod installed;
 mod orders;
 mod plans;
