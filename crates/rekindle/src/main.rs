@@ -14,6 +14,7 @@ mod mcp;
 mod output_file;
 mod plan_file;
 mod project;
+mod report;
 mod story;
 mod ui;
 mod view;

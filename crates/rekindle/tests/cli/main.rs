@@ -8,6 +8,7 @@ mod importing;
 mod installed;
 mod orders;
 mod plans;
+mod reporting;
 mod running;
 mod settings;
 mod states;
