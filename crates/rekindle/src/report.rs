@@ -27,7 +27,7 @@ const FILES_MAX: usize = 1_000;
 pub struct Report {
     /// The run.
     pub run: RunRow,
-    /// Up to when it is told: its end, or now.
+    /// Up to when it is told.
     pub until: Time,
     /// How the tasks stand.
     pub counts: Counts,
@@ -125,16 +125,16 @@ struct Past {
     refused_claims: usize,
 }
 
-/// Gathers a run's account. `now` is taken where the run has no end yet.
+/// Gathers a run's account. It is told up to the run's end, up to `now` while somebody is at it, else up to the last that
+/// happened.
 ///
 /// # Errors
 /// When the store cannot be read.
-pub fn gather(view: &RunView<'_>, now: Time) -> Result<Report> {
+pub fn gather(view: &RunView<'_>, now: Option<Time>) -> Result<Report> {
     let (rows, attempts) = (view.tasks()?, view.attempts()?);
-    let until = view.until(now);
     let mut report = Report {
         run: view.row.clone(),
-        until,
+        until: view.row.started_at,
         counts: Counts::of(&rows),
         tasks: Vec::new(),
         attempts: attempts.len(),
@@ -148,12 +148,15 @@ pub fn gather(view: &RunView<'_>, now: Time) -> Result<Report> {
     };
     let mut pasts: BTreeMap<String, Past> = BTreeMap::new();
     view.events(0, |event| {
+        report.until = report.until.max(Time(event.time_ms));
         report.take(event);
         if let Some(task) = &event.task {
             pasts.entry(task.clone()).or_default().take(event);
         }
         Ok(())
     })?;
+    let until = view.row.ended_at.or(now).unwrap_or(report.until);
+    report.until = until;
     let mut spent = Spent::by_task(&attempts);
     let clis = clis(&attempts);
     for row in rows {

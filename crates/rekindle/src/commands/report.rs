@@ -36,7 +36,8 @@ pub fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
         return Err(CliError::usage("only one report can go to standard output").hint("name a file for the other"));
     }
     let view = View::open(&context.project)?;
-    let report = gather(&view.the_run()?, clock::wall())?;
+    let now = view.coordinator()?.map(|_| clock::wall());
+    let report = gather(&view.the_run()?, now)?;
     let markdown_to = match named {
         [None, None] => Some(standard),
         [markdown, _] => markdown,
