@@ -83,6 +83,7 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::TaskAdded(_)
         | Body::HealthOrdered {}
         | Body::HealthChecked(_)
+        | Body::BranchMade(_)
         | Body::UsageAsked {}
         | Body::UsageSeen(_) => protocol::apply(state, event),
         _ => task_changed(state, event),
@@ -117,6 +118,8 @@ fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, b
         changed_plan: None,
         wave: 0,
         inspection: Inspection::None,
+        work_branch: None,
+        work_commit: None,
         paused_at: None,
         resumes_at: None,
     });
@@ -337,8 +340,10 @@ fn task_changed(state: &mut State, event: &Event) {
             task.last_cause = Some(cause);
         }
     });
-    if let (Body::TaskReopened { .. }, Some(run)) = (&event.body, state.run.as_mut()) {
-        run.inspection = Inspection::None;
+    match (&event.body, state.run.as_mut()) {
+        (Body::TaskReopened { .. }, Some(run)) => run.inspection = Inspection::None,
+        (Body::WorkMerged { commit: Some(commit) }, Some(run)) => run.work_commit = Some(commit.clone()),
+        _ => {}
     }
     let holder_idle = holder.is_some_and(|holder| state.open_tasks(holder).is_empty());
     if let (true, Some(attempt)) = (holder_idle, holder.and_then(|holder| state.attempts.get_mut(&holder))) {

@@ -8,6 +8,7 @@ pub mod driver;
 pub mod files;
 pub mod git;
 pub mod ingest;
+pub mod isolation;
 pub mod offline;
 pub mod pressure;
 pub mod pulse;

@@ -64,7 +64,7 @@ impl World for Obedient {
         attempts.iter().map(|_| self.0.borrow().found.clone()).collect()
     }
 
-    fn missing(&mut self, paths: &[String]) -> Vec<String> {
+    fn missing(&mut self, paths: &[String], _merged: Option<&str>) -> Vec<String> {
         paths.to_vec()
     }
 

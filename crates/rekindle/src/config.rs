@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use rekindle_core::limits::{CompactionLimits, Limits, UsageLimits};
 use rekindle_core::plan::{FrontMatter, Plan, PlanTask};
 use rekindle_core::role::Role;
+use rekindle_engine::isolation::Isolation;
 use rekindle_engine::world::real::Programs;
 
 pub use agents::Agent;
@@ -238,6 +239,16 @@ impl Config {
     #[must_use]
     pub fn files_dir(&self) -> Option<&Path> {
         Some(self.text("files.dir")).filter(|dir| !dir.is_empty()).map(Path::new)
+    }
+
+    /// Where agents work.
+    #[must_use]
+    pub fn isolation(&self) -> Isolation {
+        match self.text("run.isolation") {
+            "worktree" => Isolation::Worktree,
+            "auto" => Isolation::Auto,
+            _ => Isolation::Shared,
+        }
     }
 
     /// The command that is told when a person is needed.

@@ -17,6 +17,12 @@ pub(super) fn apply(state: &mut State, event: &Event) {
         }
         Body::FocusReset {} => state.disagreements.clear(),
         Body::TaskAdded(added) => add(state, event, added),
+        Body::BranchMade(made) => {
+            if let Some(run) = state.run.as_mut() {
+                run.work_branch = Some(made.branch.clone());
+                run.work_commit = Some(made.base.clone());
+            }
+        }
         Body::HealthOrdered {} => state.health.checking = true,
         Body::HealthChecked(seen) => {
             state.health.checking = false;

@@ -248,7 +248,7 @@ fn finish(mut state: State, mut now: rekindle_core::time::Time) -> State {
                 Effect::AskUsage => {
                     inputs.push(Input::UsageSeen(UsageLeft { remaining_percent: Some(50), resets_at: None }));
                 }
-                Effect::AlertPerson { .. } | Effect::TellAgent { .. } => {}
+                Effect::AlertPerson { .. } | Effect::TellAgent { .. } | Effect::LeaveWorkspace { .. } => {}
             }
         }
         for (id, _) in state.questions.iter().filter(|(_, question)| question.answer.is_none()) {

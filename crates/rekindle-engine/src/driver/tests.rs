@@ -36,7 +36,7 @@ impl World for Still {
         Vec::new()
     }
     fn drop_kept_reports(&mut self, _: AttemptId) {}
-    fn missing(&mut self, _: &[String]) -> Vec<String> {
+    fn missing(&mut self, _: &[String], _: Option<&str>) -> Vec<String> {
         Vec::new()
     }
     fn merge(&mut self, _: MergeOrder) {}

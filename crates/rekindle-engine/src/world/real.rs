@@ -7,6 +7,7 @@ mod checks;
 mod disk;
 mod launch;
 mod native;
+mod places;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,7 +18,7 @@ use std::sync::{Arc, Mutex};
 
 use rekindle_core::activity::Transcript;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::input::{Found, MergeOutcome};
+use rekindle_core::input::Found;
 use rekindle_core::report::Exit;
 use rekindle_core::time::Time;
 use rekindle_shim::bundle::{self, Bundle, ExitRecord, ShimRecord};
@@ -27,6 +28,7 @@ use super::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
 use crate::agents::{Program, Reader};
 use crate::clock::Clock;
 use crate::driver::Message;
+use crate::git::Work;
 use crate::state_dir::StateDir;
 use crate::store::Stream;
 use crate::supervise::{self, BundleKey, Launcher, Observation, PROBE_BUDGET, Probe, Watch};
@@ -64,6 +66,8 @@ struct Shared {
     bundles: PathBuf,
     state_dir: PathBuf,
     workspace: PathBuf,
+    work: Option<Work>,
+    jobs: places::Jobs,
     programs: Programs,
     tokens: Tokens,
     launcher: Launcher,
@@ -98,6 +102,7 @@ impl RealWorld {
         clock: Clock,
         dir: &StateDir,
         workspace: PathBuf,
+        work: Option<Work>,
         programs: Programs,
         tokens: Tokens,
         stop_grace_ms: u64,
@@ -111,6 +116,8 @@ impl RealWorld {
             bundles,
             state_dir: dir.path().to_owned(),
             workspace,
+            work,
+            jobs: places::Jobs::default(),
             programs,
             tokens,
             launcher: Launcher::default(),
@@ -132,6 +139,11 @@ impl RealWorld {
             handed_out: BTreeMap::new(),
             launched: BTreeSet::new(),
         })
+    }
+
+    /// Waits until what was begun with git is through: the last snapshots are taken while everybody leaves.
+    pub fn finish(&self) {
+        self.shared.jobs.wait();
     }
 
     /// Bytes an agent has written so far.
@@ -303,14 +315,20 @@ impl World for RealWorld {
         }
     }
 
-    fn missing(&mut self, paths: &[String]) -> Vec<String> {
-        disk::missing(&self.shared.workspace, paths)
+    fn missing(&mut self, paths: &[String], merged: Option<&str>) -> Vec<String> {
+        match (merged, &self.shared.work) {
+            // A git that cannot say opens nothing again: the next look asks anew.
+            (Some(commit), Some(work)) => work.missing(commit, paths).unwrap_or_default(),
+            _ => disk::missing(&self.shared.workspace, paths),
+        }
     }
 
     fn merge(&mut self, order: MergeOrder) {
-        let outcome = MergeOutcome::Failed { reason: format!("workspace {} is not apart", order.workspace) };
-        let message = Message::Merged { task: order.task, epoch: order.epoch, outcome };
-        let _full = self.shared.messages.try_send(message);
+        places::merge_in_background(&self.shared, order);
+    }
+
+    fn leave(&mut self, attempt: AttemptId, task: &TaskId, workspace: Option<&str>, tidy: bool) {
+        places::leave_in_background(&self.shared, attempt, task, workspace, tidy);
     }
 
     fn check_health(&mut self, commands: &[String]) {

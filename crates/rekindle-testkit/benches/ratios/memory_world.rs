@@ -63,7 +63,7 @@ impl World for MemoryWorld {
 
     fn drop_kept_reports(&mut self, _: AttemptId) {}
 
-    fn missing(&mut self, _: &[String]) -> Vec<String> {
+    fn missing(&mut self, _: &[String], _: Option<&str>) -> Vec<String> {
         Vec::new()
     }
 

@@ -365,7 +365,7 @@ impl World for SimWorld {
         });
     }
 
-    fn missing(&mut self, paths: &[String]) -> Vec<String> {
+    fn missing(&mut self, paths: &[String], _merged: Option<&str>) -> Vec<String> {
         self.ask(|sim| paths.iter().filter(|path| !sim.disk.contains(*path)).cloned().collect())
     }
 
