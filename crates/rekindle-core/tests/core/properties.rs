@@ -181,8 +181,9 @@ fn play(moves: &[Move]) -> Story {
         let step = story.input(input);
         check_step(&before, &story.state, &step.events);
         for effect in &step.effects {
-            let known =
-                matches!(effect, Effect::AlertPerson { .. }) || decide::outstanding(&story.state).contains(effect);
+            // What an attempt left is kept by the next one as well, before it begins.
+            let known = matches!(effect, Effect::AlertPerson { .. } | Effect::LeaveWorkspace { .. })
+                || decide::outstanding(&story.state).contains(effect);
             let settled = matches!(effect, Effect::LaunchAttempt { attempt }
                 | Effect::StopAttempt { attempt, .. }
                 | Effect::TellAgent { attempt, .. }
