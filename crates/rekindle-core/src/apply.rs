@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::cause::Cause;
 use crate::event::{Body, Event, PauseReason};
-use crate::ids::{AttemptId, Epoch, TaskId};
+use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
 use crate::plan::Plan;
 use crate::report::Exit;
 use crate::state::{
@@ -171,6 +171,8 @@ fn run_changed(state: &mut State, event: &Event) {
             run.phase = RunPhase::Pausing(*reason);
             run.paused_at = Some(event.time);
             run.resumes_at = *resumes_at;
+            // What was left before a pause says nothing about what is left after it.
+            state.usage.seen_at = None;
         }
         Body::RunPaused {} => {
             run.phase = match run.phase {
@@ -295,7 +297,9 @@ fn question(state: &mut State, event: &Event) {
     match &event.body {
         Body::QuestionAsked { id, attempt, text, options, context } => {
             native::heard(state, event);
-            let (Some(task), Some(agent)) = (event.task.clone(), event.agent.clone()) else {
+            // A question of rekindle's own may be about a task that nobody has worked on.
+            let agent = event.agent.clone().or_else(|| AgentName::new("rekindle").ok());
+            let (Some(task), Some(agent)) = (event.task.clone(), agent) else {
                 return;
             };
             state.last_question = state.last_question.max(id.0);

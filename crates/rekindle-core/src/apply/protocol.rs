@@ -117,6 +117,8 @@ pub(super) fn change_task(task: &mut Task, event: &Event) {
         Body::CriticBypassed {} => task.way.bypassed = true,
         Body::MergeOrdered(merging) => {
             task.state = TaskState::InProgress;
+            // An operator's word decides a claim that is still being proven.
+            task.claim = None;
             task.way.merging = Some(merging.clone());
         }
         Body::WorkMerged { commit } => task.way.merged = commit.clone().or(task.way.merged.take()),
@@ -127,6 +129,8 @@ pub(super) fn change_task(task: &mut Task, event: &Event) {
 
 /// A task that is opened again begins with its work, whatever became of it before.
 pub(super) fn reopen(task: &mut Task) {
+    // It is one task again: its parts were of a try that is over.
+    task.way.parts.clear();
     task.way.stage = Stage::Implement;
     task.way.review_tries = 0;
     task.way.audit_tries = 0;
