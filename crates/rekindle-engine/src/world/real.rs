@@ -8,6 +8,8 @@ mod disk;
 mod launch;
 mod native;
 
+pub use allowance::read as read_allowance;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::FileExt;
