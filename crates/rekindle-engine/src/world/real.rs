@@ -9,6 +9,8 @@ mod launch;
 mod native;
 mod places;
 
+pub use allowance::read as read_allowance;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::FileExt;
