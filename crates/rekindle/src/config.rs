@@ -280,11 +280,15 @@ impl Config {
             usage: UsageLimits {
                 default_wait_ms: self.duration_ms("usage.default_wait"),
                 grace_ms: self.duration_ms("usage.grace"),
+                ..UsageLimits::default()
             },
             compaction: CompactionLimits {
                 threshold_percent: u8::try_from(self.count("compaction.threshold_percent")).unwrap_or(u8::MAX),
                 hand_over_after: small("compaction.hand_over_after"),
             },
+            roles: BTreeMap::new(),
+            worktrees: false,
+            validation_window_ms: 60 * 60 * 1000,
         })
     }
 
@@ -295,6 +299,8 @@ impl Config {
             agents: self.agents.iter().map(|(name, agent)| (name.clone(), agent.program.clone())).collect(),
             check_timeout_ms: self.check_timeout_ms(),
             notify: self.notify_command().unwrap_or_default().to_vec(),
+            environments: BTreeMap::new(),
+            usage: String::new(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What an operator may order, whatever agents say.
 
-use super::{About, Reply, Turn, attempt, reconcile, session, sign};
+use super::{About, Reply, Turn, attempt, reconcile, review, session, sign, split};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AttemptId, QuestionId, TaskId};
@@ -18,6 +18,11 @@ pub(super) fn ordered(turn: &mut Turn<'_>, order: Order) -> Reply {
         Order::Retry { task } => retry(turn, &task),
         Order::Complete { task, result } => complete(turn, &task, result),
         Order::Answer { id, text } => answer(turn, id, text),
+        Order::Split { task, subtasks } => split::split(turn, &task, None, subtasks),
+        Order::ForgetFocus => {
+            turn.emit_run(Body::FocusReset {});
+            Reply::Accepted
+        }
         Order::Note { text } => {
             turn.emit_run(Body::NoteRecorded { text });
             Reply::Accepted
@@ -65,6 +70,7 @@ fn skip(turn: &mut Turn<'_>, id: &TaskId, reason: String) -> Reply {
     }
     let holder = task.holder;
     turn.emit_task(id, Body::TaskSkipped { reason });
+    review::after_end(turn, id);
     stop_if_idle(turn, holder);
     go_on_after_end(turn);
     Reply::Accepted
@@ -78,7 +84,17 @@ fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>) -> Reply {
         return Reply::Already;
     }
     let holder = task.holder;
-    turn.emit_task(id, Body::TaskCompleted { result, unproven: true });
+    if task.way.merging.is_some() {
+        return Reply::Already;
+    }
+    // Work that was done apart goes into the run's branch on the operator's word too.
+    let worked = !task.last_attempts.is_empty();
+    if worked {
+        review::accept(turn, id, result, true);
+    } else {
+        turn.emit_task(id, Body::TaskCompleted { result, unproven: true });
+        review::after_end(turn, id);
+    }
     stop_if_idle(turn, holder);
     go_on_after_end(turn);
     Reply::Accepted
@@ -105,7 +121,7 @@ fn retry(turn: &mut Turn<'_>, id: &TaskId) -> Reply {
     Reply::Accepted
 }
 
-fn reopen_for_operator(turn: &mut Turn<'_>, id: &TaskId) {
+pub(super) fn reopen_for_operator(turn: &mut Turn<'_>, id: &TaskId) {
     reconcile::reopen(turn, id, "opened again by the operator".to_owned(), true);
     go_on_after_end(turn);
 }

@@ -3,6 +3,7 @@
 use insta::assert_snapshot;
 use rekindle_core::brief;
 use rekindle_core::decide::Reply;
+use rekindle_core::effect::Effect;
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{AttemptId, Epoch, QuestionId};
 use rekindle_core::input::{Found, Input, Order};
@@ -95,9 +96,9 @@ fn attempts_are_used_up_and_dependants_stay_blocked() {
             agent_crashed T1 developer-T1 e3 {"attempt":3,"code":7,"signal":null}
             attempt_ended T1 developer-T1 e3 {"attempt":3,"cause":"crashed","code":7,"signal":null}
             workflow_failed T1 developer-T1 e3 {"detail":"it crashed with exit code 7; 3 of 3 attempts used","reason":"developer_crash_limit"}
-            person_alerted T1 e3 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","edit the plan: split the task, clarify it or raise its timeout; then run it with --again"],"text":"task T1 failed: it crashed with exit code 7; 3 of 3 attempts used"}
+            person_alerted T1 e3 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","rekindle task split T1 'FIRST PART' 'SECOND PART'","edit the plan: clarify the task or raise its timeout; then run it with --again"],"text":"task T1 failed: it crashed with exit code 7; 3 of 3 attempts used"}
             run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":1}
-            -> AlertPerson { text: "task T1 failed: it crashed with exit code 7; 3 of 3 attempts used", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "edit the plan: split the task, clarify it or raise its timeout; then run it with --again"] }
+            -> AlertPerson { text: "task T1 failed: it crashed with exit code 7; 3 of 3 attempts used", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "edit the plan: clarify the task or raise its timeout; then run it with --again"] }
             "#);
         }
         story.after_ms(600_000).input(Input::TimePassed);
@@ -209,7 +210,7 @@ fn a_question_parks_the_task_and_its_answer_opens_it() {
 }
 
 #[test]
-fn a_split_is_kept_with_its_task_and_told_to_the_next_agent() {
+fn a_split_makes_tasks_of_the_parts_and_proves_the_whole_when_they_are_through() {
     let mut story = Story::of(ONE);
     story.started(1);
     let split = |parts: &[&str]| Report::Split {
@@ -218,13 +219,19 @@ fn a_split_is_kept_with_its_task_and_told_to_the_next_agent() {
     };
     assert_snapshot!(lines(&story.report(1, split(&["read", "write"]))), @r#"
     split_proposed T1 developer-T1 e1 {"subtasks":["read","write"]}
+    task_added T1.1 developer-T1 e1 {"health":false,"holder":1,"parent":"T1","task":{"accept":[],"agent":null,"artifacts":[],"attempts":null,"blocked_by":[],"body":"Part 1 of 2 of task T1: first\n\nread\n\nThe whole task, for context; do only your part of it:\n\nDo it.","cli":null,"done":false,"environments":[],"id":"T1.1","line":3,"priority":0,"reading":[],"role":null,"timeout_ms":null,"title":"read","wave":1}}
+    task_added T1.2 developer-T1 e1 {"health":false,"holder":1,"parent":"T1","task":{"accept":[],"agent":null,"artifacts":[],"attempts":null,"blocked_by":["T1.1"],"body":"Part 2 of 2 of task T1: first\n\nwrite\n\nThe whole task, for context; do only your part of it:\n\nDo it.","cli":null,"done":false,"environments":[],"id":"T1.2","line":3,"priority":0,"reading":[],"role":null,"timeout_ms":null,"title":"write","wave":1}}
+    task_started T1.1 developer-T1 e1 {"attempt":1,"number":1}
     "#);
     assert_snapshot!(lines(&story.report(1, split(&["read", "write"]))), @"= Already");
-    assert_snapshot!(lines(&story.report(1, split(&[]))), @r#"= Refused { reason: "the split of task T1 names no subtask; name one or more" }"#);
+    assert_snapshot!(lines(&story.report(1, split(&[]))), @r#"
+    report_refused T1.1 developer-T1 e1 {"attempt":1,"reason":"task T1 was split: report its parts instead, in order: T1.1, T1.2"}
+    = Refused { reason: "task T1 was split: report its parts instead, in order: T1.1, T1.2" }
+    "#);
     story.exited(1, exit_code(3));
     story.after_ms(60_000).input(Input::TimePassed);
     let facts = brief::facts_from(&story.state, AttemptId(2)).expect("a second attempt");
-    assert_eq!(facts.split, ["read", "write"]);
+    assert_eq!(facts.current().map(|current| current.id.clone()), Some(task("T1.1")));
     let stale = story.input(Input::Reported {
         attempt: AttemptId(1),
         epoch: Epoch(1),
@@ -232,6 +239,23 @@ fn a_split_is_kept_with_its_task_and_told_to_the_next_agent() {
         report: split(&["other"]),
     });
     assert!(matches!(stale.reply, Reply::Refused { reason } if reason.ends_with(OVER)));
+    let done = |part: &str| Report::Done { task: task(part), result: None };
+    let checked = |story: &mut Story, part: &str| {
+        let (task, evidence) = (task(part), rekindle_core::report::Evidence::default());
+        let epoch = story.state.tasks[&task].epoch;
+        story.input(Input::ChecksFinished { task, epoch, evidence })
+    };
+    story.started(2);
+    story.report(2, done("T1.1"));
+    checked(&mut story, "T1.1");
+    story.exited(2, exit_code(0));
+    assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Pending, "it waits for its second part");
+    story.started(3);
+    story.report(3, done("T1.2"));
+    let last = checked(&mut story, "T1.2");
+    assert!(last.effects.contains(&Effect::RunChecks { task: task("T1"), epoch: Epoch(1) }), "{:?}", last.effects);
+    checked(&mut story, "T1");
+    assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Complete);
     assert_eq!(story.replayed(), story.state);
 }
 
@@ -250,7 +274,7 @@ fn a_pause_stops_agents_and_costs_no_attempt() {
     let mut story = Story::of(ONE);
     story.started(1);
     assert_snapshot!(lines(&story.order(Order::Pause(PauseReason::Interrupt))), @r#"
-    session_pause  {"reason":"interrupt","remaining_percent":null,"resets_at":null}
+    session_pause  {"reason":"interrupt","remaining_percent":null,"resets_at":null,"resumes_at":null}
     stop_ordered T1 developer-T1 e1 {"at_once":false,"attempt":1,"cause":"stopped_by_operator"}
     -> StopAttempt { attempt: AttemptId(1), at_once: false }
     "#);
@@ -279,7 +303,8 @@ fn a_crashed_coordinator_adopts_and_counts_nothing() {
     assert_snapshot!(lines(&story.coordinator(Limits::default(), vec![(AttemptId(1), alive)])), @r#"
     coordinator_started  
     agent_adopted T1 developer-T1 e1 {"attempt":1,"pid":100,"shim_pid":99}
-    coordinator_recovered  {"adopted":1,"events_reconciled":0,"finished":0,"orphaned_agents":0}
+    coordinator_recovered  {"adopted":1,"events_reconciled":0,"finished":0,"orphaned_agents":0,"saved_at":1000,"to_validate":0}
+    team_checked  {"idle":0,"unresponsive":0,"working":1}
     "#);
     assert_eq!(story.state.tasks[&task("T1")].attempts, 1);
 }
@@ -295,9 +320,9 @@ fn a_task_lost_with_two_coordinators_is_set_aside() {
             assert_snapshot!(lines(&end), @r#"
             attempt_ended T1 developer-T1 e2 {"attempt":2,"cause":"shim_lost"}
             workflow_failed T1 developer-T1 e2 {"detail":"its agent was lost in 2 coordinator crashes: set aside for a person","reason":"quarantined"}
-            person_alerted T1 e2 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","edit the plan: split the task, clarify it or raise its timeout; then run it with --again"],"text":"task T1 failed: its agent was lost in 2 coordinator crashes: set aside for a person"}
+            person_alerted T1 e2 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","rekindle task split T1 'FIRST PART' 'SECOND PART'","edit the plan: clarify the task or raise its timeout; then run it with --again"],"text":"task T1 failed: its agent was lost in 2 coordinator crashes: set aside for a person"}
             run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":0}
-            -> AlertPerson { text: "task T1 failed: its agent was lost in 2 coordinator crashes: set aside for a person", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "edit the plan: split the task, clarify it or raise its timeout; then run it with --again"] }
+            -> AlertPerson { text: "task T1 failed: its agent was lost in 2 coordinator crashes: set aside for a person", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "edit the plan: clarify the task or raise its timeout; then run it with --again"] }
             "#);
         }
         story.after_ms(600_000).input(Input::TimePassed);
@@ -313,7 +338,8 @@ fn a_process_that_never_began_costs_no_attempt() {
     state_reconciled T1 developer-T1 e1 {"detail":"its process was never started","event_type":"never_started"}
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"shim_lost"}
     task_requeued T1 developer-T1 e1 {"cause":"shim_lost","counted":false,"not_before":null,"reason":"the process that supervised it was killed; 0 of 3 attempts used, next at once"}
-    coordinator_recovered  {"adopted":0,"events_reconciled":1,"finished":0,"orphaned_agents":1}
+    coordinator_recovered  {"adopted":0,"events_reconciled":1,"finished":0,"orphaned_agents":1,"saved_at":1000,"to_validate":0}
+    team_checked  {"idle":0,"unresponsive":0,"working":0}
     developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: the process that supervised it was killed","resumed":true,"role":"developer","strategy":"fresh","tasks":["T1"]}
     task_started T1 developer-T1 e2 {"attempt":2,"number":1}
     -> LaunchAttempt { attempt: AttemptId(2) }
@@ -421,9 +447,9 @@ fn without_recovery_the_first_failure_is_the_last() {
     agent_crashed T1 developer-T1 e1 {"attempt":1,"code":1,"signal":null}
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"crashed","code":1,"signal":null}
     workflow_failed T1 developer-T1 e1 {"detail":"it crashed with exit code 1; recovery is off","reason":"recovery_off"}
-    person_alerted T1 e1 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","edit the plan: split the task, clarify it or raise its timeout; then run it with --again"],"text":"task T1 failed: it crashed with exit code 1; recovery is off"}
+    person_alerted T1 e1 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","rekindle task split T1 'FIRST PART' 'SECOND PART'","edit the plan: clarify the task or raise its timeout; then run it with --again"],"text":"task T1 failed: it crashed with exit code 1; recovery is off"}
     run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":0}
-    -> AlertPerson { text: "task T1 failed: it crashed with exit code 1; recovery is off", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "edit the plan: split the task, clarify it or raise its timeout; then run it with --again"] }
+    -> AlertPerson { text: "task T1 failed: it crashed with exit code 1; recovery is off", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "edit the plan: clarify the task or raise its timeout; then run it with --again"] }
     "#);
 }
 

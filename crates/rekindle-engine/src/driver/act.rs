@@ -4,11 +4,12 @@ use rekindle_core::activity::{CALL_MARK, ERROR_MARK};
 use rekindle_core::brief::{self, Activity, Doors, Facts, LineKind};
 use rekindle_core::effect::Effect;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::input::Input;
+use rekindle_core::input::{Input, MergeOutcome};
+use rekindle_core::plan::PlanTask;
 
 use super::Driver;
 use crate::store::{StoredLine, Stream};
-use crate::world::{CheckOrder, LaunchOrder, World};
+use crate::world::{CheckOrder, LaunchOrder, MergeOrder, World};
 
 impl<W: World> Driver<W> {
     pub(super) fn act(&mut self, effect: Effect) {
@@ -25,6 +26,12 @@ impl<W: World> Driver<W> {
                     self.world.tell(attempt, &cli, number, &text);
                 }
             }
+            Effect::MergeWork { task, epoch } => self.merge(&task, epoch),
+            Effect::CheckHealth => {
+                let commands = self.health_commands();
+                self.world.check_health(&commands);
+            }
+            Effect::AskUsage => self.world.ask_usage(),
             Effect::CloseInput { attempt } => self.world.close_input(attempt),
             Effect::AlertPerson { text, choices } => self.world.alert(&text, &choices),
         }
@@ -34,7 +41,7 @@ impl<W: World> Driver<W> {
         let Some(facts) = self.facts_for(attempt) else { return };
         let Some(found) = self.state.attempts.get(&attempt) else { return };
         let Some(first) = found.tasks.first() else { return };
-        let number = self.state.tasks.get(first).map_or(1, |task| task.attempts.max(1));
+        let number = self.state.tasks.get(first).map_or(1, |task| task.tries().max(1));
         let order = LaunchOrder {
             attempt,
             agent: found.agent.clone(),
@@ -44,6 +51,7 @@ impl<W: World> Driver<W> {
             tasks: found.tasks.clone(),
             number,
             resume: found.native.resumes.clone(),
+            workspace: self.state.workspace_of(first),
             facts,
         };
         self.world.launch(order);
@@ -74,8 +82,38 @@ impl<W: World> Driver<W> {
             epoch,
             commands: planned.accept.clone(),
             artifacts: planned.artifacts.clone(),
+            environments: self.environments_of(planned),
+            health: self.health_with(task),
+            workspace: self.state.workspace_of(task),
         };
         self.world.run_checks(order);
+    }
+
+    /// Where a task's checks run: as it says, else as the plan says.
+    fn environments_of(&self, planned: &PlanTask) -> Vec<String> {
+        let of_plan = || self.state.run.as_ref().and_then(|run| run.plan.settings.environments.clone());
+        if planned.environments.is_empty() { of_plan().unwrap_or_default() } else { planned.environments.clone() }
+    }
+
+    fn health_commands(&self) -> Vec<String> {
+        self.state.run.as_ref().map(|run| run.plan.settings.health.clone()).unwrap_or_default()
+    }
+
+    /// The health commands that are run with a task's checks: none with a part, and none with their own repair.
+    fn health_with(&self, task: &TaskId) -> Vec<String> {
+        let whole = self.state.tasks.get(task).is_some_and(|task| !task.way.health && task.way.parent.is_none());
+        if whole { self.health_commands() } else { Vec::new() }
+    }
+
+    fn merge(&mut self, task: &TaskId, epoch: Epoch) {
+        let (Some(planned), Some(workspace)) = (self.state.plan_task(task), self.state.workspace_of(task)) else {
+            // Nothing was done apart, so there is nothing to bring together.
+            let outcome = MergeOutcome::Merged { commit: None };
+            self.take(Input::WorkMerged { task: task.clone(), epoch, outcome });
+            return;
+        };
+        let message = format!("{task}: {}", planned.title);
+        self.world.merge(MergeOrder { task: task.clone(), epoch, workspace, message });
     }
 }
 

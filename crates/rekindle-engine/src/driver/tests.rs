@@ -14,7 +14,7 @@ use crate::door::wire::Call;
 use crate::redact::Redactor;
 use crate::store::{MemoryStore, Read, Stream};
 use crate::token::Tokens;
-use crate::world::{CheckOrder, KeptReport, LaunchOrder, World};
+use crate::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
 
 /// Nothing starts, nothing ends.
 struct Still;
@@ -39,6 +39,9 @@ impl World for Still {
     fn missing(&mut self, _: &[String]) -> Vec<String> {
         Vec::new()
     }
+    fn merge(&mut self, _: MergeOrder) {}
+    fn check_health(&mut self, _: &[String]) {}
+    fn ask_usage(&mut self) {}
     fn alert(&mut self, _: &str, _: &[String]) {}
     fn watch(&mut self, _: AttemptId) {}
     fn forget(&mut self, _: AttemptId) {}

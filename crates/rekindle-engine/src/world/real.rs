@@ -2,6 +2,7 @@
 //!
 //! Whatever takes time runs on a thread of its own and comes back as a message, so that the driver never waits for a process.
 
+mod allowance;
 mod checks;
 mod disk;
 mod launch;
@@ -16,13 +17,13 @@ use std::sync::{Arc, Mutex};
 
 use rekindle_core::activity::Transcript;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::input::Found;
+use rekindle_core::input::{Found, MergeOutcome};
 use rekindle_core::report::Exit;
 use rekindle_core::time::Time;
 use rekindle_shim::bundle::{self, Bundle, ExitRecord, ShimRecord};
 use rekindle_shim::tree::Activity;
 
-use super::{CheckOrder, KeptReport, LaunchOrder, World};
+use super::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
 use crate::agents::{Program, Reader};
 use crate::clock::Clock;
 use crate::driver::Message;
@@ -52,6 +53,10 @@ pub struct Programs {
     pub check_timeout_ms: u64,
     /// A command that is told when a person should look, with the text as its last argument.
     pub notify: Vec<String>,
+    /// Command prefixes by the environment's name.
+    pub environments: BTreeMap<String, Vec<String>>,
+    /// The shell line that tells what is left of the allowance; empty where there is none.
+    pub usage: String,
 }
 
 /// What threads of this world share.
@@ -300,6 +305,20 @@ impl World for RealWorld {
 
     fn missing(&mut self, paths: &[String]) -> Vec<String> {
         disk::missing(&self.shared.workspace, paths)
+    }
+
+    fn merge(&mut self, order: MergeOrder) {
+        let outcome = MergeOutcome::Failed { reason: format!("workspace {} is not apart", order.workspace) };
+        let message = Message::Merged { task: order.task, epoch: order.epoch, outcome };
+        let _full = self.shared.messages.try_send(message);
+    }
+
+    fn check_health(&mut self, commands: &[String]) {
+        checks::health_in_background(&self.shared, commands);
+    }
+
+    fn ask_usage(&mut self) {
+        checks::usage_in_background(&self.shared);
     }
 
     fn alert(&mut self, text: &str, choices: &[String]) {

@@ -6,7 +6,7 @@ use rekindle_core::input::Found;
 use rekindle_core::time::Time;
 use rekindle_engine::clock::Clock;
 use rekindle_engine::store::Stream;
-use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, World};
+use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
 
 /// The outside.
 pub struct MemoryWorld {
@@ -67,6 +67,9 @@ impl World for MemoryWorld {
         Vec::new()
     }
 
+    fn merge(&mut self, _: MergeOrder) {}
+    fn check_health(&mut self, _: &[String]) {}
+    fn ask_usage(&mut self) {}
     fn alert(&mut self, _: &str, _: &[String]) {}
 
     fn watch(&mut self, _: AttemptId) {}

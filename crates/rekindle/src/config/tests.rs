@@ -425,7 +425,7 @@ fn what_an_agent_is_reaches_the_engine_and_the_decisions() {
     assert_eq!(limits.traits["a"], expected);
     assert_eq!(limits.traits["b"], Traits::new("command"));
     assert_eq!(limits.first_event_ms, 7_000);
-    assert_eq!(limits.usage, UsageLimits { default_wait_ms: 120_000, grace_ms: 0 });
+    assert_eq!(limits.usage, UsageLimits { default_wait_ms: 120_000, grace_ms: 0, ..UsageLimits::default() });
     assert_eq!(limits.compaction, CompactionLimits { threshold_percent: 20, hand_over_after: 4 });
 }
 

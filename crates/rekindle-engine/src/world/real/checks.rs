@@ -1,16 +1,18 @@
 //! Acceptance checks, run by rekindle itself: each under a shim of its own, with a time limit, bounded output and nothing
 //! left behind. A coordinator that is killed meanwhile leaves a check that ends by itself; the next one runs it again.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
+use rekindle_core::event::UsageLeft;
 use rekindle_core::ids::{Epoch, TaskId};
-use rekindle_core::report::{CheckResult, Evidence};
+use rekindle_core::report::{CheckResult, Evidence, HealthResult};
 use rekindle_shim::bundle::{self, Bundle, ExitRecord, Output, Spec, Stdin, VERSION};
 
-use super::{Shared, disk, open_plain};
+use super::{Shared, allowance, disk, open_plain};
 use crate::agents;
 use crate::driver::Message;
 use crate::supervise::{self, BundleKey, Observation, PROBE_BUDGET, Probe, Watch};
@@ -40,7 +42,11 @@ pub(super) fn in_background(shared: &Arc<Shared>, order: CheckOrder) {
     });
     if let Err(error) = spawned {
         end(shared, &task, epoch);
-        let evidence = Evidence { checks: vec![not_run("checks", &error.to_string())], missing_artifacts: Vec::new() };
+        let evidence = Evidence {
+            checks: vec![not_run("checks", &error.to_string())],
+            missing_artifacts: Vec::new(),
+            health: Vec::new(),
+        };
         let _full = shared.messages.try_send(Message::ChecksDone { task, epoch, evidence });
     }
 }
@@ -57,9 +63,57 @@ fn run(shared: &Shared, order: &CheckOrder) -> Evidence {
     let place = shared.state_dir.join("checks").join(format!("{}-{}", order.task, order.epoch));
     let _made_or_there = super::make_dir(&place);
     end_leftovers(&place);
-    let checks = order.commands.iter().map(|command| run_one(shared, order, &place, command)).collect();
+    let label = format!("{}-{}", order.task, order.epoch);
+    let at =
+        |environment| At { place: &place, label: &label, epoch: order.epoch, task: Some(&order.task), environment };
+    let everywhere: Vec<Option<&str>> = match order.environments.as_slice() {
+        [] => vec![None],
+        named => named.iter().map(|name| Some(name.as_str())).collect(),
+    };
+    let matrix = everywhere.iter().flat_map(|place| order.commands.iter().map(move |command| (*place, command)));
+    let checks = matrix.map(|(environment, command)| run_one(shared, &at(environment), command)).collect();
     let missing_artifacts = disk::missing(&shared.workspace, &order.artifacts);
-    Evidence { checks, missing_artifacts }
+    let health = order.health.iter().map(|command| run_one(shared, &at(None), command));
+    let health = health.map(|check| HealthResult { check, origin: None }).collect();
+    Evidence { checks, missing_artifacts, health }
+}
+
+/// Runs the plan's health commands beside the driver.
+pub(super) fn health_in_background(shared: &Arc<Shared>, commands: &[String]) {
+    let (worker, commands) = (Arc::clone(shared), commands.to_vec());
+    let run = move || {
+        let place = worker.state_dir.join("checks").join("health");
+        let _made_or_there = super::make_dir(&place);
+        end_leftovers(&place);
+        let at = At { place: &place, label: "health", epoch: Epoch(0), task: None, environment: None };
+        let results = commands.iter().map(|command| run_one(&worker, &at, command)).collect();
+        let _leaving = worker.messages.send(Message::HealthChecked { results });
+    };
+    if let Err(error) = std::thread::Builder::new().name("health".to_owned()).spawn(run) {
+        let results = vec![not_run("health", &error.to_string())];
+        let _full = shared.messages.try_send(Message::HealthChecked { results });
+    }
+}
+
+/// Asks the user's command what is left of the allowance, beside the driver. No answer is an answer too.
+pub(super) fn usage_in_background(shared: &Arc<Shared>) {
+    let worker = Arc::clone(shared);
+    let ask = move || {
+        let place = worker.state_dir.join("checks").join("usage");
+        let _made_or_there = super::make_dir(&place);
+        end_leftovers(&place);
+        let at = At { place: &place, label: "usage", epoch: Epoch(0), task: None, environment: None };
+        let dir = at.next_bundle();
+        let asked = run_spec(&worker, &dir.1, &at.spec(&worker, dir.0, &worker.programs.usage));
+        let said = asked.ok().filter(|record| record.code == Some(0)).map(|_| tail(&dir.1.join(bundle::OUT)));
+        let left = said.as_deref().and_then(allowance::read);
+        let left = left.unwrap_or(UsageLeft { remaining_percent: None, resets_at: None });
+        let _leaving = worker.messages.send(Message::UsageSeen(left));
+    };
+    if std::thread::Builder::new().name("usage".to_owned()).spawn(ask).is_err() {
+        let none = UsageLeft { remaining_percent: None, resets_at: None };
+        let _full = shared.messages.try_send(Message::UsageSeen(none));
+    }
 }
 
 /// Ends checks that an earlier coordinator started and did not see the end of: two at once could disturb each other.
@@ -84,32 +138,63 @@ fn bundles_in(place: &Path) -> Vec<PathBuf> {
     entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
 
-fn run_one(shared: &Shared, order: &CheckOrder, place: &Path, command: &str) -> CheckResult {
-    let number = bundles_in(place).len() + 1;
-    let dir = place.join(format!("{number:06}"));
-    let removed = ["REKINDLE_TOKEN", "REKINDLE_SOCKET", "REKINDLE_BUNDLE", "REKINDLE_NONCE"];
-    let nonce = shared.tokens.check_nonce(&order.task, order.epoch, number);
-    let spec = Spec {
-        version: VERSION,
-        attempt: format!("check-{}-{}-{number}", order.task, order.epoch),
-        epoch: order.epoch.0,
-        nonce: nonce.clone(),
-        argv: vec!["/bin/sh".to_owned(), "-c".to_owned(), command.to_owned()],
-        cwd: shared.workspace.clone(),
-        env: [("REKINDLE_NONCE".to_owned(), nonce), ("REKINDLE_TASK".to_owned(), order.task.to_string())].into(),
-        env_remove: removed.iter().map(|name| (*name).to_owned()).filter(|name| name != "REKINDLE_NONCE").collect(),
-        stdin: Stdin::Null,
-        output: Output::Capped { bytes: OUTPUT_BYTES },
-        deadline_ms: Some(shared.programs.check_timeout_ms),
-        stop: agents::ladder(shared.stop_grace_ms),
-    };
-    match launch_and_wait(shared, &dir, &spec) {
-        Ok(record) => result_of(&dir, command, &record),
-        Err(reason) => not_run(command, &reason),
+/// Where and for whom a command is run.
+struct At<'a> {
+    place: &'a Path,
+    label: &'a str,
+    epoch: Epoch,
+    task: Option<&'a TaskId>,
+    environment: Option<&'a str>,
+}
+
+impl At<'_> {
+    /// The next bundle of the place, with its number.
+    fn next_bundle(&self) -> (usize, PathBuf) {
+        let number = bundles_in(self.place).len() + 1;
+        (number, self.place.join(format!("{number:06}")))
+    }
+
+    fn spec(&self, shared: &Shared, number: usize, command: &str) -> Spec {
+        let removed = ["REKINDLE_TOKEN", "REKINDLE_SOCKET", "REKINDLE_BUNDLE"];
+        let nonce = shared.tokens.check_nonce(self.label, self.epoch, number);
+        let prefix = self.environment.and_then(|name| shared.programs.environments.get(name));
+        let shell = ["/bin/sh", "-c", command].map(str::to_owned);
+        let mut env = BTreeMap::from([("REKINDLE_NONCE".to_owned(), nonce.clone())]);
+        env.extend(self.task.map(|task| ("REKINDLE_TASK".to_owned(), task.to_string())));
+        env.extend(self.environment.map(|name| ("REKINDLE_ENVIRONMENT".to_owned(), name.to_owned())));
+        Spec {
+            version: VERSION,
+            attempt: format!("check-{}-{number}", self.label),
+            epoch: self.epoch.0,
+            nonce,
+            argv: prefix.into_iter().flatten().cloned().chain(shell).collect(),
+            cwd: shared.workspace.clone(),
+            env,
+            env_remove: removed.iter().map(|name| (*name).to_owned()).collect(),
+            stdin: Stdin::Null,
+            output: Output::Capped { bytes: OUTPUT_BYTES },
+            deadline_ms: Some(shared.programs.check_timeout_ms),
+            stop: agents::ladder(shared.stop_grace_ms),
+        }
     }
 }
 
-fn launch_and_wait(shared: &Shared, dir: &Path, spec: &Spec) -> Result<ExitRecord, String> {
+fn run_one(shared: &Shared, at: &At<'_>, command: &str) -> CheckResult {
+    let (number, dir) = at.next_bundle();
+    let known = at.environment.is_none_or(|name| shared.programs.environments.contains_key(name));
+    let ran = match known {
+        true => run_spec(shared, &dir, &at.spec(shared, number, command)),
+        false => Err(format!("there is no [environments.{}] in rekindle.toml", at.environment.unwrap_or_default())),
+    };
+    let mut result = match ran {
+        Ok(record) => result_of(&dir, command, &record),
+        Err(reason) => not_run(command, &reason),
+    };
+    result.environment = at.environment.map(str::to_owned);
+    result
+}
+
+fn run_spec(shared: &Shared, dir: &Path, spec: &Spec) -> Result<ExitRecord, String> {
     let launched = shared.launcher.launch(dir, spec, None).map_err(|error| error.to_string())?;
     let (ended, observations) = sync_channel(4);
     let watch = Watch::start(ended).map_err(|error| error.to_string())?;
@@ -156,6 +241,7 @@ fn result_of(dir: &Path, command: &str, record: &ExitRecord) -> CheckResult {
         timed_out: record.timed_out,
         output,
         took_ms: record.ran_ms,
+        environment: None,
     }
 }
 
@@ -167,6 +253,7 @@ fn not_run(command: &str, reason: &str) -> CheckResult {
         timed_out: false,
         output: format!("rekindle could not run this check: {reason}"),
         took_ms: 0,
+        environment: None,
     }
 }
 

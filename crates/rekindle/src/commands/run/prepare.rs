@@ -170,7 +170,7 @@ pub fn exit_of(phase: RunPhase) -> Exit {
         RunPhase::Finished(Outcome::Failed) => Exit::TasksFailed,
         RunPhase::Paused(PauseReason::Interrupt) => Exit::Interrupted,
         RunPhase::Paused(PauseReason::Terminate) => Exit::Terminated,
-        RunPhase::Paused(_) => Exit::Paused,
+        RunPhase::Paused(_) | RunPhase::Waiting(_) => Exit::Paused,
         RunPhase::Created | RunPhase::Running | RunPhase::Pausing(_) => Exit::Failure,
     }
 }
