@@ -14,6 +14,7 @@ use rekindle_core::time::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::agents::Reader;
+use crate::alert::Alert;
 use crate::store::Stream;
 
 /// Everything a process needs to be started.
@@ -119,7 +120,7 @@ pub trait World {
     /// Those of `paths` that are not on disk.
     fn missing(&mut self, paths: &[String]) -> Vec<String>;
     /// Tells a person.
-    fn alert(&mut self, text: &str, choices: &[String]);
+    fn alert(&mut self, alert: &Alert);
     /// An attempt is being watched from now on.
     fn watch(&mut self, attempt: AttemptId);
     /// An attempt is over; nothing more will be asked about it.

@@ -39,7 +39,7 @@ impl World for Still {
     fn missing(&mut self, _: &[String]) -> Vec<String> {
         Vec::new()
     }
-    fn alert(&mut self, _: &str, _: &[String]) {}
+    fn alert(&mut self, _: &crate::alert::Alert) {}
     fn watch(&mut self, _: AttemptId) {}
     fn forget(&mut self, _: AttemptId) {}
 }

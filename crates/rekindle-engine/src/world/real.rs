@@ -24,6 +24,7 @@ use rekindle_shim::tree::Activity;
 
 use super::{CheckOrder, KeptReport, LaunchOrder, World};
 use crate::agents::{Program, Reader};
+use crate::alert::{Alert, Alerts, Channels, Session};
 use crate::clock::Clock;
 use crate::driver::Message;
 use crate::state_dir::StateDir;
@@ -50,8 +51,8 @@ pub struct Programs {
     pub agents: BTreeMap<String, Program>,
     /// Longest time for one acceptance command.
     pub check_timeout_ms: u64,
-    /// A command that is told when a person should look, with the text as its last argument.
-    pub notify: Vec<String>,
+    /// How a person is told.
+    pub alerts: Channels,
 }
 
 /// What threads of this world share.
@@ -82,6 +83,7 @@ pub struct RealWorld {
     /// Attempts whose launch was begun here. A bundle that is just being written looks like one that never started, so a
     /// second order must not come as far as looking.
     launched: BTreeSet<AttemptId>,
+    alerts: Alerts,
 }
 
 impl RealWorld {
@@ -102,6 +104,7 @@ impl RealWorld {
         make_dir(&bundles)?;
         make_dir(&dir.path().join("checks"))?;
         let (observed, observations) = sync_channel(OBSERVATIONS);
+        let alerts = Alerts::start(&programs.alerts, &Session::of_this_process());
         let shared = Arc::new(Shared {
             bundles,
             state_dir: dir.path().to_owned(),
@@ -126,6 +129,7 @@ impl RealWorld {
             tails: BTreeMap::new(),
             handed_out: BTreeMap::new(),
             launched: BTreeSet::new(),
+            alerts,
         })
     }
 
@@ -302,8 +306,8 @@ impl World for RealWorld {
         disk::missing(&self.shared.workspace, paths)
     }
 
-    fn alert(&mut self, text: &str, choices: &[String]) {
-        launch::alert_in_background(&self.shared, text, choices);
+    fn alert(&mut self, alert: &Alert) {
+        self.alerts.tell(alert);
     }
 
     fn watch(&mut self, attempt: AttemptId) {

@@ -67,7 +67,7 @@ impl World for MemoryWorld {
         Vec::new()
     }
 
-    fn alert(&mut self, _: &str, _: &[String]) {}
+    fn alert(&mut self, _: &rekindle_engine::alert::Alert) {}
 
     fn watch(&mut self, _: AttemptId) {}
 
