@@ -13,6 +13,7 @@ use rekindle_core::decide::Reply;
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Input;
 use rekindle_core::limits::Limits;
+use rekindle_core::plan::Isolation;
 use rekindle_core::state::{Run, RunPhase, State};
 use rekindle_core::time::Time;
 
@@ -20,7 +21,7 @@ use crate::clock::{self, Clock};
 use crate::door;
 use crate::driver::{self, Driver, LoadError, Message, Settings};
 use crate::files::Files;
-use crate::isolation::{self, Isolation};
+use crate::isolation;
 use crate::pressure;
 use crate::pulse::Pulse;
 use crate::redact::Redactor;
@@ -173,9 +174,7 @@ impl Coordinator {
         let (sender, messages) = sync_channel(QUEUE);
         let tokens = Tokens::new(*setup.dir.secret()?.bytes());
         let slug = plan_name(&state, setup.new_run.as_ref());
-        // What an agent is given of its own is as secret as what the operator has.
-        let given: Vec<(String, String)> =
-            setup.programs.agents.values().flat_map(|program| program.env.clone()).collect();
+        let redactor = redactor(&setup.programs);
         let apart = settle_isolation(&setup, &state, &slug)?;
         setup.limits.worktrees = apart.worktrees;
         let made = apart.made;
@@ -196,11 +195,6 @@ impl Coordinator {
             workspace: setup.workspace.to_string_lossy().into_owned(),
             build_status_path: Files::build_status_path(&setup.files_dir, &slug).to_string_lossy().into_owned(),
         };
-        let redactor = Redactor::new(
-            std::env::vars_os()
-                .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
-                .chain(given),
-        );
         let as_store: Arc<dyn Store> = store.clone();
         let mut driver = Driver::new(as_store, world, (state, last_seq), tokens, redactor, settings);
         if let Some(input) = setup.new_run
@@ -394,6 +388,16 @@ fn verify_beside(store: &Arc<SqliteStore>, dir: &StateDir, messages: &SyncSender
     };
     // Without a thread for it the store is checked at the next start.
     let _unchecked = std::thread::Builder::new().name("verify".to_owned()).spawn(verify);
+}
+
+/// What is secret: what the operator has, what agents are given of their own, and where alerts go.
+fn redactor(programs: &Programs) -> Redactor {
+    let given = programs.agents.values().flat_map(|program| program.env.clone());
+    let environment = std::env::vars_os()
+        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
+    // Whoever knows the webhook's URL can write there.
+    let webhook = programs.alerts.webhook.iter().map(|url| ("webhook", url));
+    Redactor::with_secrets(environment.chain(given), webhook)
 }
 
 /// A coordinator that an agent of this run started would speak as the operator, and end with its agent.

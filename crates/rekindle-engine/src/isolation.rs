@@ -4,21 +4,10 @@
 use std::path::Path;
 
 use rekindle_core::event::WorkBranch;
+use rekindle_core::plan::Isolation;
 use rekindle_core::state::Run;
 
 use crate::git::{Repo, Start, Work};
-
-/// What the configuration asks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Isolation {
-    /// Worktrees in a git repository when more than one agent may run.
-    #[default]
-    Auto,
-    /// A worktree for every task.
-    Worktree,
-    /// All in the project's directory.
-    Shared,
-}
 
 /// What was settled.
 #[derive(Debug, Default)]

@@ -1,6 +1,7 @@
 //! The part of rekindle that carries out: store, supervision, adapters, the driver loop. It has no terminal.
 
 pub mod agents;
+pub mod alert;
 pub mod clock;
 pub mod coordinator;
 pub mod door;

@@ -14,6 +14,7 @@ use rekindle_core::time::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::agents::Reader;
+use crate::alert::Alert;
 use crate::store::Stream;
 
 /// Everything a process needs to be started.
@@ -150,7 +151,7 @@ pub trait World {
     /// Asks the user's command what is left of the allowance; the answer, or that there is none, arrives as an observation.
     fn ask_usage(&mut self);
     /// Tells a person.
-    fn alert(&mut self, text: &str, choices: &[String]);
+    fn alert(&mut self, alert: &Alert);
     /// An attempt is being watched from now on.
     fn watch(&mut self, attempt: AttemptId);
     /// An attempt is over; nothing more will be asked about it.

@@ -9,6 +9,7 @@ use rekindle_core::plan::PlanTask;
 use rekindle_core::state::{AttemptPhase, Task, TaskState};
 
 use super::Driver;
+use crate::alert::Alert;
 use crate::store::{StoredLine, Stream};
 use crate::world::{CheckOrder, LaunchOrder, MergeOrder, World};
 
@@ -35,8 +36,24 @@ impl<W: World> Driver<W> {
             }
             Effect::AskUsage => self.world.ask_usage(),
             Effect::CloseInput { attempt } => self.world.close_input(attempt),
-            Effect::AlertPerson { text, choices } => self.world.alert(&text, &choices),
+            Effect::AlertPerson { text, choices } => self.alert(text, choices),
         }
+    }
+
+    /// Tells a person. The effect says what; the event that it follows from said about which task.
+    fn alert(&mut self, text: String, choices: Vec<String>) {
+        let about = self.alerted.iter().position(|(said, _)| *said == text);
+        let task = about.and_then(|place| self.alerted.remove(place).1);
+        let run = self.state.run.as_ref();
+        let alert = Alert {
+            text,
+            choices,
+            run: run.map_or(String::new(), |run| run.id.to_string()),
+            plan: run.map_or(String::new(), |run| run.plan.name.clone()),
+            task,
+            time: self.decided_at,
+        };
+        self.world.alert(&alert);
     }
 
     fn launch(&mut self, attempt: AttemptId) {

@@ -42,7 +42,7 @@ impl World for Still {
     fn merge(&mut self, _: MergeOrder) {}
     fn check_health(&mut self, _: &[String]) {}
     fn ask_usage(&mut self) {}
-    fn alert(&mut self, _: &str, _: &[String]) {}
+    fn alert(&mut self, _: &crate::alert::Alert) {}
     fn watch(&mut self, _: AttemptId) {}
     fn forget(&mut self, _: AttemptId) {}
 }

@@ -28,6 +28,7 @@ use rekindle_shim::tree::Activity;
 
 use super::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
 use crate::agents::{Program, Reader};
+use crate::alert::{Alert, Alerts, Channels, Session};
 use crate::clock::Clock;
 use crate::driver::Message;
 use crate::git::Work;
@@ -55,8 +56,8 @@ pub struct Programs {
     pub agents: BTreeMap<String, Program>,
     /// Longest time for one acceptance command.
     pub check_timeout_ms: u64,
-    /// A command that is told when a person should look, with the text as its last argument.
-    pub notify: Vec<String>,
+    /// How a person is told.
+    pub alerts: Channels,
     /// Command prefixes by the environment's name.
     pub environments: BTreeMap<String, Vec<String>>,
     /// The shell line that tells what is left of the allowance; empty where there is none.
@@ -93,6 +94,7 @@ pub struct RealWorld {
     /// Attempts whose launch was begun here. A bundle that is just being written looks like one that never started, so a
     /// second order must not come as far as looking.
     launched: BTreeSet<AttemptId>,
+    alerts: Alerts,
 }
 
 impl RealWorld {
@@ -114,6 +116,7 @@ impl RealWorld {
         make_dir(&bundles)?;
         make_dir(&dir.path().join("checks"))?;
         let (observed, observations) = sync_channel(OBSERVATIONS);
+        let alerts = Alerts::start(&programs.alerts, &Session::of_this_process());
         let shared = Arc::new(Shared {
             bundles,
             state_dir: dir.path().to_owned(),
@@ -140,6 +143,7 @@ impl RealWorld {
             tails: BTreeMap::new(),
             handed_out: BTreeMap::new(),
             launched: BTreeSet::new(),
+            alerts,
         })
     }
 
@@ -341,8 +345,8 @@ impl World for RealWorld {
         checks::usage_in_background(&self.shared);
     }
 
-    fn alert(&mut self, text: &str, choices: &[String]) {
-        launch::alert_in_background(&self.shared, text, choices);
+    fn alert(&mut self, alert: &Alert) {
+        self.alerts.tell(alert);
     }
 
     fn watch(&mut self, attempt: AttemptId) {

@@ -1,6 +1,7 @@
 //! The whole command line, the real binary in an environment of its own: what is typed, what is printed, how it ends.
 
 mod agent;
+mod alerts;
 mod demo;
 mod environment;
 mod history;

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -216,13 +215,4 @@ pub(super) fn quarantine(shared: &Shared, attempt: AttemptId, reason: &str) -> S
         Ok(_) => format!("{reason}; set aside as {}", aside.display()),
         Err(error) => format!("{reason}; could not be set aside: {error}"),
     }
-}
-
-/// Tells a person through the configured command. Failing to is no reason to stop a run.
-pub(super) fn alert_in_background(shared: &Arc<Shared>, text: &str, choices: &[String]) {
-    let Some((program, arguments)) = shared.programs.notify.split_first() else { return };
-    let mut command = Command::new(program);
-    command.args(arguments).arg(text).env("REKINDLE_CHOICES", choices.join("\n"));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let _unheard = std::thread::Builder::new().name("alert".to_owned()).spawn(move || command.status());
 }
