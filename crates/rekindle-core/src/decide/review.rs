@@ -198,7 +198,11 @@ fn from_checks(evidence: &Evidence, source: ReworkSource) -> Rework {
 /// Sends work back to its developer, unless it has had all its attempts.
 pub(super) fn send_back(turn: &mut Turn<'_>, id: &TaskId, rework: Rework) {
     let (task, limit) = (&turn.state.tasks[id], turn.state.attempt_limit(id));
-    let free = matches!(rework.source, ReworkSource::Merge | ReworkSource::Validation);
+    let free = match rework.source {
+        ReworkSource::Merge => task.way.conflicts < review::FREE_CONFLICTS,
+        ReworkSource::Validation => true,
+        _ => false,
+    };
     if free || task.attempts < limit {
         return turn.emit_task(id, Body::TaskRework(rework));
     }
