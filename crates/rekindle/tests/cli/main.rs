@@ -10,6 +10,7 @@ mod orders;
 mod plans;
 mod reporting;
 mod running;
+mod salvage;
 mod settings;
 mod states;
 mod surface;
