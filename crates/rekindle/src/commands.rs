@@ -20,6 +20,7 @@ pub mod recover;
 pub mod report;
 pub mod resume;
 pub mod run;
+pub mod salvage;
 pub mod status;
 pub mod task;
 pub mod why;
