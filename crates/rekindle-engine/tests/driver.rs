@@ -75,7 +75,7 @@ impl World for Obedient {
     fn stop(&mut self, _: AttemptId, _: bool) {}
     fn run_checks(&mut self, _: CheckOrder) {}
     fn drop_kept_reports(&mut self, _: AttemptId) {}
-    fn alert(&mut self, _: &str, _: &[String]) {}
+    fn alert(&mut self, _: &rekindle_engine::alert::Alert) {}
     fn watch(&mut self, _: AttemptId) {}
     fn forget(&mut self, _: AttemptId) {}
 }
