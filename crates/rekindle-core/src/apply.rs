@@ -1,17 +1,18 @@
 //! How each event changes the state. The only place that does; it never refuses, because an event is already a fact.
 
 mod native;
+mod protocol;
 
 use std::collections::BTreeMap;
 
 use crate::cause::Cause;
 use crate::event::{Body, Event, PauseReason};
-use crate::ids::{AttemptId, Epoch, TaskId};
+use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
 use crate::plan::Plan;
 use crate::report::Exit;
 use crate::state::{
-    Attempt, AttemptPhase, Breaker, Claim, Coordinator, Inspection, NOTES_KEPT, Native, Note, Question, Run, RunPhase,
-    State, Stop, Task, TaskState,
+    Attempt, AttemptPhase, Breaker, Claim, Coordinator, Health, Inspection, NOTES_KEPT, Native, Note, Question, Run,
+    RunPhase, State, Stop, Task, TaskState, Usage, Way,
 };
 use crate::strategy::Strategy;
 
@@ -21,7 +22,7 @@ pub fn apply(state: &mut State, event: &Event) {
     match &event.body {
         Body::RunStarted { plan, plan_path, branch } => run_started(state, event, plan, plan_path, branch.as_ref()),
         Body::CoordinatorStarted { .. }
-        | Body::CoordinatorRecovered { .. }
+        | Body::CoordinatorRecovered(_)
         | Body::SessionPause { .. }
         | Body::RunPaused {}
         | Body::SessionResume { .. }
@@ -30,7 +31,7 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::WaveEnded { .. }
         | Body::DiskInspected { .. }
         | Body::WaveStarted { .. }
-        | Body::RunFinished { .. } => run_changed(state, event),
+        | Body::RunFinished(_) => run_changed(state, event),
         Body::Dispatched { .. } => dispatched(state, event),
         Body::AgentStarted { attempt, pid, shim_pid } | Body::AgentAdopted { attempt, pid, shim_pid } => {
             started(state, *attempt, *pid, *shim_pid);
@@ -56,7 +57,7 @@ pub fn apply(state: &mut State, event: &Event) {
         }
         Body::AgentSession { .. }
         | Body::AgentMeasured { .. }
-        | Body::AgentCompacted { .. }
+        | Body::AgentCompacted(_)
         | Body::AgentOnTask { .. }
         | Body::CompactionStart { .. }
         | Body::CompactionComplete { .. }
@@ -65,7 +66,7 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::AgentFailed { .. }
         | Body::TurnEnded { .. }
         | Body::SessionClosed { .. } => native::apply(state, event),
-        Body::GateClosed { .. } | Body::GateWidened { .. } | Body::GateOpened { .. } => native::gate(state, event),
+        Body::GateClosed(_) | Body::GateWidened { .. } | Body::GateOpened { .. } => native::gate(state, event),
         Body::StartsHeld { reason } => state.held = Some(reason.clone()),
         Body::StartsReleased {} => state.held = None,
         Body::BreakerOpened { cli, until } => {
@@ -77,6 +78,14 @@ pub fn apply(state: &mut State, event: &Event) {
             state.notes.drain(..excess);
         }
         Body::QuestionAsked { .. } | Body::QuestionAnswered { .. } => question(state, event),
+        Body::ReviewAuditDisagreement(_)
+        | Body::FocusReset {}
+        | Body::TaskAdded(_)
+        | Body::HealthOrdered {}
+        | Body::HealthChecked(_)
+        | Body::BranchMade(_)
+        | Body::UsageAsked {}
+        | Body::UsageSeen(_) => protocol::apply(state, event),
         _ => task_changed(state, event),
     }
 }
@@ -95,6 +104,8 @@ fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, b
     state.notes = Vec::new();
     state.breakers = BTreeMap::new();
     state.gates = BTreeMap::new();
+    state.usage = Usage::default();
+    state.health = Health::default();
     state.run = Some(Run {
         id: event.run.clone(),
         plan: plan.clone(),
@@ -107,10 +118,14 @@ fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, b
         changed_plan: None,
         wave: 0,
         inspection: Inspection::None,
+        work_branch: None,
+        work_commit: None,
+        paused_at: None,
+        resumes_at: None,
     });
 }
 
-fn new_task(index: usize, done: bool, unblocks: u32) -> Task {
+pub(super) fn new_task(index: usize, done: bool, unblocks: u32) -> Task {
     Task {
         index,
         state: if done { TaskState::Complete } else { TaskState::Pending },
@@ -131,9 +146,10 @@ fn new_task(index: usize, done: bool, unblocks: u32) -> Task {
         crashes: 0,
         ended_at: None,
         unblocks,
-        last_attempt: None,
+        last_attempts: BTreeMap::new(),
         compactions: 0,
         compactions_before: 0,
+        way: Way::default(),
     }
 }
 
@@ -148,18 +164,27 @@ fn run_changed(state: &mut State, event: &Event) {
     };
     match &event.body {
         Body::CoordinatorStarted { .. } if run.phase == RunPhase::Created => run.phase = RunPhase::Running,
-        Body::CoordinatorRecovered { .. } => run.phase = RunPhase::Running,
-        Body::SessionPause { reason, .. } => run.phase = RunPhase::Pausing(*reason),
+        // One that waited for a reset still waits for it.
+        Body::CoordinatorRecovered(_) if matches!(run.phase, RunPhase::Waiting(_)) => {}
+        Body::CoordinatorRecovered(_) => run.phase = RunPhase::Running,
+        Body::SessionPause { reason, resumes_at, .. } => {
+            run.phase = RunPhase::Pausing(*reason);
+            run.paused_at = Some(event.time);
+            run.resumes_at = *resumes_at;
+            // What was left before a pause says nothing about what is left after it.
+            state.usage.seen_at = None;
+        }
         Body::RunPaused {} => {
-            let reason = match run.phase {
-                RunPhase::Pausing(reason) => reason,
-                _ => PauseReason::Operator,
+            run.phase = match run.phase {
+                RunPhase::Pausing(reason) if reason.ends_by_itself() => RunPhase::Waiting(reason),
+                RunPhase::Pausing(reason) => RunPhase::Paused(reason),
+                _ => RunPhase::Paused(PauseReason::Operator),
             };
-            run.phase = RunPhase::Paused(reason);
         }
         Body::SessionResume { resume_count, .. } => {
             run.phase = RunPhase::Running;
             run.resumes = *resume_count;
+            run.resumes_at = None;
             run.ended_at = None;
         }
         Body::RunReopened {} => {
@@ -173,8 +198,8 @@ fn run_changed(state: &mut State, event: &Event) {
             run.wave = *wave;
             run.inspection = Inspection::None;
         }
-        Body::RunFinished { outcome, .. } => {
-            run.phase = RunPhase::Finished(*outcome);
+        Body::RunFinished(finish) => {
+            run.phase = RunPhase::Finished(finish.outcome);
             run.ended_at = Some(event.time);
         }
         _ => {}
@@ -196,7 +221,7 @@ fn dispatched(state: &mut State, event: &Event) {
             task.holder = Some(*attempt);
             task.epoch = epoch;
             task.not_before = None;
-            task.last_attempt = Some(*attempt);
+            task.last_attempts.insert(task.way.stage, *attempt);
         });
     }
     let new = Attempt {
@@ -272,7 +297,9 @@ fn question(state: &mut State, event: &Event) {
     match &event.body {
         Body::QuestionAsked { id, attempt, text, options, context } => {
             native::heard(state, event);
-            let (Some(task), Some(agent)) = (event.task.clone(), event.agent.clone()) else {
+            // A question of rekindle's own may be about a task that nobody has worked on.
+            let agent = event.agent.clone().or_else(|| AgentName::new("rekindle").ok());
+            let (Some(task), Some(agent)) = (event.task.clone(), agent) else {
                 return;
             };
             state.last_question = state.last_question.max(id.0);
@@ -317,8 +344,10 @@ fn task_changed(state: &mut State, event: &Event) {
             task.last_cause = Some(cause);
         }
     });
-    if let (Body::TaskReopened { .. }, Some(run)) = (&event.body, state.run.as_mut()) {
-        run.inspection = Inspection::None;
+    match (&event.body, state.run.as_mut()) {
+        (Body::TaskReopened { .. }, Some(run)) => run.inspection = Inspection::None,
+        (Body::WorkMerged { commit: Some(commit) }, Some(run)) => run.work_commit = Some(commit.clone()),
+        _ => {}
     }
     let holder_idle = holder.is_some_and(|holder| state.open_tasks(holder).is_empty());
     if let (true, Some(attempt)) = (holder_idle, holder.and_then(|holder| state.attempts.get_mut(&holder))) {
@@ -330,14 +359,17 @@ fn change_task(task: &mut Task, event: &Event) {
     match &event.body {
         Body::TaskStarted { number, .. } => {
             task.state = TaskState::InProgress;
-            task.attempts = *number;
+            *task.tries_mut() = *number;
             task.compactions_before = task.compactions;
             task.started_at = Some(event.time);
             task.waited_ms = 0;
         }
-        Body::TaskClaimed { attempt, door, result } => {
+        Body::TaskClaimed { attempt, door, result, verdict } => {
             let epoch = event.epoch.unwrap_or(task.epoch);
-            task.claim = Some(Claim { attempt: *attempt, epoch, door: *door, result: result.clone() });
+            // A claim of rekindle's own is about a task that nobody holds.
+            task.state = TaskState::InProgress;
+            let (result, verdict) = (result.clone(), *verdict);
+            task.claim = Some(Claim { attempt: *attempt, epoch, door: *door, result, verdict });
         }
         Body::ChecksFinished { evidence, .. } => {
             task.evidence = Some(evidence.clone());
@@ -347,6 +379,7 @@ fn change_task(task: &mut Task, event: &Event) {
             end_task(task, event, TaskState::Complete);
             // What an earlier attempt failed of no longer says anything about it.
             task.reason = None;
+            task.way.rework = None;
             task.result.clone_from(result);
             task.unproven = *unproven;
         }
@@ -358,15 +391,20 @@ fn change_task(task: &mut Task, event: &Event) {
             task.not_before = *not_before;
             task.last_cause = Some(cause.clone());
             task.reason = Some(reason.clone());
+            if matches!(cause, Cause::Compacted | Cause::CompactionLoop | Cause::ContextExhausted | Cause::TimedOut) {
+                task.way.too_large += 1;
+            }
             if !counted {
-                task.attempts = task.attempts.saturating_sub(1);
+                let tries = task.tries_mut();
+                *tries = tries.saturating_sub(1);
             }
         }
         Body::TaskParked { .. } => {
             release(task);
             task.state = TaskState::Blocked;
             task.last_cause = Some(Cause::WaitingForInput);
-            task.attempts = task.attempts.saturating_sub(1);
+            let tries = task.tries_mut();
+            *tries = tries.saturating_sub(1);
         }
         Body::WorkflowFailed { detail, .. } => {
             end_task(task, event, TaskState::Failed);
@@ -388,8 +426,9 @@ fn change_task(task: &mut Task, event: &Event) {
                 task.attempts = 0;
                 task.crashes = 0;
             }
+            protocol::reopen(task);
         }
-        _ => {}
+        _ => protocol::change_task(task, event),
     }
 }
 
@@ -398,11 +437,13 @@ fn end_task(task: &mut Task, event: &Event, state: TaskState) {
     let started_at = task.started_at;
     release(task);
     task.started_at = started_at;
+    task.way.validating = false;
+    task.way.merging = None;
     task.state = state;
     task.ended_at = Some(event.time);
 }
 
-fn release(task: &mut Task) {
+pub(super) fn release(task: &mut Task) {
     task.holder = None;
     task.claim = None;
     task.started_at = None;

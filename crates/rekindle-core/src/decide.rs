@@ -6,13 +6,17 @@
 mod attempt;
 mod finish;
 mod gate;
+mod health;
 mod operator;
 mod reconcile;
 mod report;
+mod review;
 mod schedule;
 mod session;
 mod sign;
+mod split;
 mod timers;
+mod usage;
 
 use crate::apply::apply;
 use crate::effect::{self, Effect};
@@ -25,6 +29,7 @@ use crate::time::Time;
 pub use attempt::silence_limit_ms;
 pub use finish::Standstill;
 pub use finish::standstill;
+pub use sign::reloads;
 pub use timers::next_deadline;
 
 /// What a decision comes to.
@@ -102,6 +107,13 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
             sign::session_closed(turn, attempt, measure, transcript, cut_off)
         }
         Input::DiskInspected { missing } => reconcile::disk_inspected(turn, missing),
+        Input::WorkMerged { task, epoch, outcome } => review::merged(turn, &task, epoch, outcome),
+        Input::BranchMade(made) => {
+            turn.emit_run(Body::BranchMade(made));
+            Reply::Accepted
+        }
+        Input::HealthChecked { results } => health::checked(turn, results),
+        Input::UsageSeen(left) => usage::seen(turn, left),
         Input::PressureSeen { reason } => session::pressure_seen(turn, reason),
         Input::PlanFileChanged { hash } => session::plan_file_changed(turn, hash),
         Input::Ordered(order) => operator::ordered(turn, order),
@@ -132,9 +144,18 @@ pub fn outstanding(state: &State) -> Vec<Effect> {
     if state.run.as_ref().is_some_and(|run| run.inspection == Inspection::Asked) {
         effects.push(Effect::InspectDisk);
     }
+    if state.health.checking {
+        effects.push(Effect::CheckHealth);
+    }
+    if state.usage.asking {
+        effects.push(Effect::AskUsage);
+    }
     for (id, task) in &state.tasks {
         if let Some(claim) = &task.claim {
             effects.push(Effect::RunChecks { task: id.clone(), epoch: claim.epoch });
+        }
+        if task.way.merging.is_some() {
+            effects.push(Effect::MergeWork { task: id.clone(), epoch: task.epoch });
         }
     }
     effects

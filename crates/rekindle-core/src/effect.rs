@@ -25,6 +25,22 @@ pub enum Effect {
         /// The epoch of the claim.
         epoch: Epoch,
     },
+    /// Commit what is left of a task's accepted work and merge it into the run's branch.
+    MergeWork {
+        /// The task.
+        task: TaskId,
+        /// Its epoch.
+        epoch: Epoch,
+    },
+    /// Keep what an attempt left in its workspace, which is over for it.
+    LeaveWorkspace {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// Run the plan's health commands.
+    CheckHealth,
+    /// Ask the user's command what is left of the allowance.
+    AskUsage,
     /// Look which artifacts of complete tasks are on disk.
     InspectDisk,
     /// Give a running agent a message.
@@ -62,6 +78,13 @@ pub fn following(event: &Event) -> Option<Effect> {
             (Some(task), Some(epoch)) => Some(Effect::RunChecks { task: task.clone(), epoch }),
             _ => None,
         },
+        Body::AttemptEnded { attempt, .. } => Some(Effect::LeaveWorkspace { attempt: *attempt }),
+        Body::MergeOrdered(_) => match (&event.task, event.epoch) {
+            (Some(task), Some(epoch)) => Some(Effect::MergeWork { task: task.clone(), epoch }),
+            _ => None,
+        },
+        Body::HealthOrdered {} => Some(Effect::CheckHealth),
+        Body::UsageAsked {} => Some(Effect::AskUsage),
         Body::WaveEnded { .. } => Some(Effect::InspectDisk),
         Body::AgentTold { attempt, number, text, .. } => {
             Some(Effect::TellAgent { attempt: *attempt, number: *number, text: text.clone() })

@@ -6,9 +6,14 @@ use crate::ids::{AgentName, Epoch, RunId, TaskId};
 use crate::time::Time;
 
 mod body;
+mod facts;
 mod name;
 
 pub use body::Body;
+pub use facts::{
+    Added, AgentCompacted, EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen, Recovery, TeamStanding,
+    UsageLeft, WorkBranch,
+};
 
 /// One fact, with the envelope that every reader can rely on. Sequence and hash are added by the store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,6 +63,12 @@ pub enum PauseReason {
 }
 
 impl PauseReason {
+    /// Whether the run goes on by itself, without an operator.
+    #[must_use]
+    pub fn ends_by_itself(self) -> bool {
+        matches!(self, Self::UsageLimit | Self::SystemError)
+    }
+
     /// The reason in the words of the pause message.
     #[must_use]
     pub fn words(self) -> &'static str {

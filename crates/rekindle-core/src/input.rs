@@ -1,11 +1,11 @@
 //! What can happen: everything that reaches a decision, as past facts. Only these enter the core.
 
 use crate::activity::{Measure, Sign, Transcript};
-use crate::event::PauseReason;
+use crate::event::{PauseReason, UsageLeft, WorkBranch};
 use crate::ids::{AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
 use crate::plan::Plan;
-use crate::report::{Door, Evidence, Exit, Report};
+use crate::report::{CheckResult, Door, Evidence, Exit, Report};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,6 +120,24 @@ pub enum Input {
         /// Tasks with what is missing of each.
         missing: Vec<(TaskId, Vec<String>)>,
     },
+    /// Accepted work was merged, or could not be.
+    WorkMerged {
+        /// The task.
+        task: TaskId,
+        /// Its epoch.
+        epoch: Epoch,
+        /// How it went.
+        outcome: MergeOutcome,
+    },
+    /// The branch that accepted work goes to was made.
+    BranchMade(WorkBranch),
+    /// The plan's health commands were run.
+    HealthChecked {
+        /// What they said.
+        results: Vec<CheckResult>,
+    },
+    /// The user's command was asked what is left of the allowance.
+    UsageSeen(UsageLeft),
     /// The machine was looked at: whether it is short of something, and of what.
     PressureSeen {
         /// What it is short of.
@@ -134,6 +152,28 @@ pub enum Input {
     Ordered(Order),
     /// Time has passed.
     TimePassed,
+}
+
+/// How a merge went.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MergeOutcome {
+    /// The work is in the run's branch.
+    Merged {
+        /// The commit that holds it; nothing where nothing had changed.
+        commit: Option<String>,
+    },
+    /// It does not fit what others have merged meanwhile.
+    Conflict {
+        /// The files.
+        files: Vec<String>,
+        /// How to go about it.
+        advice: String,
+    },
+    /// It could not be tried.
+    Failed {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// What was found of an attempt when a coordinator started. What ended is settled by inputs of its own, after its output.
@@ -204,4 +244,13 @@ pub enum Order {
         /// The decision.
         text: String,
     },
+    /// Break a task into smaller ones.
+    Split {
+        /// The task.
+        task: TaskId,
+        /// The parts, in order.
+        subtasks: Vec<String>,
+    },
+    /// Forget what was learned from disagreements.
+    ForgetFocus,
 }

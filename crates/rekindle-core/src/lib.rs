@@ -19,6 +19,7 @@ pub mod plan;
 pub mod policy;
 pub mod render;
 pub mod report;
+pub mod review;
 pub mod role;
 pub mod signal;
 pub mod state;

@@ -43,6 +43,15 @@ pub struct Limits {
     /// Compaction.
     #[serde(default)]
     pub compaction: CompactionLimits,
+    /// Which `[agents.NAME]` runs each role; a role that is not in here is run like any task.
+    #[serde(default)]
+    pub roles: BTreeMap<Role, String>,
+    /// Whether every task is worked on in a worktree of its own.
+    #[serde(default)]
+    pub worktrees: bool,
+    /// How long before a pause or a crash a completion is looked at again afterwards.
+    #[serde(default = "default_validation_ms")]
+    pub validation_window_ms: u64,
 }
 
 /// What one kind of agent can do, as decisions see it.
@@ -85,11 +94,23 @@ pub struct UsageLimits {
     pub default_wait_ms: u64,
     /// What is waited beyond the reset.
     pub grace_ms: u64,
+    /// Whether the user has a command that tells what is left.
+    pub asks: bool,
+    /// What is left, in percent, at which the run is paused.
+    pub threshold_percent: u8,
+    /// The `[agents.NAME]` that the command speaks for; none means all.
+    pub agents: Vec<String>,
 }
 
 impl Default for UsageLimits {
     fn default() -> Self {
-        Self { default_wait_ms: 15 * 60 * 1000, grace_ms: 5 * 60 * 1000 }
+        Self {
+            default_wait_ms: 15 * 60 * 1000,
+            grace_ms: 5 * 60 * 1000,
+            asks: false,
+            threshold_percent: 10,
+            agents: Vec::new(),
+        }
     }
 }
 
@@ -107,6 +128,10 @@ impl Default for CompactionLimits {
     fn default() -> Self {
         Self { threshold_percent: 10, hand_over_after: 2 }
     }
+}
+
+fn default_validation_ms() -> u64 {
+    60 * 60 * 1000
 }
 
 fn default_first_event_ms() -> u64 {
@@ -138,6 +163,9 @@ impl Default for Limits {
             first_event_ms: default_first_event_ms(),
             usage: UsageLimits::default(),
             compaction: CompactionLimits::default(),
+            roles: BTreeMap::new(),
+            worktrees: false,
+            validation_window_ms: default_validation_ms(),
         }
     }
 }

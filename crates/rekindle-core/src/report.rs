@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::TaskId;
+use crate::review::Verdict;
+use crate::role::Role;
 
 /// Through which door a report came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +20,8 @@ pub enum Door {
     Mcp,
     /// The operator.
     Operator,
+    /// rekindle itself, to look at work again.
+    Own,
 }
 
 /// What an agent says it has done and has left.
@@ -91,6 +95,25 @@ pub enum Report {
         /// The parts, in order.
         subtasks: Vec<String>,
     },
+    /// A reviewer's verdict on a task's work.
+    Verdict {
+        /// The task; nothing means the only one it has.
+        #[serde(default)]
+        task: Option<TaskId>,
+        /// The role that it speaks in.
+        role: Role,
+        /// What it decided.
+        verdict: Verdict,
+        /// What is wrong, an item each.
+        #[serde(default)]
+        issues: Vec<String>,
+        /// What must be done about it.
+        #[serde(default)]
+        required: Vec<String>,
+        /// What is good as it is.
+        #[serde(default)]
+        passed: Vec<String>,
+    },
     /// It notes a decision.
     Note {
         /// The decision.
@@ -109,6 +132,7 @@ impl Report {
             | Self::Checkpoint { task, .. }
             | Self::Ask { task, .. }
             | Self::Split { task, .. } => Some(task),
+            Self::Verdict { task, .. } => task.as_ref(),
             Self::Note { .. } => None,
         }
     }
@@ -129,6 +153,32 @@ pub struct CheckResult {
     pub output: String,
     /// How long it took.
     pub took_ms: u64,
+    /// The environment it ran in, where the plan names any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
+}
+
+/// Where a failing health check comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// It failed before the work began.
+    Before,
+    /// It passed before the work began.
+    Introduced,
+    /// Nobody knows.
+    Uncertain,
+}
+
+/// A health check of the plan, as it was seen with a claim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HealthResult {
+    /// What it said.
+    #[serde(flatten)]
+    pub check: CheckResult,
+    /// Where its failure comes from; nothing where it passed.
+    #[serde(default)]
+    pub origin: Option<Origin>,
 }
 
 /// All the evidence on one claim.
@@ -138,25 +188,36 @@ pub struct Evidence {
     pub checks: Vec<CheckResult>,
     /// Declared artifacts that are not on disk.
     pub missing_artifacts: Vec<String>,
+    /// The plan's health commands; only a failure that the work introduced speaks against it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub health: Vec<HealthResult>,
 }
 
 impl Evidence {
     /// Whether everything is proven.
     #[must_use]
     pub fn passed(&self) -> bool {
-        self.missing_artifacts.is_empty() && self.checks.iter().all(|check| check.passed)
+        self.missing_artifacts.is_empty()
+            && self.checks.iter().all(|check| check.passed)
+            && self.introduced().next().is_none()
+    }
+
+    /// Health checks that the work broke.
+    pub fn introduced(&self) -> impl Iterator<Item = &CheckResult> {
+        self.health.iter().filter(|seen| seen.origin == Some(Origin::Introduced)).map(|seen| &seen.check)
     }
 
     /// What is wrong, in one line.
     #[must_use]
     pub fn complaint(&self) -> String {
-        if let Some(check) = self.checks.iter().find(|check| !check.passed) {
+        if let Some(check) = self.checks.iter().find(|check| !check.passed).or_else(|| self.introduced().next()) {
             let how = match (check.timed_out, check.code) {
                 (true, _) => "timed out".to_owned(),
                 (false, Some(code)) => format!("exited with {code}"),
                 (false, None) => "was killed".to_owned(),
             };
-            return format!("check `{}` {how}", check.command);
+            let place = check.environment.as_ref().map(|name| format!(" in `{name}`")).unwrap_or_default();
+            return format!("check `{}` {how}{place}", check.command);
         }
         if self.missing_artifacts.is_empty() {
             "nothing is wrong".to_owned()

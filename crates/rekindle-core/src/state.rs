@@ -1,21 +1,24 @@
 //! Everything that is known of a run. It changes only in `apply`, by events; nothing in here is a cache of the world.
 
 mod native;
+mod task;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
-use crate::event::{Outcome, PauseReason};
+use crate::event::{Outcome, PauseReason, UsageLeft};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
 use crate::plan::{Plan, PlanTask};
-use crate::report::{Checkpoint, Door, Evidence, Exit};
+use crate::report::{CheckResult, Exit};
+use crate::review::{KeptDisagreement, Stage};
 use crate::role::Role;
 use crate::time::Time;
 
 pub use native::{Astray, Gate, Native, TOLD_KEPT, Told};
+pub use task::{Claim, Merging, Task, TaskState, Way};
 
 /// Decisions kept for briefs; older ones stay in the log.
 pub const NOTES_KEPT: usize = 200;
@@ -53,6 +56,35 @@ pub struct State {
     pub held: Option<String>,
     /// The newest coordinator.
     pub coordinator: Option<Coordinator>,
+    /// Where critics and auditors did not agree, over all runs, newest last.
+    #[serde(default)]
+    pub disagreements: Vec<KeptDisagreement>,
+    /// What the user's own command said of the allowance.
+    #[serde(default)]
+    pub usage: Usage,
+    /// What the plan's health commands said.
+    #[serde(default)]
+    pub health: Health,
+}
+
+/// What the user's own command said of the allowance.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// It was asked and has not answered.
+    pub asking: bool,
+    /// When it last answered.
+    pub seen_at: Option<Time>,
+    /// What it said.
+    pub left: Option<UsageLeft>,
+}
+
+/// What the plan's health commands said.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Health {
+    /// They are being run.
+    pub checking: bool,
+    /// What they said at the start, or after a repair; nothing until they were run.
+    pub baseline: Option<Vec<CheckResult>>,
 }
 
 /// One execution of a plan.
@@ -80,6 +112,18 @@ pub struct Run {
     pub wave: u32,
     /// Whether the disk has been looked at since that wave ended.
     pub inspection: Inspection,
+    /// The branch that accepted work goes to, where work is done apart.
+    #[serde(default)]
+    pub work_branch: Option<String>,
+    /// The newest commit on it that is known.
+    #[serde(default)]
+    pub work_commit: Option<String>,
+    /// When the pause began that it is in, or was in last.
+    #[serde(default)]
+    pub paused_at: Option<Time>,
+    /// When it goes on by itself.
+    #[serde(default)]
+    pub resumes_at: Option<Time>,
 }
 
 /// The look at the disk between two waves.
@@ -106,6 +150,8 @@ pub enum RunPhase {
     Pausing(PauseReason),
     /// Paused; nothing runs.
     Paused(PauseReason),
+    /// Paused; it goes on by itself when what it waits for has come.
+    Waiting(PauseReason),
     /// Over.
     Finished(Outcome),
 }
@@ -121,104 +167,6 @@ pub struct Coordinator {
     pub boot_id: String,
     /// Time since that boot when it started.
     pub boottime_ms: u64,
-}
-
-/// How a task stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TaskState {
-    /// Not begun, or waiting for another attempt.
-    Pending,
-    /// An agent is at it, or its claim is being proven.
-    InProgress,
-    /// Its agent has left and a person's answer is missing.
-    Blocked,
-    /// Proven.
-    Complete,
-    /// Its attempts are used up.
-    Failed,
-    /// An operator left it out.
-    Skipped,
-}
-
-impl TaskState {
-    /// Whether nothing more happens to it without an operator or the disk reopening it.
-    #[must_use]
-    pub fn is_terminal(self) -> bool {
-        matches!(self, Self::Complete | Self::Failed | Self::Skipped)
-    }
-
-    /// Whether tasks behind it may begin.
-    #[must_use]
-    pub fn unblocks(self) -> bool {
-        matches!(self, Self::Complete | Self::Skipped)
-    }
-}
-
-/// One task of the run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Task {
-    /// Its place in the plan.
-    pub index: usize,
-    /// How it stands.
-    pub state: TaskState,
-    /// The newest epoch it was given to; nothing older counts.
-    pub epoch: Epoch,
-    /// Attempts that count.
-    pub attempts: u32,
-    /// The attempt that holds it: at work on it, or with it in its list.
-    pub holder: Option<AttemptId>,
-    /// When the current attempt at it began.
-    pub started_at: Option<Time>,
-    /// Time of that attempt spent waiting for a person, which does not count.
-    pub waited_ms: u64,
-    /// Backoff.
-    pub not_before: Option<Time>,
-    /// Why the last attempt at it ended.
-    pub last_cause: Option<Cause>,
-    /// Why it failed, was skipped or reopened, in words.
-    pub reason: Option<String>,
-    /// The outcome in the agent's words.
-    pub result: Option<String>,
-    /// Complete on an agent's word alone.
-    pub unproven: bool,
-    /// Where its agent said it stood.
-    pub checkpoint: Option<Checkpoint>,
-    /// The parts that its agent broke it into, in order.
-    #[serde(default)]
-    pub split: Vec<String>,
-    /// A claim that is being proven.
-    pub claim: Option<Claim>,
-    /// What the last checks saw.
-    pub evidence: Option<Evidence>,
-    /// Coordinator crashes that took its agent with them.
-    pub crashes: u32,
-    /// When it ended.
-    pub ended_at: Option<Time>,
-    /// How many tasks wait for it, directly or not.
-    pub unblocks: u32,
-    /// The newest attempt that was at it.
-    #[serde(default)]
-    pub last_attempt: Option<AttemptId>,
-    /// Compactions of agents while they were at it.
-    #[serde(default)]
-    pub compactions: u32,
-    /// How many of them were before the current attempt at it.
-    #[serde(default)]
-    pub compactions_before: u32,
-}
-
-/// A claim that is being proven.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Claim {
-    /// Whose.
-    pub attempt: AttemptId,
-    /// Its epoch.
-    pub epoch: Epoch,
-    /// The door.
-    pub door: Door,
-    /// The outcome in the agent's words.
-    pub result: Option<String>,
 }
 
 /// One process of one agent.
@@ -387,12 +335,59 @@ impl State {
         let Some(plan_task) = self.plan_task(id) else {
             return Vec::new();
         };
+        let parts = self.tasks.get(id).map(|task| task.way.parts.as_slice()).unwrap_or_default();
         plan_task
             .blocked_by
             .iter()
+            .chain(parts)
             .filter(|blocker| !self.tasks.get(*blocker).is_some_and(|task| task.state.unblocks()))
             .cloned()
             .collect()
+    }
+
+    /// The task of the plan that a part belongs to; any other task is its own.
+    #[must_use]
+    pub fn root_of(&self, id: &TaskId) -> TaskId {
+        let mut root = id;
+        while let Some(parent) = self.tasks.get(root).and_then(|task| task.way.parent.as_ref()) {
+            root = parent;
+        }
+        root.clone()
+    }
+
+    /// The role that works on a task at the stage where it stands.
+    #[must_use]
+    pub fn role_of(&self, id: &TaskId) -> Role {
+        let Some(task) = self.tasks.get(id) else { return Role::Developer };
+        match (task.way.stage, task.way.health) {
+            (Stage::Implement, true) => Role::Remediation,
+            (Stage::Implement, false) => {
+                self.plan_task(id).and_then(|planned| planned.role.as_deref()).and_then(Role::of).unwrap_or_default()
+            }
+            (Stage::Review, _) => Role::Critic,
+            (Stage::Audit, true) => Role::HealthAuditor,
+            (Stage::Audit, false) => Role::Auditor,
+        }
+    }
+
+    /// The workspace of its own that a task's work is done in; nothing where all work in one directory.
+    #[must_use]
+    pub fn workspace_of(&self, id: &TaskId) -> Option<String> {
+        if !self.limits.worktrees {
+            return None;
+        }
+        let root = self.root_of(id);
+        let Some(agent) = self.plan_task(&root)?.agent.as_ref() else { return Some(root.to_string()) };
+        // A named agent has one workspace for all its tasks, called after the first of them.
+        let first = self.run.as_ref()?.plan.tasks.iter().find(|task| task.agent.as_ref() == Some(agent));
+        Some(first.map_or(root, |task| task.id.clone()).to_string())
+    }
+
+    /// Whether the plan asks for a reviewer of a role.
+    #[must_use]
+    pub fn reviews(&self, role: Role) -> bool {
+        let review = self.run.as_ref().and_then(|run| run.plan.settings.review.as_ref());
+        review.is_some_and(|roles| roles.iter().any(|name| name == role.name()))
     }
 
     /// Attempts in all that a task may have.
@@ -406,6 +401,7 @@ impl State {
     pub fn agent_for(&self, id: &TaskId, role: Role) -> Option<AgentName> {
         let plan_task = self.plan_task(id)?;
         let made = || AgentName::new(format!("{role}-{id}")).or_else(|_| AgentName::new(id.as_str())).ok();
-        plan_task.agent.clone().or_else(made)
+        let named = plan_task.agent.clone().filter(|_| !role.reviews());
+        named.or_else(made)
     }
 }

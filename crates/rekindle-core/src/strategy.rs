@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::activity::Transcript;
 use crate::cause::Cause;
-use crate::state::{Attempt, State, Task};
+use crate::ids::{AgentName, TaskId};
+use crate::review::Stage;
+use crate::role::Role;
+use crate::state::{Attempt, AttemptPhase, State, Task};
 
 /// An attempt that ended this soon after its start, without a report, failed fast.
 pub const FAST_MS: u64 = 60_000;
@@ -74,8 +77,14 @@ impl Choice {
 
 /// Chooses for a task that `cli` is to take up.
 #[must_use]
-pub fn choose(state: &State, task: &Task, cli: &str) -> Choice {
-    let Some(last) = task.last_attempt.and_then(|id| state.attempts.get(&id)) else {
+pub fn choose(state: &State, id: &TaskId, agent: &AgentName, cli: &str) -> Choice {
+    let Some(task) = state.tasks.get(id) else {
+        return Choice::without_session(Strategy::First, "first attempt".into());
+    };
+    if let Some(choice) = goes_on(state, task, agent, cli) {
+        return choice;
+    }
+    let Some(last) = task.last_attempt().and_then(|id| state.attempts.get(&id)) else {
         return match &task.last_cause {
             Some(cause) => Choice::without_session(Strategy::Fresh, cause.words()),
             None if task.attempts > 0 => Choice::without_session(Strategy::Fresh, "the task was opened again".into()),
@@ -106,6 +115,28 @@ pub fn choose(state: &State, task: &Task, cli: &str) -> Choice {
         },
         Err(why) => Choice::without_session(Strategy::Fresh, format!("{words}; {why}")),
     }
+}
+
+/// Whether a session that ended well is taken up again: for work that was sent back, or for the next task of a named agent
+/// whose work is reviewed.
+fn goes_on(state: &State, task: &Task, agent: &AgentName, cli: &str) -> Option<Choice> {
+    let reviewed = state.reviews(Role::Critic) || state.reviews(Role::Auditor);
+    let why = match (&task.way.rework, task.way.stage) {
+        (Some(_), Stage::Implement) => "its work was sent back and its session knows it",
+        (None, Stage::Implement) if task.last_attempt().is_none() && reviewed => "its agent goes on with its next task",
+        _ => return None,
+    };
+    let ended = |attempt: &&Attempt| attempt.phase == AttemptPhase::Ended && attempt.agent == *agent;
+    let last = match &task.way.rework {
+        Some(_) => task.last_attempt().and_then(|id| state.attempts.get(&id)).filter(|last| last.agent == *agent)?,
+        None => state.attempts.values().rev().find(ended)?,
+    };
+    if last.cause != Some(Cause::Completed) || last.cli != cli || !state.limits.traits_of(cli).resumes {
+        return None;
+    }
+    let (session, whole) = resumable(state, last, &Cause::Completed).ok()?;
+    let reason = format!("resume: {why}; {whole}");
+    Some(Choice { strategy: Strategy::Resume, session: Some(session), asks_for_report: false, reason })
 }
 
 /// Whether an attempt ended by itself without any report although its session can be asked for one: that is done once, and does

@@ -10,6 +10,7 @@ use crate::activity::Measure;
 use crate::event::{Body, Event, Outcome};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
 use crate::report::{Checkpoint, Evidence};
+use crate::review::{GivenVerdict, Rework, Stage};
 use crate::role::Role;
 use crate::state::{AttemptPhase, RunPhase, State, TaskState};
 use crate::strategy::Strategy;
@@ -26,7 +27,7 @@ pub struct RunRow {
     pub title: String,
     /// Where the plan's file lies.
     pub plan_path: String,
-    /// `created`, `running`, `pausing`, `paused`, `complete` or `failed`.
+    /// `created`, `running`, `pausing`, `paused`, `waiting` (paused, goes on by itself), `complete` or `failed`.
     pub state: String,
     /// When it began.
     pub started_at: Time,
@@ -38,6 +39,12 @@ pub struct RunRow {
     pub attempts: u32,
     /// Whether the plan's file differs from the pinned plan.
     pub plan_changed: bool,
+    /// The branch that accepted work goes to, where work is done apart.
+    #[serde(default)]
+    pub work_branch: Option<String>,
+    /// When it goes on by itself.
+    #[serde(default)]
+    pub resumes_at: Option<Time>,
     /// The accounts that have to wait.
     #[serde(default)]
     pub waits: Vec<WaitRow>,
@@ -61,7 +68,7 @@ pub struct TaskRow {
     pub id: TaskId,
     /// Its title.
     pub title: String,
-    /// `pending`, `in_progress`, `blocked`, `complete`, `failed` or `skipped`.
+    /// `pending`, `in_progress`, `awaiting_review`, `awaiting_audit`, `blocked`, `complete`, `failed` or `skipped`.
     pub state: String,
     /// Attempts that count.
     pub attempts: u32,
@@ -98,6 +105,24 @@ pub struct TaskRow {
     /// Compactions of agents while they were at it.
     #[serde(default)]
     pub compactions: u32,
+    /// The stage where it stands: `implement`, `review` or `audit`.
+    #[serde(default)]
+    pub stage: Stage,
+    /// Why its work was sent back, until it is proven again.
+    #[serde(default)]
+    pub rework: Option<Rework>,
+    /// What reviewers said, newest last.
+    #[serde(default)]
+    pub verdicts: Vec<GivenVerdict>,
+    /// The task that it is a part of.
+    #[serde(default)]
+    pub parent: Option<TaskId>,
+    /// The commit of the run's branch that holds its work.
+    #[serde(default)]
+    pub merged: Option<String>,
+    /// The workspace of its own that its work is done in.
+    #[serde(default)]
+    pub workspace: Option<String>,
 }
 
 /// An agent's attempt, as a table shows it.
@@ -200,6 +225,8 @@ impl Touched {
         match &event.body {
             // A coordinator brings limits, and every task's row shows its own.
             Body::RunStarted { .. } | Body::CoordinatorStarted { .. } => *self = Self::everything(state),
+            // The whole waits for its parts.
+            Body::TaskAdded(added) => self.tasks.extend(added.parent.clone()),
             Body::QuestionAsked { id, .. } => {
                 self.questions.insert(*id);
             }
@@ -208,7 +235,7 @@ impl Touched {
                 self.questions.insert(*id);
                 self.run = true;
             }
-            Body::GateClosed { .. } => self.run = true,
+            Body::GateClosed(_) => self.run = true,
             Body::AttemptEnded { attempt, .. } | Body::Dispatched { attempt, .. } => {
                 let tasks = state.attempts.get(attempt).map(|attempt| attempt.tasks.clone()).unwrap_or_default();
                 self.tasks.extend(tasks);
@@ -247,6 +274,7 @@ pub fn run_row(state: &State) -> Option<RunRow> {
         RunPhase::Running => "running",
         RunPhase::Pausing(_) => "pausing",
         RunPhase::Paused(_) => "paused",
+        RunPhase::Waiting(_) => "waiting",
         RunPhase::Finished(Outcome::Complete) => "complete",
         RunPhase::Finished(Outcome::Failed) => "failed",
     };
@@ -261,6 +289,8 @@ pub fn run_row(state: &State) -> Option<RunRow> {
         resumes: run.resumes,
         attempts: state.limits.attempts,
         plan_changed: run.changed_plan.is_some(),
+        work_branch: run.work_branch.clone(),
+        resumes_at: run.resumes_at,
         waits: state
             .gates
             .iter()
@@ -281,14 +311,14 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         state: name.to_owned(),
         attempts: task.attempts,
         attempt_limit: state.attempt_limit(id),
-        agent: state.agent_for(id, Role::Developer),
+        agent: state.agent_for(id, state.role_of(id)),
         wave: planned.wave,
         cause: task.last_cause.as_ref().map(ToString::to_string),
         // What became of an earlier attempt says nothing about the one at work.
         reason: waits_for.or_else(|| task.reason.clone().filter(|_| task.state != TaskState::InProgress)),
         result: task.result.clone(),
         unproven: task.unproven && task.state == TaskState::Complete,
-        verifying: task.claim.is_some(),
+        verifying: task.is_being_proven(),
         epoch: task.epoch,
         blocked_by: planned.blocked_by.clone(),
         started_at: task.started_at,
@@ -297,6 +327,12 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         checkpoint: task.checkpoint.clone(),
         evidence: task.evidence.clone(),
         compactions: task.compactions,
+        stage: task.way.stage,
+        rework: task.way.rework.clone(),
+        verdicts: task.way.verdicts.clone(),
+        parent: task.way.parent.clone(),
+        merged: task.way.merged.clone(),
+        workspace: state.workspace_of(id),
     })
 }
 
@@ -311,12 +347,17 @@ pub fn shown_state(state: &State, id: &TaskId) -> (&'static str, Option<String>)
         TaskState::Pending => {
             let unmet = state.unmet_blockers(id);
             if unmet.is_empty() || task.holder.is_some() {
-                return ("pending", None);
+                let sent_back =
+                    || task.way.rework.as_ref().map(|rework| format!("sent back: {}", rework.issues.join("; ")));
+                return (task.way.stage.awaiting().unwrap_or("pending"), sent_back());
             }
             let names: Vec<String> = unmet.iter().map(ToString::to_string).collect();
             ("blocked", Some(format!("blocked by {}", names.join(", "))))
         }
-        TaskState::InProgress => question().map_or(("in_progress", None), |question| ("blocked", Some(question))),
+        TaskState::InProgress => match question() {
+            Some(question) => ("blocked", Some(question)),
+            None => (task.way.stage.awaiting().unwrap_or("in_progress"), None),
+        },
         TaskState::Blocked => ("blocked", question()),
         TaskState::Complete => ("complete", None),
         TaskState::Failed => ("failed", None),

@@ -13,6 +13,7 @@ use rekindle_core::decide::Reply;
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Input;
 use rekindle_core::limits::Limits;
+use rekindle_core::plan::Isolation;
 use rekindle_core::state::{Run, RunPhase, State};
 use rekindle_core::time::Time;
 
@@ -20,6 +21,7 @@ use crate::clock::{self, Clock};
 use crate::door;
 use crate::driver::{self, Driver, LoadError, Message, Settings};
 use crate::files::Files;
+use crate::isolation;
 use crate::pressure;
 use crate::pulse::Pulse;
 use crate::redact::Redactor;
@@ -53,6 +55,8 @@ pub struct Setup {
     pub dir: StateDir,
     /// Where agents work.
     pub workspace: PathBuf,
+    /// Whether agents work apart.
+    pub isolation: Isolation,
     /// The limits in force.
     pub limits: Limits,
     /// What `[agents.NAME]` stand for.
@@ -161,8 +165,8 @@ impl Coordinator {
     ///
     /// # Errors
     /// When another coordinator holds the state, or it cannot be used.
-    pub fn open(setup: Setup) -> Result<Self, Error> {
-        let opened = setup.opened.map_or_else(|| Opened::new(&setup.dir, &setup.plan_path), Ok)?;
+    pub fn open(mut setup: Setup) -> Result<Self, Error> {
+        let opened = setup.opened.take().map_or_else(|| Opened::new(&setup.dir, &setup.plan_path), Ok)?;
         let Opened { lock, store, report, state, last_seq } = opened;
         let store = Arc::new(store);
         refuse_agents(&state)?;
@@ -171,10 +175,14 @@ impl Coordinator {
         let tokens = Tokens::new(*setup.dir.secret()?.bytes());
         let slug = plan_name(&state, setup.new_run.as_ref());
         let redactor = redactor(&setup.programs);
+        let apart = settle_isolation(&setup, &state, &slug)?;
+        setup.limits.worktrees = apart.worktrees;
+        let made = apart.made;
         let world = RealWorld::new(
             clock.clone(),
             &setup.dir,
             setup.workspace.clone(),
+            apart.work,
             setup.programs,
             tokens.clone(),
             setup.limits.stop_grace_ms,
@@ -193,6 +201,9 @@ impl Coordinator {
             && let Reply::Refused { reason } = driver.request_run(input)?
         {
             return Err(Error::Refused(reason));
+        }
+        if let Some(made) = made {
+            driver.request_run(Input::BranchMade(made))?;
         }
         door::server::open(setup.dir.path(), sender.clone())
             .map_err(|source| Error::Os { what: "cannot open the socket", source })?;
@@ -246,6 +257,7 @@ impl Coordinator {
             self.persistently(|driver| driver.handle(messages))?;
             self.look_after_time()?;
         }
+        self.driver.world().finish();
         let now = self.clock.now();
         let seq = driver::stored_head(&*self.store)?;
         // Nothing depends on these files; a full disk must not turn a finished run into a failed one.
@@ -394,6 +406,17 @@ fn refuse_agents(state: &State) -> Result<(), Error> {
         true => Err(Error::Refused(driver::HIDDEN_TOKEN.to_owned())),
         false => Ok(()),
     }
+}
+
+fn settle_isolation(setup: &Setup, state: &State, slug: &str) -> Result<isolation::Apart, Error> {
+    let (run, known) = match (&setup.new_run, &state.run) {
+        (Some(Input::RunRequested { run, .. }), _) => (run.to_string(), None),
+        (_, Some(run)) => (run.id.to_string(), Some(run)),
+        _ => return Ok(isolation::Apart::default()),
+    };
+    let of = isolation::Of { run: &run, slug, known };
+    isolation::settle(setup.isolation, setup.limits.max_agents, setup.dir.path(), &setup.workspace, of)
+        .map_err(|error| Error::Refused(error.to_string()))
 }
 
 fn plan_name(state: &State, new_run: Option<&Input>) -> String {

@@ -19,11 +19,11 @@ use std::sync::Arc;
 
 use rekindle_core::decide::{self, Reply, Standstill};
 use rekindle_core::effect::Effect;
-use rekindle_core::event::{Body, PauseReason};
+use rekindle_core::event::{Body, PauseReason, UsageLeft};
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::input::{Input, Order};
+use rekindle_core::input::{Input, MergeOutcome, Order};
 use rekindle_core::limits::Limits;
-use rekindle_core::report::Evidence;
+use rekindle_core::report::{CheckResult, Evidence};
 use rekindle_core::state::{RunPhase, State};
 use rekindle_core::time::Time;
 
@@ -75,6 +75,22 @@ pub enum Message {
         /// What was seen.
         evidence: Evidence,
     },
+    /// Accepted work was merged, or could not be.
+    Merged {
+        /// The task.
+        task: TaskId,
+        /// Its epoch.
+        epoch: Epoch,
+        /// How it went.
+        outcome: MergeOutcome,
+    },
+    /// The plan's health commands were run.
+    HealthChecked {
+        /// What they said.
+        results: Vec<CheckResult>,
+    },
+    /// The user's command was asked what is left of the allowance.
+    UsageSeen(UsageLeft),
     /// No sign of life.
     Silent {
         /// The attempt.
@@ -358,6 +374,16 @@ impl<W: World> Driver<W> {
             Message::ChecksDone { task, epoch, evidence } => {
                 let evidence = self.redact_evidence(evidence);
                 self.take(Input::ChecksFinished { task, epoch, evidence });
+            }
+            Message::Merged { task, epoch, outcome } => {
+                self.take(Input::WorkMerged { task, epoch, outcome });
+            }
+            Message::HealthChecked { results } => {
+                let results = self.redact_checks(results);
+                self.take(Input::HealthChecked { results });
+            }
+            Message::UsageSeen(left) => {
+                self.take(Input::UsageSeen(left));
             }
             Message::Silent { attempt, quiet_ms, evidence } => {
                 self.take(Input::AttemptSilent { attempt, quiet_ms, evidence });

@@ -1,6 +1,6 @@
 //! An attempt's token: it names the attempt and epoch, and only this state directory's secret can make one.
 
-use rekindle_core::ids::{AttemptId, Epoch, TaskId};
+use rekindle_core::ids::{AttemptId, Epoch};
 
 /// Makes and checks tokens. Nothing has to be stored to check one, so a restart forgets none.
 #[derive(Clone)]
@@ -75,8 +75,8 @@ impl Tokens {
 
     /// The nonce of one run of a check.
     #[must_use]
-    pub fn check_nonce(&self, task: &TaskId, epoch: Epoch, number: usize) -> String {
-        let text = format!("rekindle check {task} {epoch} {number}");
+    pub fn check_nonce(&self, label: &str, epoch: Epoch, number: usize) -> String {
+        let text = format!("rekindle check {label} {epoch} {number}");
         blake3::keyed_hash(&self.secret, text.as_bytes()).to_hex().to_string()
     }
 

@@ -38,6 +38,8 @@ pub struct LaunchOrder {
     pub resume: Option<String>,
     /// What its prompt says; the world adds what is on disk.
     pub facts: Facts,
+    /// The workspace of its own that it works in.
+    pub workspace: Option<String>,
 }
 
 /// The checks of one claim.
@@ -51,6 +53,27 @@ pub struct CheckOrder {
     pub commands: Vec<String>,
     /// Paths that must exist.
     pub artifacts: Vec<String>,
+    /// Where they are run; none means once, as they are.
+    pub environments: Vec<String>,
+    /// The plan's health commands, which are run once after them.
+    pub health: Vec<String>,
+    /// The workspace of its own that the work was done in.
+    pub workspace: Option<String>,
+}
+
+/// Accepted work that is to be merged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MergeOrder {
+    /// The task.
+    pub task: TaskId,
+    /// Its epoch.
+    pub epoch: Epoch,
+    /// The workspace that it was done in.
+    pub workspace: String,
+    /// The words of the commit.
+    pub message: String,
+    /// The newest commit of the run's branch that is known.
+    pub known: Option<String>,
 }
 
 /// A report that an agent left in its bundle while no coordinator was there.
@@ -117,8 +140,16 @@ pub trait World {
     fn kept_reports(&mut self, attempt: AttemptId) -> Vec<KeptReport>;
     /// The reports that `kept_reports` last gave for an attempt are durable now.
     fn drop_kept_reports(&mut self, attempt: AttemptId);
-    /// Those of `paths` that are not on disk.
-    fn missing(&mut self, paths: &[String]) -> Vec<String>;
+    /// Those of `paths` that are not on disk; of work that was merged as `merged`, those that the run's branch has no longer.
+    fn missing(&mut self, paths: &[String], merged: Option<&str>) -> Vec<String>;
+    /// An attempt is over for its workspace: what it left there is kept, and the workspace goes where nobody needs it any more.
+    fn leave(&mut self, _attempt: AttemptId, _task: &TaskId, _workspace: Option<&str>, _tidy: bool) {}
+    /// Merges accepted work into the run's branch; how it went arrives as an observation. Asked for twice, it is merged once.
+    fn merge(&mut self, order: MergeOrder);
+    /// Runs the plan's health commands; what they said arrives as an observation.
+    fn check_health(&mut self, commands: &[String]);
+    /// Asks the user's command what is left of the allowance; the answer, or that there is none, arrives as an observation.
+    fn ask_usage(&mut self);
     /// Tells a person.
     fn alert(&mut self, alert: &Alert);
     /// An attempt is being watched from now on.

@@ -16,7 +16,7 @@ use rekindle_engine::redact::Redactor;
 use rekindle_engine::store::memory::Fault;
 use rekindle_engine::store::{self, MemoryStore, Read, Stream};
 use rekindle_engine::token::Tokens;
-use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, World};
+use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
 
 /// What the test decides, and what was asked for.
 struct Told {
@@ -64,7 +64,7 @@ impl World for Obedient {
         attempts.iter().map(|_| self.0.borrow().found.clone()).collect()
     }
 
-    fn missing(&mut self, paths: &[String]) -> Vec<String> {
+    fn missing(&mut self, paths: &[String], _merged: Option<&str>) -> Vec<String> {
         paths.to_vec()
     }
 
@@ -75,6 +75,9 @@ impl World for Obedient {
     fn stop(&mut self, _: AttemptId, _: bool) {}
     fn run_checks(&mut self, _: CheckOrder) {}
     fn drop_kept_reports(&mut self, _: AttemptId) {}
+    fn merge(&mut self, _: MergeOrder) {}
+    fn check_health(&mut self, _: &[String]) {}
+    fn ask_usage(&mut self) {}
     fn alert(&mut self, _: &rekindle_engine::alert::Alert) {}
     fn watch(&mut self, _: AttemptId) {}
     fn forget(&mut self, _: AttemptId) {}

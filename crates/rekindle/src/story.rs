@@ -4,7 +4,7 @@
 pub mod session;
 
 use rekindle_core::duration;
-use rekindle_core::event::{Body, Outcome, PauseReason};
+use rekindle_core::event::{Body, Finish, Outcome, PauseReason, Recovery};
 use rekindle_core::report::{Door, Evidence, Exit};
 use rekindle_core::time::Time;
 use rekindle_engine::store::StoredEvent;
@@ -123,7 +123,7 @@ fn tell_run(body: &Body) -> Option<Parts> {
         Body::StartsHeld { reason } => ("HELD", Tone::Warning, format!("nothing new is started: {reason}")),
         Body::StartsReleased {} => ("RELEASED", Tone::Good, "the machine has room again".to_owned()),
         Body::CoordinatorStarted { pid, .. } => ("COORDINATOR", Tone::Dim, format!("process {pid}")),
-        Body::CoordinatorRecovered { orphaned_agents, events_reconciled, adopted, finished } => (
+        Body::CoordinatorRecovered(Recovery { orphaned_agents, events_reconciled, adopted, finished, .. }) => (
             "RECOVERED",
             Tone::Good,
             format!(
@@ -144,7 +144,7 @@ fn tell_run(body: &Body) -> Option<Parts> {
         Body::PlanChanged { .. } => {
             ("CHANGED", Tone::Warning, "the plan's file differs from the plan of this run".to_owned())
         }
-        Body::RunFinished { outcome, complete, failed, skipped, unreachable } => {
+        Body::RunFinished(Finish { outcome, complete, failed, skipped, unreachable }) => {
             let tone = if *outcome == Outcome::Complete { Tone::Good } else { Tone::Error };
             (
                 "FINISHED",
@@ -231,6 +231,7 @@ fn through(door: Door) -> &'static str {
         Door::Kept => "kept while no coordinator was there",
         Door::Mcp => "by MCP",
         Door::Operator => "by the operator",
+        Door::Own => "by rekindle itself",
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn apply(state: &mut State, event: &Event) {
             native.measure = *measure;
             native.measured_at = Some(now);
         }),
-        Body::AgentCompacted { attempt, turns, calls, .. } => {
+        Body::AgentCompacted(crate::event::AgentCompacted { attempt, turns, calls, .. }) => {
             on(state, *attempt, |native| {
                 native.compactions += 1;
                 native.compacted_at_turn = Some(*turns);
@@ -85,7 +85,7 @@ pub(super) fn heard(state: &mut State, event: &Event) {
 
 pub(super) fn gate(state: &mut State, event: &Event) {
     match &event.body {
-        Body::GateClosed { account, cause, until, question, strikes } => {
+        Body::GateClosed(crate::event::GateClosed { account, cause, until, question, strikes }) => {
             let gate = Gate {
                 cause: cause.name().to_owned(),
                 closed_at: event.time,

@@ -99,7 +99,7 @@ fn elsewhere(state: &State, attempt: &Attempt) -> Vec<NamedTask> {
 
 fn about_current(facts: &mut Facts, state: &State, id: &TaskId) {
     let task = &state.tasks[id];
-    facts.attempt = task.attempts.max(1);
+    facts.attempt = task.tries().max(1);
     facts.attempt_limit = state.attempt_limit(id);
     facts.cause.clone_from(&task.last_cause);
     facts.checkpoint.clone_from(&task.checkpoint);

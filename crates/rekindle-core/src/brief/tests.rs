@@ -51,6 +51,7 @@ fn second_disk(words: &str) -> Disk {
         timed_out: false,
         output: format!("test failed\n{words}"),
         took_ms: 5,
+        environment: None,
     };
     let passing = CheckResult { passed: true, code: Some(0), command: "true".into(), ..check.clone() };
     let seen = |result, just_now| CheckSeen { task: id("T2"), result, just_now };

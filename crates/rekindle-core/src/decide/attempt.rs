@@ -1,6 +1,6 @@
 //! The life and the end of an attempt: what its end is put down to, and what becomes of the work it held.
 
-use super::{Reply, Turn, gate};
+use super::{About, Reply, Turn, gate, health, review, split};
 use crate::cause::Cause;
 use crate::duration;
 use crate::event::Body;
@@ -40,7 +40,7 @@ pub(super) fn end_if_settled(turn: &mut Turn<'_>, id: AttemptId) {
         return;
     }
     let open = turn.state.open_tasks(id);
-    if open.iter().any(|task| turn.state.tasks[task].claim.is_some()) {
+    if open.iter().any(|task| turn.state.tasks[task].is_being_proven()) {
         return;
     }
     let in_progress: Vec<_> =
@@ -87,9 +87,12 @@ pub(super) fn lost(turn: &mut Turn<'_>, id: AttemptId, with_host: bool) -> Reply
     if !turn.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
         return Reply::Already;
     }
-    let stopped = turn.state.attempts[&id].stop.as_ref().map(|stop| stop.cause.clone());
-    let cause = if with_host { Cause::HostLost } else { stopped.unwrap_or(Cause::ShimLost) };
-    if turn.state.open_tasks(id).iter().any(|task| turn.state.tasks[task].claim.is_some()) {
+    let found = &turn.state.attempts[&id];
+    let stopped = found.stop.as_ref().map(|stop| stop.cause.clone());
+    // What its stream told before its shim was lost still holds: a limit is met by the next one as well.
+    let told = || found.native.failure.as_ref().and_then(crate::activity::Failure::cause);
+    let cause = if with_host { Cause::HostLost } else { stopped.or_else(told).unwrap_or(Cause::ShimLost) };
+    if turn.state.open_tasks(id).iter().any(|task| turn.state.tasks[task].is_being_proven()) {
         // What it claimed before it was lost is proven first; its end is put down when the checks are through.
         turn.emit_attempt(id, Body::StopOrdered { attempt: id, cause, at_once: true });
         turn.emit_attempt(id, Body::AttemptExited { attempt: id, exit: Exit::default() });
@@ -112,7 +115,7 @@ pub(super) fn silent(turn: &mut Turn<'_>, id: AttemptId, quiet_ms: u64, evidence
         return Reply::Already;
     };
     let waits_for_person = turn.state.open_tasks(id).iter().any(|task| turn.state.open_question(task).is_some());
-    let proving = turn.state.open_tasks(id).iter().any(|task| turn.state.tasks[task].claim.is_some());
+    let proving = turn.state.open_tasks(id).iter().any(|task| turn.state.tasks[task].is_being_proven());
     if attempt.phase != AttemptPhase::Running || attempt.stop.is_some() || waits_for_person || proving {
         return Reply::Already;
     }
@@ -222,18 +225,22 @@ pub(super) fn settle(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_count:
     if counted && !turn.state.limits.recover {
         return fail(turn, id, "recovery_off", format!("{}; recovery is off", cause.words()));
     }
-    if counted && task.attempts >= limit {
-        let detail = format!("{}; {} of {limit} attempts used", failure_words(turn, id, cause), task.attempts);
-        return fail(turn, id, &format!("{role}_crash_limit"), detail);
+    if counted && task.tries() >= limit {
+        let detail = format!("{}; {} of {limit} attempts used", failure_words(turn, id, cause), task.tries());
+        return match role {
+            _ if task.way.health => health::ask_person(turn, id, &detail),
+            role if role.reviews() => review::reviewer_exhausted(turn, id, role, detail),
+            role => fail(turn, id, &format!("{role}_crash_limit"), detail),
+        };
     }
     let run = turn.state.run.as_ref().map(|run| run.id.to_string()).unwrap_or_default();
     let wait_ms = match row.next {
         Next::RetryAfterBackoff if counted => {
-            policy::backoff_ms(turn.state.limits.backoff_ms, task.attempts, &format!("{run} {id} {}", task.attempts))
+            policy::backoff_ms(turn.state.limits.backoff_ms, task.tries(), &format!("{run} {id} {}", task.tries()))
         }
         _ => 0,
     };
-    let used = if counted { task.attempts } else { task.attempts.saturating_sub(1) };
+    let used = if counted { task.tries() } else { task.tries().saturating_sub(1) };
     let next = match (row.next, wait_ms) {
         (Next::WaitForGate, _) => "when its account may go on".to_owned(),
         (Next::AskPerson, _) if *cause == Cause::Auth => "when a person has seen to it".to_owned(),
@@ -244,6 +251,7 @@ pub(super) fn settle(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_count:
     let reason = format!("{}; {used} of {limit} attempts used, next {next}", failure_words(turn, id, cause));
     let not_before = (wait_ms > 0).then(|| turn.now.plus_ms(wait_ms));
     turn.emit_task(id, Body::TaskRequeued { cause: cause.clone(), counted, not_before, reason });
+    split::suggest(turn, id);
 }
 
 /// The cause in words, with what the last checks said of the claim.
@@ -256,14 +264,15 @@ fn failure_words(turn: &Turn<'_>, id: &TaskId, cause: &Cause) -> String {
     }
 }
 
-fn fail(turn: &mut Turn<'_>, id: &TaskId, reason: &str, detail: String) {
+pub(super) fn fail(turn: &mut Turn<'_>, id: &TaskId, reason: &str, detail: String) {
     let text = format!("task {id} failed: {detail}");
     turn.emit_task(id, Body::WorkflowFailed { reason: reason.to_owned(), detail });
     let choices = vec![
         format!("rekindle why {id}"),
         format!("rekindle task retry {id}"),
         format!("rekindle task skip {id}"),
-        "edit the plan: split the task, clarify it or raise its timeout; then run it with --again".to_owned(),
+        format!("rekindle task split {id} 'FIRST PART' 'SECOND PART'"),
+        "edit the plan: clarify the task or raise its timeout; then run it with --again".to_owned(),
     ];
     turn.emit_task(id, Body::PersonAlerted { text, choices });
 }
@@ -278,7 +287,9 @@ pub(super) fn ask_person(
 ) -> Option<QuestionId> {
     let question = QuestionId(turn.state.last_question + 1);
     let options = vec!["done".to_owned()];
-    turn.emit_task(task, Body::QuestionAsked { id: question, attempt: id, text: text.clone(), options, context });
+    let about =
+        About { attempt: Some(id), task: Some(task.clone()), epoch: turn.state.tasks.get(task).map(|t| t.epoch) };
+    turn.emit(about, Body::QuestionAsked { id: question, attempt: id, text: text.clone(), options, context });
     turn.emit_task(task, Body::PersonAlerted { text, choices: vec![format!("rekindle answer {question} done")] });
     Some(question)
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::schedule::Taken;
+use super::schedule::{Taken, validation_open};
 use super::{Turn, gate, session};
-use crate::event::{Body, Outcome, PauseReason};
+use crate::event::{Body, Finish, Outcome, PauseReason};
 use crate::ids::TaskId;
 use crate::state::{AttemptPhase, RunPhase, State, TaskState};
 
@@ -27,14 +27,18 @@ pub enum Standstill {
 #[must_use]
 pub fn standstill(state: &State) -> Standstill {
     let at_work = state.attempts.values().any(|attempt| attempt.phase != AttemptPhase::Ended)
-        || state.tasks.values().any(|task| task.claim.is_some());
+        || state.tasks.values().any(crate::state::Task::is_being_proven)
+        || state.health.checking
+        || state.usage.asking;
     if at_work {
         let only_person = state.live_attempts().all(|(id, _)| {
             let open = state.open_tasks(id);
             !open.is_empty() && open.iter().any(|task| state.open_question(task).is_some())
         });
         let all_live = state.attempts.values().all(|attempt| attempt.is_live() || attempt.phase == AttemptPhase::Ended);
-        let proving = state.tasks.values().any(|task| task.claim.is_some());
+        let proving = state.tasks.values().any(crate::state::Task::is_being_proven)
+            || state.health.checking
+            || state.usage.asking;
         if !(only_person && all_live && !proving) {
             return Standstill::Working;
         }
@@ -47,12 +51,13 @@ pub fn standstill(state: &State) -> Standstill {
     // Agents that wait for an answer may hold every slot, a name or an artifact, and so may a task of an earlier wave: then
     // nothing behind them begins however ready it is.
     let slot_free = state.live_attempts().count() < state.limits.max_agents as usize;
-    let (taken, wave) = (Taken::of(state), open_wave(state));
+    let (taken, wave, validating) = (Taken::of(state), open_wave(state), validation_open(state));
     let refused = |id: &TaskId| gate::waits_for_person(state, id, state.last_time);
     let held_back = |id: &TaskId| {
         let later = state.run.as_ref().is_some_and(|run| run.plan.explicit_waves)
             && state.plan_task(id).is_some_and(|planned| planned.wave > wave);
-        later || refused(id) || taken.conflicts(state, id) || !state.unmet_blockers(id).is_empty()
+        let behind = validating && !state.tasks[id].way.validating;
+        later || behind || refused(id) || taken.conflicts(state, id) || !state.unmet_blockers(id).is_empty()
     };
     if slot_free {
         let mut next = state.tasks.keys().filter(|id| waiting(id) && !held_back(id)).peekable();
@@ -85,7 +90,8 @@ pub(crate) fn unreachable(state: &State) -> BTreeSet<TaskId> {
             let dead = |blocker: &TaskId| {
                 found.contains(blocker) || state.tasks.get(blocker).is_some_and(|task| task.state == TaskState::Failed)
             };
-            if open && !found.contains(&planned.id) && planned.blocked_by.iter().any(dead) {
+            let parts = &state.tasks[&planned.id].way.parts;
+            if open && !found.contains(&planned.id) && planned.blocked_by.iter().chain(parts).any(dead) {
                 found.insert(planned.id.clone());
             }
         }
@@ -116,8 +122,18 @@ pub(super) fn finish_if_over(turn: &mut Turn<'_>) {
                 session::pause(turn, PauseReason::NoWait);
                 finish_if_over(turn);
             }
+            Standstill::Time if turn.state.held.is_some() && !busy => session::pause_for_want(turn),
+            Standstill::Reset => {
+                if gate::pause_for_reset(turn) {
+                    finish_if_over(turn);
+                }
+            }
             _ => {}
         },
+        RunPhase::Waiting(_) if turn.state.limits.no_wait => {
+            session::pause(turn, PauseReason::NoWait);
+            finish_if_over(turn);
+        }
         _ => {}
     }
 }
@@ -129,5 +145,5 @@ fn finish(turn: &mut Turn<'_>) {
     let (complete, failed, skipped) = (count(TaskState::Complete), count(TaskState::Failed), count(TaskState::Skipped));
     let unreachable = u32::try_from(unreachable(turn.state).len()).unwrap_or(u32::MAX);
     let outcome = if failed + unreachable == 0 { Outcome::Complete } else { Outcome::Failed };
-    turn.emit_run(Body::RunFinished { outcome, complete, failed, skipped, unreachable });
+    turn.emit_run(Body::RunFinished(Finish { outcome, complete, failed, skipped, unreachable }));
 }

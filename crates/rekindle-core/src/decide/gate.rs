@@ -1,7 +1,7 @@
 //! Accounts that have to wait: a usage limit, an overloaded provider, refused credentials. The gate is per account, survives
 //! restarts, costs no task an attempt, and opens by a probe: one agent, then two, then four.
 
-use super::{Turn, attempt, schedule};
+use super::{Turn, attempt, schedule, usage};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AttemptId, QuestionId, TaskId};
@@ -47,7 +47,7 @@ pub(super) fn cli_now(state: &State, task: &TaskId, now: Time) -> Option<String>
 /// would use up its attempts while all it needs is time.
 fn has_failed(state: &State, task: &TaskId, cli: &str, stand_in: &str) -> bool {
     let since = state.gates.get(&account_of(state, cli)).map_or(0, |gate| gate.after);
-    let last = state.tasks.get(task).and_then(|task| task.last_attempt).filter(|id| id.0 > since);
+    let last = state.tasks.get(task).and_then(crate::state::Task::last_attempt).filter(|id| id.0 > since);
     last.and_then(|id| state.attempts.get(&id)).is_some_and(|attempt| attempt.cli == stand_in)
 }
 
@@ -108,7 +108,27 @@ pub(super) fn close_for(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, held:
     let longer = known.as_ref().and_then(|gate| gate.until).filter(|until| *until > turn.now);
     let until = until.max(longer);
     let question = question.or(known.and_then(|gate| gate.question));
-    turn.emit_attempt(id, Body::GateClosed { account, cause: cause.clone(), until, question, strikes });
+    turn.emit_attempt(
+        id,
+        Body::GateClosed(crate::event::GateClosed { account, cause: cause.clone(), until, question, strikes }),
+    );
+}
+
+/// Nothing is left to do before an account's allowance is back: the run is paused until then. Whether it was.
+pub(super) fn pause_for_reset(turn: &mut Turn<'_>) -> bool {
+    let waiting = turn.state.gates.values().filter(|gate| waits(gate, turn.now));
+    let mut resets: Vec<Time> = Vec::new();
+    for gate in waiting {
+        // A provider that is overloaded is no pause: it is back within seconds.
+        match gate.until.filter(|_| gate.cause == "usage_limit") {
+            Some(until) => resets.push(until),
+            None => return false,
+        }
+    }
+    let Some(until) = resets.into_iter().min() else { return false };
+    let grace = turn.state.limits.usage.grace_ms;
+    usage::pause(turn, Some(0), Some(until.minus_ms(grace)), until);
+    true
 }
 
 /// Asks a person to see to an agent's credentials; the answer opens the gate.

@@ -1,9 +1,11 @@
 //! When memory and disk disagree, the disk wins.
 
-use super::{Reply, Turn};
+use super::{Reply, Turn, review};
 use crate::event::Body;
 use crate::ids::{Epoch, TaskId};
-use crate::state::{Inspection, RunPhase, TaskState};
+use crate::role::Role;
+use crate::state::{Inspection, RunPhase, State, TaskState};
+use crate::time::Time;
 
 /// The look at the disk between two waves.
 pub(super) fn disk_inspected(turn: &mut Turn<'_>, missing: Vec<(TaskId, Vec<String>)>) -> Reply {
@@ -26,6 +28,28 @@ pub(super) fn reopen_missing(turn: &mut Turn<'_>, missing: Vec<(TaskId, Vec<Stri
         let event_type = "artifacts_missing".to_owned();
         turn.emit_task(&id, Body::StateReconciled { event_type, detail: reason.clone() });
         reopen(turn, &id, reason, true);
+    }
+}
+
+/// Completions shortly before a moment that can be looked at again.
+pub(super) fn recent(state: &State, before: Time) -> Vec<TaskId> {
+    let from = before.minus_ms(state.limits.validation_window_ms);
+    let recent = state.tasks.iter().filter(|(id, task)| {
+        let provable = state.plan_task(id).is_some_and(|planned| !planned.is_unproven());
+        task.state == TaskState::Complete
+            && task.way.parent.is_none()
+            && task.ended_at.is_some_and(|at| at >= from)
+            && (provable || state.reviews(Role::Auditor))
+    });
+    recent.map(|(id, _)| id.clone()).collect()
+}
+
+/// Looks at recent completions again: their checks are run, and an auditor judges them where the plan has one.
+pub(super) fn validate_recent(turn: &mut Turn<'_>, before: Time) {
+    for id in recent(turn.state, before) {
+        reopen(turn, &id, "completed shortly before the run was interrupted: looked at again".to_owned(), true);
+        turn.emit_task(&id, Body::ValidationStarted {});
+        review::claim_for_itself(turn, &id);
     }
 }
 

@@ -1,16 +1,19 @@
 //! What agents say and what the checks saw. An agent speaks only for its own attempt, and its word alone completes nothing.
 
-use super::{About, Reply, Turn, attempt, sign};
+use super::{About, Reply, Turn, attempt, health, review, session, sign, split};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use crate::report::{Door, Evidence, OVER, Report};
+use crate::review::{GivenVerdict, Verdict};
+use crate::role::Role;
 use crate::state::{AttemptPhase, TaskState};
 
 /// Refused reports that are written into the log for one attempt; a confused agent may send any number.
 const REFUSALS_LOGGED: u32 = 20;
 
 pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: Door, report: Report) -> Reply {
+    let report = named(turn, id, report);
     if let Err(refusal) = may_report(turn, id, epoch, &report) {
         return match refusal {
             Refusal::Already => Reply::Already,
@@ -20,19 +23,52 @@ pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: D
     sign::reported(turn, id);
     match report {
         Report::Start { task } => start(turn, id, &task),
+        Report::Done { task, .. } if turn.state.role_of(&task).reviews() => {
+            let role = turn.state.role_of(&task);
+            let verb = if role == Role::Critic { "review" } else { "audit" };
+            refuse(
+                turn,
+                id,
+                format!("you are the {role} of task {task}: give a verdict (rekindle {verb} pass|fail {task})"),
+            )
+        }
         Report::Done { task, result } => claim(turn, id, &task, door, result),
+        Report::Verdict { task, role, verdict, issues, required, passed } => {
+            let Some(task) = task else { return Reply::Already };
+            // Who repairs does not judge: it says that it is done. Nobody else may say so.
+            if role == Role::Remediation && turn.state.role_of(&task) == role {
+                return match verdict {
+                    Verdict::Pass => claim(turn, id, &task, door, None),
+                    Verdict::Fail | Verdict::Blocked => give_up(turn, id, &task, issues.join("; ")),
+                };
+            }
+            let given = GivenVerdict { attempt: id, role, verdict, issues, required, passed };
+            review::verdict(turn, id, &task, door, given)
+        }
         Report::Fail { task, reason } => give_up(turn, id, &task, reason),
         Report::Checkpoint { task, checkpoint } => {
             turn.emit_task(&task, Body::CheckpointSaved { checkpoint });
+            session::checkpoint_saved(turn, id);
             Reply::Accepted
         }
         Report::Ask { task, text, options, context } => ask(turn, id, &task, text, options, context),
-        Report::Split { task, subtasks } => split(turn, &task, subtasks),
+        Report::Split { task, subtasks } => split::split(turn, &task, Some(id), subtasks),
         Report::Note { text } if noted(turn, id, &text) => Reply::Already,
         Report::Note { text } => {
             turn.emit_attempt(id, Body::NoteRecorded { text });
             Reply::Accepted
         }
+    }
+}
+
+/// A verdict without a task is about the only one that its attempt has: it goes through the fence as such.
+fn named(turn: &Turn<'_>, id: AttemptId, report: Report) -> Report {
+    match report {
+        Report::Verdict { task: None, role, verdict, issues, required, passed } => {
+            let task = turn.state.attempts.get(&id).and_then(|found| found.tasks.first().cloned());
+            Report::Verdict { task, role, verdict, issues, required, passed }
+        }
+        report => report,
     }
 }
 
@@ -66,8 +102,24 @@ fn may_report(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> 
         if held.state == TaskState::Complete && held.epoch == epoch {
             return Err(Refusal::Already);
         }
+        let parts = &held.way.parts;
+        let again = matches!(report, Report::Split { subtasks, .. } if *subtasks == held.split);
+        if held.epoch == epoch && again {
+            return Err(Refusal::Already);
+        }
+        if held.epoch == epoch
+            && parts.iter().any(|part| turn.state.tasks.get(part).is_some_and(|part| part.holder == Some(id)))
+        {
+            let parts: Vec<String> = parts.iter().map(ToString::to_string).collect();
+            let reason = format!("task {task} was split: report its parts instead, in order: {}", parts.join(", "));
+            return Err(Refusal::Because(reason));
+        }
         if held.epoch != epoch || held.holder != Some(id) {
             return over(format!("task {task} is no longer yours: epoch {epoch} is over"));
+        }
+        // Its work is accepted: nothing its agent says of it changes that any more.
+        if held.way.merging.is_some() && !matches!(report, Report::Done { .. }) {
+            return Err(Refusal::Already);
         }
     }
     if found.phase == AttemptPhase::Ended {
@@ -93,7 +145,7 @@ fn start(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId) -> Reply {
 
 /// Hands a task over: it is in progress from now on and counts as one attempt.
 pub(super) fn begin(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId) {
-    let number = turn.state.tasks[task].attempts + 1;
+    let number = turn.state.tasks[task].tries() + 1;
     turn.emit(
         About { attempt: Some(id), task: Some(task.clone()), epoch: None },
         Body::TaskStarted { attempt: id, number },
@@ -102,11 +154,11 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId) {
 
 fn claim(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, door: Door, result: Option<String>) -> Reply {
     let epoch = turn.state.tasks[task].epoch;
-    if turn.state.tasks[task].claim.is_none() {
+    if !turn.state.tasks[task].is_being_proven() {
         if turn.state.tasks[task].state == TaskState::Pending {
             begin(turn, id, task);
         }
-        turn.emit_task(task, Body::TaskClaimed { attempt: id, door, result });
+        turn.emit_task(task, Body::TaskClaimed { attempt: id, door, result, verdict: None });
     }
     Reply::Verifying { task: task.clone(), epoch }
 }
@@ -147,32 +199,22 @@ fn ask(
     Reply::Asked(question)
 }
 
-/// The parts are kept with the task and told to whoever works on it; they are no tasks of their own.
-fn split(turn: &mut Turn<'_>, task: &TaskId, subtasks: Vec<String>) -> Reply {
-    if subtasks.is_empty() {
-        return Reply::Refused { reason: format!("the split of task {task} names no subtask; name one or more") };
-    }
-    if turn.state.tasks[task].split == subtasks {
-        return Reply::Already;
-    }
-    turn.emit_task(task, Body::SplitProposed { subtasks });
-    Reply::Accepted
-}
-
 /// The checks of a claim are through. Only the claim they were run for can be decided by them.
-pub(super) fn checks_finished(turn: &mut Turn<'_>, id: &TaskId, epoch: Epoch, evidence: Evidence) -> Reply {
+pub(super) fn checks_finished(turn: &mut Turn<'_>, id: &TaskId, epoch: Epoch, mut evidence: Evidence) -> Reply {
     let Some(claim) = turn.state.tasks.get(id).and_then(|task| task.claim.clone()) else {
         return Reply::Already;
     };
     if claim.epoch != epoch {
         return Reply::Already;
     }
+    health::classify(turn.state, &mut evidence);
     let passed = evidence.passed();
     let unproven = evidence.checks.is_empty()
         && turn.state.plan_task(id).is_none_or(|task| task.artifacts.is_empty() && task.accept.is_empty());
-    turn.emit_task(id, Body::ChecksFinished { evidence, passed });
+    turn.emit_task(id, Body::ChecksFinished { evidence: evidence.clone(), passed });
+    health::after_claim(turn, id, &evidence);
+    review::checked(turn, id, &claim, &evidence, unproven);
     if passed {
-        turn.emit_task(id, Body::TaskCompleted { result: claim.result, unproven });
         go_on(turn, claim.attempt);
     }
     sign::after_turn(turn, claim.attempt);

@@ -1,13 +1,14 @@
 //! Who works next: free slots go to ready tasks, most useful first; one process per named agent; no two on one artifact.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{About, Turn, finish, gate, report};
+use super::{About, Turn, finish, gate, health, report, review, usage};
 use crate::event::Body;
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
 use crate::plan::PlanTask;
+use crate::review::Stage;
 use crate::role::Role;
-use crate::state::{AttemptPhase, Inspection, RunPhase, State, TaskState};
+use crate::state::{AttemptPhase, Inspection, RunPhase, State, Task, TaskState};
 use crate::strategy;
 
 /// Starts attempts until slots or ready tasks run out.
@@ -15,16 +16,21 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
     if !turn.state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running) {
         return;
     }
+    review::claim_wholes(turn);
     open_wave(turn);
-    if turn.state.held.is_some() {
+    if turn.state.held.is_some() || health::baseline_missing(turn.state) {
         return;
     }
     let mut free = (turn.state.limits.max_agents as usize).saturating_sub(turn.state.live_attempts().count());
     if free == 0 {
         return;
     }
+    let ready = ready(turn.state, turn.now);
+    if ready.is_empty() || !usage::may_dispatch(turn) {
+        return;
+    }
     let mut taken = Taken::of(turn.state);
-    for task in ready(turn.state, turn.now) {
+    for task in ready {
         if free == 0 {
             break;
         }
@@ -42,24 +48,56 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
 /// What living attempts occupy: their names and the artifacts of everything on their lists.
 pub(super) struct Taken {
     agents: BTreeSet<AgentName>,
-    artifacts: BTreeSet<String>,
+    /// Tasks of processes that have not ended, each as the whole it is a part of: nobody looks at work or goes on with it
+    /// while somebody may still change it.
+    tasks: BTreeSet<TaskId>,
+    /// With the task that is at them: a task is never in its own way.
+    artifacts: BTreeMap<String, TaskId>,
+    /// Workspaces in which a process is.
+    workspaces: BTreeSet<String>,
+    /// Workspaces with work of a task that is not through.
+    begun: BTreeMap<String, TaskId>,
 }
 
 impl Taken {
     pub(super) fn of(state: &State) -> Self {
-        let mut taken = Self { agents: BTreeSet::new(), artifacts: BTreeSet::new() };
+        let mut taken = Self {
+            agents: BTreeSet::new(),
+            tasks: BTreeSet::new(),
+            artifacts: BTreeMap::new(),
+            workspaces: BTreeSet::new(),
+            begun: BTreeMap::new(),
+        };
         let busy = state.attempts.iter().filter(|(_, attempt)| attempt.phase != AttemptPhase::Ended);
         for (id, _) in busy {
             taken.add(state, *id);
         }
+        // What is between two stages, under review or sent back, is not touched by others either.
+        // One that could not go on itself holds nobody up: it may be waiting for just that.
+        let validating = validation_open(state);
+        let goes_on = |id: &TaskId, task: &Task| {
+            task.is_being_proven() || (!validating || task.way.validating) && state.unmet_blockers(id).is_empty()
+        };
+        let begun = state.tasks.iter().filter(|(id, task)| task.is_between_stages() && goes_on(id, task));
+        for (id, _) in begun {
+            taken.hold(state, id);
+            taken.begun.extend(state.workspace_of(id).map(|workspace| (workspace, state.root_of(id))));
+        }
         taken
+    }
+
+    fn hold(&mut self, state: &State, id: &TaskId) {
+        let artifacts = state.plan_task(id).map(|task| task.artifacts.as_slice()).unwrap_or_default();
+        self.artifacts.extend(artifacts.iter().map(|artifact| (artifact.clone(), id.clone())));
     }
 
     fn add(&mut self, state: &State, id: AttemptId) {
         let attempt = &state.attempts[&id];
         self.agents.insert(attempt.agent.clone());
-        for task in attempt.tasks.iter().filter_map(|task| state.plan_task(task)) {
-            self.artifacts.extend(task.artifacts.iter().cloned());
+        for task in &attempt.tasks {
+            self.hold(state, task);
+            self.tasks.insert(state.root_of(task));
+            self.workspaces.extend(state.workspace_of(task));
         }
     }
 
@@ -67,11 +105,19 @@ impl Taken {
         let Some(task) = state.plan_task(id) else {
             return true;
         };
-        state.agent_for(id, Role::Developer).is_none_or(|agent| self.agents.contains(&agent)) || self.holds_any_of(task)
+        let agent = state.agent_for(id, state.role_of(id));
+        let mut workspace = state.workspace_of(id).into_iter();
+        agent.is_none_or(|agent| self.agents.contains(&agent))
+            || self.tasks.contains(&state.root_of(id))
+            || self.holds_any_of(task)
+            || workspace.any(|place| {
+                let root = state.root_of(id);
+                self.workspaces.contains(&place) || self.begun.get(&place).is_some_and(|other| *other != root)
+            })
     }
 
     fn holds_any_of(&self, task: &PlanTask) -> bool {
-        task.artifacts.iter().any(|artifact| self.artifacts.contains(artifact))
+        task.artifacts.iter().any(|artifact| self.artifacts.get(artifact).is_some_and(|other| *other != task.id))
     }
 }
 
@@ -100,6 +146,7 @@ fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
         return Vec::new();
     };
     let open_wave = if run.plan.explicit_waves { run.wave } else { u32::MAX };
+    let validating = validation_open(state);
     let mut ready: Vec<_> = run
         .plan
         .tasks
@@ -112,14 +159,30 @@ fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
                 && task.holder.is_none()
                 && task.not_before.is_none_or(|time| time <= now)
                 && state.unmet_blockers(&planned.id).is_empty()
+                && (!validating || task.way.validating)
                 && !breaker_open(state, &cli_for(state, &planned.id), now)
         })
         .map(|(index, planned, task)| {
-            (std::cmp::Reverse(task.unblocks), std::cmp::Reverse(planned.priority), index, planned.id.clone())
+            let (unblocks, priority) = (std::cmp::Reverse(task.unblocks), std::cmp::Reverse(planned.priority));
+            (finish_first(task.way.stage), unblocks, priority, index, planned.id.clone())
         })
         .collect();
     ready.sort();
     ready.into_iter().map(|(.., id)| id).collect()
+}
+
+/// Whether something is being looked at again: that comes before anything new. What waits for a person holds nobody up.
+pub(super) fn validation_open(state: &State) -> bool {
+    state.tasks.values().any(|task| task.way.validating && task.state != TaskState::Blocked)
+}
+
+/// Reviewers before auditors before developers: what is begun is finished first.
+fn finish_first(stage: Stage) -> u8 {
+    match stage {
+        Stage::Review => 0,
+        Stage::Audit => 1,
+        Stage::Implement => 2,
+    }
 }
 
 pub(super) fn breaker_open(state: &State, cli: &str, now: crate::time::Time) -> bool {
@@ -128,28 +191,30 @@ pub(super) fn breaker_open(state: &State, cli: &str, now: crate::time::Time) -> 
 
 /// Which `[agents.NAME]` runs a task: its own word, else one named like its worker, else the default.
 pub(super) fn cli_for(state: &State, id: &TaskId) -> String {
-    let Some(task) = state.plan_task(id) else {
-        return state.limits.default_cli.clone();
+    let role = state.role_of(id);
+    let default = || state.limits.roles.get(&role).unwrap_or(&state.limits.default_cli).clone();
+    let Some(task) = state.plan_task(id).filter(|_| !role.reviews()) else {
+        return default();
     };
     if let Some(cli) = &task.cli {
         return cli.clone();
     }
     let named =
         task.agent.as_ref().map(AgentName::as_str).filter(|name| state.limits.clis.iter().any(|cli| cli == name));
-    named.map_or_else(|| state.limits.default_cli.clone(), str::to_owned)
+    named.map_or_else(default, str::to_owned)
 }
 
 fn dispatch(turn: &mut Turn<'_>, first: &TaskId, cli: &str, taken: &Taken) -> Option<AttemptId> {
-    let role = Role::Developer;
+    let role = turn.state.role_of(first);
     let agent = turn.state.agent_for(first, role)?;
     let tasks = list_for(turn.state, first, &cli_for(turn.state, first), taken);
     let known = turn.state.agents.get(&agent).copied().unwrap_or(Epoch(0));
     let newest = tasks.iter().map(|task| turn.state.tasks[task].epoch).max().unwrap_or(Epoch(0)).max(known);
     let attempt = AttemptId(turn.state.last_attempt + 1);
     let task = &turn.state.tasks[first];
-    let number = task.attempts + 1;
-    let resumed = task.last_cause.is_some() || number > 1;
-    let choice = strategy::choose(turn.state, task, cli);
+    let number = task.tries() + 1;
+    let resumed = task.last_cause.is_some() || number > 1 || task.way.rework.is_some();
+    let choice = strategy::choose(turn.state, first, &agent, cli);
     let blocked_by = turn.state.plan_task(first).map(|task| task.blocked_by.clone()).unwrap_or_default();
     let event = crate::event::Event {
         time: turn.now,
@@ -183,6 +248,10 @@ fn dispatch(turn: &mut Turn<'_>, first: &TaskId, cli: &str, taken: &Taken) -> Op
 /// stand earlier in the list, and whose artifacts nobody else is at. A task without a named agent is a list of one.
 fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Taken) -> Vec<TaskId> {
     let mut list = vec![first.clone()];
+    // Work that is reviewed ends its process: its next task is another one, which takes the session up.
+    if state.reviews(Role::Critic) || state.reviews(Role::Auditor) || state.role_of(first).reviews() {
+        return list;
+    }
     let (Some(run), Some(Some(agent))) = (&state.run, state.plan_task(first).map(|task| task.agent.clone())) else {
         return list;
     };

@@ -1,12 +1,13 @@
 //! The beginning of a run, of a coordinator, and of a pause: what is taken over from before.
 
-use super::{About, Reply, Turn, attempt, reconcile, report};
+use super::{About, Reply, Turn, attempt, health, reconcile, report, sign};
 use crate::cause::Cause;
-use crate::event::{Body, PauseReason};
+use crate::event::{Body, PauseReason, Recovery, TeamStanding};
 use crate::ids::{AttemptId, RunId, TaskId};
 use crate::input::Found;
 use crate::plan::Plan;
-use crate::state::{AttemptPhase, RunPhase, TaskState};
+use crate::state::{AttemptPhase, RunPhase, State, TaskState};
+use crate::time::Time;
 
 pub(super) fn run_requested(
     turn: &mut Turn<'_>,
@@ -33,25 +34,70 @@ pub(super) fn coordinator_started(
     let Some(phase) = turn.state.run.as_ref().map(|run| run.phase) else {
         return Reply::Refused { reason: "there is no run to coordinate".to_owned() };
     };
+    let saved_at = turn.state.last_time;
     turn.emit_run(started);
     match phase {
-        RunPhase::Created => {}
-        RunPhase::Finished(_) => {}
+        RunPhase::Created | RunPhase::Finished(_) => {}
         RunPhase::Paused(_) => resume(turn),
-        RunPhase::Running | RunPhase::Pausing(_) => recover(turn, found),
+        RunPhase::Running | RunPhase::Pausing(_) | RunPhase::Waiting(_) => recover(turn, found, saved_at),
     }
     reconcile::reopen_missing(turn, missing);
+    validate(turn, phase, saved_at);
+    if !matches!(phase, RunPhase::Finished(_)) {
+        health::order_baseline(turn);
+    }
     Reply::Accepted
 }
 
+/// A paused run goes on: what waits for a person is said first, then what was completed just before is looked at again.
 fn resume(turn: &mut Turn<'_>) {
     let resumes = turn.state.run.as_ref().map_or(0, |run| run.resumes);
-    turn.emit_run(Body::SessionResume { resume_count: resumes + 1, tasks_to_revalidate: 0 });
+    let recent = u32::try_from(reconcile::recent(turn.state, paused_at(turn)).len()).unwrap_or(u32::MAX);
+    turn.emit_run(Body::SessionResume { resume_count: resumes + 1, tasks_to_revalidate: recent });
+    ask_again(turn);
+}
+
+fn paused_at(turn: &Turn<'_>) -> Time {
+    turn.state.run.as_ref().and_then(|run| run.paused_at).unwrap_or(turn.state.last_time)
+}
+
+/// A pause that ends by itself is over.
+pub(super) fn go_on_by_itself(turn: &mut Turn<'_>) {
+    let waits = turn.state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Waiting(_)));
+    if waits {
+        let since = paused_at(turn);
+        resume(turn);
+        reconcile::validate_recent(turn, since);
+    }
+}
+
+/// What was completed just before a pause or a crash is looked at again. While a run waits for a reset it is not: that comes
+/// when it goes on.
+fn validate(turn: &mut Turn<'_>, phase: RunPhase, saved_at: Time) {
+    match phase {
+        RunPhase::Paused(_) => {
+            let since = paused_at(turn);
+            reconcile::validate_recent(turn, since);
+        }
+        RunPhase::Running | RunPhase::Pausing(_) => reconcile::validate_recent(turn, saved_at),
+        RunPhase::Created | RunPhase::Waiting(_) | RunPhase::Finished(_) => {}
+    }
+}
+
+/// Questions that nobody has answered come first after any restart.
+fn ask_again(turn: &mut Turn<'_>) {
+    let open = turn.state.questions.iter().filter(|(_, question)| question.answer.is_none());
+    let open: Vec<_> = open.map(|(id, question)| (*id, question.task.clone(), question.text.clone())).collect();
+    for (id, task, asked) in open {
+        let text = format!("still waiting for an answer about {task}: {asked}");
+        turn.emit_task(&task, Body::PersonAlerted { text, choices: vec![format!("rekindle answer {id} TEXT")] });
+    }
 }
 
 /// The last coordinator did not leave cleanly. Everything it held is settled by what was found, then the run goes on.
-fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>) {
+fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>, saved_at: Time) {
     let (mut orphaned, mut adopted, mut finished) = (0, 0, 0);
+    let mut team = TeamStanding::default();
     for (id, what) in found {
         if !turn.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
             continue;
@@ -60,8 +106,12 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>) {
             Found::Alive { pid, shim_pid } => {
                 adopted += 1;
                 turn.emit_attempt(id, Body::AgentAdopted { attempt: id, pid, shim_pid });
+                match turn.state.open_tasks(id).is_empty() {
+                    true => team.idle += 1,
+                    false => team.working += 1,
+                }
             }
-            Found::Unresponsive => {}
+            Found::Unresponsive => team.unresponsive += 1,
             Found::Finished(_) => {
                 finished += 1;
                 note_found(turn, id, "attempt_exited", "it had ended while no coordinator was there");
@@ -87,8 +137,12 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>) {
         }
     }
     mend(turn);
+    let to_validate = u32::try_from(reconcile::recent(turn.state, saved_at).len()).unwrap_or(u32::MAX);
     let events_reconciled = finished + orphaned;
-    turn.emit_run(Body::CoordinatorRecovered { orphaned_agents: orphaned, events_reconciled, adopted, finished });
+    let recovery = Recovery { orphaned_agents: orphaned, events_reconciled, adopted, finished, to_validate, saved_at };
+    turn.emit_run(Body::CoordinatorRecovered(recovery));
+    turn.emit_run(Body::TeamChecked(team));
+    ask_again(turn);
 }
 
 /// Takes up whatever a log that ends anywhere left half said: ended attempts whose work was not settled, and living ones that
@@ -105,7 +159,7 @@ fn mend(turn: &mut Turn<'_>) {
         .tasks
         .iter()
         .filter(|(_, task)| {
-            task.state == TaskState::InProgress && task.claim.is_none() && task.holder.is_none_or(ended)
+            task.state == TaskState::InProgress && !task.is_being_proven() && task.holder.is_none_or(ended)
         })
         .map(|(id, _)| id.clone())
         .collect();
@@ -130,8 +184,9 @@ pub(super) fn pause(turn: &mut Turn<'_>, reason: PauseReason) -> Reply {
         return Reply::Refused { reason: "there is no run to pause".to_owned() };
     };
     match phase {
-        RunPhase::Running | RunPhase::Created => {
-            turn.emit_run(Body::SessionPause { reason, remaining_percent: None, resets_at: None });
+        RunPhase::Running | RunPhase::Created | RunPhase::Waiting(_) => {
+            let (remaining_percent, resets_at) = (turn.state.usage.left.and_then(|left| left.remaining_percent), None);
+            turn.emit_run(Body::SessionPause { reason, remaining_percent, resets_at, resumes_at: None });
         }
         RunPhase::Pausing(_) if at_once => {}
         RunPhase::Pausing(_) | RunPhase::Paused(_) => return Reply::Already,
@@ -139,11 +194,32 @@ pub(super) fn pause(turn: &mut Turn<'_>, reason: PauseReason) -> Reply {
             return Reply::Refused { reason: "the run is finished".to_owned() };
         }
     }
+    collect_and_stop(turn, at_once);
+    Reply::Accepted
+}
+
+/// Asks every agent that can hear it for a checkpoint and stops all others; whoever was asked is stopped when it has answered
+/// or had its time.
+pub(super) fn collect_and_stop(turn: &mut Turn<'_>, at_once: bool) {
     let live: Vec<AttemptId> = turn.state.live_attempts().map(|(id, _)| id).collect();
     for id in live {
-        attempt::order_stop(turn, id, Cause::StoppedByOperator, at_once);
+        if at_once || !sign::ask_for_checkpoint(turn, id) {
+            attempt::order_stop(turn, id, Cause::StoppedByOperator, at_once);
+        }
     }
-    Reply::Accepted
+}
+
+/// When agents that were asked for a checkpoint are stopped without one.
+pub(super) fn pause_stop_at(state: &State) -> Option<Time> {
+    let run = state.run.as_ref().filter(|run| matches!(run.phase, RunPhase::Pausing(_)))?;
+    run.paused_at.map(|at| at.plus_ms(sign::CHECKPOINT_MS))
+}
+
+/// An agent saved a checkpoint; in a pause that is what it was kept for.
+pub(super) fn checkpoint_saved(turn: &mut Turn<'_>, id: AttemptId) {
+    if turn.state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Pausing(_))) {
+        attempt::order_stop(turn, id, Cause::StoppedByOperator, false);
+    }
 }
 
 pub(super) fn plan_file_changed(turn: &mut Turn<'_>, hash: String) -> Reply {
@@ -159,8 +235,21 @@ pub(super) fn plan_file_changed(turn: &mut Turn<'_>, hash: String) -> Reply {
 pub(super) fn pressure_seen(turn: &mut Turn<'_>, reason: Option<String>) -> Reply {
     match (reason, turn.state.held.is_some()) {
         (Some(reason), false) => turn.emit_run(Body::StartsHeld { reason }),
-        (None, true) => turn.emit_run(Body::StartsReleased {}),
+        (None, true) => {
+            turn.emit_run(Body::StartsReleased {});
+            let over = RunPhase::Waiting(PauseReason::SystemError);
+            if turn.state.run.as_ref().is_some_and(|run| run.phase == over) {
+                go_on_by_itself(turn);
+            }
+        }
         _ => return Reply::Already,
     }
     Reply::Accepted
+}
+
+/// The machine is short of something and nobody is at work: the run is paused until it has room again.
+pub(super) fn pause_for_want(turn: &mut Turn<'_>) {
+    let reason = PauseReason::SystemError;
+    turn.emit_run(Body::SessionPause { reason, remaining_percent: None, resets_at: None, resumes_at: None });
+    turn.emit_run(Body::RunPaused {});
 }

@@ -6,7 +6,7 @@ use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::AttemptId;
 use crate::limits::Traits;
-use crate::state::{Attempt, Native, State, TaskState};
+use crate::state::{Attempt, AttemptPhase, Native, State, TaskState};
 use crate::time::Time;
 
 /// How often measures are put down while nothing else depends on them: often enough for a gauge, rarely enough for a log.
@@ -25,7 +25,7 @@ const ON_TASK_MS: u64 = 5 * 60 * 1000;
 const REMINDERS_MAX: u32 = 3;
 
 /// How long an agent has to save a checkpoint before it is handed over for want of context.
-const CHECKPOINT_MS: u64 = 30_000;
+pub(super) const CHECKPOINT_MS: u64 = 30_000;
 
 /// Sessions, failures and ends of turns that one attempt may tell of: far more than any work takes, few enough for a log.
 const WORDS_MAX: u32 = 1_000;
@@ -120,6 +120,20 @@ fn prepare_compaction(turn: &mut Turn<'_>, id: AttemptId, context_remaining: u8)
     }
 }
 
+/// Asks an agent to save a checkpoint because the run is being paused. Whether it can hear it.
+pub(super) fn ask_for_checkpoint(turn: &mut Turn<'_>, id: AttemptId) -> bool {
+    let found = &turn.state.attempts[&id];
+    let at_work = found.phase == AttemptPhase::Running && found.native.turn_ended.is_none();
+    let hears = at_work && found.stop.is_none() && !found.native.input_closed;
+    if !hears || !traits(turn.state, id).takes_messages || turn.state.open_tasks(id).is_empty() {
+        return false;
+    }
+    let text = "The run is being paused. Save a checkpoint of your task with rekindle now: what is done, what is left, which \
+                files. You will be stopped then, and somebody goes on from it later.";
+    tell(turn, id, text.to_owned(), false);
+    true
+}
+
 /// When an agent that cannot compact is handed over although it did not save a checkpoint.
 pub(super) fn hand_over_at(state: &State, id: AttemptId) -> Option<Time> {
     let found = state.attempts.get(&id)?;
@@ -132,10 +146,14 @@ fn compacted(turn: &mut Turn<'_>, id: AttemptId, automatic: Option<bool>, turns:
     let prepared = native(turn.state, id).preparing.is_some();
     let current = turn.state.open_tasks(id).into_iter().next();
     let compactions = current.as_ref().map_or(0, |task| turn.state.tasks[task].compactions) + 1;
-    turn.emit_attempt(id, Body::AgentCompacted { attempt: id, compactions, automatic, turns, calls });
+    turn.emit_attempt(
+        id,
+        Body::AgentCompacted(crate::event::AgentCompacted { attempt: id, compactions, automatic, turns, calls }),
+    );
     if prepared {
         let compaction_number = native(turn.state, id).compactions;
-        turn.emit_attempt(id, Body::CompactionComplete { attempt: id, compaction_number, full_reload: false });
+        let full_reload = reloads(compaction_number);
+        turn.emit_attempt(id, Body::CompactionComplete { attempt: id, compaction_number, full_reload });
     }
     if before.is_some_and(|before| turns.saturating_sub(before) <= LOOP_TURNS) {
         return attempt::order_stop(turn, id, Cause::CompactionLoop, false);
@@ -154,6 +172,12 @@ fn compacted(turn: &mut Turn<'_>, id: AttemptId, automatic: Option<bool>, turns:
     } else {
         attempt::order_stop(turn, id, Cause::Compacted, false);
     }
+}
+
+/// Whether the whole plan is put before an agent again: with every second compaction, for what was lost adds up.
+#[must_use]
+pub fn reloads(compactions: u32) -> bool {
+    compactions > 0 && compactions % 2 == 0
 }
 
 fn on_task(turn: &mut Turn<'_>, id: AttemptId) {
@@ -219,7 +243,7 @@ pub(super) fn after_turn(turn: &mut Turn<'_>, id: AttemptId) {
         return;
     }
     let open = turn.state.open_tasks(id);
-    if open.iter().any(|task| turn.state.tasks[task].claim.is_some()) {
+    if open.iter().any(|task| turn.state.tasks[task].is_being_proven()) {
         return;
     }
     let asked = open.iter().any(|task| turn.state.open_question(task).is_some());

@@ -1,6 +1,6 @@
 //! Every timer by name. Deadlines are derived from the state, so a restart forgets none of them.
 
-use super::{Reply, Turn, attempt, gate, sign};
+use super::{Reply, Turn, attempt, gate, session, sign, usage};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::AttemptId;
@@ -27,6 +27,10 @@ enum Timer {
     HandOver(AttemptId),
     /// A stop that was ordered has not come to an end.
     StopOverdue(AttemptId),
+    /// A run that waits for its allowance goes on.
+    Resume,
+    /// An agent of a run that is being paused has had its time to save a checkpoint.
+    PauseStop(AttemptId),
     /// A backoff or a breaker is over; scheduling looks again.
     MayStart,
 }
@@ -50,6 +54,8 @@ pub(super) fn fire_due(turn: &mut Turn<'_>) -> Reply {
             Timer::Astray(id) => sign::lost_its_thread(turn, id),
             Timer::HandOver(id) => attempt::order_stop(turn, id, Cause::ContextExhausted, false),
             Timer::StopOverdue(id) => attempt::repeat_stop(turn, id),
+            Timer::Resume => session::go_on_by_itself(turn),
+            Timer::PauseStop(id) => attempt::order_stop(turn, id, Cause::StoppedByOperator, false),
             Timer::MayStart => {}
         }
     }
@@ -68,13 +74,18 @@ fn time_out(turn: &mut Turn<'_>, id: AttemptId) {
 }
 
 fn deadlines(state: &State) -> impl Iterator<Item = (Time, Timer)> {
-    let over = state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Finished(_) | RunPhase::Paused(_)));
+    let over = state
+        .run
+        .as_ref()
+        .is_none_or(|run| matches!(run.phase, RunPhase::Finished(_) | RunPhase::Paused(_) | RunPhase::Waiting(_)));
     let starts =
         state.tasks.values().filter(move |task| !over && task.state == TaskState::Pending && task.holder.is_none());
     let backoffs = starts.filter_map(|task| task.not_before);
     let breakers = state.breakers.values().filter_map(|breaker| breaker.until);
     let attempts = state.live_attempts().flat_map(|(id, _)| attempt_deadlines(state, id));
-    backoffs.chain(breakers).chain(gate::deadlines(state)).map(|time| (time, Timer::MayStart)).chain(attempts)
+    let resume = usage::resumes_at(state).map(|time| (time, Timer::Resume));
+    let starts = backoffs.chain(breakers).chain(gate::deadlines(state)).map(|time| (time, Timer::MayStart));
+    starts.chain(attempts).chain(resume)
 }
 
 fn attempt_deadlines(state: &State, id: AttemptId) -> Vec<(Time, Timer)> {
@@ -91,6 +102,7 @@ fn attempt_deadlines(state: &State, id: AttemptId) -> Vec<(Time, Timer)> {
     if let (AttemptPhase::Running, Some(since)) = (found.phase, found.idle_since) {
         all.push((since.plus_ms(limits.after_result_ms), Timer::AfterResult(id)));
     }
+    all.extend(session::pause_stop_at(state).map(|time| (time, Timer::PauseStop(id))));
     all.extend(sign::astray_at(state, id).map(|time| (time, Timer::Astray(id))));
     all.extend(sign::hand_over_at(state, id).map(|time| (time, Timer::HandOver(id))));
     all
@@ -99,7 +111,7 @@ fn attempt_deadlines(state: &State, id: AttemptId) -> Vec<(Time, Timer)> {
 /// When a task in progress is over its time; not while it waits for a person or its claim is being proven.
 fn task_deadline(state: &State, id: AttemptId, task_id: &crate::ids::TaskId) -> Option<Time> {
     let task = state.tasks.get(task_id)?;
-    let waits = task.claim.is_some() || state.open_question(task_id).is_some();
+    let waits = task.is_being_proven() || state.open_question(task_id).is_some();
     if task.holder != Some(id) || task.state != TaskState::InProgress || waits {
         return None;
     }
@@ -108,5 +120,7 @@ fn task_deadline(state: &State, id: AttemptId, task_id: &crate::ids::TaskId) -> 
 
 fn timeout_ms(state: &State, id: AttemptId, task: &crate::ids::TaskId) -> u64 {
     let role = state.attempts.get(&id).map_or_else(Default::default, |attempt| attempt.role);
-    state.plan_task(task).and_then(|task| task.timeout_ms).unwrap_or_else(|| state.limits.timeout_for(role))
+    // The task's own time is its developer's; a reviewer has that of its role.
+    let own = state.plan_task(task).and_then(|task| task.timeout_ms).filter(|_| !role.reviews());
+    own.unwrap_or_else(|| state.limits.timeout_for(role))
 }

@@ -2,14 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Outcome, PauseReason};
+use super::{
+    Added, AgentCompacted, EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen, PauseReason, Recovery,
+    TeamStanding, UsageLeft, WorkBranch,
+};
 use crate::activity::{Failure, Measure, Transcript};
 use crate::cause::Cause;
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::limits::Limits;
 use crate::plan::Plan;
 use crate::report::{Checkpoint, Door, Evidence, Exit};
+use crate::review::{Disagreement, GivenVerdict, Rework, Verdict};
 use crate::role::Role;
+use crate::state::Merging;
 use crate::strategy::Strategy;
 use crate::time::Time;
 
@@ -38,16 +43,7 @@ pub enum Body {
         boottime_ms: u64,
     },
     /// A coordinator found the state as a crash left it and made it whole.
-    CoordinatorRecovered {
-        /// Agents that were lost.
-        orphaned_agents: u32,
-        /// Facts found outside the log and taken into it.
-        events_reconciled: u32,
-        /// Agents that were still alive and were adopted.
-        adopted: u32,
-        /// Agents that had finished meanwhile.
-        finished: u32,
-    },
+    CoordinatorRecovered(Recovery),
     /// A living agent was found and is supervised again.
     AgentAdopted {
         /// Its attempt.
@@ -129,6 +125,9 @@ pub enum Body {
         door: Door,
         /// The outcome in the agent's words.
         result: Option<String>,
+        /// The verdict that is being proven, where a reviewer's is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        verdict: Option<Verdict>,
     },
     /// The checks are through.
     ChecksFinished {
@@ -316,18 +315,7 @@ pub enum Body {
         measure: Measure,
     },
     /// An agent's context was compacted: it has forgotten.
-    AgentCompacted {
-        /// The attempt.
-        attempt: AttemptId,
-        /// How often during its task by now.
-        compactions: u32,
-        /// By the program itself, where known.
-        automatic: Option<bool>,
-        /// Answers of the model so far.
-        turns: u64,
-        /// Calls so far.
-        calls: u64,
-    },
+    AgentCompacted(AgentCompacted),
     /// After a compaction an agent was seen at its task again.
     AgentOnTask {
         /// The attempt.
@@ -393,20 +381,7 @@ pub enum Body {
         cut_off: Option<String>,
     },
     /// An account has to wait: nothing more is started on it until then.
-    GateClosed {
-        /// Whose.
-        account: String,
-        /// Why.
-        #[serde(flatten)]
-        cause: Cause,
-        /// Until when; nothing means until a person answers.
-        until: Option<Time>,
-        /// The question that a person has to answer.
-        #[serde(default)]
-        question: Option<QuestionId>,
-        /// How often in a row.
-        strikes: u32,
-    },
+    GateClosed(GateClosed),
     /// An agent on the account worked: more may run at once.
     GateWidened {
         /// Whose.
@@ -427,6 +402,9 @@ pub enum Body {
         remaining_percent: Option<u8>,
         /// When usage resets, where known.
         resets_at: Option<Time>,
+        /// When the run goes on by itself, where it does.
+        #[serde(default)]
+        resumes_at: Option<Time>,
     },
     /// All agents of a paused run have ended.
     RunPaused {},
@@ -467,16 +445,57 @@ pub enum Body {
         hash: String,
     },
     /// The run is over.
-    RunFinished {
-        /// How it stands.
-        outcome: Outcome,
-        /// Complete tasks.
-        complete: u32,
-        /// Failed tasks.
-        failed: u32,
-        /// Skipped tasks.
-        skipped: u32,
-        /// Tasks that can no longer be reached.
-        unreachable: u32,
+    RunFinished(Finish),
+    /// The work of a task was proven and goes to a reviewer.
+    TaskHandedOn(HandedOn),
+    /// A reviewer gave a verdict.
+    VerdictGiven(GivenVerdict),
+    /// A task's work goes back to its developer.
+    TaskRework(Rework),
+    /// The critic failed too often: the work goes to the auditor without it.
+    CriticBypassed {},
+    /// A critic passed what an auditor failed.
+    ReviewAuditDisagreement(Disagreement),
+    /// The auditor found issues that the critic missed although every check passes.
+    CriticMissedQualityIssue {
+        /// Which.
+        issues: Vec<String>,
     },
+    /// Checks passed in some environments and failed in others.
+    EnvironmentDisagreement(EnvironmentsDiffer),
+    /// What was learned from disagreements is forgotten.
+    FocusReset {},
+    /// A task that is not in the plan's file.
+    TaskAdded(Box<Added>),
+    /// A task proved too large again and again: it should be split.
+    SplitSuggested {
+        /// Why.
+        reason: String,
+    },
+    /// Accepted work is to be merged into the run's branch.
+    MergeOrdered(Merging),
+    /// Accepted work is in the run's branch.
+    WorkMerged {
+        /// The commit that holds it; nothing where nothing had changed.
+        commit: Option<String>,
+    },
+    /// Accepted work does not fit what others have merged meanwhile.
+    MergeConflicted {
+        /// The files.
+        files: Vec<String>,
+    },
+    /// The branch that accepted work goes to.
+    BranchMade(WorkBranch),
+    /// The plan's health commands are to be run.
+    HealthOrdered {},
+    /// What they said.
+    HealthChecked(HealthSeen),
+    /// The user's own command is to be asked what is left of the allowance.
+    UsageAsked {},
+    /// What is left of it.
+    UsageSeen(UsageLeft),
+    /// A task completed shortly before a pause or a crash is looked at again.
+    ValidationStarted {},
+    /// The agents were looked at after a pause or a crash.
+    TeamChecked(TeamStanding),
 }

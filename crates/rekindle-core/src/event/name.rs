@@ -12,7 +12,7 @@ impl Body {
             Self::RoleTimeout { role, .. } => return format!("{role}_timeout"),
             Self::RunStarted { .. } => "run_started",
             Self::CoordinatorStarted { .. } => "coordinator_started",
-            Self::CoordinatorRecovered { .. } => "coordinator_recovered",
+            Self::CoordinatorRecovered(_) => "coordinator_recovered",
             Self::AgentAdopted { .. } => "agent_adopted",
             Self::OrphanAgentDetected { .. } => "orphan_agent_detected",
             Self::StateReconciled { .. } => "state_reconciled",
@@ -42,7 +42,7 @@ impl Body {
             Self::PersonAlerted { .. } => "person_alerted",
             Self::AgentSession { .. } => "agent_session",
             Self::AgentMeasured { .. } => "agent_measured",
-            Self::AgentCompacted { .. } => "agent_compacted",
+            Self::AgentCompacted(_) => "agent_compacted",
             Self::AgentOnTask { .. } => "agent_on_task",
             Self::CompactionStart { .. } => "compaction_start",
             Self::CompactionComplete { .. } => "compaction_complete",
@@ -51,7 +51,7 @@ impl Body {
             Self::AgentFailed { .. } => "agent_failed",
             Self::TurnEnded { .. } => "turn_ended",
             Self::SessionClosed { .. } => "session_closed",
-            Self::GateClosed { .. } => "gate_closed",
+            Self::GateClosed(_) => "gate_closed",
             Self::GateWidened { .. } => "gate_widened",
             Self::GateOpened { .. } => "gate_opened",
             Self::SessionPause { .. } => "session_pause",
@@ -64,9 +64,37 @@ impl Body {
             Self::DiskInspected { .. } => "disk_inspected",
             Self::WaveStarted { .. } => "wave_started",
             Self::PlanChanged { .. } => "plan_changed",
-            Self::RunFinished { .. } => "run_finished",
+            Self::RunFinished(_) => "run_finished",
+            _ => return self.protocol_name().to_owned(),
         };
         fixed.to_owned()
+    }
+
+    /// The names of what reviewers, environments, merges and allowances bring.
+    fn protocol_name(&self) -> &'static str {
+        match self {
+            Self::TaskHandedOn(_) => "task_handed_on",
+            Self::VerdictGiven(_) => "verdict_given",
+            Self::TaskRework(_) => "task_rework",
+            Self::CriticBypassed { .. } => "critic_bypassed",
+            Self::ReviewAuditDisagreement(_) => "review_audit_disagreement",
+            Self::CriticMissedQualityIssue { .. } => "critic_missed_quality_issue",
+            Self::EnvironmentDisagreement(_) => "environment_disagreement",
+            Self::FocusReset { .. } => "focus_reset",
+            Self::TaskAdded(_) => "task_added",
+            Self::SplitSuggested { .. } => "split_suggested",
+            Self::MergeOrdered(_) => "merge_ordered",
+            Self::WorkMerged { .. } => "work_merged",
+            Self::MergeConflicted { .. } => "merge_conflicted",
+            Self::BranchMade(_) => "branch_made",
+            Self::HealthOrdered { .. } => "health_ordered",
+            Self::HealthChecked(_) => "health_checked",
+            Self::UsageAsked { .. } => "usage_asked",
+            Self::UsageSeen(_) => "usage_seen",
+            Self::ValidationStarted { .. } => "validation_started",
+            Self::TeamChecked(_) => "team_checked",
+            _ => "unnamed",
+        }
     }
 
     /// The details as a JSON object, without the name.
@@ -123,13 +151,13 @@ mod tests {
             let bodies = [
                 Body::StopOrdered { attempt: AttemptId(1), cause: cause.clone(), at_once: true },
                 Body::AttemptEnded { attempt: AttemptId(1), cause: cause.clone() },
-                Body::GateClosed {
+                Body::GateClosed(crate::event::GateClosed {
                     account: "a".to_owned(),
                     cause: cause.clone(),
                     until: Some(Time(4)),
                     question: None,
                     strikes: 1,
-                },
+                }),
                 Body::TaskRequeued { cause, counted: true, not_before: Some(Time(9)), reason: "in words".to_owned() },
             ];
             for body in bodies {

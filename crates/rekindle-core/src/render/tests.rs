@@ -295,7 +295,7 @@ proptest! {
     #[test]
     fn claims_leave_both_files_whole(door in prop::sample::select(vec![Door::Signal, Door::Command])) {
         let mut log = Log(state());
-        let body = Body::TaskClaimed { attempt: AttemptId(2), door, result: None };
+        let body = Body::TaskClaimed { attempt: AttemptId(2), door, result: None, verdict: None };
         log.add(Some("T3"), Some(("backend", 2)), body);
         let build = build_status::render(&log.0).expect("a run");
         prop_assert!(build.contains("| T3 | IN PROGRESS | 2/3 | 2 | backend |"), "{}", build);

@@ -33,8 +33,9 @@ pub fn evidence(passed: bool) -> Evidence {
         timed_out: false,
         output: String::new(),
         took_ms: 1,
+        environment: None,
     };
-    Evidence { checks: vec![check], missing_artifacts: Vec::new() }
+    Evidence { checks: vec![check], missing_artifacts: Vec::new(), health: Vec::new() }
 }
 
 impl Story {

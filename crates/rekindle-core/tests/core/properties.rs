@@ -7,9 +7,9 @@ use rekindle_core::activity::{Failure, Measure, Problem, Sign, Transcript};
 use rekindle_core::apply::apply;
 use rekindle_core::decide::{self, Reply};
 use rekindle_core::effect::Effect;
-use rekindle_core::event::{Body, Event, PauseReason};
+use rekindle_core::event::{Body, Event, PauseReason, UsageLeft};
 use rekindle_core::ids::{AttemptId, Epoch, QuestionId, TaskId};
-use rekindle_core::input::{Found, Input, Order};
+use rekindle_core::input::{Found, Input, MergeOutcome, Order};
 use rekindle_core::limits::{Limits, Traits};
 use rekindle_core::report::{Checkpoint, Door, Exit, Report};
 use rekindle_core::state::{AttemptPhase, RunPhase, State, TaskState};
@@ -137,7 +137,8 @@ fn restart(state: &State, how: u8) -> Input {
 /// What must hold between two states, whatever happened.
 fn check_step(before: &State, after: &State, events: &[Event]) {
     for (id, task) in &after.tasks {
-        let old = &before.tasks[id];
+        // A part, or a repair of the plan's health, may be new.
+        let Some(old) = before.tasks.get(id) else { continue };
         assert!(task.epoch >= old.epoch, "{id}: an epoch went back");
         let reopened = events
             .iter()
@@ -180,8 +181,9 @@ fn play(moves: &[Move]) -> Story {
         let step = story.input(input);
         check_step(&before, &story.state, &step.events);
         for effect in &step.effects {
-            let known =
-                matches!(effect, Effect::AlertPerson { .. }) || decide::outstanding(&story.state).contains(effect);
+            // What an attempt left is kept by the next one as well, before it begins.
+            let known = matches!(effect, Effect::AlertPerson { .. } | Effect::LeaveWorkspace { .. })
+                || decide::outstanding(&story.state).contains(effect);
             let settled = matches!(effect, Effect::LaunchAttempt { attempt }
                 | Effect::StopAttempt { attempt, .. }
                 | Effect::TellAgent { attempt, .. }
@@ -240,7 +242,14 @@ fn finish(mut state: State, mut now: rekindle_core::time::Time) -> State {
                     let epoch = state.attempts[&attempt].epoch;
                     inputs.push(Input::AttemptExited { attempt, epoch, exit: Exit::default() });
                 }
-                Effect::AlertPerson { .. } | Effect::TellAgent { .. } => {}
+                Effect::MergeWork { task, epoch } => {
+                    inputs.push(Input::WorkMerged { task, epoch, outcome: MergeOutcome::Merged { commit: None } });
+                }
+                Effect::CheckHealth => inputs.push(Input::HealthChecked { results: Vec::new() }),
+                Effect::AskUsage => {
+                    inputs.push(Input::UsageSeen(UsageLeft { remaining_percent: Some(50), resets_at: None }));
+                }
+                Effect::AlertPerson { .. } | Effect::TellAgent { .. } | Effect::LeaveWorkspace { .. } => {}
             }
         }
         for (id, _) in state.questions.iter().filter(|(_, question)| question.answer.is_none()) {

@@ -2,6 +2,7 @@
 
 use rekindle_core::ids::{Epoch, QuestionId, TaskId};
 use rekindle_core::report::{Evidence, Report};
+use rekindle_core::role::Role;
 use serde::{Deserialize, Serialize};
 
 /// Version of these words.
@@ -81,6 +82,15 @@ pub enum Call {
         /// The answer.
         text: String,
     },
+    /// An operator breaks a task into smaller ones.
+    Split {
+        /// The task.
+        task: TaskId,
+        /// The parts, in order.
+        subtasks: Vec<String>,
+    },
+    /// An operator has forgotten what was learned from disagreements between reviewers.
+    ForgetFocus,
     /// An operator notes a decision.
     Note {
         /// The decision.
@@ -110,6 +120,13 @@ pub enum Answer {
     Complete {
         /// The task.
         task: TaskId,
+    },
+    /// The claim is proven and a reviewer looks at the work next.
+    HandedOn {
+        /// The task.
+        task: TaskId,
+        /// Who.
+        to: Role,
     },
     /// The claim is not proven.
     NotProven {

@@ -4,12 +4,14 @@ use rekindle_core::activity::{CALL_MARK, ERROR_MARK};
 use rekindle_core::brief::{self, Activity, Doors, Facts, LineKind};
 use rekindle_core::effect::Effect;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::input::Input;
+use rekindle_core::input::{Input, MergeOutcome};
+use rekindle_core::plan::PlanTask;
+use rekindle_core::state::{AttemptPhase, Task, TaskState};
 
 use super::Driver;
 use crate::alert::Alert;
 use crate::store::{StoredLine, Stream};
-use crate::world::{CheckOrder, LaunchOrder, World};
+use crate::world::{CheckOrder, LaunchOrder, MergeOrder, World};
 
 impl<W: World> Driver<W> {
     pub(super) fn act(&mut self, effect: Effect) {
@@ -26,6 +28,13 @@ impl<W: World> Driver<W> {
                     self.world.tell(attempt, &cli, number, &text);
                 }
             }
+            Effect::MergeWork { task, epoch } => self.merge(&task, epoch),
+            Effect::LeaveWorkspace { attempt } => self.leave(attempt),
+            Effect::CheckHealth => {
+                let commands = self.health_commands();
+                self.world.check_health(&commands);
+            }
+            Effect::AskUsage => self.world.ask_usage(),
             Effect::CloseInput { attempt } => self.world.close_input(attempt),
             Effect::AlertPerson { text, choices } => self.alert(text, choices),
         }
@@ -51,7 +60,7 @@ impl<W: World> Driver<W> {
         let Some(facts) = self.facts_for(attempt) else { return };
         let Some(found) = self.state.attempts.get(&attempt) else { return };
         let Some(first) = found.tasks.first() else { return };
-        let number = self.state.tasks.get(first).map_or(1, |task| task.attempts.max(1));
+        let number = self.state.tasks.get(first).map_or(1, |task| task.tries().max(1));
         let order = LaunchOrder {
             attempt,
             agent: found.agent.clone(),
@@ -61,6 +70,7 @@ impl<W: World> Driver<W> {
             tasks: found.tasks.clone(),
             number,
             resume: found.native.resumes.clone(),
+            workspace: self.state.workspace_of(first),
             facts,
         };
         self.world.launch(order);
@@ -91,8 +101,55 @@ impl<W: World> Driver<W> {
             epoch,
             commands: planned.accept.clone(),
             artifacts: planned.artifacts.clone(),
+            environments: self.environments_of(planned),
+            health: self.health_with(task),
+            workspace: self.state.workspace_of(task),
         };
         self.world.run_checks(order);
+    }
+
+    /// Where a task's checks run: as it says, else as the plan says.
+    fn environments_of(&self, planned: &PlanTask) -> Vec<String> {
+        let of_plan = || self.state.run.as_ref().and_then(|run| run.plan.settings.environments.clone());
+        if planned.environments.is_empty() { of_plan().unwrap_or_default() } else { planned.environments.clone() }
+    }
+
+    fn health_commands(&self) -> Vec<String> {
+        self.state.run.as_ref().map(|run| run.plan.settings.health.clone()).unwrap_or_default()
+    }
+
+    /// The health commands that are run with a task's checks: none with a part, and none with their own repair.
+    fn health_with(&self, task: &TaskId) -> Vec<String> {
+        let whole = self.state.tasks.get(task).is_some_and(|task| !task.way.health && task.way.parent.is_none());
+        if whole { self.health_commands() } else { Vec::new() }
+    }
+
+    fn merge(&mut self, task: &TaskId, epoch: Epoch) {
+        let (Some(planned), Some(workspace)) = (self.state.plan_task(task), self.state.workspace_of(task)) else {
+            // Nothing was done apart, so there is nothing to bring together.
+            let outcome = MergeOutcome::Merged { commit: None };
+            self.take(Input::WorkMerged { task: task.clone(), epoch, outcome });
+            return;
+        };
+        let message = format!("{task}: {}", planned.title);
+        let known = self.state.run.as_ref().and_then(|run| run.work_commit.clone());
+        self.world.merge(MergeOrder { task: task.clone(), epoch, workspace, message, known });
+    }
+
+    /// What an attempt left is kept. Its workspace goes when everything that was done in it is merged and nobody is there.
+    fn leave(&mut self, attempt: AttemptId) {
+        let Some(task) = self.state.attempts.get(&attempt).and_then(|found| found.tasks.first().cloned()) else {
+            return;
+        };
+        let workspace = self.state.workspace_of(&task);
+        let same = |id: &TaskId| workspace.is_some() && self.state.workspace_of(id) == workspace;
+        let busy = self.state.attempts.values().filter(|found| found.phase != AttemptPhase::Ended);
+        let free = !busy.flat_map(|found| &found.tasks).any(same);
+        let through = |task: &Task| task.state == TaskState::Complete && task.way.merging.is_none();
+        let tidy = workspace.is_some()
+            && free
+            && self.state.tasks.iter().filter(|(id, _)| same(id)).all(|(_, task)| through(task));
+        self.world.leave(attempt, &task, workspace.as_deref(), tidy);
     }
 }
 

@@ -6,6 +6,7 @@ use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{AttemptId, Epoch};
 use rekindle_core::input::{Input, Order};
 use rekindle_core::report::{Door, Evidence, OVER};
+use rekindle_core::review::Stage;
 use rekindle_core::state::TaskState;
 use rekindle_core::view;
 
@@ -78,6 +79,11 @@ impl<W: World> Driver<W> {
             Call::Complete { task, result } => Order::Complete { task, result },
             Call::Answer { id, text } => Order::Answer { id, text },
             Call::Note { text } => Order::Note { text },
+            Call::Split { task, subtasks } => {
+                let clean = subtasks.iter().map(|part| self.clean(part)).filter(|part| !part.trim().is_empty());
+                Order::Split { task, subtasks: clean.collect() }
+            }
+            Call::ForgetFocus => Order::ForgetFocus,
             Call::Ping => {
                 self.pending.answers.push((reply, Answer::Pong { pid: std::process::id() }));
                 return;
@@ -141,14 +147,20 @@ impl<W: World> Driver<W> {
 
     fn claim_outcome(&self, id: &rekindle_core::ids::TaskId, epoch: Epoch) -> Option<Answer> {
         let task = self.state.tasks.get(id)?;
-        if task.claim.as_ref().is_some_and(|claim| claim.epoch == epoch) {
+        if task.claim.as_ref().is_some_and(|claim| claim.epoch == epoch) || task.way.merging.is_some() {
             return None;
+        }
+        if task.epoch == epoch && task.way.stage != Stage::Implement && !task.state.is_terminal() {
+            return Some(Answer::HandedOn { task: id.clone(), to: self.state.role_of(id) });
         }
         if task.epoch == epoch && task.state == TaskState::Complete {
             return Some(Answer::Complete { task: id.clone() });
         }
         if task.epoch != epoch || task.state.is_terminal() {
             return Some(Answer::Refused { reason: format!("epoch {epoch} of task {id} is over; {OVER}") });
+        }
+        if task.holder.is_none() {
+            return Some(Answer::Refused { reason: format!("task {id} is handed out again; {OVER}") });
         }
         let evidence = task.evidence.clone().unwrap_or_else(Evidence::default);
         Some(Answer::NotProven { task: id.clone(), evidence })

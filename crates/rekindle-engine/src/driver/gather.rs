@@ -2,7 +2,7 @@
 
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Found, Input};
-use rekindle_core::report::{Checkpoint, Door, Evidence, Report};
+use rekindle_core::report::{CheckResult, Checkpoint, Door, Evidence, Report};
 use rekindle_core::signal::Signal;
 use rekindle_core::state::{AttemptPhase, TaskState};
 use rekindle_core::text;
@@ -15,6 +15,9 @@ use crate::world::World;
 
 /// Parts that one task may be broken into: more is no order to work in any longer.
 const SUBTASKS_KEPT: usize = 100;
+
+/// Issues of one verdict that are kept: more are not read by anybody.
+const ISSUES_KEPT: usize = 50;
 
 /// Ended attempts whose spools are looked at again at every start: more than end between two checkpoints of the database,
 /// few enough to cost no time.
@@ -211,17 +214,19 @@ impl<W: World> Driver<W> {
 
     /// Complete tasks whose artifacts are not on disk.
     pub(super) fn missing_artifacts(&mut self) -> Vec<(TaskId, Vec<String>)> {
-        let complete: Vec<(TaskId, Vec<String>)> = self
+        let complete: Vec<(TaskId, Vec<String>, Option<String>)> = self
             .state
             .tasks
             .iter()
             .filter(|(_, task)| task.state == TaskState::Complete)
-            .filter_map(|(id, _)| self.state.plan_task(id).map(|planned| (id.clone(), planned.artifacts.clone())))
-            .filter(|(_, artifacts)| !artifacts.is_empty())
+            .filter_map(|(id, task)| {
+                let planned = self.state.plan_task(id).filter(|planned| !planned.artifacts.is_empty())?;
+                Some((id.clone(), planned.artifacts.clone(), task.way.merged.clone()))
+            })
             .collect();
         complete
             .into_iter()
-            .map(|(id, artifacts)| (id, self.world.missing(&artifacts)))
+            .map(|(id, artifacts, merged)| (id, self.world.missing(&artifacts, merged.as_deref())))
             .filter(|(_, missing)| !missing.is_empty())
             .collect()
     }
@@ -251,15 +256,28 @@ impl<W: World> Driver<W> {
                 let parts = subtasks.into_iter().take(SUBTASKS_KEPT).map(clean);
                 Report::Split { task, subtasks: parts.filter(|part| !part.trim().is_empty()).collect() }
             }
+            Report::Verdict { task, role, verdict, issues, required, passed } => {
+                let few = |texts: Vec<String>| all(texts.into_iter().take(ISSUES_KEPT).collect());
+                let (issues, required, passed) = (few(issues), few(required), few(passed));
+                Report::Verdict { task, role, verdict, issues, required, passed }
+            }
             Report::Note { text } => Report::Note { text: clean(text) },
         }
     }
 
     pub(super) fn redact_evidence(&self, mut evidence: Evidence) -> Evidence {
-        for check in &mut evidence.checks {
-            check.output = self.clean(&check.output);
+        evidence.checks = self.redact_checks(evidence.checks);
+        for seen in &mut evidence.health {
+            seen.check.output = self.clean(&seen.check.output);
         }
         evidence
+    }
+
+    pub(super) fn redact_checks(&self, mut checks: Vec<CheckResult>) -> Vec<CheckResult> {
+        for check in &mut checks {
+            check.output = self.clean(&check.output);
+        }
+        checks
     }
 
     pub(super) fn clean(&self, raw: &str) -> String {

@@ -14,7 +14,7 @@ use crate::door::wire::Call;
 use crate::redact::Redactor;
 use crate::store::{MemoryStore, Read, Stream};
 use crate::token::Tokens;
-use crate::world::{CheckOrder, KeptReport, LaunchOrder, World};
+use crate::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
 
 /// Nothing starts, nothing ends.
 struct Still;
@@ -36,9 +36,12 @@ impl World for Still {
         Vec::new()
     }
     fn drop_kept_reports(&mut self, _: AttemptId) {}
-    fn missing(&mut self, _: &[String]) -> Vec<String> {
+    fn missing(&mut self, _: &[String], _: Option<&str>) -> Vec<String> {
         Vec::new()
     }
+    fn merge(&mut self, _: MergeOrder) {}
+    fn check_health(&mut self, _: &[String]) {}
+    fn ask_usage(&mut self) {}
     fn alert(&mut self, _: &crate::alert::Alert) {}
     fn watch(&mut self, _: AttemptId) {}
     fn forget(&mut self, _: AttemptId) {}

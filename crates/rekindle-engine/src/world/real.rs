@@ -2,10 +2,14 @@
 //!
 //! Whatever takes time runs on a thread of its own and comes back as a message, so that the driver never waits for a process.
 
+mod allowance;
 mod checks;
 mod disk;
 mod launch;
 mod native;
+mod places;
+
+pub use allowance::read as read_allowance;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -22,11 +26,12 @@ use rekindle_core::time::Time;
 use rekindle_shim::bundle::{self, Bundle, ExitRecord, ShimRecord};
 use rekindle_shim::tree::Activity;
 
-use super::{CheckOrder, KeptReport, LaunchOrder, World};
+use super::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
 use crate::agents::{Program, Reader};
 use crate::alert::{Alert, Alerts, Channels, Session};
 use crate::clock::Clock;
 use crate::driver::Message;
+use crate::git::Work;
 use crate::state_dir::StateDir;
 use crate::store::Stream;
 use crate::supervise::{self, BundleKey, Launcher, Observation, PROBE_BUDGET, Probe, Watch};
@@ -53,6 +58,10 @@ pub struct Programs {
     pub check_timeout_ms: u64,
     /// How a person is told.
     pub alerts: Channels,
+    /// Command prefixes by the environment's name.
+    pub environments: BTreeMap<String, Vec<String>>,
+    /// The shell line that tells what is left of the allowance; empty where there is none.
+    pub usage: String,
 }
 
 /// What threads of this world share.
@@ -60,6 +69,8 @@ struct Shared {
     bundles: PathBuf,
     state_dir: PathBuf,
     workspace: PathBuf,
+    work: Option<Work>,
+    jobs: places::Jobs,
     programs: Programs,
     tokens: Tokens,
     launcher: Launcher,
@@ -95,6 +106,7 @@ impl RealWorld {
         clock: Clock,
         dir: &StateDir,
         workspace: PathBuf,
+        work: Option<Work>,
         programs: Programs,
         tokens: Tokens,
         stop_grace_ms: u64,
@@ -109,6 +121,8 @@ impl RealWorld {
             bundles,
             state_dir: dir.path().to_owned(),
             workspace,
+            work,
+            jobs: places::Jobs::default(),
             programs,
             tokens,
             launcher: Launcher::default(),
@@ -131,6 +145,11 @@ impl RealWorld {
             launched: BTreeSet::new(),
             alerts,
         })
+    }
+
+    /// Waits until what was begun with git is through: the last snapshots are taken while everybody leaves.
+    pub fn finish(&self) {
+        self.shared.jobs.wait();
     }
 
     /// Bytes an agent has written so far.
@@ -302,8 +321,28 @@ impl World for RealWorld {
         }
     }
 
-    fn missing(&mut self, paths: &[String]) -> Vec<String> {
-        disk::missing(&self.shared.workspace, paths)
+    fn missing(&mut self, paths: &[String], merged: Option<&str>) -> Vec<String> {
+        match (merged, &self.shared.work) {
+            // A git that cannot say opens nothing again: the next look asks anew.
+            (Some(commit), Some(work)) => work.missing(commit, paths).unwrap_or_default(),
+            _ => disk::missing(&self.shared.workspace, paths),
+        }
+    }
+
+    fn merge(&mut self, order: MergeOrder) {
+        places::merge_in_background(&self.shared, order);
+    }
+
+    fn leave(&mut self, attempt: AttemptId, task: &TaskId, workspace: Option<&str>, tidy: bool) {
+        places::leave_in_background(&self.shared, attempt, task, workspace, tidy);
+    }
+
+    fn check_health(&mut self, commands: &[String]) {
+        checks::health_in_background(&self.shared, commands);
+    }
+
+    fn ask_usage(&mut self) {
+        checks::usage_in_background(&self.shared);
     }
 
     fn alert(&mut self, alert: &Alert) {

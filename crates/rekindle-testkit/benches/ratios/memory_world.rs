@@ -6,7 +6,7 @@ use rekindle_core::input::Found;
 use rekindle_core::time::Time;
 use rekindle_engine::clock::Clock;
 use rekindle_engine::store::Stream;
-use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, World};
+use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
 
 /// The outside.
 pub struct MemoryWorld {
@@ -63,10 +63,13 @@ impl World for MemoryWorld {
 
     fn drop_kept_reports(&mut self, _: AttemptId) {}
 
-    fn missing(&mut self, _: &[String]) -> Vec<String> {
+    fn missing(&mut self, _: &[String], _: Option<&str>) -> Vec<String> {
         Vec::new()
     }
 
+    fn merge(&mut self, _: MergeOrder) {}
+    fn check_health(&mut self, _: &[String]) {}
+    fn ask_usage(&mut self) {}
     fn alert(&mut self, _: &rekindle_engine::alert::Alert) {}
 
     fn watch(&mut self, _: AttemptId) {}

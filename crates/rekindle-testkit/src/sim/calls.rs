@@ -44,6 +44,7 @@ pub fn verb_of(report: &Report) -> Verb {
         Report::Checkpoint { .. } => Verb::Checkpoint,
         Report::Ask { .. } => Verb::Ask,
         Report::Split { .. } => Verb::Split,
+        Report::Verdict { .. } => Verb::Verdict,
         Report::Note { .. } => Verb::Note,
     }
 }
@@ -84,7 +85,9 @@ impl Sim {
             Report::Fail { task, reason } => format!("TASK_INCOMPLETE: {task}\nReason: {reason}\n"),
             Report::Ask { task, text, .. } => format!("QUESTION: {task}\nQuestion: {text}\n"),
             Report::Checkpoint { task, checkpoint } => format!("CHECKPOINT: {task}\nStatus: {}\n", checkpoint.status),
-            Report::Start { .. } | Report::Split { .. } | Report::Note { .. } => "noted\n".to_owned(),
+            Report::Verdict { .. } | Report::Start { .. } | Report::Split { .. } | Report::Note { .. } => {
+                "noted\n".to_owned()
+            }
         };
         // One that tells of itself says it in its final message, where alone it counts.
         let text = if self.tells(attempt) { format!("{}\n", tells::result(&text)) } else { text };

@@ -110,6 +110,8 @@ pub enum Verb {
     Ask,
     /// Breaks a task into parts.
     Split,
+    /// Judges.
+    Verdict,
     /// Notes.
     Note,
 }

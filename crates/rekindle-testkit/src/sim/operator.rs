@@ -91,6 +91,8 @@ impl Sim {
             Order::Complete { task, result } => Call::Complete { task, result },
             Order::Answer { id, text } => Call::Answer { id, text },
             Order::Note { text } => Call::Note { text },
+            Order::Split { task, subtasks } => Call::Split { task, subtasks },
+            Order::ForgetFocus => Call::ForgetFocus,
         };
         self.call(None, Vec::new(), call, Caller::Entitled);
     }

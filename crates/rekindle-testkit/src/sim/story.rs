@@ -71,6 +71,7 @@ fn draw_limits(rng: &mut Rng) -> Limits {
         usage: UsageLimits {
             default_wait_ms: rng.between(10 * SECOND, 5 * MINUTE),
             grace_ms: rng.between(SECOND, MINUTE),
+            ..UsageLimits::default()
         },
         ..Limits::default()
     };

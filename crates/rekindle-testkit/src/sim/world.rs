@@ -9,8 +9,9 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rekindle_core::activity::Transcript;
+use rekindle_core::event::UsageLeft;
 use rekindle_core::ids::{AttemptId, Epoch};
-use rekindle_core::input::Found;
+use rekindle_core::input::{Found, MergeOutcome};
 use rekindle_core::time::Time;
 use rekindle_engine::agents::Reader;
 use rekindle_engine::alert::Alert;
@@ -18,7 +19,7 @@ use rekindle_engine::door::wire::{Answer, Call};
 use rekindle_engine::driver::Message;
 use rekindle_engine::store::{MemoryStore, Stream};
 use rekindle_engine::token::Tokens;
-use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, World};
+use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
 
 use super::agent::Agent;
 use super::calls::Caller;
@@ -365,8 +366,24 @@ impl World for SimWorld {
         });
     }
 
-    fn missing(&mut self, paths: &[String]) -> Vec<String> {
+    fn missing(&mut self, paths: &[String], _merged: Option<&str>) -> Vec<String> {
         self.ask(|sim| paths.iter().filter(|path| !sim.disk.contains(*path)).cloned().collect())
+    }
+
+    fn merge(&mut self, order: MergeOrder) {
+        self.ask(|sim| {
+            let outcome = MergeOutcome::Merged { commit: Some(format!("{}-{}", order.task, order.epoch)) };
+            sim.deliver(Message::Merged { task: order.task, epoch: order.epoch, outcome });
+        });
+    }
+
+    fn check_health(&mut self, _commands: &[String]) {
+        self.ask(|sim| sim.deliver(Message::HealthChecked { results: Vec::new() }));
+    }
+
+    fn ask_usage(&mut self) {
+        let left = UsageLeft { remaining_percent: Some(50), resets_at: None };
+        self.ask(|sim| sim.deliver(Message::UsageSeen(left)));
     }
 
     fn alert(&mut self, alert: &Alert) {

@@ -103,5 +103,7 @@ fn as_call(order: &Order) -> Call {
         Order::Complete { task, result } => Call::Complete { task, result },
         Order::Answer { id, text } => Call::Answer { id, text },
         Order::Note { text } => Call::Note { text },
+        Order::Split { task, subtasks } => Call::Split { task, subtasks },
+        Order::ForgetFocus => Call::ForgetFocus,
     }
 }

@@ -4,6 +4,7 @@ mod agents;
 mod checks;
 mod mcp;
 mod probe;
+mod usage;
 
 use clap::Args;
 use rekindle_engine::alert::webhook;
@@ -91,6 +92,8 @@ pub fn run(args: &DoctorArgs, context: &Context) -> Result<Exit> {
         let (found, more) = look_at_agents(config, context);
         agents = found;
         findings.extend(more);
+        findings.extend(usage::look(config, &context.project));
+        findings.extend(checks::environments(config));
     }
     let settings = match &config {
         Ok(config) => settings(config),

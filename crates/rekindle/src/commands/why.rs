@@ -176,7 +176,7 @@ fn attempt_of(body: &Body) -> Option<AttemptId> {
         | Body::AttemptEnded { attempt, .. }
         | Body::AgentSession { attempt, .. }
         | Body::AgentMeasured { attempt, .. }
-        | Body::AgentCompacted { attempt, .. }
+        | Body::AgentCompacted(rekindle_core::event::AgentCompacted { attempt, .. })
         | Body::AgentOnTask { attempt }
         | Body::CompactionStart { attempt, .. }
         | Body::CompactionComplete { attempt, .. }
@@ -195,7 +195,7 @@ fn cause_of(body: &Body) -> Option<&Cause> {
         Body::StopOrdered { cause, .. }
         | Body::AttemptEnded { cause, .. }
         | Body::TaskRequeued { cause, .. }
-        | Body::GateClosed { cause, .. } => Some(cause),
+        | Body::GateClosed(rekindle_core::event::GateClosed { cause, .. }) => Some(cause),
         _ => None,
     }
 }

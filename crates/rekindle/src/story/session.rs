@@ -40,7 +40,7 @@ fn tell_session(body: &Body, now: Time) -> Option<Parts> {
 
 fn tell_compaction(body: &Body) -> Option<Parts> {
     Some(match body {
-        Body::AgentCompacted { compactions, automatic, .. } => {
+        Body::AgentCompacted(rekindle_core::event::AgentCompacted { compactions, automatic, .. }) => {
             let who = if *automatic == Some(false) { "on request" } else { "by itself" };
             let times = times(*compactions);
             ("COMPACTED", Tone::Warning, format!("its context was compacted {who}, {times} during this task"))
@@ -61,7 +61,7 @@ fn tell_compaction(body: &Body) -> Option<Parts> {
 
 fn tell_gate(body: &Body, now: Time) -> Option<Parts> {
     Some(match body {
-        Body::GateClosed { account, cause, until, question, .. } => {
+        Body::GateClosed(rekindle_core::event::GateClosed { account, cause, until, question, .. }) => {
             let who = match question {
                 Some(question) => format!("; it waits for the answer to question {question}"),
                 None => String::new(),
@@ -194,7 +194,13 @@ mod tests {
         let failure = Failure { problem: Problem::Network, resets_at: None, text: String::new(), runaway: false };
         let gate = |until, question| {
             let cause = Cause::Auth;
-            Body::GateClosed { account: "a".into(), cause, until, question, strikes: 1 }
+            Body::GateClosed(rekindle_core::event::GateClosed {
+                account: "a".into(),
+                cause,
+                until,
+                question,
+                strikes: 1,
+            })
         };
         let lost = Body::AgentSession { attempt, session_id: "s".into(), model: None, expected: Some("t".into()) };
         let full = Body::CompactionStart { attempt, compaction_number: 3, context_remaining: 9 };
@@ -210,7 +216,13 @@ mod tests {
                 "SESSION: its transcript is gone",
             ),
             (
-                Body::AgentCompacted { attempt, compactions: 2, automatic: Some(false), turns: 1, calls: 1 },
+                Body::AgentCompacted(rekindle_core::event::AgentCompacted {
+                    attempt,
+                    compactions: 2,
+                    automatic: Some(false),
+                    turns: 1,
+                    calls: 1,
+                }),
                 "COMPACTED: its context was compacted on request, twice during this task",
             ),
             (Body::AgentOnTask { attempt }, "ON TASK: it was seen at its task again"),

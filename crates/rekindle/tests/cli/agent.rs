@@ -66,8 +66,9 @@ fn a_claim_that_is_not_proven_ends_with_1_and_the_checks_output() {
         timed_out: false,
         output: "1 failed\n\x1b[31mred\x1b[0m\n".to_owned(),
         took_ms: 1_200,
+        environment: None,
     };
-    let evidence = Evidence { checks: vec![check], missing_artifacts: vec!["out.txt".to_owned()] };
+    let evidence = Evidence { checks: vec![check], missing_artifacts: vec!["out.txt".to_owned()], health: Vec::new() };
     let server = coordinator(&environment, vec![Some(Answer::NotProven { task: task(), evidence })]);
     insta::assert_snapshot!(environment.run(&["task", "done", "T1"]), @r"
     out| `make test` exited with 2 after 1s200ms

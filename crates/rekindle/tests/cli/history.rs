@@ -125,8 +125,9 @@ impl History {
             timed_out: false,
             output: output.to_owned(),
             took_ms: 250,
+            environment: None,
         };
-        let evidence = Evidence { checks: vec![check], missing_artifacts: Vec::new() };
+        let evidence = Evidence { checks: vec![check], missing_artifacts: Vec::new(), health: Vec::new() };
         self.input(Input::ChecksFinished { task: id, epoch, evidence });
     }
 

@@ -1,16 +1,18 @@
 //! Acceptance checks, run by rekindle itself: each under a shim of its own, with a time limit, bounded output and nothing
 //! left behind. A coordinator that is killed meanwhile leaves a check that ends by itself; the next one runs it again.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
+use rekindle_core::event::UsageLeft;
 use rekindle_core::ids::{Epoch, TaskId};
-use rekindle_core::report::{CheckResult, Evidence};
+use rekindle_core::report::{CheckResult, Evidence, HealthResult};
 use rekindle_shim::bundle::{self, Bundle, ExitRecord, Output, Spec, Stdin, VERSION};
 
-use super::{Shared, disk, open_plain};
+use super::{Shared, allowance, disk, open_plain};
 use crate::agents;
 use crate::driver::Message;
 use crate::supervise::{self, BundleKey, Observation, PROBE_BUDGET, Probe, Watch};
@@ -21,6 +23,9 @@ const OUTPUT_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Last part of a check's output that goes into the log and the brief.
 const TAIL_BYTES: u64 = 16 * 1024;
+
+/// How long the user's command may take to tell what is left of the allowance: nothing is handed out meanwhile.
+const USAGE_MS: u64 = 30_000;
 
 /// Beyond a check's own limit and its stop ladder, before its shim is given up.
 const MARGIN_MS: u64 = 30_000;
@@ -40,7 +45,11 @@ pub(super) fn in_background(shared: &Arc<Shared>, order: CheckOrder) {
     });
     if let Err(error) = spawned {
         end(shared, &task, epoch);
-        let evidence = Evidence { checks: vec![not_run("checks", &error.to_string())], missing_artifacts: Vec::new() };
+        let evidence = Evidence {
+            checks: vec![not_run("checks", &error.to_string())],
+            missing_artifacts: Vec::new(),
+            health: Vec::new(),
+        };
         let _full = shared.messages.try_send(Message::ChecksDone { task, epoch, evidence });
     }
 }
@@ -57,9 +66,65 @@ fn run(shared: &Shared, order: &CheckOrder) -> Evidence {
     let place = shared.state_dir.join("checks").join(format!("{}-{}", order.task, order.epoch));
     let _made_or_there = super::make_dir(&place);
     end_leftovers(&place);
-    let checks = order.commands.iter().map(|command| run_one(shared, order, &place, command)).collect();
-    let missing_artifacts = disk::missing(&shared.workspace, &order.artifacts);
-    Evidence { checks, missing_artifacts }
+    let label = format!("{}-{}", order.task, order.epoch);
+    let dir = match shared.place(order.workspace.as_deref()) {
+        Ok(dir) => dir,
+        Err(reason) => return Evidence { checks: vec![not_run("workspace", &reason)], ..Evidence::default() },
+    };
+    let (label, dir) = (label.as_str(), dir.as_path());
+    let at = |environment| At { place: &place, label, epoch: order.epoch, task: Some(&order.task), environment, dir };
+    let everywhere: Vec<Option<&str>> = match order.environments.as_slice() {
+        [] => vec![None],
+        named => named.iter().map(|name| Some(name.as_str())).collect(),
+    };
+    let matrix = everywhere.iter().flat_map(|place| order.commands.iter().map(move |command| (*place, command)));
+    let checks = matrix.map(|(environment, command)| run_one(shared, &at(environment), command)).collect();
+    let missing_artifacts = disk::missing(dir, &order.artifacts);
+    let health = order.health.iter().map(|command| run_one(shared, &at(None), command));
+    let health = health.map(|check| HealthResult { check, origin: None }).collect();
+    Evidence { checks, missing_artifacts, health }
+}
+
+/// Runs the plan's health commands beside the driver.
+pub(super) fn health_in_background(shared: &Arc<Shared>, commands: &[String]) {
+    let (worker, commands) = (Arc::clone(shared), commands.to_vec());
+    let run = move || {
+        let place = worker.state_dir.join("checks").join("health");
+        let _made_or_there = super::make_dir(&place);
+        end_leftovers(&place);
+        let dir = &worker.workspace;
+        let at = At { place: &place, label: "health", epoch: Epoch(0), task: None, environment: None, dir };
+        let results = commands.iter().map(|command| run_one(&worker, &at, command)).collect();
+        let _leaving = worker.messages.send(Message::HealthChecked { results });
+    };
+    if let Err(error) = std::thread::Builder::new().name("health".to_owned()).spawn(run) {
+        let results = vec![not_run("health", &error.to_string())];
+        let _full = shared.messages.try_send(Message::HealthChecked { results });
+    }
+}
+
+/// Asks the user's command what is left of the allowance, beside the driver. No answer is an answer too.
+pub(super) fn usage_in_background(shared: &Arc<Shared>) {
+    let worker = Arc::clone(shared);
+    let ask = move || {
+        let place = worker.state_dir.join("checks").join("usage");
+        let _made_or_there = super::make_dir(&place);
+        end_leftovers(&place);
+        let dir = &worker.workspace;
+        let at = At { place: &place, label: "usage", epoch: Epoch(0), task: None, environment: None, dir };
+        let dir = at.next_bundle();
+        let mut spec = at.spec(&worker, dir.0, &worker.programs.usage);
+        spec.deadline_ms = spec.deadline_ms.map(|limit| limit.min(USAGE_MS));
+        let asked = run_spec(&worker, &dir.1, &spec);
+        let said = asked.ok().filter(|record| record.code == Some(0)).map(|_| tail(&dir.1.join(bundle::OUT)));
+        let left = said.as_deref().and_then(allowance::read);
+        let left = left.unwrap_or(UsageLeft { remaining_percent: None, resets_at: None });
+        let _leaving = worker.messages.send(Message::UsageSeen(left));
+    };
+    if std::thread::Builder::new().name("usage".to_owned()).spawn(ask).is_err() {
+        let none = UsageLeft { remaining_percent: None, resets_at: None };
+        let _full = shared.messages.try_send(Message::UsageSeen(none));
+    }
 }
 
 /// Ends checks that an earlier coordinator started and did not see the end of: two at once could disturb each other.
@@ -84,32 +149,74 @@ fn bundles_in(place: &Path) -> Vec<PathBuf> {
     entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
 
-fn run_one(shared: &Shared, order: &CheckOrder, place: &Path, command: &str) -> CheckResult {
-    let number = bundles_in(place).len() + 1;
-    let dir = place.join(format!("{number:06}"));
-    let removed = ["REKINDLE_TOKEN", "REKINDLE_SOCKET", "REKINDLE_BUNDLE", "REKINDLE_NONCE"];
-    let nonce = shared.tokens.check_nonce(&order.task, order.epoch, number);
-    let spec = Spec {
-        version: VERSION,
-        attempt: format!("check-{}-{}-{number}", order.task, order.epoch),
-        epoch: order.epoch.0,
-        nonce: nonce.clone(),
-        argv: vec!["/bin/sh".to_owned(), "-c".to_owned(), command.to_owned()],
-        cwd: shared.workspace.clone(),
-        env: [("REKINDLE_NONCE".to_owned(), nonce), ("REKINDLE_TASK".to_owned(), order.task.to_string())].into(),
-        env_remove: removed.iter().map(|name| (*name).to_owned()).filter(|name| name != "REKINDLE_NONCE").collect(),
-        stdin: Stdin::Null,
-        output: Output::Capped { bytes: OUTPUT_BYTES },
-        deadline_ms: Some(shared.programs.check_timeout_ms),
-        stop: agents::ladder(shared.stop_grace_ms),
-    };
-    match launch_and_wait(shared, &dir, &spec) {
-        Ok(record) => result_of(&dir, command, &record),
-        Err(reason) => not_run(command, &reason),
+/// Where and for whom a command is run.
+struct At<'a> {
+    place: &'a Path,
+    label: &'a str,
+    epoch: Epoch,
+    task: Option<&'a TaskId>,
+    environment: Option<&'a str>,
+    dir: &'a Path,
+}
+
+impl At<'_> {
+    /// The next bundle of the place, with its number.
+    fn next_bundle(&self) -> (usize, PathBuf) {
+        let number = bundles_in(self.place).len() + 1;
+        (number, self.place.join(format!("{number:06}")))
+    }
+
+    fn spec(&self, shared: &Shared, number: usize, command: &str) -> Spec {
+        let removed = ["REKINDLE_TOKEN", "REKINDLE_SOCKET", "REKINDLE_BUNDLE"];
+        let nonce = shared.tokens.check_nonce(self.label, self.epoch, number);
+        let prefix = self.environment.and_then(|name| shared.programs.environments.get(name));
+        let shell = in_shell(prefix.map_or(&[], Vec::as_slice), command);
+        let mut env = BTreeMap::from([("REKINDLE_NONCE".to_owned(), nonce.clone())]);
+        env.extend(self.task.map(|task| ("REKINDLE_TASK".to_owned(), task.to_string())));
+        env.extend(self.environment.map(|name| ("REKINDLE_ENVIRONMENT".to_owned(), name.to_owned())));
+        Spec {
+            version: VERSION,
+            attempt: format!("check-{}-{number}", self.label),
+            epoch: self.epoch.0,
+            nonce,
+            argv: prefix.into_iter().flatten().cloned().chain(shell).collect(),
+            cwd: self.dir.to_owned(),
+            env,
+            env_remove: removed.iter().map(|name| (*name).to_owned()).collect(),
+            stdin: Stdin::Null,
+            output: Output::Capped { bytes: OUTPUT_BYTES },
+            deadline_ms: Some(shared.programs.check_timeout_ms),
+            stop: agents::ladder(shared.stop_grace_ms),
+        }
     }
 }
 
-fn launch_and_wait(shared: &Shared, dir: &Path, spec: &Spec) -> Result<ExitRecord, String> {
+/// The words that run a command behind a prefix. A remote shell splits its words once more: there they are quoted.
+fn in_shell(prefix: &[String], command: &str) -> Vec<String> {
+    let shell = ["/bin/sh", "-c", command];
+    let remote = prefix.first().and_then(|program| Path::new(program).file_name()).is_some_and(|name| name == "ssh");
+    match remote {
+        true => shell.map(|word| format!("'{}'", word.replace('\'', "'\\''"))).to_vec(),
+        false => shell.map(str::to_owned).to_vec(),
+    }
+}
+
+fn run_one(shared: &Shared, at: &At<'_>, command: &str) -> CheckResult {
+    let (number, dir) = at.next_bundle();
+    let known = at.environment.is_none_or(|name| shared.programs.environments.contains_key(name));
+    let ran = match known {
+        true => run_spec(shared, &dir, &at.spec(shared, number, command)),
+        false => Err(format!("there is no [environments.{}] in rekindle.toml", at.environment.unwrap_or_default())),
+    };
+    let mut result = match ran {
+        Ok(record) => result_of(&dir, command, &record),
+        Err(reason) => not_run(command, &reason),
+    };
+    result.environment = at.environment.map(str::to_owned);
+    result
+}
+
+fn run_spec(shared: &Shared, dir: &Path, spec: &Spec) -> Result<ExitRecord, String> {
     let launched = shared.launcher.launch(dir, spec, None).map_err(|error| error.to_string())?;
     let (ended, observations) = sync_channel(4);
     let watch = Watch::start(ended).map_err(|error| error.to_string())?;
@@ -156,6 +263,7 @@ fn result_of(dir: &Path, command: &str, record: &ExitRecord) -> CheckResult {
         timed_out: record.timed_out,
         output,
         took_ms: record.ran_ms,
+        environment: None,
     }
 }
 
@@ -167,6 +275,7 @@ fn not_run(command: &str, reason: &str) -> CheckResult {
         timed_out: false,
         output: format!("rekindle could not run this check: {reason}"),
         took_ms: 0,
+        environment: None,
     }
 }
 
@@ -181,4 +290,19 @@ fn tail(path: &Path) -> String {
         Ok::<_, std::io::Error>(bytes)
     };
     String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_reaches_a_remote_shell_in_one_piece() {
+        let words = |prefix: &[&str]| {
+            let prefix: Vec<String> = prefix.iter().map(|word| (*word).to_owned()).collect();
+            in_shell(&prefix, "test 'a b' = x").join(" ")
+        };
+        assert_eq!(words(&["env", "-i"]), "/bin/sh -c test 'a b' = x");
+        assert_eq!(words(&["/usr/bin/ssh", "host"]), "'/bin/sh' '-c' 'test '\\''a b'\\'' = x'");
+    }
 }

@@ -75,7 +75,16 @@ pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) {
 
 fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
     let (adapter, program) = shared.adapter(&order.cli).ok_or_else(|| format!("there is no [agents.{}]", order.cli))?;
-    order.facts.disk = disk::facts(&shared.workspace, &order.facts);
+    let workspace = shared.place(order.workspace.as_deref())?;
+    if let Some(task) = order.tasks.first() {
+        let kept = shared.snapshot(order.workspace.as_deref(), task, order.attempt, "start");
+        // In a directory that all share, git may be in no state to keep anything; that is no reason not to work.
+        if order.workspace.is_some() {
+            kept?;
+        }
+    }
+    order.facts.workspace = workspace.to_string_lossy().into_owned();
+    order.facts.disk = disk::facts(&workspace, &order.facts);
     let prompt = match order.resume {
         Some(_) => brief::render_resumed(&order.facts),
         None => brief::render(&order.facts),
@@ -93,7 +102,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
         resume: order.resume.as_deref(),
         new_session: &shared.tokens.session(order.attempt, order.epoch),
         bundle: &dir,
-        workspace: &shared.workspace,
+        workspace: &workspace,
         rekindle: &own_program(),
     };
     let launch = adapter.start(&start)?;
@@ -106,7 +115,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
         epoch: order.epoch.0,
         nonce: shared.tokens.nonce(order.attempt, order.epoch),
         argv: launch.argv,
-        cwd: shared.workspace.clone(),
+        cwd: workspace.clone(),
         env,
         env_remove: launch.env_remove,
         stdin: launch.stdin,
@@ -114,7 +123,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
         deadline_ms: None,
         stop: adapter.ladder(shared.stop_grace_ms),
     };
-    let place = Place { program, workspace: &shared.workspace, bundle: &dir };
+    let place = Place { program, workspace: &workspace, bundle: &dir };
     let mut files = launch.files;
     // What it is told again after a compaction while no coordinator is there to ask.
     files.insert(CONTEXT_FILE.to_owned(), brief::reinject(&order.facts));

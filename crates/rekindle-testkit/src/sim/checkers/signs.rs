@@ -43,7 +43,9 @@ struct Wait {
 impl Taken {
     pub(super) fn remember(&mut self, event: &Event) {
         match &event.body {
-            Body::AgentCompacted { attempt, .. } => self.of.entry(*attempt).or_default().compactions += 1,
+            Body::AgentCompacted(rekindle_core::event::AgentCompacted { attempt, .. }) => {
+                self.of.entry(*attempt).or_default().compactions += 1
+            }
             Body::AgentFailed { attempt, .. } => self.of.entry(*attempt).or_default().failures += 1,
             Body::TurnEnded { attempt, .. } => self.of.entry(*attempt).or_default().turns += 1,
             Body::AgentTold { attempt, number, .. } => {

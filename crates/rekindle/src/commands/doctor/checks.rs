@@ -166,6 +166,12 @@ pub fn configuration(config: Result<&Config, &CliError>, project: &Project) -> V
     findings
 }
 
+/// The environments that checks may run in, beside this machine as it is.
+pub fn environments(config: &Config) -> impl Iterator<Item = Finding> {
+    let named = config.environments.iter().filter(|(_, prefix)| !prefix.is_empty());
+    named.map(|(name, prefix)| ok(&format!("environment {name}"), &prefix.join(" ")))
+}
+
 /// Something that was looked at.
 pub fn finding(name: &str, verdict: Verdict, text: &str) -> Finding {
     Finding { name: name.to_owned(), verdict, text: text.to_owned(), hint: None }

@@ -170,7 +170,7 @@ pub fn exit_of(phase: RunPhase) -> Exit {
         RunPhase::Finished(Outcome::Failed) => Exit::TasksFailed,
         RunPhase::Paused(PauseReason::Interrupt) => Exit::Interrupted,
         RunPhase::Paused(PauseReason::Terminate) => Exit::Terminated,
-        RunPhase::Paused(_) => Exit::Paused,
+        RunPhase::Paused(_) | RunPhase::Waiting(_) => Exit::Paused,
         RunPhase::Created | RunPhase::Running | RunPhase::Pausing(_) => Exit::Failure,
     }
 }
@@ -271,6 +271,7 @@ fn setup(
     };
     Ok(Setup {
         workspace: context.project.root.clone(),
+        isolation: config.isolation(),
         limits: config.limits(no_wait)?,
         programs: config.programs(),
         log_context_lines: config.log_context_lines(),

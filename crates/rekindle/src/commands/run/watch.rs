@@ -230,11 +230,11 @@ fn matters(event: &StoredEvent) -> bool {
         | Body::StartsHeld { .. }
         | Body::StartsReleased {}
         | Body::BreakerOpened { .. }
-        | Body::AgentCompacted { .. }
+        | Body::AgentCompacted(_)
         | Body::CompactionStart { .. }
         | Body::CompactionComplete { .. }
         | Body::AgentFailed { .. }
-        | Body::GateClosed { .. }
+        | Body::GateClosed(_)
         | Body::GateWidened { .. }
         | Body::GateOpened { .. }
         | Body::PersonAlerted { .. }

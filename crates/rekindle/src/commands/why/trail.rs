@@ -78,7 +78,7 @@ fn fact(body: &Body, now: Time) -> Option<(Fact, String)> {
         Body::ChecksFinished { evidence, passed: false } => (Fact::Check, evidence.complaint()),
         Body::AgentFailed { failure, .. } => (Fact::Failure, session::failed(failure, now)),
         Body::AgentMeasured { measure, .. } => (Fact::Context, session::context_left(measure)?),
-        Body::AgentCompacted { compactions, .. } => {
+        Body::AgentCompacted(rekindle_core::event::AgentCompacted { compactions, .. }) => {
             (Fact::Compactions, format!("compacted {} during this task", session::times(*compactions)))
         }
         Body::AgentSession { session_id, expected, .. } => {
@@ -88,7 +88,7 @@ fn fact(body: &Body, now: Time) -> Option<(Fact, String)> {
         Body::SessionClosed { transcript, cut_off, .. } => {
             (Fact::Left, session::closed(*transcript, cut_off.as_deref()))
         }
-        Body::GateClosed { account, cause, until, .. } => {
+        Body::GateClosed(rekindle_core::event::GateClosed { account, cause, until, .. }) => {
             (Fact::Gate, session::waiting(account, cause.name(), *until, now))
         }
         _ => return None,

@@ -1,0 +1,141 @@
+//! How the events of review, parts, merges, health and allowances change the state.
+
+use super::{new_task, release};
+use crate::event::{Added, Body, Event};
+use crate::ids::{Epoch, TaskId};
+use crate::review::{DISAGREEMENTS_KEPT, KeptDisagreement, ReworkSource, Stage, VERDICTS_KEPT};
+use crate::state::{State, Task, TaskState};
+
+/// What changes more than one task.
+pub(super) fn apply(state: &mut State, event: &Event) {
+    match &event.body {
+        Body::ReviewAuditDisagreement(what) => {
+            let Some(task) = event.task.clone() else { return };
+            state.disagreements.push(KeptDisagreement { task, time: event.time, what: what.clone() });
+            let excess = state.disagreements.len().saturating_sub(DISAGREEMENTS_KEPT);
+            state.disagreements.drain(..excess);
+        }
+        Body::FocusReset {} => state.disagreements.clear(),
+        Body::TaskAdded(added) => add(state, event, added),
+        Body::BranchMade(made) => {
+            if let Some(run) = state.run.as_mut() {
+                run.work_branch = Some(made.branch.clone());
+                run.work_commit = Some(made.base.clone());
+            }
+        }
+        Body::HealthOrdered {} => state.health.checking = true,
+        Body::HealthChecked(seen) => {
+            state.health.checking = false;
+            state.health.baseline = Some(seen.results.clone());
+        }
+        Body::UsageAsked {} => state.usage.asking = true,
+        Body::UsageSeen(left) => {
+            state.usage.asking = false;
+            state.usage.seen_at = Some(event.time);
+            state.usage.left = Some(*left);
+        }
+        _ => {}
+    }
+}
+
+/// A task that is not in the plan's file stands behind all others, and before its parent where it is a part.
+fn add(state: &mut State, event: &Event, added: &Added) {
+    let Some(run) = state.run.as_mut() else { return };
+    let id = added.task.id.clone();
+    let index = run.plan.tasks.len();
+    run.plan.tasks.push(added.task.clone());
+    let mut task = new_task(index, false, 0);
+    task.way.parent.clone_from(&added.parent);
+    task.way.health = added.health;
+    if let Some(attempt) = added.holder {
+        task.holder = Some(attempt);
+        task.epoch = event.epoch.unwrap_or(Epoch(0));
+        task.last_attempts.insert(Stage::Implement, attempt);
+        if let Some(found) = state.attempts.get_mut(&attempt) {
+            found.tasks.push(id.clone());
+        }
+    }
+    state.tasks.insert(id.clone(), task);
+    if let Some(parent) = &added.parent {
+        split(state, parent, id);
+    }
+}
+
+/// A task with parts is nobody's until they are through.
+fn split(state: &mut State, parent: &TaskId, part: TaskId) {
+    let unblocks = state.tasks.get(parent).map_or(0, |task| task.unblocks + 1);
+    if let Some(task) = state.tasks.get_mut(&part) {
+        task.unblocks = unblocks;
+    }
+    if let Some(task) = state.tasks.get_mut(parent) {
+        release(task);
+        task.state = TaskState::Pending;
+        task.way.parts.push(part);
+    }
+}
+
+/// What changes one task.
+pub(super) fn change_task(task: &mut Task, event: &Event) {
+    match &event.body {
+        Body::TaskHandedOn(on) => {
+            release(task);
+            task.state = TaskState::Pending;
+            task.last_cause = None;
+            task.not_before = None;
+            task.way.stage = on.stage;
+            task.way.rework = None;
+            task.result.clone_from(&on.result);
+            if on.stage == Stage::Review {
+                task.way.review_tries = 0;
+            }
+            task.way.audit_tries = 0;
+        }
+        Body::VerdictGiven(given) => {
+            task.way.verdicts.push(given.clone());
+            let excess = task.way.verdicts.len().saturating_sub(VERDICTS_KEPT);
+            task.way.verdicts.drain(..excess);
+        }
+        Body::TaskRework(rework) => {
+            release(task);
+            task.state = TaskState::Pending;
+            task.last_cause = None;
+            task.not_before = None;
+            task.ended_at = None;
+            // A conflict says nothing against the work, and a look at old work begins its count anew.
+            match rework.source {
+                ReworkSource::Merge => task.attempts = task.attempts.saturating_sub(1),
+                ReworkSource::Validation => task.attempts = 0,
+                _ => {}
+            }
+            task.way.stage = Stage::Implement;
+            task.way.merging = None;
+            task.way.validating = false;
+            task.way.bypassed = false;
+            task.way.reworks += 1;
+            task.way.rework = Some(rework.clone());
+        }
+        Body::CriticBypassed {} => task.way.bypassed = true,
+        Body::MergeOrdered(merging) => {
+            task.state = TaskState::InProgress;
+            // An operator's word decides a claim that is still being proven.
+            task.claim = None;
+            task.way.merging = Some(merging.clone());
+        }
+        Body::WorkMerged { commit } => task.way.merged = commit.clone().or(task.way.merged.take()),
+        Body::ValidationStarted {} => task.way.validating = true,
+        _ => {}
+    }
+}
+
+/// A task that is opened again begins with its work, whatever became of it before.
+pub(super) fn reopen(task: &mut Task) {
+    // It is one task again: its parts were of a try that is over.
+    task.way.parts.clear();
+    task.way.stage = Stage::Implement;
+    task.way.review_tries = 0;
+    task.way.audit_tries = 0;
+    task.way.bypassed = false;
+    task.way.rework = None;
+    task.way.merging = None;
+    task.way.validating = false;
+}

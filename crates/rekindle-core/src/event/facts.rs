@@ -1,0 +1,152 @@
+//! The larger facts of the log as structures of their own: what stands in their details.
+
+use serde::{Deserialize, Serialize};
+
+use super::Outcome;
+use crate::cause::Cause;
+use crate::ids::{AttemptId, QuestionId, TaskId};
+use crate::plan::PlanTask;
+use crate::report::CheckResult;
+use crate::review::{FailedEnvironment, Stage};
+use crate::time::Time;
+
+/// What a coordinator found that took over after a crash.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recovery {
+    /// Agents that were lost.
+    pub orphaned_agents: u32,
+    /// Facts found outside the log and taken into it.
+    pub events_reconciled: u32,
+    /// Agents that were still alive and were adopted.
+    pub adopted: u32,
+    /// Agents that had finished meanwhile.
+    pub finished: u32,
+    /// Completions that are validated again.
+    #[serde(default)]
+    pub to_validate: u32,
+    /// Time of the newest event before.
+    #[serde(default)]
+    pub saved_at: Time,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finish {
+    /// How it stands.
+    pub outcome: Outcome,
+    /// Complete tasks.
+    pub complete: u32,
+    /// Failed tasks.
+    pub failed: u32,
+    /// Skipped tasks.
+    pub skipped: u32,
+    /// Tasks that can no longer be reached.
+    pub unreachable: u32,
+}
+
+/// Work that was proven is handed to the next stage.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandedOn {
+    /// The stage.
+    pub stage: Stage,
+    /// The outcome in the agent's words.
+    #[serde(default)]
+    pub result: Option<String>,
+}
+
+/// A task that is not in the plan's file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Added {
+    /// The task.
+    pub task: PlanTask,
+    /// The task that it is a part of.
+    #[serde(default)]
+    pub parent: Option<TaskId>,
+    /// Whether it repairs what the plan's health commands found.
+    #[serde(default)]
+    pub health: bool,
+    /// The attempt that goes on with it at once.
+    #[serde(default)]
+    pub holder: Option<AttemptId>,
+}
+
+/// Checks that passed in some environments and failed in others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnvironmentsDiffer {
+    /// Where everything passed.
+    pub passed: Vec<String>,
+    /// Where something failed, and what.
+    pub failed: Vec<FailedEnvironment>,
+}
+
+/// What the plan's health commands said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HealthSeen {
+    /// What they said, one each.
+    pub results: Vec<CheckResult>,
+}
+
+/// What is left of an allowance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsageLeft {
+    /// In percent; nothing where the command gave no answer.
+    pub remaining_percent: Option<u8>,
+    /// When it is whole again.
+    #[serde(default)]
+    pub resets_at: Option<Time>,
+}
+
+/// The branch that a run's accepted work goes to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkBranch {
+    /// Its name.
+    pub branch: String,
+    /// The commit that it was at.
+    pub base: String,
+    /// What a person should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// How the agents of a run stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TeamStanding {
+    /// At work on a task.
+    pub working: u32,
+    /// Alive without a task.
+    pub idle: u32,
+    /// Alive by their shims, but nothing else was heard or seen of them.
+    pub unresponsive: u32,
+}
+
+/// An agent's context was compacted: it has forgotten.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentCompacted {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// How often during its task by now.
+    pub compactions: u32,
+    /// By the program itself, where known.
+    pub automatic: Option<bool>,
+    /// Answers of the model so far.
+    pub turns: u64,
+    /// Calls so far.
+    pub calls: u64,
+}
+
+/// An account has to wait: nothing more is started on it until then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateClosed {
+    /// Whose.
+    pub account: String,
+    /// Why.
+    #[serde(flatten)]
+    pub cause: Cause,
+    /// Until when; nothing means until a person answers.
+    pub until: Option<Time>,
+    /// The question that a person has to answer.
+    #[serde(default)]
+    pub question: Option<QuestionId>,
+    /// How often in a row.
+    pub strikes: u32,
+}

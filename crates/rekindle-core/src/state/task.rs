@@ -1,0 +1,198 @@
+//! A task of the run: how it stands, who holds it, and its way through review.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cause::Cause;
+use crate::ids::{AttemptId, Epoch, TaskId};
+use crate::report::{Checkpoint, Door, Evidence};
+use crate::review::{GivenVerdict, Rework, Stage, Verdict};
+use crate::time::Time;
+
+/// How a task stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskState {
+    /// Not begun, or waiting for another attempt.
+    Pending,
+    /// An agent is at it, or its claim is being proven.
+    InProgress,
+    /// Its agent has left and a person's answer is missing.
+    Blocked,
+    /// Proven.
+    Complete,
+    /// Its attempts are used up.
+    Failed,
+    /// An operator left it out.
+    Skipped,
+}
+
+impl TaskState {
+    /// Whether nothing more happens to it without an operator or the disk reopening it.
+    #[must_use]
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Self::Complete | Self::Failed | Self::Skipped)
+    }
+
+    /// Whether tasks behind it may begin.
+    #[must_use]
+    pub fn unblocks(self) -> bool {
+        matches!(self, Self::Complete | Self::Skipped)
+    }
+}
+
+/// One task of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its place in the plan.
+    pub index: usize,
+    /// How it stands.
+    pub state: TaskState,
+    /// The newest epoch it was given to; nothing older counts.
+    pub epoch: Epoch,
+    /// Attempts that count.
+    pub attempts: u32,
+    /// The attempt that holds it: at work on it, or with it in its list.
+    pub holder: Option<AttemptId>,
+    /// When the current attempt at it began.
+    pub started_at: Option<Time>,
+    /// Time of that attempt spent waiting for a person, which does not count.
+    pub waited_ms: u64,
+    /// Backoff.
+    pub not_before: Option<Time>,
+    /// Why the last attempt at it ended.
+    pub last_cause: Option<Cause>,
+    /// Why it failed, was skipped or reopened, in words.
+    pub reason: Option<String>,
+    /// The outcome in the agent's words.
+    pub result: Option<String>,
+    /// Complete on an agent's word alone.
+    pub unproven: bool,
+    /// Where its agent said it stood.
+    pub checkpoint: Option<Checkpoint>,
+    /// The parts that its agent broke it into, in order.
+    #[serde(default)]
+    pub split: Vec<String>,
+    /// A claim that is being proven.
+    pub claim: Option<Claim>,
+    /// What the last checks saw.
+    pub evidence: Option<Evidence>,
+    /// Coordinator crashes that took its agent with them.
+    pub crashes: u32,
+    /// When it ended.
+    pub ended_at: Option<Time>,
+    /// How many tasks wait for it, directly or not.
+    pub unblocks: u32,
+    /// The newest attempt at each stage.
+    #[serde(default)]
+    pub last_attempts: BTreeMap<Stage, AttemptId>,
+    /// Compactions of agents while they were at it.
+    #[serde(default)]
+    pub compactions: u32,
+    /// How many of them were before the current attempt at it.
+    #[serde(default)]
+    pub compactions_before: u32,
+    /// What belongs to review, environments, parts and merges.
+    #[serde(default)]
+    pub way: Way,
+}
+
+/// A task's way through the stages.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Way {
+    /// Where it stands.
+    pub stage: Stage,
+    /// Attempts of critics that count.
+    pub review_tries: u32,
+    /// Attempts of auditors that count.
+    pub audit_tries: u32,
+    /// Its critics failed too often: nobody asks for another.
+    pub bypassed: bool,
+    /// Why its work was sent back, until it is proven again.
+    pub rework: Option<Rework>,
+    /// How often its work was sent back.
+    pub reworks: u32,
+    /// What reviewers said, newest last.
+    pub verdicts: Vec<GivenVerdict>,
+    /// Its work is accepted and on its way into the run's branch.
+    pub merging: Option<Merging>,
+    /// The commit of the run's branch that holds its work.
+    pub merged: Option<String>,
+    /// The task that it is a part of.
+    pub parent: Option<TaskId>,
+    /// The parts that it was split into, in order.
+    pub parts: Vec<TaskId>,
+    /// It repairs what the plan's health commands found.
+    pub health: bool,
+    /// It was complete and is looked at again.
+    pub validating: bool,
+    /// Compactions and timeouts that show it to be too large.
+    pub too_large: u32,
+}
+
+/// Accepted work on its way into the run's branch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Merging {
+    /// The outcome in the agent's words.
+    pub result: Option<String>,
+    /// Accepted on a word alone.
+    pub unproven: bool,
+}
+
+impl Task {
+    /// Whether a claim or the acceptance of its work is under way: nothing else is decided about it meanwhile.
+    #[must_use]
+    pub fn is_being_proven(&self) -> bool {
+        self.claim.is_some() || self.way.merging.is_some()
+    }
+
+    /// Attempts that count at the stage where it stands.
+    #[must_use]
+    pub fn tries(&self) -> u32 {
+        match self.way.stage {
+            Stage::Implement => self.attempts,
+            Stage::Review => self.way.review_tries,
+            Stage::Audit => self.way.audit_tries,
+        }
+    }
+
+    /// The same, to change it.
+    pub(crate) fn tries_mut(&mut self) -> &mut u32 {
+        match self.way.stage {
+            Stage::Implement => &mut self.attempts,
+            Stage::Review => &mut self.way.review_tries,
+            Stage::Audit => &mut self.way.audit_tries,
+        }
+    }
+
+    /// The newest attempt at the stage where it stands.
+    #[must_use]
+    pub fn last_attempt(&self) -> Option<AttemptId> {
+        self.last_attempts.get(&self.way.stage).copied()
+    }
+
+    /// Whether its work has begun and is not through: others leave its files alone.
+    #[must_use]
+    pub fn is_between_stages(&self) -> bool {
+        !self.state.is_terminal()
+            && (self.way.stage != Stage::Implement || self.way.rework.is_some() || self.way.merging.is_some())
+    }
+}
+
+/// A claim that is being proven.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Whose.
+    pub attempt: AttemptId,
+    /// Its epoch.
+    pub epoch: Epoch,
+    /// The door.
+    pub door: Door,
+    /// The outcome in the agent's words.
+    pub result: Option<String>,
+    /// The verdict that is being proven, where it is a reviewer's.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
+}
