@@ -8,6 +8,7 @@ pub mod session;
 use rekindle_core::duration;
 use rekindle_core::event::{Body, Finish, Outcome, PauseReason, Recovery};
 use rekindle_core::report::{Door, Evidence, Exit, Origin};
+use rekindle_core::review;
 use rekindle_core::time::Time;
 use rekindle_engine::store::StoredEvent;
 use serde_json::Value;
@@ -215,6 +216,9 @@ pub fn of_checks(evidence: &Evidence) -> Vec<String> {
         if !check.passed {
             lines.extend(check.output.lines().map(|line| format!("  {line}")));
         }
+    }
+    if review::environments(evidence).is_some() {
+        lines.push(review::COMMON_CAUSES.to_owned());
     }
     for seen in evidence.health.iter().filter(|seen| !seen.check.passed) {
         let origin = match seen.origin {

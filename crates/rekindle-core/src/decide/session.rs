@@ -101,11 +101,15 @@ fn ask_again(turn: &mut Turn<'_>) {
 
 /// The last coordinator did not leave cleanly. Everything it held is settled by what was found, then the run goes on.
 fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>, saved_at: Time) {
-    let (mut orphaned, mut adopted, mut finished) = (0, 0, 0);
+    let (mut orphaned, mut adopted, mut finished, mut given_back) = (0, 0, 0, 0);
     let mut team = TeamStanding::default();
     for (id, what) in found {
         if !turn.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
             continue;
+        }
+        if matches!(what, Found::Lost | Found::HostLost | Found::Unreadable { .. }) {
+            let begun = |task: &TaskId| turn.state.tasks[task].state == TaskState::InProgress;
+            given_back += turn.state.open_tasks(id).into_iter().filter(begun).count();
         }
         match what {
             Found::Alive { pid, shim_pid } => {
@@ -143,6 +147,11 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>, saved_at: Time) 
     }
     mend(turn);
     let to_validate = u32::try_from(reconcile::recent(turn.state, saved_at).len()).unwrap_or(u32::MAX);
+    // What the lost ones held is handed out again as soon as their output is read.
+    let mut progress = Progress::of(turn.state);
+    let given_back = u32::try_from(given_back).unwrap_or(u32::MAX).min(progress.in_progress);
+    progress.in_progress -= given_back;
+    progress.available += given_back;
     turn.emit_run(Body::CoordinatorRecovered(Recovery {
         orphaned_agents: orphaned,
         events_reconciled: finished + orphaned,
@@ -150,7 +159,7 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>, saved_at: Time) 
         finished,
         to_validate,
         saved_at,
-        progress: Progress::of(turn.state),
+        progress,
     }));
     turn.emit_run(Body::TeamChecked(team));
     ask_again(turn);

@@ -288,7 +288,7 @@ fn a_pause_stops_agents_and_costs_no_attempt() {
     "#);
     assert_snapshot!(lines(&story.coordinator(Limits::default(), Vec::new())), @r#"
     coordinator_started  
-    session_resume  {"resume_count":1,"tasks_to_revalidate":0}
+    session_resume  {"reason":"interrupt","resume_count":1,"tasks_to_revalidate":0}
     developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: the run was paused or stopped by its operator","resumed":true,"role":"developer","strategy":"fresh","tasks":["T1"]}
     task_started T1 developer-T1 e2 {"attempt":2,"number":1}
     -> LaunchAttempt { attempt: AttemptId(2) }
