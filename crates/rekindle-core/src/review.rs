@@ -28,6 +28,11 @@ pub const FOCUS_MAX: usize = 5;
 /// Examples under each of them.
 pub const EXAMPLES_MAX: usize = 2;
 
+/// What makes checks differ between environments most often, and what helps.
+pub const COMMON_CAUSES: &str = "Common causes where environments differ: missing dependencies (a package is not in some of \
+    them: add it to all of their configurations); path differences (hard-coded paths: use relative or environment-aware \
+    ones); version mismatches (pin versions consistently); platform-specific code (add platform guards).";
+
 /// Where a task stands on its way to completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

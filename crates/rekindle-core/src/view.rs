@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::activity::Measure;
-use crate::event::{Body, Event, Outcome};
+use crate::event::{Body, Event, Outcome, PauseReason};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
 use crate::report::{Checkpoint, Evidence};
 use crate::review::{GivenVerdict, Rework, Stage};
@@ -42,12 +42,15 @@ pub struct RunRow {
     /// The branch that accepted work goes to, where work is done apart.
     #[serde(default)]
     pub work_branch: Option<String>,
-    /// When it goes on by itself.
-    #[serde(default)]
-    pub resumes_at: Option<Time>,
     /// The accounts that have to wait.
     #[serde(default)]
     pub waits: Vec<WaitRow>,
+    /// Why it is paused, in a word of the log.
+    #[serde(default)]
+    pub pause_reason: Option<PauseReason>,
+    /// When a run that waits goes on by itself, where that is known.
+    #[serde(default)]
+    pub resumes_at: Option<Time>,
 }
 
 /// An account that has to wait, as a table shows it.
@@ -290,6 +293,10 @@ pub fn run_row(state: &State) -> Option<RunRow> {
         attempts: state.limits.attempts,
         plan_changed: run.changed_plan.is_some(),
         work_branch: run.work_branch.clone(),
+        pause_reason: match run.phase {
+            RunPhase::Pausing(reason) | RunPhase::Paused(reason) | RunPhase::Waiting(reason) => Some(reason),
+            _ => None,
+        },
         resumes_at: run.resumes_at,
         waits: state
             .gates

@@ -282,7 +282,7 @@ fn a_pause_stops_agents_and_costs_no_attempt() {
     let mut story = Story::of(ONE);
     story.started(1);
     assert_snapshot!(lines(&story.order(Order::Pause(PauseReason::Interrupt))), @r#"
-    session_pause  {"reason":"interrupt","remaining_percent":null,"resets_at":null,"resumes_at":null}
+    session_pause  {"progress":{"available":0,"blocked":0,"compactions":0,"complete":0,"in_progress":1,"pending_audit":0,"relationships":0,"total":1},"reason":"interrupt","remaining_percent":null,"resets_at":null,"resumes_at":null}
     stop_ordered T1 developer-T1 e1 {"at_once":false,"attempt":1,"cause":"stopped_by_operator"}
     -> StopAttempt { attempt: AttemptId(1), at_once: false }
     "#);
@@ -297,7 +297,7 @@ fn a_pause_stops_agents_and_costs_no_attempt() {
     "#);
     assert_snapshot!(lines(&story.coordinator(Limits::default(), Vec::new())), @r#"
     coordinator_started  
-    session_resume  {"resume_count":1,"tasks_to_revalidate":0}
+    session_resume  {"reason":"interrupt","resume_count":1,"tasks_to_revalidate":0}
     developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: the run was paused or stopped by its operator","resumed":true,"role":"developer","strategy":"fresh","tasks":["T1"]}
     task_started T1 developer-T1 e2 {"attempt":2,"number":1}
     -> LaunchAttempt { attempt: AttemptId(2) }
@@ -312,7 +312,7 @@ fn a_crashed_coordinator_adopts_and_counts_nothing() {
     assert_snapshot!(lines(&story.coordinator(Limits::default(), vec![(AttemptId(1), alive)])), @r#"
     coordinator_started  
     agent_adopted T1 developer-T1 e1 {"attempt":1,"pid":100,"shim_pid":99}
-    coordinator_recovered  {"adopted":1,"events_reconciled":0,"finished":0,"orphaned_agents":0,"saved_at":1000,"to_validate":0}
+    coordinator_recovered  {"adopted":1,"events_reconciled":0,"finished":0,"orphaned_agents":0,"progress":{"available":0,"blocked":0,"compactions":0,"complete":0,"in_progress":1,"pending_audit":0,"relationships":0,"total":1},"saved_at":1000,"to_validate":0}
     team_checked  {"idle":0,"unresponsive":0,"working":1}
     "#);
     assert_eq!(story.state.tasks[&task("T1")].attempts, 1);
@@ -348,7 +348,7 @@ fn a_process_that_never_began_costs_no_attempt() {
     state_reconciled T1 developer-T1 e1 {"detail":"its process was never started","event_type":"never_started"}
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"shim_lost"}
     task_requeued T1 developer-T1 e1 {"cause":"shim_lost","counted":false,"not_before":null,"reason":"the process that supervised it was killed; 0 of 3 attempts used, next at once"}
-    coordinator_recovered  {"adopted":0,"events_reconciled":1,"finished":0,"orphaned_agents":1,"saved_at":1000,"to_validate":0}
+    coordinator_recovered  {"adopted":0,"events_reconciled":1,"finished":0,"orphaned_agents":1,"progress":{"available":1,"blocked":0,"compactions":0,"complete":0,"in_progress":0,"pending_audit":0,"relationships":0,"total":1},"saved_at":1000,"to_validate":0}
     team_checked  {"idle":0,"unresponsive":0,"working":0}
     developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: the process that supervised it was killed","resumed":true,"role":"developer","strategy":"fresh","tasks":["T1"]}
     task_started T1 developer-T1 e2 {"attempt":2,"number":1}

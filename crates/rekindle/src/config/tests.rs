@@ -518,6 +518,6 @@ fn a_plan_that_names_an_unknown_environment_is_refused() {
     assert_eq!(hints, ["did you mean `minimal`?"]);
     let (message, hints) = refused("# P\n### T1: one\n- accept: `true`\n- environments: container\n")
         .expect_err("there is none of that name");
-    assert_eq!(message, "task T1 names the unknown environment `container` (line 2 of the plan)");
+    assert_eq!(message, "task T1 (line 2 of the plan) names the unknown environment `container`");
     assert_eq!(hints, ["add [environments.container] with prefix = [\"…\"] to rekindle.toml"]);
 }

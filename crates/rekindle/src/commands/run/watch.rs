@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use rekindle_core::cause::Cause;
 use rekindle_core::event::Body;
 use rekindle_core::time::Time;
-use rekindle_core::view::TaskRow;
+use rekindle_core::view::{RunRow, TaskRow};
 use rekindle_engine::alert::Channels;
 use rekindle_engine::clock;
 use rekindle_engine::store::StoredEvent;
@@ -21,8 +21,9 @@ use self::live::Live;
 use crate::commands::Context;
 use crate::error::{CliError, Result};
 use crate::project::Project;
-use crate::story;
-use crate::ui::{StatusLine, Ui, one_line, pause};
+use crate::story::blocks::{self, Names};
+use crate::story::{self, Told};
+use crate::ui::{StatusLine, Tone, Ui, clock_time, elapsed, harmless, one_line, pause};
 use crate::view::{Counts, View};
 
 pub use self::summary::{summary, summary_of};
@@ -104,6 +105,8 @@ struct Screen {
     view: Option<View>,
     tasks: Vec<TaskRow>,
     seen: Option<u64>,
+    /// The resume that was told of: once for each wait, a terminal counts it down besides.
+    told_wait: Option<Time>,
     live: Live,
     alerts: Channels,
 }
@@ -111,7 +114,7 @@ struct Screen {
 impl Screen {
     fn new(ui: Ui, project: Project, alerts: Channels) -> Self {
         let live = Live::new(&ui);
-        Self { ui, project, view: None, tasks: Vec::new(), seen: None, live, alerts }
+        Self { ui, project, view: None, tasks: Vec::new(), seen: None, told_wait: None, live, alerts }
     }
 
     /// Shows what is new. A coordinator that has just begun may have no run yet.
@@ -130,13 +133,9 @@ impl Screen {
         if news {
             self.tasks = run.tasks()?;
         }
-        let tasks = &self.tasks;
-        let counts = Counts::of(tasks);
-        let ended = counts.complete + counts.failed + counts.skipped;
-        let started = run.row.started_at;
+        let first_look = self.seen.is_none();
         // A view that attaches late begins with the newest coordinator, not with the whole history.
         let mut fresh: Vec<StoredEvent> = Vec::new();
-        let first_look = self.seen.is_none();
         let seen = run.events(self.seen.unwrap_or(0), |event| {
             if first_look && event.kind == "coordinator_started" {
                 fresh.clear();
@@ -144,15 +143,11 @@ impl Screen {
             fresh.push(event.clone());
             Ok(())
         })?;
-        self.seen = Some(seen);
-        let progress = (ended, counts.all);
-        let told = fresh.iter().enumerate().filter(|(_, event)| matters(event));
-        let told = told.flat_map(|(place, event)| {
-            let before = place.checked_sub(1).and_then(|place| fresh.get(place));
-            let line = (!repeats(before, event)).then(|| self.line(event, started, progress));
-            line.into_iter().chain(choices(event))
-        });
-        let shown: Vec<String> = self.complaints().into_iter().chain(told).collect();
+        let waits = Some(&run.row).filter(|row| row.state == "waiting").and_then(|row| row.resumes_at);
+        let wait = waits.filter(|until| self.told_wait != Some(*until));
+        let shown = self.lines(&run.row, &fresh, wait);
+        (self.seen, self.told_wait) = (Some(seen), waits);
+        let tasks = &self.tasks;
         let table = if last { Vec::new() } else { self.live.table(&run, tasks, clock::wall())? };
         self.live.draw(&shown, &table);
         if self.alerts.bell && fresh.iter().any(|event| event.kind == ALERT) {
@@ -161,20 +156,36 @@ impl Screen {
         Ok(())
     }
 
-    /// An event as a line of progress.
-    fn line(&self, event: &StoredEvent, started: Time, progress: (usize, usize)) -> String {
-        let told = story::tell(event);
-        let title = event.task.as_deref().and_then(|id| self.tasks.iter().find(|task| task.id.as_str() == id));
-        let task = title.map_or_else(String::new, |task| format!("{} {}", task.id, task.title));
-        let line = StatusLine {
-            verb: told.verb,
-            tone: told.tone,
-            elapsed_ms: Time(event.time_ms).since_ms(started),
-            progress,
-            task: &task,
-            text: &told.text,
+    /// A line or a block for every event that matters, and one for a wait that has begun.
+    fn lines(&self, run: &RunRow, fresh: &[StoredEvent], wait: Option<Time>) -> Vec<String> {
+        let counts = Counts::of(&self.tasks);
+        let ended = counts.complete + counts.failed + counts.skipped;
+        let state_file = self.project.state_file();
+        let names = Names { state_file: &state_file, plan_file: &run.plan_path };
+        let line = |told: &Told, time: Time, task: &str| {
+            let (elapsed_ms, progress) = (time.since_ms(run.started_at), (ended, counts.all));
+            let Told { verb, tone, text } = told;
+            self.ui.rendered(&StatusLine { verb, tone: *tone, elapsed_ms, progress, task, text })
         };
-        self.ui.rendered(&line)
+        let mut shown: Vec<String> = self.complaints();
+        for (place, event) in fresh.iter().enumerate().filter(|(_, event)| matters(event)) {
+            if let Some(block) = story::body(event).and_then(|body| blocks::block(&body, names)) {
+                shown.push(format!("\n{}\n", harmless(&block)));
+                continue;
+            }
+            let title = event.task.as_deref().and_then(|id| self.tasks.iter().find(|task| task.id.as_str() == id));
+            let task = title.map_or_else(String::new, |task| format!("{} {}", task.id, task.title));
+            if !repeats(place.checked_sub(1).and_then(|place| fresh.get(place)), event) {
+                shown.push(line(&story::tell(event), Time(event.time_ms), &task));
+            }
+            shown.extend(choices(event));
+        }
+        if let Some(until) = wait {
+            let (now, verb, tone) = (clock::wall(), "WAITING", Tone::Warning);
+            let text = format!("resumes in {} ({})", elapsed(until.since_ms(now)), clock_time(until));
+            shown.push(line(&Told { verb, tone, text }, now, ""));
+        }
+        shown
     }
 
     /// Channels that do not reach anybody, told once each.
@@ -209,6 +220,8 @@ fn matters(event: &StoredEvent) -> bool {
             matches!(cause, Cause::ExitedIncomplete | Cause::ShimLost | Cause::HostLost | Cause::StartFailed { .. })
         }
         Body::ChecksFinished { passed, .. } => !passed,
+        // What is said of a task stands in a line of its own already.
+        Body::HealthChecked(seen) => seen.results.iter().any(|check| !check.passed),
         Body::Redispatched { .. }
         | Body::TaskCompleted { .. }
         | Body::TaskFailReported { .. }
@@ -220,24 +233,34 @@ fn matters(event: &StoredEvent) -> bool {
         | Body::WorkflowFailed { .. }
         | Body::AgentAdopted { .. }
         | Body::OrphanAgentDetected { .. }
-        | Body::CoordinatorRecovered { .. }
+        | Body::CoordinatorRecovered(_)
         | Body::QuestionAsked { .. }
         | Body::QuestionAnswered { .. }
         | Body::NoteRecorded { .. }
-        | Body::SessionPause { .. }
-        | Body::SessionResume { .. }
+        | Body::SessionPause(_)
+        | Body::SessionResume(_)
         | Body::PlanChanged { .. }
         | Body::StartsHeld { .. }
         | Body::StartsReleased {}
         | Body::BreakerOpened { .. }
         | Body::AgentCompacted(_)
         | Body::CompactionStart { .. }
-        | Body::CompactionComplete { .. }
+        | Body::CompactionComplete(_)
         | Body::AgentFailed { .. }
         | Body::GateClosed(_)
         | Body::GateWidened { .. }
         | Body::GateOpened { .. }
         | Body::PersonAlerted { .. }
+        | Body::TaskHandedOn(_)
+        | Body::VerdictGiven(_)
+        | Body::TaskRework(_)
+        | Body::CriticBypassed {}
+        | Body::ReviewAuditDisagreement(_)
+        | Body::EnvironmentDisagreement(_)
+        | Body::TaskAdded(_)
+        | Body::SplitSuggested { .. }
+        | Body::MergeConflicted { .. }
+        | Body::TeamChecked(_)
         | Body::WaveStarted { .. } => true,
         _ => false,
     }
