@@ -8,6 +8,7 @@ mod file;
 mod keys;
 mod plan_layer;
 mod program;
+mod roles;
 #[cfg(test)]
 mod tests;
 
@@ -286,7 +287,7 @@ impl Config {
                 threshold_percent: u8::try_from(self.count("compaction.threshold_percent")).unwrap_or(u8::MAX),
                 hand_over_after: small("compaction.hand_over_after"),
             },
-            roles: BTreeMap::new(),
+            roles: self.role_agents()?,
             worktrees: false,
             validation_window_ms: 60 * 60 * 1000,
         })
@@ -345,7 +346,7 @@ impl Config {
         let worker = task.agent.as_ref().and_then(|worker| self.agents.get_key_value(worker.as_str()));
         match worker {
             Some((known, _)) => Ok(known),
-            None => self.default_agent(),
+            None => self.agent_of(Role::Developer),
         }
     }
 
@@ -355,8 +356,10 @@ impl Config {
     /// With the first agent that is not, and what to do.
     pub fn check_plan(&self, plan: &Plan, path: Option<&OsStr>, workspace: &Path) -> Result<()> {
         let mut used = std::collections::BTreeSet::new();
-        for task in plan.tasks.iter().filter(|task| !task.done) {
-            let mut next = Some(self.agent_for(task)?);
+        let tasks = plan.tasks.iter().filter(|task| !task.done).map(|task| self.agent_for(task));
+        let roles = roles::needed(plan).into_iter().map(|role| self.agent_of(role));
+        for name in tasks.chain(roles) {
+            let mut next = Some(name?);
             // Who takes over while an account waits is needed as well; two may stand in for each other.
             while let Some(name) = next.filter(|name| used.insert(*name)) {
                 next = self.agents.get(name).and_then(|agent| agent.program.fallback.as_deref());

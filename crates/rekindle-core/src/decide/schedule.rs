@@ -138,8 +138,11 @@ fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
         return Vec::new();
     };
     let open_wave = if run.plan.explicit_waves { run.wave } else { u32::MAX };
-    // What is looked at again comes before anything new.
-    let validating = state.tasks.values().any(|task| task.way.validating);
+    // What is looked at again comes before anything new, unless it waits for others or for a person itself.
+    let validating = state.tasks.iter().any(|(id, task)| {
+        let under_way = matches!(task.state, TaskState::Pending | TaskState::InProgress);
+        task.way.validating && under_way && state.unmet_blockers(id).is_empty()
+    });
     let mut ready: Vec<_> = run
         .plan
         .tasks
