@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod ask;
+pub mod audit;
 pub mod checkpoint;
 pub mod completions;
 pub mod context;
@@ -18,9 +19,11 @@ pub mod plan;
 pub mod questions;
 pub mod recover;
 pub mod resume;
+pub mod review;
 pub mod run;
 pub mod status;
 pub mod task;
+pub mod verdict;
 pub mod why;
 
 use rekindle_core::input::Order;
