@@ -220,7 +220,6 @@ fn matters(event: &StoredEvent) -> bool {
             matches!(cause, Cause::ExitedIncomplete | Cause::ShimLost | Cause::HostLost | Cause::StartFailed { .. })
         }
         Body::ChecksFinished { passed, .. } => !passed,
-        // What is said of a task stands in a line of its own already.
         Body::HealthChecked(seen) => seen.results.iter().any(|check| !check.passed),
         Body::Redispatched { .. }
         | Body::TaskCompleted { .. }
