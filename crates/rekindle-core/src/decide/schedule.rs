@@ -174,7 +174,11 @@ fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
 
 /// Whether something is being looked at again: that comes before anything new. What waits for a person holds nobody up.
 pub(super) fn validation_open(state: &State) -> bool {
-    state.tasks.values().any(|task| task.way.validating && task.state != TaskState::Blocked)
+    // One that waits for a person, or behind a task that has to be done again, holds nobody back.
+    state.tasks.iter().any(|(id, task)| {
+        let under_way = matches!(task.state, TaskState::Pending | TaskState::InProgress);
+        task.way.validating && under_way && state.unmet_blockers(id).is_empty()
+    })
 }
 
 /// Reviewers before auditors before developers: what is begun is finished first.
