@@ -23,9 +23,9 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::RunStarted { plan, plan_path, branch } => run_started(state, event, plan, plan_path, branch.as_ref()),
         Body::CoordinatorStarted { .. }
         | Body::CoordinatorRecovered(_)
-        | Body::SessionPause { .. }
+        | Body::SessionPause(_)
         | Body::RunPaused {}
-        | Body::SessionResume { .. }
+        | Body::SessionResume(_)
         | Body::RunReopened {}
         | Body::PlanChanged { .. }
         | Body::WaveEnded { .. }
@@ -60,7 +60,7 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::AgentCompacted(_)
         | Body::AgentOnTask { .. }
         | Body::CompactionStart { .. }
-        | Body::CompactionComplete { .. }
+        | Body::CompactionComplete(_)
         | Body::AgentTold { .. }
         | Body::InputClosed { .. }
         | Body::AgentFailed { .. }
@@ -83,6 +83,7 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::TaskAdded(_)
         | Body::HealthOrdered {}
         | Body::HealthChecked(_)
+        | Body::BranchMade(_)
         | Body::UsageAsked {}
         | Body::UsageSeen(_) => protocol::apply(state, event),
         _ => task_changed(state, event),
@@ -117,6 +118,8 @@ fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, b
         changed_plan: None,
         wave: 0,
         inspection: Inspection::None,
+        work_branch: None,
+        work_commit: None,
         paused_at: None,
         resumes_at: None,
     });
@@ -156,6 +159,11 @@ fn run_changed(state: &mut State, event: &Event) {
         state.coordinator =
             Some(Coordinator { pid: *pid, since: event.time, boot_id: boot_id.clone(), boottime_ms: *boottime_ms });
     }
+    // What was left before says nothing of what is left now: it is asked again.
+    if matches!(event.body, Body::CoordinatorStarted { .. } | Body::SessionResume(_)) {
+        state.usage.seen_at = None;
+    }
+    let no_wait = state.limits.no_wait;
     let Some(run) = state.run.as_mut() else {
         return;
     };
@@ -164,23 +172,26 @@ fn run_changed(state: &mut State, event: &Event) {
         // One that waited for a reset still waits for it.
         Body::CoordinatorRecovered(_) if matches!(run.phase, RunPhase::Waiting(_)) => {}
         Body::CoordinatorRecovered(_) => run.phase = RunPhase::Running,
-        Body::SessionPause { reason, resumes_at, .. } => {
-            run.phase = RunPhase::Pausing(*reason);
-            run.paused_at = Some(event.time);
-            run.resumes_at = *resumes_at;
+        Body::SessionPause(pause) => {
+            // One that waits rests already: what was done before that is what is looked at again.
+            if !matches!(run.phase, RunPhase::Waiting(_)) {
+                run.paused_at = Some(event.time);
+            }
+            run.phase = RunPhase::Pausing(pause.reason);
+            run.resumes_at = pause.resumes_at;
             // What was left before a pause says nothing about what is left after it.
             state.usage.seen_at = None;
         }
         Body::RunPaused {} => {
             run.phase = match run.phase {
-                RunPhase::Pausing(reason) if reason.ends_by_itself() => RunPhase::Waiting(reason),
+                RunPhase::Pausing(reason) if reason.ends_by_itself() && !no_wait => RunPhase::Waiting(reason),
                 RunPhase::Pausing(reason) => RunPhase::Paused(reason),
                 _ => RunPhase::Paused(PauseReason::Operator),
             };
         }
-        Body::SessionResume { resume_count, .. } => {
+        Body::SessionResume(resume) => {
             run.phase = RunPhase::Running;
-            run.resumes = *resume_count;
+            run.resumes = resume.resume_count;
             run.resumes_at = None;
             run.ended_at = None;
         }
@@ -341,8 +352,10 @@ fn task_changed(state: &mut State, event: &Event) {
             task.last_cause = Some(cause);
         }
     });
-    if let (Body::TaskReopened { .. }, Some(run)) = (&event.body, state.run.as_mut()) {
-        run.inspection = Inspection::None;
+    match (&event.body, state.run.as_mut()) {
+        (Body::TaskReopened { .. }, Some(run)) => run.inspection = Inspection::None,
+        (Body::WorkMerged { commit: Some(commit) }, Some(run)) => run.work_commit = Some(commit.clone()),
+        _ => {}
     }
     let holder_idle = holder.is_some_and(|holder| state.open_tasks(holder).is_empty());
     if let (true, Some(attempt)) = (holder_idle, holder.and_then(|holder| state.attempts.get_mut(&holder))) {

@@ -17,6 +17,7 @@ pub mod input;
 pub mod limits;
 pub mod plan;
 pub mod policy;
+pub mod progress;
 pub mod render;
 pub mod report;
 pub mod review;

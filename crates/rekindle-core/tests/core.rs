@@ -10,5 +10,7 @@ mod harness;
 mod properties;
 #[path = "core/transitions.rs"]
 mod transitions;
+#[path = "core/verdicts.rs"]
+mod verdicts;
 #[path = "core/waits.rs"]
 mod waits;

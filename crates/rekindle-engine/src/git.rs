@@ -179,13 +179,15 @@ pub struct Work {
     branch: String,
 }
 
-/// What keeps calls of this process out of each other's way.
+/// What keeps calls of this process out of each other's way, and what they have learned.
 #[derive(Debug, Default)]
 struct Locks {
     /// Snapshot, merge, making and removal of one workspace never interleave.
     keys: Mutex<BTreeMap<String, Arc<Mutex<()>>>>,
     /// Worktrees are registered one at a time, and merges would only lose against each other.
     whole: Mutex<()>,
+    /// The id of the tree without files, which depends on the repository's kind of ids only.
+    empty_tree: OnceLock<String>,
 }
 
 impl Locks {

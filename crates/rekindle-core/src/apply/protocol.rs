@@ -3,7 +3,7 @@
 use super::{new_task, release};
 use crate::event::{Added, Body, Event};
 use crate::ids::{Epoch, TaskId};
-use crate::review::{DISAGREEMENTS_KEPT, KeptDisagreement, ReworkSource, Stage, VERDICTS_KEPT};
+use crate::review::{DISAGREEMENTS_KEPT, FREE_CONFLICTS, KeptDisagreement, ReworkSource, Stage, VERDICTS_KEPT};
 use crate::state::{State, Task, TaskState};
 
 /// What changes more than one task.
@@ -17,6 +17,12 @@ pub(super) fn apply(state: &mut State, event: &Event) {
         }
         Body::FocusReset {} => state.disagreements.clear(),
         Body::TaskAdded(added) => add(state, event, added),
+        Body::BranchMade(made) => {
+            if let Some(run) = state.run.as_mut() {
+                run.work_branch = Some(made.branch.clone());
+                run.work_commit = Some(made.base.clone());
+            }
+        }
         Body::HealthOrdered {} => state.health.checking = true,
         Body::HealthChecked(seen) => {
             state.health.checking = false;
@@ -97,7 +103,11 @@ pub(super) fn change_task(task: &mut Task, event: &Event) {
             task.ended_at = None;
             // A conflict says nothing against the work, and a look at old work begins its count anew.
             match rework.source {
-                ReworkSource::Merge => task.attempts = task.attempts.saturating_sub(1),
+                ReworkSource::Merge => {
+                    task.way.conflicts += 1;
+                    let given_back = u32::from(task.way.conflicts <= FREE_CONFLICTS);
+                    task.attempts = task.attempts.saturating_sub(given_back);
+                }
                 ReworkSource::Validation => task.attempts = 0,
                 _ => {}
             }

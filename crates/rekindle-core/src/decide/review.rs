@@ -15,11 +15,6 @@ use crate::text;
 /// Longest part of a check's output in the words of a rework; the whole of it stands with the evidence.
 const OUTPUT_MAX_BYTES: usize = 2_000;
 
-/// What makes checks differ between environments most often, and what helps.
-const COMMON_CAUSES: &str = "Common causes where environments differ: missing dependencies (a package is not in some of \
-    them: add it to all of their configurations); path differences (hard-coded paths: use relative or environment-aware \
-    ones); version mismatches (pin versions consistently); platform-specific code (add platform guards).";
-
 /// The work of a task was proven: a reviewer looks at it next, or it is accepted.
 pub(super) fn proven(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>, unproven: bool) {
     match next_stage(turn.state, id) {
@@ -186,7 +181,7 @@ fn from_checks(evidence: &Evidence, source: ReworkSource) -> Rework {
     let passed = passing.map(|check| format!("`{}` passes{}", check.command, place(check))).collect();
     let differs = review::environments(evidence).is_some();
     if differs {
-        context.push_str(COMMON_CAUSES);
+        context.push_str(review::COMMON_CAUSES);
     }
     let source = if differs && source == ReworkSource::Checks { ReworkSource::Environment } else { source };
     Rework { source, issues, required: Vec::new(), passed, context }
@@ -195,7 +190,11 @@ fn from_checks(evidence: &Evidence, source: ReworkSource) -> Rework {
 /// Sends work back to its developer, unless it has had all its attempts.
 pub(super) fn send_back(turn: &mut Turn<'_>, id: &TaskId, rework: Rework) {
     let (task, limit) = (&turn.state.tasks[id], turn.state.attempt_limit(id));
-    let free = matches!(rework.source, ReworkSource::Merge | ReworkSource::Validation);
+    let free = match rework.source {
+        ReworkSource::Merge => task.way.conflicts < review::FREE_CONFLICTS,
+        ReworkSource::Validation => true,
+        _ => false,
+    };
     if free || task.attempts < limit {
         return turn.emit_task(id, Body::TaskRework(rework));
     }

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{About, Turn, finish, gate, health, report, review, usage};
+use super::{About, Turn, finish, gate, health, report, review, sign, usage};
+use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
 use crate::plan::PlanTask;
@@ -225,6 +226,7 @@ fn dispatch(turn: &mut Turn<'_>, first: &TaskId, cli: &str, taken: &Taken) -> Op
     let task = &turn.state.tasks[first];
     let number = task.tries() + 1;
     let resumed = task.last_cause.is_some() || number > 1 || task.way.rework.is_some();
+    let handed_over = task.last_attempt().and_then(|before| prepared_by(turn.state, before));
     let choice = strategy::choose(turn.state, first, &agent, cli);
     let blocked_by = turn.state.plan_task(first).map(|task| task.blocked_by.clone()).unwrap_or_default();
     let event = crate::event::Event {
@@ -252,7 +254,17 @@ fn dispatch(turn: &mut Turn<'_>, first: &TaskId, cli: &str, taken: &Taken) -> Op
         turn.emit(about, Body::Redispatched { role, attempt: number });
     }
     report::begin(turn, attempt, first);
+    if let Some(number) = handed_over {
+        sign::compaction_over(turn, attempt, number);
+    }
     Some(attempt)
+}
+
+/// The compaction that an attempt prepared for and could not do: whoever takes over goes on in its place.
+fn prepared_by(state: &State, before: AttemptId) -> Option<u32> {
+    let found = state.attempts.get(&before).filter(|found| found.native.preparing.is_some())?;
+    let full = matches!(found.cause, Some(Cause::ContextExhausted | Cause::Compacted | Cause::CompactionLoop));
+    full.then_some(found.native.compactions + 1)
 }
 
 /// The list a process is given: every open task of its named agent, in the plan's order, whose blockers are complete or

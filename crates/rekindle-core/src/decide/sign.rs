@@ -3,9 +3,10 @@
 use super::{Reply, Turn, attempt, gate};
 use crate::activity::{Failure, Measure, Sign, Transcript};
 use crate::cause::Cause;
-use crate::event::Body;
+use crate::event::{Body, CompactionOver};
 use crate::ids::AttemptId;
 use crate::limits::Traits;
+use crate::progress::Progress;
 use crate::state::{Attempt, AttemptPhase, Native, State, TaskState};
 use crate::time::Time;
 
@@ -152,8 +153,7 @@ fn compacted(turn: &mut Turn<'_>, id: AttemptId, automatic: Option<bool>, turns:
     );
     if prepared {
         let compaction_number = native(turn.state, id).compactions;
-        let full_reload = reloads(compaction_number);
-        turn.emit_attempt(id, Body::CompactionComplete { attempt: id, compaction_number, full_reload });
+        compaction_over(turn, id, compaction_number);
     }
     if before.is_some_and(|before| turns.saturating_sub(before) <= LOOP_TURNS) {
         return attempt::order_stop(turn, id, Cause::CompactionLoop, false);
@@ -172,6 +172,13 @@ fn compacted(turn: &mut Turn<'_>, id: AttemptId, automatic: Option<bool>, turns:
     } else {
         attempt::order_stop(turn, id, Cause::Compacted, false);
     }
+}
+
+/// A compaction that was prepared for is through: the agent goes on, or another has taken over.
+pub(super) fn compaction_over(turn: &mut Turn<'_>, attempt: AttemptId, compaction_number: u32) {
+    let (full_reload, progress) = (reloads(compaction_number), Progress::of(turn.state));
+    let over = CompactionOver { attempt, compaction_number, full_reload, progress };
+    turn.emit_attempt(attempt, Body::CompactionComplete(over));
 }
 
 /// Whether the whole plan is put before an agent again: with every second compaction, for what was lost adds up.

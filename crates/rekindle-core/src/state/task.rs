@@ -118,6 +118,8 @@ pub struct Way {
     pub verdicts: Vec<GivenVerdict>,
     /// Its work is accepted and on its way into the run's branch.
     pub merging: Option<Merging>,
+    /// How often its accepted work did not fit what others had merged.
+    pub conflicts: u32,
     /// The commit of the run's branch that holds its work.
     pub merged: Option<String>,
     /// The task that it is a part of.

@@ -36,6 +36,9 @@ const LOOK_MS: u64 = 20;
 /// Between two tries to get a lock that somebody else holds.
 const LOCK_PAUSE_MS: u64 = 50;
 
+/// How long git itself waits for the lock of a ref, in one call.
+const REF_WAIT_MS: u64 = 5_000;
+
 /// What of git's own variables is the operator's choice and stays; every other one could point git elsewhere.
 const KEPT: &[&str] = &[
     "GIT_CONFIG_GLOBAL",
@@ -82,9 +85,6 @@ const CONFIG: &[(&str, &str)] = &[
     ("i18n.commitEncoding", "utf-8"),
     ("worktree.guessRemote", "false"),
     ("worktree.useRelativePaths", "false"),
-    // Git itself waits this long for the locks of refs.
-    ("core.filesRefLockTimeout", "5000"),
-    ("core.packedRefsTimeout", "5000"),
     // What a ref names is on disk before the ref is.
     ("core.fsync", "objects,reference"),
     ("core.fsyncMethod", "batch"),
@@ -281,7 +281,10 @@ impl Call {
             }
         }
         let config = CONFIG.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        let config: Vec<(String, String)> = config.chain(self.config.iter().cloned()).collect();
+        // For the locks of refs git waits itself.
+        let waits = ["core.filesRefLockTimeout", "core.packedRefsTimeout"];
+        let waits = waits.map(|key| (key.to_owned(), self.patience_ms.min(REF_WAIT_MS).to_string()));
+        let config: Vec<(String, String)> = config.chain(waits).chain(self.config.iter().cloned()).collect();
         for (at, (key, value)) in config.iter().enumerate() {
             command.env(format!("GIT_CONFIG_KEY_{at}"), key).env(format!("GIT_CONFIG_VALUE_{at}"), value);
         }

@@ -164,7 +164,7 @@ impl Work {
 }
 
 /// Whether a process of ours has a file open. Where that cannot be seen, it is taken to be.
-fn is_open(path: &Path) -> bool {
+pub(super) fn is_open(path: &Path) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else {
         return true;
     };

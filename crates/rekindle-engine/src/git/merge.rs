@@ -57,10 +57,11 @@ impl Work {
     /// When git fails, or the branch is checked out; doing it again goes on where it stopped.
     pub fn accept(&self, key: &str, message: &str, known: Option<&str>) -> Result<Accepted> {
         self.alone(key, || {
-            let mut left = Vec::new();
+            let (mut left, mut notes) = (Vec::new(), Vec::new());
             let tip = match self.checkout(Place::Own, key)? {
                 Some(at) => {
-                    let at = if self.repo.is_lost(&at) { self.relinked(key)? } else { at };
+                    let at = if self.repo.is_lost(&at) { self.relinked(key, &mut notes)? } else { at };
+                    self.restore_head(key, &at, &mut notes)?;
                     let open = self.unresolved(&at)?;
                     if !open.is_empty() {
                         let with = self.tip(known, &mut Vec::new())?;
@@ -77,14 +78,14 @@ impl Work {
                 None => self.last_head(key, None)?,
             };
             match tip {
-                Some(tip) => self.join(key, &tip, message, known, left),
+                Some(tip) => self.join(key, &tip, message, known, left, notes),
                 None => Ok(Accepted::Nothing { tip: self.tip(known, &mut Vec::new())? }),
             }
         })
     }
 
-    fn relinked(&self, key: &str) -> Result<Checkout> {
-        let git_dir = self.mend(key, &mut Vec::new())?;
+    fn relinked(&self, key: &str, notes: &mut Vec<String>) -> Result<Checkout> {
+        let git_dir = self.mend(key, notes)?;
         Ok(Checkout { dir: self.path(key), git_dir })
     }
 
@@ -125,8 +126,15 @@ impl Work {
     }
 
     /// Brings a commit into the run's branch.
-    fn join(&self, key: &str, tip: &str, message: &str, known: Option<&str>, left: Vec<Left>) -> Result<Accepted> {
-        let mut notes = Vec::new();
+    fn join(
+        &self,
+        key: &str,
+        tip: &str,
+        message: &str,
+        known: Option<&str>,
+        left: Vec<Left>,
+        mut notes: Vec<String>,
+    ) -> Result<Accepted> {
         let _whole = held(&self.repo.locks.whole);
         for _ in 0..LOST_MAX {
             let branch = self.tip(known, &mut notes)?;

@@ -74,9 +74,11 @@ impl Work {
                 continue;
             };
             if self.repo.contains(&holder, &tip)? && self.repo.checked_out(&name, None)?.is_none() {
-                // Moved by somebody in this instant: then it holds something else, and stays.
-                self.repo.delete(&name, &tip)?;
-                return Ok(());
+                return match self.repo.delete(&name, &tip) {
+                    // Moved by somebody in this instant, or locked: a branch that stays costs nothing.
+                    Ok(_) | Err(Error::Locked { .. }) => Ok(()),
+                    Err(error) => Err(error),
+                };
             }
         }
         Ok(())

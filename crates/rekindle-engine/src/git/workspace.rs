@@ -131,13 +131,10 @@ impl Work {
     }
 
     /// The commit that a worktree stands at; a branch or HEAD that is gone is made again.
-    fn restore_head(&self, key: &str, at: &Checkout, notes: &mut Vec<String>) -> Result<String> {
+    pub(super) fn restore_head(&self, key: &str, at: &Checkout, notes: &mut Vec<String>) -> Result<String> {
         let found = || self.repo.look_at(at).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).id_if_any();
         if let Some(head) = found()? {
-            if !at.git_dir.join("index").exists() {
-                let reset = || self.repo.call_at(at).args(["reset", "--quiet"]).ok();
-                self.with_index(at, key, reset)?;
-            }
+            self.restore_index(key, at, notes)?;
             return Ok(head);
         }
         let known = there(self.last_head(key, Some(&at.git_dir))?, &names::work_branch(&self.run, key))?;
@@ -149,7 +146,24 @@ impl Work {
         } else {
             self.repo.look_at(at).args(["update-ref", "--no-deref", "HEAD", &known]).ok()?;
         }
-        there(found()?, &named)
+        let head = there(found()?, &named)?;
+        self.restore_index(key, at, notes)?;
+        Ok(head)
+    }
+
+    /// Makes a worktree's index again where there is none that git can read; files are not touched.
+    fn restore_index(&self, key: &str, at: &Checkout, notes: &mut Vec<String>) -> Result<()> {
+        let index = at.git_dir.join("index");
+        let readable = self.repo.look_at(at).args(["ls-files", "--others", "--directory", "--", ".git"]).run()?;
+        if index.exists() && readable.code == 0 {
+            return Ok(());
+        }
+        if index.exists() {
+            let aside = self.set_aside(&index, &format!("{key}.index"))?;
+            notes.push(format!("the index of {key} could not be read and was moved to {}", aside.display()));
+        }
+        self.with_index(at, key, || self.repo.call_at(at).args(["reset", "--quiet"]).ok())?;
+        Ok(())
     }
 
     /// The newest commit that is known of a workspace: its branch, what its own log says, its last snapshot's, its base.

@@ -13,6 +13,7 @@ use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
 use rekindle_core::time::Time;
 use rekindle_engine::agents::Reader;
+use rekindle_engine::alert::Alert;
 use rekindle_engine::door::wire::{Answer, Call};
 use rekindle_engine::driver::Message;
 use rekindle_engine::store::{MemoryStore, Stream};
@@ -383,7 +384,7 @@ impl World for SimWorld {
         });
     }
 
-    fn missing(&mut self, paths: &[String]) -> Vec<String> {
+    fn missing(&mut self, paths: &[String], _merged: Option<&str>) -> Vec<String> {
         self.ask(|sim| paths.iter().filter(|path| !sim.disk.contains(*path)).cloned().collect())
     }
 
@@ -415,8 +416,8 @@ impl World for SimWorld {
         });
     }
 
-    fn alert(&mut self, text: &str, _choices: &[String]) {
-        self.ask(|sim| sim.say(format_args!("alert: {text}")));
+    fn alert(&mut self, alert: &Alert) {
+        self.ask(|sim| sim.say(format_args!("alert: {}", alert.text)));
     }
 
     fn watch(&mut self, attempt: AttemptId) {

@@ -17,5 +17,6 @@ mod output;
 mod processes;
 mod refusals;
 mod rig;
+mod session;
 mod signals;
 mod smoke;

@@ -25,7 +25,10 @@ pub struct Bed {
 impl Bed {
     /// A repository without commits.
     pub fn unborn() -> Self {
-        let bed = Self { dir: tempfile::tempdir().expect("a temporary directory") };
+        // In memory where there is one: what is tested is kills, not power cuts, and git syncs all it writes.
+        let memory = Path::new("/dev/shm");
+        let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+        let bed = Self { dir: made.expect("a temporary directory") };
         std::fs::create_dir(bed.repo()).expect("a directory");
         bed.git(&["init", "-q", "-b", "main"]);
         let state = bed.state();
@@ -66,6 +69,14 @@ impl Bed {
     /// Git as the user types it, in the user's checkout.
     pub fn git(&self, arguments: &[&str]) -> String {
         git(&self.repo(), arguments)
+    }
+
+    /// The same with nothing of the repository's own configuration run.
+    pub fn quiet(&self, arguments: &[&str]) -> String {
+        let quiet = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"];
+        let output = command(&self.repo(), &[&quiet, arguments].concat()).output().expect("git runs");
+        assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
     /// Begins the run of a plan called `plan`.

@@ -2,4 +2,9 @@
 
 mod bed;
 mod branch;
+mod crash;
+mod hostile;
+mod merging;
+mod salvage;
 mod snapshots;
+mod workspaces;

@@ -86,6 +86,9 @@ fn show(run: &RunView<'_>, shown: &Shown, coordinator: Option<Option<u32>>, cont
     };
     let done = format!("{}/{} complete", counts.complete, counts.all);
     ui.line(&format!("{}: {state}, {done}, {took}, {who}", one_line(&run.row.plan)))?;
+    if let Some(resumes) = run.resumes(now) {
+        ui.line(&paint.tone(Tone::Warning, &resumes))?;
+    }
     for wait in run.waits(now) {
         ui.line(&paint.tone(Tone::Warning, &one_line(&wait)))?;
     }

@@ -1,6 +1,7 @@
 //! The whole command line, the real binary in an environment of its own: what is typed, what is printed, how it ends.
 
 mod agent;
+mod alerts;
 mod demo;
 mod environment;
 mod history;
@@ -10,6 +11,7 @@ mod orders;
 mod plans;
 mod reporting;
 mod running;
+mod salvage;
 mod settings;
 mod states;
 mod surface;

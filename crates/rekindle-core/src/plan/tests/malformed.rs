@@ -235,7 +235,7 @@ fn front_matter() {
         9:13 error[front-matter-value] the opening quote is never closed
         10:10 error[bad-setting] bad `timeout`: `5` has no unit / write `5s` for seconds or `5m` for minutes
         11:1 error[bad-setting] `silence` must be longer than nothing
-        12:12 error[bad-setting] unknown isolation `vm` / write `worktree` or `shared`
+        12:12 error[bad-setting] unknown isolation `vm` / write `auto`, `worktree` or `shared`
         13:1 error[front-matter-line] this line of the front matter is no `key: value` / write one `key: value` on each line, lists as `[a, b]`
         14:1 error[bad-setting] `backoff` takes one value, not a list
         17:3 error[unknown-setting] unknown key `hang.silense` in the front matter / did you mean `hang.silence`?

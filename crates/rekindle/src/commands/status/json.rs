@@ -1,5 +1,6 @@
 //! How the run stands, for programs. Others script against it: a field may be added, none removed or changed.
 
+use rekindle_core::event::PauseReason;
 use rekindle_core::report::{Checkpoint, Evidence};
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, TaskRow, WaitRow};
@@ -36,6 +37,10 @@ struct RunJson {
     ended_at: Option<String>,
     resumes: u32,
     plan_changed: bool,
+    /// Why it is paused: `operator`, `interrupt`, `terminate`, `stop`, `no_wait`, `usage_limit` or `system_error`.
+    pause_reason: Option<PauseReason>,
+    /// When a run that waits goes on by itself.
+    resumes_at: Option<String>,
     waits: Vec<WaitJson>,
     complete: usize,
     failed: usize,
@@ -153,6 +158,8 @@ fn run_json(run: &RunView<'_>, tasks: &[TaskRow]) -> RunJson {
         ended_at: row.ended_at.map(stamp),
         resumes: row.resumes,
         plan_changed: row.plan_changed,
+        pause_reason: row.pause_reason,
+        resumes_at: row.resumes_at.map(stamp),
         waits: row.waits.iter().map(wait_json).collect(),
         complete: counts.complete,
         failed: counts.failed,
