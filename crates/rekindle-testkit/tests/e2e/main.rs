@@ -16,6 +16,7 @@ mod mcp;
 mod output;
 mod processes;
 mod refusals;
+mod review;
 mod rig;
 mod session;
 mod signals;
