@@ -115,6 +115,8 @@ pub(super) fn change_task(task: &mut Task, event: &Event) {
             task.way.merging = None;
             task.way.validating = false;
             task.way.bypassed = false;
+            // What was split is one task again: its parts are through, the whole is not right.
+            task.way.parts.clear();
             task.way.reworks += 1;
             task.way.rework = Some(rework.clone());
         }

@@ -175,6 +175,13 @@ impl Task {
         self.last_attempts.get(&self.way.stage).copied()
     }
 
+    /// Whether it was split and nobody has looked at the whole since.
+    #[must_use]
+    pub fn waits_for_parts(&self) -> bool {
+        let free = self.state == TaskState::Pending && self.holder.is_none() && self.way.stage == Stage::Implement;
+        free && !self.way.parts.is_empty()
+    }
+
     /// Whether its work has begun and is not through: others leave its files alone.
     #[must_use]
     pub fn is_between_stages(&self) -> bool {

@@ -162,7 +162,11 @@ impl Checkers {
         let baseline = setting.plan.settings.health.is_empty() || state.health.baseline.is_some();
         gate(baseline, "dispatched before the baseline")?;
         gate(self.ways.to_validate.is_empty(), "dispatched before recent completions are looked at")?;
-        let open = state.tasks.values().any(|task| task.way.validating && task.state != TaskState::Blocked);
+        let goes_on = |id: &TaskId, task: &Task| {
+            let free = task.state == TaskState::Pending && state.unmet_blockers(id).is_empty();
+            task.way.validating && (free || task.state == TaskState::InProgress)
+        };
+        let open = state.tasks.iter().any(|(id, task)| goes_on(id, task));
         let part = tasks.iter().all(|task| state.tasks.get(task).is_some_and(|task| task.way.validating));
         gate(!open || part, "dispatched past a validation")?;
         if !setting.limits.usage.asks {
