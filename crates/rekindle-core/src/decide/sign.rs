@@ -171,7 +171,7 @@ fn compacted(turn: &mut Turn<'_>, id: AttemptId, automatic: Option<bool>, turns:
         return;
     }
     if able.takes_messages {
-        let plan = if full_reload { brief::plan_again(turn.state, id) } else { String::new() };
+        let plan = if reloads(compaction_number) { brief::plan_again(turn.state, id) } else { String::new() };
         remind(turn, id, "Your context was compacted.", &plan);
     } else {
         attempt::order_stop(turn, id, Cause::Compacted, false);
