@@ -62,6 +62,9 @@ fn a_change_of_the_same_size_in_the_same_instant_is_seen() {
     write(&space.dir, "racy", b"before\n");
     let before = bytes_of(&git(&space.dir, &["hash-object", "-w", "racy"]));
     write(&space.dir, "racy", b"after!\n");
+    // Long ago, so that whatever is written now is later, to the second that git looks at.
+    let then = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_600_000_000);
+    set_time(&racy, then);
     git(&space.dir, &["add", "racy"]);
     let after = bytes_of(&git(&space.dir, &["hash-object", "racy"]));
     let path = bed.repo().join(".git/worktrees/T1/index");
@@ -72,10 +75,13 @@ fn a_change_of_the_same_size_in_the_same_instant_is_seen() {
     let end = index.len() - before.len();
     index[end..].fill(0);
     std::fs::write(&path, index).expect("written");
-    let changed = std::fs::metadata(&racy).expect("there").modified().expect("a time");
-    std::fs::File::options().write(true).open(&path).expect("opened").set_modified(changed).expect("set");
+    set_time(&path, then);
     let taken = work.snapshot(Place::Own, "T1", 1, "end").expect("taken");
     bed.assert_holds(commit_of(&taken), &files(&space.dir));
+}
+
+fn set_time(path: &std::path::Path, time: std::time::SystemTime) {
+    std::fs::File::options().write(true).open(path).expect("opened").set_modified(time).expect("set");
 }
 
 fn bytes_of(id: &str) -> Vec<u8> {
