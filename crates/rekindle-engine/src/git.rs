@@ -331,6 +331,13 @@ impl Work {
         &self.branch
     }
 
+    /// The project's directory in the worktree of a key, where there is one; it is left as it is.
+    #[must_use]
+    pub fn standing(&self, key: &str) -> Option<PathBuf> {
+        let top = self.path(key);
+        top.join(".git").exists().then(|| top.join(&self.repo.prefix))
+    }
+
     /// Where the worktree of a key stands, made or not.
     #[must_use]
     pub fn path(&self, key: &str) -> PathBuf {
