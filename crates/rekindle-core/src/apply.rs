@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::cause::Cause;
 use crate::event::{Body, Event, PauseReason};
-use crate::ids::{AttemptId, Epoch, TaskId};
+use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
 use crate::plan::Plan;
 use crate::report::Exit;
 use crate::state::{
@@ -83,6 +83,7 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::TaskAdded(_)
         | Body::HealthOrdered {}
         | Body::HealthChecked(_)
+        | Body::BranchMade(_)
         | Body::UsageAsked {}
         | Body::UsageSeen(_) => protocol::apply(state, event),
         _ => task_changed(state, event),
@@ -117,6 +118,8 @@ fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, b
         changed_plan: None,
         wave: 0,
         inspection: Inspection::None,
+        work_branch: None,
+        work_commit: None,
         paused_at: None,
         resumes_at: None,
     });
@@ -300,7 +303,9 @@ fn question(state: &mut State, event: &Event) {
     match &event.body {
         Body::QuestionAsked { id, attempt, text, options, context } => {
             native::heard(state, event);
-            let (Some(task), Some(agent)) = (event.task.clone(), event.agent.clone()) else {
+            // A question of rekindle's own may be about a task that nobody has worked on.
+            let agent = event.agent.clone().or_else(|| AgentName::new("rekindle").ok());
+            let (Some(task), Some(agent)) = (event.task.clone(), agent) else {
                 return;
             };
             state.last_question = state.last_question.max(id.0);
@@ -345,8 +350,10 @@ fn task_changed(state: &mut State, event: &Event) {
             task.last_cause = Some(cause);
         }
     });
-    if let (Body::TaskReopened { .. }, Some(run)) = (&event.body, state.run.as_mut()) {
-        run.inspection = Inspection::None;
+    match (&event.body, state.run.as_mut()) {
+        (Body::TaskReopened { .. }, Some(run)) => run.inspection = Inspection::None,
+        (Body::WorkMerged { commit: Some(commit) }, Some(run)) => run.work_commit = Some(commit.clone()),
+        _ => {}
     }
     let holder_idle = holder.is_some_and(|holder| state.open_tasks(holder).is_empty());
     if let (true, Some(attempt)) = (holder_idle, holder.and_then(|holder| state.attempts.get_mut(&holder))) {

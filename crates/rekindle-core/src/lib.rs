@@ -12,6 +12,7 @@ pub mod duration;
 pub mod effect;
 pub mod event;
 pub mod ids;
+pub mod import;
 pub mod input;
 pub mod limits;
 pub mod plan;

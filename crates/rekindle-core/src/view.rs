@@ -39,15 +39,18 @@ pub struct RunRow {
     pub attempts: u32,
     /// Whether the plan's file differs from the pinned plan.
     pub plan_changed: bool,
+    /// The branch that accepted work goes to, where work is done apart.
+    #[serde(default)]
+    pub work_branch: Option<String>,
+    /// When it goes on by itself.
+    #[serde(default)]
+    pub resumes_at: Option<Time>,
     /// The accounts that have to wait.
     #[serde(default)]
     pub waits: Vec<WaitRow>,
     /// Why it is paused, in a word of the log.
     #[serde(default)]
     pub pause_reason: Option<PauseReason>,
-    /// When a run that waits goes on by itself, where that is known.
-    #[serde(default)]
-    pub resumes_at: Option<Time>,
 }
 
 /// An account that has to wait, as a table shows it.
@@ -120,6 +123,9 @@ pub struct TaskRow {
     /// The commit of the run's branch that holds its work.
     #[serde(default)]
     pub merged: Option<String>,
+    /// The workspace of its own that its work is done in.
+    #[serde(default)]
+    pub workspace: Option<String>,
 }
 
 /// An agent's attempt, as a table shows it.
@@ -290,6 +296,7 @@ pub fn run_row(state: &State) -> Option<RunRow> {
             RunPhase::Pausing(reason) | RunPhase::Paused(reason) | RunPhase::Waiting(reason) => Some(reason),
             _ => None,
         },
+        work_branch: run.work_branch.clone(),
         resumes_at: run.resumes_at,
         waits: state
             .gates
@@ -332,6 +339,7 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         verdicts: task.way.verdicts.clone(),
         parent: task.way.parent.clone(),
         merged: task.way.merged.clone(),
+        workspace: state.workspace_of(id),
     })
 }
 

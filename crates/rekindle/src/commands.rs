@@ -17,6 +17,7 @@ pub mod pause;
 pub mod plan;
 pub mod questions;
 pub mod recover;
+pub mod report;
 pub mod resume;
 pub mod run;
 pub mod status;

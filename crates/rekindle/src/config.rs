@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use rekindle_core::limits::{CompactionLimits, Limits, UsageLimits};
 use rekindle_core::plan::{FrontMatter, Isolation, Plan, PlanTask};
 use rekindle_core::role::Role;
+use rekindle_engine::alert::{Channels, Complaints};
 use rekindle_engine::world::real::Programs;
 
 pub use agents::Agent;
@@ -262,7 +263,6 @@ impl Config {
 
     /// Where agents work.
     #[must_use]
-    #[cfg_attr(not(test), expect(dead_code, reason = "what makes worktrees asks for it"))]
     pub fn isolation(&self) -> Isolation {
         match self.text("run.isolation") {
             "worktree" => Isolation::Worktree,
@@ -285,6 +285,16 @@ impl Config {
         Ok(names.clone())
     }
 
+    /// The URL that alerts are posted to.
+    #[must_use]
+    pub fn notify_webhook(&self) -> Option<&str> {
+        Some(self.text("notify.webhook")).filter(|url| !url.is_empty())
+    }
+
+    fn is_on(&self, name: &'static str) -> bool {
+        self.sourced(name).value == Value::Switch(true)
+    }
+
     /// The limits that decisions are made with.
     ///
     /// # Errors
@@ -303,7 +313,7 @@ impl Config {
             max_agents: small("run.max_agents"),
             attempts: small("run.attempts"),
             backoff_ms: self.duration_ms("run.backoff"),
-            recover: self.sourced("run.recover").value == Value::Switch(true),
+            recover: self.is_on("run.recover"),
             timeout_ms: roles.into_iter().map(|role| (role, self.duration_ms(timeout(role)))).collect(),
             after_result_ms: self.duration_ms("hang.after_result"),
             silence_ms: self.duration_ms("hang.silence"),
@@ -336,7 +346,13 @@ impl Config {
         Programs {
             agents: self.agents.iter().map(|(name, agent)| (name.clone(), agent.program.clone())).collect(),
             check_timeout_ms: self.check_timeout_ms(),
-            notify: self.notify_command().unwrap_or_default().to_vec(),
+            alerts: Channels {
+                command: self.notify_command().unwrap_or_default().to_vec(),
+                webhook: self.notify_webhook().map(str::to_owned),
+                desktop: self.is_on("notify.desktop"),
+                bell: self.is_on("notify.bell"),
+                complaints: Complaints::default(),
+            },
             environments: self.environments.clone(),
             usage: self.usage_command().to_owned(),
         }

@@ -17,6 +17,12 @@ pub(super) fn apply(state: &mut State, event: &Event) {
         }
         Body::FocusReset {} => state.disagreements.clear(),
         Body::TaskAdded(added) => add(state, event, added),
+        Body::BranchMade(made) => {
+            if let Some(run) = state.run.as_mut() {
+                run.work_branch = Some(made.branch.clone());
+                run.work_commit = Some(made.base.clone());
+            }
+        }
         Body::HealthOrdered {} => state.health.checking = true,
         Body::HealthChecked(seen) => {
             state.health.checking = false;
@@ -111,6 +117,8 @@ pub(super) fn change_task(task: &mut Task, event: &Event) {
         Body::CriticBypassed {} => task.way.bypassed = true,
         Body::MergeOrdered(merging) => {
             task.state = TaskState::InProgress;
+            // An operator's word decides a claim that is still being proven.
+            task.claim = None;
             task.way.merging = Some(merging.clone());
         }
         Body::WorkMerged { commit } => task.way.merged = commit.clone().or(task.way.merged.take()),
@@ -121,6 +129,8 @@ pub(super) fn change_task(task: &mut Task, event: &Event) {
 
 /// A task that is opened again begins with its work, whatever became of it before.
 pub(super) fn reopen(task: &mut Task) {
+    // It is one task again: its parts were of a try that is over.
+    task.way.parts.clear();
     task.way.stage = Stage::Implement;
     task.way.review_tries = 0;
     task.way.audit_tries = 0;

@@ -5,7 +5,7 @@ use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use crate::report::{Door, Evidence, OVER, Report};
-use crate::review::GivenVerdict;
+use crate::review::{GivenVerdict, Verdict};
 use crate::role::Role;
 use crate::state::{AttemptPhase, TaskState};
 
@@ -13,6 +13,7 @@ use crate::state::{AttemptPhase, TaskState};
 const REFUSALS_LOGGED: u32 = 20;
 
 pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: Door, report: Report) -> Reply {
+    let report = named(turn, id, report);
     if let Err(refusal) = may_report(turn, id, epoch, &report) {
         return match refusal {
             Refusal::Already => Reply::Already,
@@ -33,10 +34,13 @@ pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: D
         }
         Report::Done { task, result } => claim(turn, id, &task, door, result),
         Report::Verdict { task, role, verdict, issues, required, passed } => {
-            let own = turn.state.attempts[&id].tasks.first().cloned();
-            let Some(task) = task.or(own) else { return Reply::Already };
-            if role == Role::Remediation {
-                return claim(turn, id, &task, door, None);
+            let Some(task) = task else { return Reply::Already };
+            // Who repairs does not judge: it says that it is done. Nobody else may say so.
+            if role == Role::Remediation && turn.state.role_of(&task) == role {
+                return match verdict {
+                    Verdict::Pass => claim(turn, id, &task, door, None),
+                    Verdict::Fail | Verdict::Blocked => give_up(turn, id, &task, issues.join("; ")),
+                };
             }
             let given = GivenVerdict { attempt: id, role, verdict, issues, required, passed };
             review::verdict(turn, id, &task, door, given)
@@ -54,6 +58,17 @@ pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: D
             turn.emit_attempt(id, Body::NoteRecorded { text });
             Reply::Accepted
         }
+    }
+}
+
+/// A verdict without a task is about the only one that its attempt has: it goes through the fence as such.
+fn named(turn: &Turn<'_>, id: AttemptId, report: Report) -> Report {
+    match report {
+        Report::Verdict { task: None, role, verdict, issues, required, passed } => {
+            let task = turn.state.attempts.get(&id).and_then(|found| found.tasks.first().cloned());
+            Report::Verdict { task, role, verdict, issues, required, passed }
+        }
+        report => report,
     }
 }
 
@@ -101,6 +116,10 @@ fn may_report(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> 
         }
         if held.epoch != epoch || held.holder != Some(id) {
             return over(format!("task {task} is no longer yours: epoch {epoch} is over"));
+        }
+        // Its work is accepted: nothing its agent says of it changes that any more.
+        if held.way.merging.is_some() && !matches!(report, Report::Done { .. }) {
+            return Err(Refusal::Already);
         }
     }
     if found.phase == AttemptPhase::Ended {

@@ -9,7 +9,7 @@ use crate::review::{
     self, Disagreement, DisagreementType, GivenVerdict, Rework, ReworkSource, Stage, Verdict, categorise,
 };
 use crate::role::Role;
-use crate::state::{Claim, Merging, State, TaskState};
+use crate::state::{Claim, Merging, State, Task, TaskState};
 use crate::text;
 
 /// Longest part of a check's output in the words of a rework; the whole of it stands with the evidence.
@@ -38,7 +38,9 @@ fn next_stage(state: &State, id: &TaskId) -> Option<Stage> {
 
 /// Accepted work goes into the run's branch where it was done apart, then its task is complete.
 pub(super) fn accept(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>, unproven: bool) {
-    let apart = turn.state.limits.worktrees && turn.state.tasks[id].way.parent.is_none();
+    let way = &turn.state.tasks[id].way;
+    // What was only looked at again is in the run's branch already; its workspace may hold the next task's work by now.
+    let apart = turn.state.limits.worktrees && way.parent.is_none() && !way.validating;
     if apart {
         turn.emit_task(id, Body::MergeOrdered(Merging { result, unproven }));
     } else {
@@ -51,14 +53,20 @@ fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>, unproven: 
     after_end(turn, id);
 }
 
-/// What follows from the end of a task: a repair counts from now on, and a whole is looked at when its parts are through.
+/// What follows from the end of a task: a repair counts from now on.
 pub(super) fn after_end(turn: &mut Turn<'_>, id: &TaskId) {
     health::repaired(turn, id);
-    let Some(parent) = turn.state.tasks[id].way.parent.clone() else { return };
-    let whole = &turn.state.tasks[&parent];
-    let open = whole.state == TaskState::Pending && whole.holder.is_none() && whole.way.stage == Stage::Implement;
-    if open && turn.state.unmet_blockers(&parent).is_empty() && !whole.way.parts.is_empty() {
-        claim_for_itself(turn, &parent);
+}
+
+/// Looks at every whole whose parts are through. Not at the end of its last part: a blocker of its own may be open by then.
+pub(super) fn claim_wholes(turn: &mut Turn<'_>) {
+    let through = |(id, task): &(&TaskId, &Task)| {
+        let waits = task.state == TaskState::Pending && task.holder.is_none() && !task.is_between_stages();
+        waits && !task.way.parts.is_empty() && turn.state.unmet_blockers(id).is_empty()
+    };
+    let wholes: Vec<TaskId> = turn.state.tasks.iter().filter(through).map(|(id, _)| id.clone()).collect();
+    for whole in wholes {
+        claim_for_itself(turn, &whole);
     }
 }
 
@@ -193,6 +201,8 @@ pub(super) fn send_back(turn: &mut Turn<'_>, id: &TaskId, rework: Rework) {
     let detail =
         format!("sent back by the {}: {issues}; {} of {limit} attempts used", source_words(&rework), task.attempts);
     if task.way.health {
+        // Should a person want another round, it begins with the repair.
+        turn.emit_task(id, Body::TaskRework(rework));
         return health::ask_person(turn, id, &detail);
     }
     attempt::fail(turn, id, "rework_limit", detail);

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{About, Turn, finish, gate, health, report, sign, usage};
+use super::{About, Turn, finish, gate, health, report, review, sign, usage};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
 use crate::plan::PlanTask;
 use crate::review::Stage;
 use crate::role::Role;
-use crate::state::{AttemptPhase, Inspection, RunPhase, State, TaskState};
+use crate::state::{AttemptPhase, Inspection, RunPhase, State, Task, TaskState};
 use crate::strategy;
 
 /// Starts attempts until slots or ready tasks run out.
@@ -17,6 +17,7 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
     if !turn.state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running) {
         return;
     }
+    review::claim_wholes(turn);
     open_wave(turn);
     if turn.state.held.is_some() || health::baseline_missing(turn.state) {
         return;
@@ -48,7 +49,8 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
 /// What living attempts occupy: their names and the artifacts of everything on their lists.
 pub(super) struct Taken {
     agents: BTreeSet<AgentName>,
-    /// Tasks of processes that have not ended: nobody looks at work while somebody may still change it.
+    /// Tasks of processes that have not ended, each as the whole it is a part of: nobody looks at work or goes on with it
+    /// while somebody may still change it.
     tasks: BTreeSet<TaskId>,
     /// With the task that is at them: a task is never in its own way.
     artifacts: BTreeMap<String, TaskId>,
@@ -72,7 +74,13 @@ impl Taken {
             taken.add(state, *id);
         }
         // What is between two stages, under review or sent back, is not touched by others either.
-        for (id, _) in state.tasks.iter().filter(|(_, task)| task.is_between_stages()) {
+        // One that could not go on itself holds nobody up: it may be waiting for just that.
+        let validating = validation_open(state);
+        let goes_on = |id: &TaskId, task: &Task| {
+            task.is_being_proven() || (!validating || task.way.validating) && state.unmet_blockers(id).is_empty()
+        };
+        let begun = state.tasks.iter().filter(|(id, task)| task.is_between_stages() && goes_on(id, task));
+        for (id, _) in begun {
             taken.hold(state, id);
             taken.begun.extend(state.workspace_of(id).map(|workspace| (workspace, state.root_of(id))));
         }
@@ -89,7 +97,7 @@ impl Taken {
         self.agents.insert(attempt.agent.clone());
         for task in &attempt.tasks {
             self.hold(state, task);
-            self.tasks.insert(task.clone());
+            self.tasks.insert(state.root_of(task));
             self.workspaces.extend(state.workspace_of(task));
         }
     }
@@ -101,7 +109,7 @@ impl Taken {
         let agent = state.agent_for(id, state.role_of(id));
         let mut workspace = state.workspace_of(id).into_iter();
         agent.is_none_or(|agent| self.agents.contains(&agent))
-            || self.tasks.contains(id)
+            || self.tasks.contains(&state.root_of(id))
             || self.holds_any_of(task)
             || workspace.any(|place| {
                 let root = state.root_of(id);
@@ -139,8 +147,7 @@ fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
         return Vec::new();
     };
     let open_wave = if run.plan.explicit_waves { run.wave } else { u32::MAX };
-    // What is looked at again comes before anything new.
-    let validating = state.tasks.values().any(|task| task.way.validating);
+    let validating = validation_open(state);
     let mut ready: Vec<_> = run
         .plan
         .tasks
@@ -163,6 +170,11 @@ fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
         .collect();
     ready.sort();
     ready.into_iter().map(|(.., id)| id).collect()
+}
+
+/// Whether something is being looked at again: that comes before anything new. What waits for a person holds nobody up.
+pub(super) fn validation_open(state: &State) -> bool {
+    state.tasks.values().any(|task| task.way.validating && task.state != TaskState::Blocked)
 }
 
 /// Reviewers before auditors before developers: what is begun is finished first.

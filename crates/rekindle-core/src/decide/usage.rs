@@ -60,7 +60,11 @@ pub(super) fn seen(turn: &mut Turn<'_>, left: UsageLeft) -> Reply {
             continue;
         }
         let cause = Cause::UsageLimit { resets_at: left.resets_at };
-        let closed = GateClosed { account, cause, until: Some(until), question: None, strikes: 1 };
+        // A wait that is already longer stands, and so does a question that nobody has answered.
+        let known = turn.state.gates.get(&account);
+        let until = known.and_then(|gate| gate.until).max(Some(until));
+        let (question, strikes) = (known.and_then(|gate| gate.question), known.map_or(1, |gate| gate.strikes));
+        let closed = GateClosed { account, cause, until, question, strikes };
         turn.emit(About::default(), Body::GateClosed(closed));
     }
     Reply::Accepted

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Added, AgentCompacted, CompactionOver, EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen, Pause,
-    Recovery, Resume, TeamStanding, UsageLeft,
+    Recovery, Resume, TeamStanding, UsageLeft, WorkBranch,
 };
 use crate::activity::{Failure, Measure, Transcript};
 use crate::cause::Cause;
@@ -462,6 +462,8 @@ pub enum Body {
         /// The files.
         files: Vec<String>,
     },
+    /// The branch that accepted work goes to.
+    BranchMade(WorkBranch),
     /// The plan's health commands are to be run.
     HealthOrdered {},
     /// What they said.

@@ -143,6 +143,18 @@ pub struct UsageLeft {
     pub resets_at: Option<Time>,
 }
 
+/// The branch that a run's accepted work goes to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkBranch {
+    /// Its name.
+    pub branch: String,
+    /// The commit that it was at.
+    pub base: String,
+    /// What a person should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
 /// How the agents of a run stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamStanding {

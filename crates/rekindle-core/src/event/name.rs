@@ -86,6 +86,7 @@ impl Body {
             Self::MergeOrdered(_) => "merge_ordered",
             Self::WorkMerged { .. } => "work_merged",
             Self::MergeConflicted { .. } => "merge_conflicted",
+            Self::BranchMade(_) => "branch_made",
             Self::HealthOrdered { .. } => "health_ordered",
             Self::HealthChecked(_) => "health_checked",
             Self::UsageAsked { .. } => "usage_asked",

@@ -181,8 +181,9 @@ fn play(moves: &[Move]) -> Story {
         let step = story.input(input);
         check_step(&before, &story.state, &step.events);
         for effect in &step.effects {
-            let known =
-                matches!(effect, Effect::AlertPerson { .. }) || decide::outstanding(&story.state).contains(effect);
+            // What an attempt left is kept by the next one as well, before it begins.
+            let known = matches!(effect, Effect::AlertPerson { .. } | Effect::LeaveWorkspace { .. })
+                || decide::outstanding(&story.state).contains(effect);
             let settled = matches!(effect, Effect::LaunchAttempt { attempt }
                 | Effect::StopAttempt { attempt, .. }
                 | Effect::TellAgent { attempt, .. }
@@ -248,7 +249,7 @@ fn finish(mut state: State, mut now: rekindle_core::time::Time) -> State {
                 Effect::AskUsage => {
                     inputs.push(Input::UsageSeen(UsageLeft { remaining_percent: Some(50), resets_at: None }));
                 }
-                Effect::AlertPerson { .. } | Effect::TellAgent { .. } => {}
+                Effect::AlertPerson { .. } | Effect::TellAgent { .. } | Effect::LeaveWorkspace { .. } => {}
             }
         }
         for (id, _) in state.questions.iter().filter(|(_, question)| question.answer.is_none()) {

@@ -14,6 +14,7 @@ use rekindle_core::ids::{AttemptId, Epoch};
 use rekindle_core::input::{Found, MergeOutcome};
 use rekindle_core::time::Time;
 use rekindle_engine::agents::Reader;
+use rekindle_engine::alert::Alert;
 use rekindle_engine::door::wire::{Answer, Call};
 use rekindle_engine::driver::Message;
 use rekindle_engine::store::{MemoryStore, Stream};
@@ -365,7 +366,7 @@ impl World for SimWorld {
         });
     }
 
-    fn missing(&mut self, paths: &[String]) -> Vec<String> {
+    fn missing(&mut self, paths: &[String], _merged: Option<&str>) -> Vec<String> {
         self.ask(|sim| paths.iter().filter(|path| !sim.disk.contains(*path)).cloned().collect())
     }
 
@@ -385,8 +386,8 @@ impl World for SimWorld {
         self.ask(|sim| sim.deliver(Message::UsageSeen(left)));
     }
 
-    fn alert(&mut self, text: &str, _choices: &[String]) {
-        self.ask(|sim| sim.say(format_args!("alert: {text}")));
+    fn alert(&mut self, alert: &Alert) {
+        self.ask(|sim| sim.say(format_args!("alert: {}", alert.text)));
     }
 
     fn watch(&mut self, attempt: AttemptId) {

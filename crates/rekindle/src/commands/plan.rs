@@ -1,4 +1,6 @@
-//! `rekindle plan`: look at a plan without running it.
+//! `rekindle plan`: look at a plan without running it, or make one from another tool's tasks.
+
+mod import;
 
 use std::path::PathBuf;
 
@@ -12,7 +14,7 @@ use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::plan_file::{DEFAULT_PLAN, PlanFile};
 
-/// Check or show a plan
+/// Check, show or import a plan
 #[derive(Debug, Args)]
 pub struct PlanArgs {
     #[command(subcommand)]
@@ -23,6 +25,7 @@ pub struct PlanArgs {
 enum PlanCommand {
     Check(CheckArgs),
     Show(ShowArgs),
+    Import(import::ImportArgs),
 }
 
 /// Report every problem of a plan at once
@@ -74,6 +77,7 @@ pub fn run(args: &PlanArgs, context: &Context) -> Result<Exit> {
     match &args.command {
         PlanCommand::Check(args) => check(args, context),
         PlanCommand::Show(args) => show(args, context),
+        PlanCommand::Import(args) => import::run(args, context),
     }
 }
 

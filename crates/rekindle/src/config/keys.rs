@@ -101,6 +101,9 @@ pub const KEYS: &[Key] = &[
     key("brief.budget_bytes", Shape::Count { min: 4_096, max: 4 << 20 }, "49152"),
     key("files.dir", Shape::Text, ""),
     key("notify.command", Shape::Command, ""),
+    key("notify.webhook", Shape::Text, ""),
+    key("notify.desktop", Shape::Switch, "true"),
+    key("notify.bell", Shape::Switch, "false"),
 ];
 
 impl Key {

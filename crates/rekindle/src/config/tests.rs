@@ -473,7 +473,8 @@ fn a_command_takes_its_arguments_and_a_text_goes_to_the_shell() {
     assert_eq!(programs.agents["a"].command, ["sh", "-c"]);
     assert_eq!(programs.agents["a"].args, ["true"]);
     assert_eq!(programs.agents["a"].env["A"], "b");
-    assert_eq!(programs.notify, ["sh", "-c", "beep", "sh"]);
+    assert_eq!(programs.alerts.command, ["sh", "-c", "beep", "sh"]);
+    assert!(programs.alerts.desktop && !programs.alerts.bell && programs.alerts.webhook.is_none());
 }
 
 #[test]

@@ -49,6 +49,9 @@ fn every_value_is_shown_with_where_it_came_from() {
     out| brief.budget_bytes            49152                    default
     out| files.dir                     ""                       default
     out| notify.command                ["notify-send", "it's"]  rekindle.toml:7
+    out| notify.webhook                ""                       default
+    out| notify.desktop                true                     default
+    out| notify.bell                   false                    default
     exit 0
     "#);
 }

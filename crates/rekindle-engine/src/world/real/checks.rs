@@ -67,15 +67,19 @@ fn run(shared: &Shared, order: &CheckOrder) -> Evidence {
     let _made_or_there = super::make_dir(&place);
     end_leftovers(&place);
     let label = format!("{}-{}", order.task, order.epoch);
-    let at =
-        |environment| At { place: &place, label: &label, epoch: order.epoch, task: Some(&order.task), environment };
+    let dir = match shared.place(order.workspace.as_deref()) {
+        Ok(dir) => dir,
+        Err(reason) => return Evidence { checks: vec![not_run("workspace", &reason)], ..Evidence::default() },
+    };
+    let (label, dir) = (label.as_str(), dir.as_path());
+    let at = |environment| At { place: &place, label, epoch: order.epoch, task: Some(&order.task), environment, dir };
     let everywhere: Vec<Option<&str>> = match order.environments.as_slice() {
         [] => vec![None],
         named => named.iter().map(|name| Some(name.as_str())).collect(),
     };
     let matrix = everywhere.iter().flat_map(|place| order.commands.iter().map(move |command| (*place, command)));
     let checks = matrix.map(|(environment, command)| run_one(shared, &at(environment), command)).collect();
-    let missing_artifacts = disk::missing(&shared.workspace, &order.artifacts);
+    let missing_artifacts = disk::missing(dir, &order.artifacts);
     let health = order.health.iter().map(|command| run_one(shared, &at(None), command));
     let health = health.map(|check| HealthResult { check, origin: None }).collect();
     Evidence { checks, missing_artifacts, health }
@@ -88,7 +92,8 @@ pub(super) fn health_in_background(shared: &Arc<Shared>, commands: &[String]) {
         let place = worker.state_dir.join("checks").join("health");
         let _made_or_there = super::make_dir(&place);
         end_leftovers(&place);
-        let at = At { place: &place, label: "health", epoch: Epoch(0), task: None, environment: None };
+        let dir = &worker.workspace;
+        let at = At { place: &place, label: "health", epoch: Epoch(0), task: None, environment: None, dir };
         let results = commands.iter().map(|command| run_one(&worker, &at, command)).collect();
         let _leaving = worker.messages.send(Message::HealthChecked { results });
     };
@@ -105,7 +110,8 @@ pub(super) fn usage_in_background(shared: &Arc<Shared>) {
         let place = worker.state_dir.join("checks").join("usage");
         let _made_or_there = super::make_dir(&place);
         end_leftovers(&place);
-        let at = At { place: &place, label: "usage", epoch: Epoch(0), task: None, environment: None };
+        let dir = &worker.workspace;
+        let at = At { place: &place, label: "usage", epoch: Epoch(0), task: None, environment: None, dir };
         let dir = at.next_bundle();
         let mut spec = at.spec(&worker, dir.0, &worker.programs.usage);
         spec.deadline_ms = spec.deadline_ms.map(|limit| limit.min(USAGE_MS));
@@ -150,6 +156,7 @@ struct At<'a> {
     epoch: Epoch,
     task: Option<&'a TaskId>,
     environment: Option<&'a str>,
+    dir: &'a Path,
 }
 
 impl At<'_> {
@@ -173,7 +180,7 @@ impl At<'_> {
             epoch: self.epoch.0,
             nonce,
             argv: prefix.into_iter().flatten().cloned().chain(shell).collect(),
-            cwd: shared.workspace.clone(),
+            cwd: self.dir.to_owned(),
             env,
             env_remove: removed.iter().map(|name| (*name).to_owned()).collect(),
             stdin: Stdin::Null,

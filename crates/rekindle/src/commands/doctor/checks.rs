@@ -1,6 +1,7 @@
 //! What the doctor looks at: the machine, the state directory, the configuration. It changes nothing.
 
 use rekindle_core::time::Time;
+use rekindle_engine::alert::webhook;
 use rekindle_engine::state_dir::{self, StateDir};
 use rekindle_engine::store::{Read, SqliteReader};
 
@@ -118,6 +119,22 @@ fn coordinator(dir: &StateDir) -> Finding {
         Ok(Some(Some(owner))) => ok("coordinator", &format!("{owner}, since {}", stamp(Time(owner.since_ms)))),
         Err(error) => trouble("coordinator", error.into()),
     }
+}
+
+/// The webhook for alerts, if there is one: its shape only, nothing is sent.
+pub fn webhook(config: &Config) -> Option<Finding> {
+    let found = match webhook::check(config.notify_webhook()?) {
+        Ok(target) if target.encrypted || target.loopback => ok("webhook", &target.host),
+        Ok(target) => Finding {
+            hint: Some("use https://: what alerts say can be read on the way".to_owned()),
+            ..finding("webhook", Verdict::Warning, &format!("{} without encryption", target.host))
+        },
+        Err(why) => Finding {
+            hint: Some("correct notify.webhook; until then no alert goes there".to_owned()),
+            ..finding("webhook", Verdict::Problem, &why)
+        },
+    };
+    Some(found)
 }
 
 /// The configuration as a whole.
