@@ -35,6 +35,9 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::Dispatched { .. } => dispatched(state, event),
         Body::AgentStarted { attempt, pid, shim_pid } | Body::AgentAdopted { attempt, pid, shim_pid } => {
             started(state, *attempt, *pid, *shim_pid);
+            if let (Body::AgentAdopted { .. }, Some(found)) = (&event.body, state.attempts.get_mut(attempt)) {
+                found.native.adopted = true;
+            }
         }
         Body::OrphanAgentDetected { attempt, .. } => {
             for task in held_in_progress(state, *attempt) {
@@ -65,6 +68,8 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::InputClosed { .. }
         | Body::AgentFailed { .. }
         | Body::TurnEnded { .. }
+        | Body::StatusAsked { .. }
+        | Body::StatusAnswered { .. }
         | Body::SessionClosed { .. } => native::apply(state, event),
         Body::GateClosed(_) | Body::GateWidened { .. } | Body::GateOpened { .. } => native::gate(state, event),
         Body::StartsHeld { reason } => state.held = Some(reason.clone()),
@@ -81,6 +86,7 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::ReviewAuditDisagreement(_)
         | Body::FocusReset {}
         | Body::TaskAdded(_)
+        | Body::TaskAssigned { .. }
         | Body::HealthOrdered {}
         | Body::HealthChecked(_)
         | Body::BranchMade(_)

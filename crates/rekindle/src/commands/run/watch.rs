@@ -261,6 +261,9 @@ fn matters(event: &StoredEvent) -> bool {
         | Body::SplitSuggested { .. }
         | Body::MergeConflicted { .. }
         | Body::TeamChecked(_)
+        | Body::StatusAsked { .. }
+        | Body::StatusAnswered { .. }
+        | Body::TaskAssigned { .. }
         | Body::PersonAlerted { .. }
         | Body::WaveStarted { .. } => true,
         _ => false,
