@@ -201,7 +201,7 @@ fn run_changed(state: &mut State, event: &Event) {
         }
         Body::RunReopened {} => {
             run.phase = RunPhase::Paused(PauseReason::Operator);
-            run.ended_at = None;
+            run.paused_at = run.ended_at.take();
         }
         Body::PlanChanged { hash } => run.changed_plan = Some(hash.clone()),
         Body::WaveEnded { .. } => run.inspection = Inspection::Asked,

@@ -10,6 +10,9 @@ use crate::report::{CheckResult, Evidence};
 use crate::role::Role;
 use crate::time::Time;
 
+/// Conflicts with the work of others that cost a task no attempt: each is bad luck, more of them are work not done.
+pub const FREE_CONFLICTS: u32 = 3;
+
 /// Verdicts kept with a task: what a developer and the next reviewer need; older ones stay in the log.
 pub const VERDICTS_KEPT: usize = 12;
 
@@ -175,7 +178,7 @@ pub struct FailedEnvironment {
 }
 
 /// What reviewers are told to look at, because it was missed before.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FocusArea {
     /// What the issues were about.
     pub category: String,

@@ -44,9 +44,6 @@ pub struct RunRow {
     /// The branch that accepted work goes to, where work is done apart.
     #[serde(default)]
     pub work_branch: Option<String>,
-    /// When it goes on by itself.
-    #[serde(default)]
-    pub resumes_at: Option<Time>,
     /// The accounts that have to wait.
     #[serde(default)]
     pub waits: Vec<WaitRow>,
@@ -276,7 +273,9 @@ impl Touched {
 
 fn dependants<'a>(state: &'a State, id: &'a TaskId) -> impl Iterator<Item = TaskId> + 'a {
     let tasks = state.run.as_ref().map(|run| run.plan.tasks.as_slice()).unwrap_or_default();
-    tasks.iter().filter(|task| task.blocked_by.contains(id)).map(|task| task.id.clone())
+    // A whole waits for its parts as others wait for their blockers.
+    let whole = state.tasks.get(id).and_then(|task| task.way.parent.clone());
+    tasks.iter().filter(|task| task.blocked_by.contains(id)).map(|task| task.id.clone()).chain(whole)
 }
 
 /// The run's row.

@@ -14,5 +14,7 @@ mod sessions;
 mod team;
 #[path = "core/transitions.rs"]
 mod transitions;
+#[path = "core/verdicts.rs"]
+mod verdicts;
 #[path = "core/waits.rs"]
 mod waits;

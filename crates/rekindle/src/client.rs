@@ -21,6 +21,9 @@ pub const BUNDLE: &str = "REKINDLE_BUNDLE";
 /// The variable that names all of an agent's tasks, apart by commas.
 pub const TASKS: &str = "REKINDLE_TASKS";
 
+/// The variable that names an agent's role.
+pub const ROLE: &str = "REKINDLE_ROLE";
+
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

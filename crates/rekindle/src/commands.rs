@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod ask;
+pub mod audit;
 pub mod checkpoint;
 pub mod completions;
 pub mod context;
@@ -19,9 +20,12 @@ pub mod questions;
 pub mod recover;
 pub mod report;
 pub mod resume;
+pub mod review;
 pub mod run;
+pub mod salvage;
 pub mod status;
 pub mod task;
+pub mod verdict;
 pub mod why;
 
 use rekindle_core::input::Order;

@@ -9,6 +9,7 @@ mod keys;
 mod places;
 mod plan_layer;
 mod program;
+mod roles;
 #[cfg(test)]
 mod tests;
 
@@ -334,7 +335,7 @@ impl Config {
                 threshold_percent: u8::try_from(self.count("compaction.threshold_percent")).unwrap_or(u8::MAX),
                 hand_over_after: small("compaction.hand_over_after"),
             },
-            roles: BTreeMap::new(),
+            roles: self.role_agents()?,
             worktrees: false,
             validation_window_ms: self.duration_ms("validation.window"),
         })
@@ -399,7 +400,7 @@ impl Config {
         let worker = task.agent.as_ref().and_then(|worker| self.agents.get_key_value(worker.as_str()));
         match worker {
             Some((known, _)) => Ok(known),
-            None => self.default_agent(),
+            None => self.agent_of(Role::Developer),
         }
     }
 
@@ -432,8 +433,10 @@ impl Config {
     pub fn check_plan(&self, plan: &Plan, path: Option<&OsStr>, workspace: &Path) -> Result<()> {
         self.check_environments(plan)?;
         let mut used = std::collections::BTreeSet::new();
-        for task in plan.tasks.iter().filter(|task| !task.done) {
-            let mut next = Some(self.agent_for(task)?);
+        let tasks = plan.tasks.iter().filter(|task| !task.done).map(|task| self.agent_for(task));
+        let roles = roles::needed(plan).into_iter().map(|role| self.agent_of(role));
+        for name in tasks.chain(roles) {
+            let mut next = Some(name?);
             // Who takes over while an account waits is needed as well; two may stand in for each other.
             while let Some(name) = next.filter(|name| used.insert(*name)) {
                 next = self.agents.get(name).and_then(|agent| agent.program.fallback.as_deref());

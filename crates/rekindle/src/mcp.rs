@@ -10,8 +10,11 @@ mod patient;
 mod told;
 mod tools;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+
+use rekindle_core::role::Role;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ErrorData, Implementation, JsonObject, ListToolsResult,
@@ -46,24 +49,29 @@ const INSTRUCTIONS: &str = "Report your work to rekindle with these tools: task_
     after every larger step, task_done when a task is finished. task_done runs the task's checks and answers with their \
     result. An end of your turn without a report counts as a failed attempt.";
 
-/// The names of the tools.
+/// The same for those who judge the work of others.
+const REVIEWERS: &str = "You judge the work of others. Give your verdict to rekindle with the tool `review` or `audit`, whichever \
+    you have; it is the only way to finish. Change no files. An end of your turn without a verdict counts as a failed attempt.";
+
+/// The names of all tools, whoever has them.
 #[must_use]
 pub fn tool_names() -> Vec<String> {
-    tools::all().into_iter().map(|tool| tool.name.into_owned()).collect()
+    let all = Role::ALL.into_iter().flat_map(tools::of);
+    all.map(|tool| tool.name.into_owned()).collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 /// Serves an agent until its input ends.
 ///
 /// # Errors
 /// When the runtime cannot be made, or the client breaks off in the middle.
-pub fn serve(agent: Agent, own: Vec<String>) -> Result<()> {
+pub fn serve(agent: Agent, role: Role, own: Vec<String>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .max_blocking_threads(THREADS)
         .build()
         .map_err(|e| CliError::internal("the tools cannot be served").because(&e))?;
     let served = runtime.block_on(async {
-        let server = Server { agent, own, calls: Arc::new(Semaphore::new(CALLS)) };
+        let server = Server { agent, role, own, calls: Arc::new(Semaphore::new(CALLS)) };
         match server.serve(Patient::on_stdio()).await {
             Ok(running) => {
                 running.waiting().await.map(|_| ()).map_err(|e| CliError::internal("the server broke").because(&e))
@@ -80,6 +88,7 @@ pub fn serve(agent: Agent, own: Vec<String>) -> Result<()> {
 /// One agent's tools.
 struct Server {
     agent: Agent,
+    role: Role,
     own: Vec<String>,
     calls: Arc<Semaphore>,
 }
@@ -88,7 +97,7 @@ impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("rekindle", env!("CARGO_PKG_VERSION")))
-            .with_instructions(INSTRUCTIONS)
+            .with_instructions(if self.role.reviews() { REVIEWERS } else { INSTRUCTIONS })
     }
 
     async fn list_tools(
@@ -96,11 +105,11 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::all()))
+        Ok(ListToolsResult::with_all_items(tools::of(self.role)))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::all().into_iter().find(|tool| tool.name == name)
+        tools::of(self.role).into_iter().find(|tool| tool.name == name)
     }
 
     async fn call_tool(
@@ -109,7 +118,8 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if self.get_tool(&request.name).is_none() {
-            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+            let role = self.role;
+            return Err(ErrorData::invalid_params(format!("a {role} has no tool `{}`", request.name), None));
         }
         let told = self.call(&request.name, &request.arguments.unwrap_or_default(), &context).await;
         Ok(CallToolResponse::Complete(told.into_result()))

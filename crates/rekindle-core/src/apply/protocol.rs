@@ -3,7 +3,7 @@
 use super::{new_task, release};
 use crate::event::{Added, Body, Event};
 use crate::ids::{AttemptId, Epoch, TaskId};
-use crate::review::{DISAGREEMENTS_KEPT, KeptDisagreement, ReworkSource, Stage, VERDICTS_KEPT};
+use crate::review::{DISAGREEMENTS_KEPT, FREE_CONFLICTS, KeptDisagreement, ReworkSource, Stage, VERDICTS_KEPT};
 use crate::state::{State, Task, TaskState};
 
 /// What changes more than one task.
@@ -118,7 +118,11 @@ pub(super) fn change_task(task: &mut Task, event: &Event) {
             task.ended_at = None;
             // A conflict says nothing against the work, and a look at old work begins its count anew.
             match rework.source {
-                ReworkSource::Merge => task.attempts = task.attempts.saturating_sub(1),
+                ReworkSource::Merge => {
+                    task.way.conflicts += 1;
+                    let given_back = u32::from(task.way.conflicts <= FREE_CONFLICTS);
+                    task.attempts = task.attempts.saturating_sub(given_back);
+                }
                 ReworkSource::Validation => task.attempts = 0,
                 _ => {}
             }
@@ -126,6 +130,8 @@ pub(super) fn change_task(task: &mut Task, event: &Event) {
             task.way.merging = None;
             task.way.validating = false;
             task.way.bypassed = false;
+            // What was split is one task again: its parts are through, the whole is not right.
+            task.way.parts.clear();
             task.way.reworks += 1;
             task.way.rework = Some(rework.clone());
         }

@@ -5,7 +5,7 @@ use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use crate::report::{Door, Evidence, OVER, Report};
-use crate::review::{GivenVerdict, Verdict};
+use crate::review::{GivenVerdict, Stage, Verdict};
 use crate::role::Role;
 use crate::state::{AttemptPhase, TaskState};
 
@@ -14,6 +14,9 @@ const REFUSALS_LOGGED: u32 = 20;
 
 pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: Door, report: Report) -> Reply {
     let report = named(turn, id, report);
+    if let Some(task) = handed_on_by(turn, id, epoch, &report) {
+        return Reply::Verifying { task, epoch };
+    }
     if let Err(refusal) = may_report(turn, id, epoch, &report) {
         return match refusal {
             Refusal::Already => Reply::Already,
@@ -61,15 +64,26 @@ pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: D
     }
 }
 
-/// A verdict without a task is about the only one that its attempt has: it goes through the fence as such.
+/// A verdict that names no task is on the one that its attempt has; an auditor's word is that of the health auditor where
+/// the attempt is one.
 fn named(turn: &Turn<'_>, id: AttemptId, report: Report) -> Report {
-    match report {
-        Report::Verdict { task: None, role, verdict, issues, required, passed } => {
-            let task = turn.state.attempts.get(&id).and_then(|found| found.tasks.first().cloned());
-            Report::Verdict { task, role, verdict, issues, required, passed }
-        }
-        report => report,
-    }
+    let Report::Verdict { task, role, verdict, issues, required, passed } = report else { return report };
+    let found = turn.state.attempts.get(&id);
+    let task = task.or_else(|| found.and_then(|found| found.tasks.first().cloned()));
+    let role = match found.map(|found| found.role) {
+        Some(Role::HealthAuditor) if role == Role::Auditor => Role::HealthAuditor,
+        _ => role,
+    };
+    Report::Verdict { task, role, verdict, issues, required, passed }
+}
+
+/// The task of a claim that this attempt made before and that is with its reviewers now: said again after a lost answer, it is
+/// answered as before.
+fn handed_on_by(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> Option<TaskId> {
+    let Report::Done { task, .. } = report else { return None };
+    let held = turn.state.tasks.get(task)?;
+    let own = turn.state.attempts.get(&id)?.epoch == epoch && held.last_attempts.get(&Stage::Implement) == Some(&id);
+    (own && held.epoch == epoch && held.way.stage != Stage::Implement).then(|| task.clone())
 }
 
 /// Whether an attempt has noted the same before: a call that is repeated after a lost answer is one note.
@@ -100,6 +114,10 @@ fn may_report(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> 
         }
         let held = &turn.state.tasks[task];
         if held.state == TaskState::Complete && held.epoch == epoch {
+            return Err(Refusal::Already);
+        }
+        let given = |verdict: &Verdict| held.way.verdicts.iter().any(|g| g.attempt == id && g.verdict == *verdict);
+        if matches!(report, Report::Verdict { verdict, .. } if given(verdict)) {
             return Err(Refusal::Already);
         }
         let parts = &held.way.parts;

@@ -9,7 +9,7 @@ use crate::review::{
     self, Disagreement, DisagreementType, GivenVerdict, Rework, ReworkSource, Stage, Verdict, categorise,
 };
 use crate::role::Role;
-use crate::state::{Claim, Merging, State, Task, TaskState};
+use crate::state::{Claim, Merging, State, Task};
 use crate::text;
 
 /// Longest part of a check's output in the words of a rework; the whole of it stands with the evidence.
@@ -60,10 +60,7 @@ pub(super) fn after_end(turn: &mut Turn<'_>, id: &TaskId) {
 
 /// Looks at every whole whose parts are through. Not at the end of its last part: a blocker of its own may be open by then.
 pub(super) fn claim_wholes(turn: &mut Turn<'_>) {
-    let through = |(id, task): &(&TaskId, &Task)| {
-        let waits = task.state == TaskState::Pending && task.holder.is_none() && !task.is_between_stages();
-        waits && !task.way.parts.is_empty() && turn.state.unmet_blockers(id).is_empty()
-    };
+    let through = |(id, task): &(&TaskId, &Task)| task.waits_for_parts() && turn.state.unmet_blockers(id).is_empty();
     let wholes: Vec<TaskId> = turn.state.tasks.iter().filter(through).map(|(id, _)| id.clone()).collect();
     for whole in wholes {
         claim_for_itself(turn, &whole);
@@ -193,7 +190,11 @@ fn from_checks(evidence: &Evidence, source: ReworkSource) -> Rework {
 /// Sends work back to its developer, unless it has had all its attempts.
 pub(super) fn send_back(turn: &mut Turn<'_>, id: &TaskId, rework: Rework) {
     let (task, limit) = (&turn.state.tasks[id], turn.state.attempt_limit(id));
-    let free = matches!(rework.source, ReworkSource::Merge | ReworkSource::Validation);
+    let free = match rework.source {
+        ReworkSource::Merge => task.way.conflicts < review::FREE_CONFLICTS,
+        ReworkSource::Validation => true,
+        _ => false,
+    };
     if free || task.attempts < limit {
         return turn.emit_task(id, Body::TaskRework(rework));
     }

@@ -88,14 +88,19 @@ impl Taken {
         let begun = state.tasks.iter().filter(|(id, task)| task.is_between_stages() && goes_on(id, task));
         for (id, _) in begun {
             taken.hold(state, id);
-            taken.begun.extend(state.workspace_of(id).map(|workspace| (workspace, state.root_of(id))));
+            if let Some(workspace) = state.workspace_of(id) {
+                taken.begun.entry(workspace).or_insert_with(|| state.root_of(id));
+            }
         }
         taken
     }
 
     fn hold(&mut self, state: &State, id: &TaskId) {
         let artifacts = state.plan_task(id).map(|task| task.artifacts.as_slice()).unwrap_or_default();
-        self.artifacts.extend(artifacts.iter().map(|artifact| (artifact.clone(), id.clone())));
+        for artifact in artifacts {
+            // Whoever runs comes first; of two that wait for each other's, the first goes on.
+            self.artifacts.entry(artifact.clone()).or_insert_with(|| id.clone());
+        }
     }
 
     fn add(&mut self, state: &State, id: AttemptId) {
@@ -178,9 +183,15 @@ pub(super) fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
     ready.into_iter().map(|(.., id)| id).collect()
 }
 
-/// Whether something is being looked at again: that comes before anything new. What waits for a person holds nobody up.
+/// Whether something is being looked at again: that comes before anything new. What waits for a person, or for another task,
+/// holds nobody up: it may be waiting for just those.
 pub(super) fn validation_open(state: &State) -> bool {
-    state.tasks.values().any(|task| task.way.validating && task.state != TaskState::Blocked)
+    let goes_on = |id: &TaskId, task: &Task| match task.state {
+        TaskState::InProgress => true,
+        TaskState::Pending => state.unmet_blockers(id).is_empty(),
+        _ => false,
+    };
+    state.tasks.iter().any(|(id, task)| task.way.validating && goes_on(id, task))
 }
 
 /// Reviewers before auditors before developers: what is begun is finished first.

@@ -2,11 +2,13 @@
 
 use super::{Reply, Turn, attempt, gate, team};
 use crate::activity::{Failure, Measure, Sign, Transcript};
+use crate::brief;
 use crate::cause::Cause;
 use crate::event::{Body, CompactionOver};
 use crate::ids::AttemptId;
 use crate::limits::Traits;
 use crate::progress::Progress;
+use crate::role::Role;
 use crate::state::{Attempt, AttemptPhase, Native, State, TaskState};
 use crate::time::Time;
 
@@ -157,8 +159,9 @@ fn compacted(turn: &mut Turn<'_>, id: AttemptId, automatic: Option<bool>, turns:
         id,
         Body::AgentCompacted(crate::event::AgentCompacted { attempt: id, compactions, automatic, turns, calls }),
     );
-    if prepared {
-        let compaction_number = native(turn.state, id).compactions;
+    let compaction_number = native(turn.state, id).compactions;
+    // One that nobody saw coming is told of only where something follows from it.
+    if prepared || reloads(compaction_number) {
         compaction_over(turn, id, compaction_number);
     }
     if before.is_some_and(|before| turns.saturating_sub(before) <= LOOP_TURNS) {
@@ -174,7 +177,8 @@ fn compacted(turn: &mut Turn<'_>, id: AttemptId, automatic: Option<bool>, turns:
         return;
     }
     if able.takes_messages {
-        remind(turn, id, "Your context was compacted.");
+        let plan = if reloads(compaction_number) { brief::plan_again(turn.state, id) } else { String::new() };
+        remind(turn, id, "Your context was compacted.", &plan);
     } else {
         attempt::order_stop(turn, id, Cause::Compacted, false);
     }
@@ -230,7 +234,7 @@ pub(super) fn lost_its_thread(turn: &mut Turn<'_>, id: AttemptId) {
     if astray.told_again || !traits(turn.state, id).takes_messages {
         return attempt::order_stop(turn, id, Cause::Compacted, false);
     }
-    remind(turn, id, "You have not been seen at your task since your context was compacted.");
+    remind(turn, id, "You have not been seen at your task since your context was compacted.", "");
 }
 
 fn failed(turn: &mut Turn<'_>, id: AttemptId, failure: Failure) {
@@ -269,7 +273,7 @@ pub(super) fn after_turn(turn: &mut Turn<'_>, id: AttemptId) {
         turn.emit_attempt(id, Body::InputClosed { attempt: id });
         return;
     }
-    remind(turn, id, "You ended your turn.");
+    remind(turn, id, "You ended your turn.", "");
 }
 
 /// Whether a reminder may still help: not twice without a report in between, and not for ever.
@@ -277,8 +281,8 @@ fn remindable(known: &Native) -> bool {
     !known.reminded && known.reminders < REMINDERS_MAX
 }
 
-/// Tells an agent what is open and how to report it.
-fn remind(turn: &mut Turn<'_>, id: AttemptId, why: &str) {
+/// Tells an agent what is open and how to report it, with what else it has to know.
+fn remind(turn: &mut Turn<'_>, id: AttemptId, why: &str, more: &str) {
     let open = turn.state.open_tasks(id);
     let current = open.iter().find(|task| turn.state.tasks[*task].state == TaskState::InProgress).or(open.first());
     let Some(current) = current else { return };
@@ -287,11 +291,23 @@ fn remind(turn: &mut Turn<'_>, id: AttemptId, why: &str) {
         Some(evidence) => format!(" Its last check did not pass: {}.", evidence.complaint()),
         None => String::new(),
     };
-    let text = format!(
-        "{why} Task {current} ({title}) is still open.{checks} Look at what is done, finish it and report it with rekindle \
-         (task_done), save a checkpoint if you have to stop, ask if only a person can decide, or report task_fail if it \
-         cannot be done. An end without a report counts as a failed attempt."
-    );
+    let tool = match turn.state.attempts[&id].role {
+        Role::Critic => Some("review"),
+        role if role.reviews() => Some("audit"),
+        _ => None,
+    };
+    let what = match tool {
+        Some(tool) => format!(
+            "{why} The work of task {current} ({title}) is not judged yet. Finish looking at it and give your verdict with rekindle \
+             ({tool}), or ask if only a person can decide. An end without a verdict counts as a failed attempt."
+        ),
+        None => format!(
+            "{why} Task {current} ({title}) is still open.{checks} Look at what is done, finish it and report it with rekindle \
+             (task_done), save a checkpoint if you have to stop, ask if only a person can decide, or report task_fail if it \
+             cannot be done. An end without a report counts as a failed attempt."
+        ),
+    };
+    let text = if more.is_empty() { what } else { format!("{what}\n\n{more}") };
     tell(turn, id, text, true);
 }
 

@@ -64,8 +64,7 @@ pub(super) fn split(turn: &mut Turn<'_>, id: &TaskId, by: Option<AttemptId>, sub
 pub(super) fn whole_that_went_on(state: &State, id: &TaskId) -> Option<TaskId> {
     let whole = state.tasks.get(id)?.way.parent.clone()?;
     let task = state.tasks.get(&whole)?;
-    let waits = task.state == TaskState::Pending && task.holder.is_none() && !task.is_between_stages();
-    if waits && task.way.parts.contains(id) { whole_that_went_on(state, &whole) } else { Some(whole) }
+    if task.waits_for_parts() && task.way.parts.contains(id) { whole_that_went_on(state, &whole) } else { Some(whole) }
 }
 
 fn named_parts(

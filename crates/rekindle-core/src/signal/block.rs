@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::{BLOCK_MAX_BYTES, KEY_LINES_MAX, Signal, task_of};
 use crate::ids::TaskId;
 use crate::report::{Checkpoint, Report};
+use crate::review::Verdict;
+use crate::role::Role;
 use crate::text;
 
 /// Signals that name a task.
@@ -78,15 +80,28 @@ impl Block {
 
     /// What the block says, now that it is over.
     pub(super) fn end(self) -> Signal {
+        match (self.name.as_str(), self.subject.as_str()) {
+            ("HEALTH_AUDIT", "HEALTHY") => return self.verdict(None, Role::HealthAuditor, Verdict::Pass),
+            ("HEALTH_AUDIT", "UNHEALTHY") => return self.verdict(None, Role::HealthAuditor, Verdict::Fail),
+            ("REMEDIATION_COMPLETE", subject) => {
+                return self.verdict(task_of(subject), Role::Remediation, Verdict::Pass);
+            }
+            _ => {}
+        }
         let Some(task) = task_of(&self.subject) else {
             return self.other();
         };
         match self.name.as_str() {
+            "REVIEW_PASSED" => self.verdict(Some(task), Role::Critic, Verdict::Pass),
+            "REVIEW_FAILED" => self.verdict(Some(task), Role::Critic, Verdict::Fail),
+            "AUDIT_PASSED" => self.verdict(Some(task), Role::Auditor, Verdict::Pass),
+            "AUDIT_FAILED" => self.verdict(Some(task), Role::Auditor, Verdict::Fail),
+            "AUDIT_BLOCKED" => self.verdict(Some(task), Role::Auditor, Verdict::Blocked),
             "TASK_COMPLETE" | "READY_FOR_REVIEW" => {
                 Signal::Report(Report::Done { task, result: self.first(&["result", "summary", "status"]) })
             }
-            "TASK_INCOMPLETE" => Signal::Report(self.given_up(task, "")),
-            "INFRA_BLOCKED" => Signal::Report(self.given_up(task, "the infrastructure is in the way: ")),
+            "TASK_INCOMPLETE" => Signal::Report(self.given_up(task)),
+            "INFRA_BLOCKED" => Signal::Report(self.in_the_way(task)),
             "CHECKPOINT" => Signal::Report(Report::Checkpoint { task, checkpoint: self.checkpoint() }),
             "QUESTION" => self.question(task),
             "SPLIT" => self.split(task),
@@ -94,9 +109,36 @@ impl Block {
         }
     }
 
-    fn given_up(&self, task: TaskId, prefix: &str) -> Report {
+    fn given_up(&self, task: TaskId) -> Report {
         let reason = self.first(&["reason", "result", "status"]).unwrap_or_else(|| "it gave no reason".to_owned());
-        Report::Fail { task, reason: format!("{prefix}{reason}") }
+        Report::Fail { task, reason }
+    }
+
+    /// A machine that is broken is for a person to mend: asking costs no attempt, giving up would.
+    fn in_the_way(&self, task: TaskId) -> Report {
+        let reason = self.first(&["reason", "issues", "question", "result", "status"]);
+        let reason = reason.unwrap_or_else(|| "it did not say how".to_owned());
+        Report::Ask {
+            task,
+            text: format!("the infrastructure is in the way: {reason}. See to it, then answer `done`"),
+            options: self.list("options"),
+            context: self.first(&["context", "required", "required fixes"]).unwrap_or_default(),
+        }
+    }
+
+    fn verdict(&self, task: Option<TaskId>, role: Role, verdict: Verdict) -> Signal {
+        let issues = self.points(&["issues", "issue", "reason"]);
+        let required = self.points(&["required", "required fixes", "required_fixes", "fixes"]);
+        let passed = self.points(&["passed"]);
+        Signal::Report(Report::Verdict { task, role, verdict, issues, required, passed })
+    }
+
+    /// Points of a verdict: a line each, or apart by `;`. They are sentences, so a comma divides nothing.
+    fn points(&self, names: &[&str]) -> Vec<String> {
+        let lines = names.iter().flat_map(|name| self.values(name)).flat_map(str::lines);
+        let clean = lines.map(|line| text::sanitize(line).into_owned());
+        let points = clean.flat_map(|line| split(&line, ';').into_iter().map(str::to_owned).collect::<Vec<_>>());
+        points.map(|point| point.trim().to_owned()).filter(|point| !is_nothing(point)).collect()
     }
 
     fn checkpoint(&self) -> Checkpoint {
@@ -161,7 +203,26 @@ impl Block {
 }
 
 fn is_list(key: &str) -> bool {
-    matches!(key, "completed" | "remaining" | "files" | "options" | "subtasks")
+    matches!(
+        key,
+        "completed"
+            | "remaining"
+            | "files"
+            | "options"
+            | "subtasks"
+            | "issues"
+            | "issue"
+            | "required"
+            | "required fixes"
+            | "required_fixes"
+            | "fixes"
+            | "passed"
+    )
+}
+
+/// A point that says that there is none.
+fn is_nothing(point: &str) -> bool {
+    matches!(point.trim_end_matches('.').to_ascii_lowercase().as_str(), "" | "none" | "-" | "n/a" | "nothing")
 }
 
 /// `Key: value` at column 0, the key of letters and blanks. `https://…` is none: a blank follows the colon, or nothing.

@@ -4,6 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::report::Checkpoint;
+use crate::review::Verdict;
+use crate::role::Role;
 
 fn task(id: &str) -> TaskId {
     TaskId::new(id).expect("valid")
@@ -116,7 +118,13 @@ fn questions_and_giving_up() {
         [
             Signal::Report(asked),
             failed("T2", "no network"),
-            failed("T3", "the infrastructure is in the way: disk is full"),
+            // A broken machine is for a person to mend; giving up would cost an attempt.
+            Signal::Report(Report::Ask {
+                task: task("T3"),
+                text: "the infrastructure is in the way: disk is full. See to it, then answer `done`".into(),
+                options: Vec::new(),
+                context: String::new(),
+            }),
         ]
     );
     assert_eq!(scan("TASK_INCOMPLETE: T1"), [failed("T1", "it gave no reason")]);
@@ -134,22 +142,55 @@ fn a_split_lists_its_parts() {
 }
 
 #[test]
-fn the_rest_is_known_but_reports_nothing() {
+fn verdicts_with_what_is_wrong_required_and_good() {
+    let text = "REVIEW_FAILED: T1\nIssues:\n- no test for an empty line, or for two\n- `a; b` is wrong\nRequired fixes: add the \
+                test; mend it\nPassed: names; layout\n\nAUDIT_FAILED: T2\nIssues: two\u{1b}[31m tests\nRequired:\n* mend them\n\
+                AUDIT_BLOCKED: T3\nReason: no database\n";
+    let given = |id: &str, role, verdict, [issues, required, passed]: [&[&str]; 3]| {
+        let all = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let (issues, required, passed) = (all(issues), all(required), all(passed));
+        Signal::Report(Report::Verdict { task: Some(task(id)), role, verdict, issues, required, passed })
+    };
+    let issues: &[&str] = &["no test for an empty line, or for two", "`a; b` is wrong"];
+    assert_eq!(
+        scan(text),
+        [
+            given("T1", Role::Critic, Verdict::Fail, [issues, &["add the test", "mend it"], &["names", "layout"]]),
+            given("T2", Role::Auditor, Verdict::Fail, [&["two tests"], &["mend them"], &[]]),
+            given("T3", Role::Auditor, Verdict::Blocked, [&["no database"], &[], &[]]),
+        ]
+    );
+    let passed = given("T1", Role::Critic, Verdict::Pass, [&[]; 3]);
+    assert_eq!(scan("REVIEW_PASSED: T1\nIssues: none\n"), [passed]);
+    assert_eq!(scan("AUDIT_PASSED: T1"), [given("T1", Role::Auditor, Verdict::Pass, [&[]; 3])]);
+}
+
+#[test]
+fn words_on_health_name_no_task() {
+    let given = |named: Option<&str>, role, verdict| {
+        let (issues, required, passed) = (Vec::new(), Vec::new(), Vec::new());
+        Signal::Report(Report::Verdict { task: named.map(task), role, verdict, issues, required, passed })
+    };
     let cases = [
-        ("REVIEW_PASSED: T1", "REVIEW_PASSED", "T1"),
-        ("AUDIT_BLOCKED: T1", "AUDIT_BLOCKED", "T1"),
-        ("SPLIT: T1", "SPLIT", "T1"),
-        ("REMEDIATION_COMPLETE", "REMEDIATION_COMPLETE", ""),
-        ("HEALTH_AUDIT: UNHEALTHY", "HEALTH_AUDIT", "UNHEALTHY"),
-        ("QUESTION: T1", "QUESTION", "T1"),
+        ("REMEDIATION_COMPLETE", given(None, Role::Remediation, Verdict::Pass)),
+        ("REMEDIATION_COMPLETE: health", given(Some("health"), Role::Remediation, Verdict::Pass)),
+        ("HEALTH_AUDIT: HEALTHY", given(None, Role::HealthAuditor, Verdict::Pass)),
+        ("HEALTH_AUDIT: UNHEALTHY", given(None, Role::HealthAuditor, Verdict::Fail)),
     ];
-    for (text, name, subject) in cases {
-        let other = Signal::Other { name: name.into(), subject: subject.into(), keys: Vec::new() };
-        assert_eq!(scan(text), [other], "{text:?}");
+    for (text, signal) in cases {
+        assert_eq!(scan(text), [signal], "{text:?}");
     }
-    let found = scan("REVIEW_FAILED: T1\nIssues: two\u{1b}[31m tests\n");
-    let keys = vec![("issues".to_owned(), "two tests".to_owned())];
-    assert_eq!(found, [Signal::Other { name: "REVIEW_FAILED".into(), subject: "T1".into(), keys }]);
+}
+
+#[test]
+fn a_signal_that_says_nothing_reports_nothing() {
+    for name in ["SPLIT", "QUESTION"] {
+        let other = Signal::Other { name: name.into(), subject: "T1".into(), keys: Vec::new() };
+        assert_eq!(scan(&format!("{name}: T1")), [other], "{name}");
+    }
+    let keys = vec![("context".to_owned(), "two tests".to_owned())];
+    let found = scan("QUESTION: T1\nContext: two\u{1b}[31m tests\n");
+    assert_eq!(found, [Signal::Other { name: "QUESTION".into(), subject: "T1".into(), keys }]);
 }
 
 #[test]

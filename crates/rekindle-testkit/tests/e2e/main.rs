@@ -18,6 +18,7 @@ mod mcp;
 mod output;
 mod processes;
 mod refusals;
+mod review;
 mod rig;
 mod session;
 mod signals;

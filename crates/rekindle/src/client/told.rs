@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use rekindle_core::role::Role;
 use rekindle_shim::bundle::Bundle;
 
-use super::{BUNDLE, TASKS, variable};
+use super::{BUNDLE, ROLE, TASKS, variable};
 
 /// The variables of an attempt.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +38,12 @@ impl Told {
         self.get(name).map(PathBuf::from)
     }
 
+    /// The role of the attempt.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.get(ROLE).and_then(|name| Role::of(&name)).unwrap_or_default()
+    }
+
     /// The tasks of the attempt by name, in order.
     #[must_use]
     pub fn tasks(&self) -> Vec<String> {
@@ -57,7 +64,12 @@ mod tests {
     fn a_bundle_tells_what_the_environment_does_not() {
         let dir = tempfile::tempdir().expect("tempdir");
         let path = dir.path().join("bundle");
-        let env = [("REKINDLE_TOKEN", "rk1.1.1.x"), ("REKINDLE_TASKS", "T1,T2"), ("REKINDLE_SOCKET", "")];
+        let env = [
+            ("REKINDLE_TOKEN", "rk1.1.1.x"),
+            ("REKINDLE_TASKS", "T1,T2"),
+            ("REKINDLE_ROLE", "critic"),
+            ("REKINDLE_SOCKET", ""),
+        ];
         let spec = Spec {
             version: VERSION,
             attempt: "1".to_owned(),
@@ -76,6 +88,7 @@ mod tests {
         let told = Told::of(Some(&path));
         assert_eq!(told.get("REKINDLE_TOKEN").as_deref(), Some("rk1.1.1.x"));
         assert_eq!(told.tasks(), ["T1", "T2"]);
+        assert_eq!(told.role(), Role::Critic);
         assert_eq!(told.path(BUNDLE), Some(path));
         assert_eq!(told.get("REKINDLE_SOCKET"), None, "an empty one says nothing");
         let gone = Told::of(Some(Path::new("/nowhere")));

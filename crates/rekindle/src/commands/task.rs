@@ -50,8 +50,8 @@ struct StartArgs {
 
 /// Say that a task is done
 ///
-/// For an agent: rekindle runs the task's checks and answers. It ends with 0 when the task is complete, with 1 and the
-/// failing check's output when it is not. For the operator: the task is complete on your word, without checks.
+/// For an agent: rekindle runs the task's checks and answers. It ends with 0 when the task is complete or handed to its
+/// reviewers, with 1 and the failing check's output when it is not. For the operator: the task is complete on your word, without checks.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle task done T1 --result \"parser with 12 tests\"")]
 struct DoneArgs {
@@ -71,7 +71,10 @@ struct FailArgs {
     reason: String,
 }
 
-/// Break a task into parts to be worked through in order (for agents)
+/// Break a task into parts, which become tasks of their own, to be worked through in order
+///
+/// For an agent: the parts of its task are its next tasks, named T1.1, T1.2 and so on. For the operator: of any task that is not
+/// complete; whoever is at it leaves. The whole is proven by its own checks when its parts are through.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle task split T1 \"read the grammar\" \"write the parser\" \"test it\"")]
 struct SplitArgs {
@@ -113,10 +116,7 @@ pub fn run(args: &TaskArgs, context: &Context) -> Result<Exit> {
                 as_agent(context, "gives tasks up").map_err(|e| e.hint("leave it out: rekindle task skip TASK"))?;
             report_only(&agent, &report, context)
         }
-        TaskCommand::Split(args) => {
-            let report = Report::Split { task: task_id(&args.task)?, subtasks: args.parts.clone() };
-            report_only(&as_agent(context, "splits tasks")?, &report, context)
-        }
+        TaskCommand::Split(args) => split(args, context),
         TaskCommand::Skip(args) => {
             let order = Order::Skip { task: task_id(&args.task)?, reason: args.reason.clone() };
             context.order(&order, &format!("task {} is skipped", args.task))
@@ -138,6 +138,21 @@ fn report_only(agent: &Agent, report: &Report, context: &Context) -> Result<Exit
     Ok(Exit::Success)
 }
 
+fn split(args: &SplitArgs, context: &Context) -> Result<Exit> {
+    let (task, subtasks) = (task_id(&args.task)?, args.parts.clone());
+    let named: Vec<String> = (1..=subtasks.len()).map(|number| format!("{task}.{number}")).collect();
+    let said = format!("task {task} is split into {}", named.join(", "));
+    let Some(agent) = context.agent() else {
+        return context.order(&Order::Split { task, subtasks }, &said);
+    };
+    let outcome = agent.report(&Report::Split { task, subtasks })?;
+    context.say_kept(&outcome);
+    if let Outcome::Answered(_) = outcome {
+        context.ui.line(&format!("{said}: work through them in order and report each of them"))?;
+    }
+    Ok(Exit::Success)
+}
+
 fn done(args: &DoneArgs, context: &Context) -> Result<Exit> {
     let Some(agent) = context.agent() else {
         let Some(task) = &args.task else {
@@ -154,6 +169,10 @@ fn done(args: &DoneArgs, context: &Context) -> Result<Exit> {
         Outcome::Kept(_) => Ok(Exit::Success),
         Outcome::Answered(Answer::Complete { .. } | Answer::Already | Answer::Accepted) => {
             context.ui.line(&format!("task {task} is complete"))?;
+            Ok(Exit::Success)
+        }
+        Outcome::Answered(Answer::HandedOn { to, .. }) => {
+            context.ui.line(&format!("the checks of task {task} passed; its {to} looks at it next"))?;
             Ok(Exit::Success)
         }
         Outcome::Answered(Answer::NotProven { evidence, .. }) => {

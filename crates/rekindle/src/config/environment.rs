@@ -26,7 +26,10 @@ pub fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) -> (Layer
             problems.push(Diagnostic::error(format!("agents cannot be set by the variable {name}"), Some(hint)));
             continue;
         }
-        let section = sections().find(|section| rest.strip_prefix(section).is_some_and(|leaf| leaf.starts_with('_')));
+        // A variable's name has no dots: those of a section are underlines in it.
+        let begins =
+            |section: &&str| rest.strip_prefix(&section.replace('.', "_")).is_some_and(|leaf| leaf.starts_with('_'));
+        let section = sections().find(begins);
         let Some(section) = section else { continue };
         match read_one(section, &rest[section.len() + 1..], name, &value) {
             Ok((key, value)) => layer.set(key, value, Origin::Variable(name.to_owned())),
@@ -62,5 +65,5 @@ fn read_one(
 }
 
 fn variable(section: &str, leaf: &str) -> String {
-    format!("{PREFIX}{section}_{leaf}").to_ascii_uppercase()
+    format!("{PREFIX}{section}_{leaf}").replace('.', "_").to_ascii_uppercase()
 }

@@ -14,9 +14,13 @@ use super::places;
 use super::{Layer, Origin};
 use crate::ui::{Diagnostic, Place};
 use rekindle_core::plan::nearest::nearest;
+use rekindle_core::role::Role;
 
 /// Largest configuration read: a mistaken file is refused before it costs memory.
 pub const FILE_MAX_BYTES: u64 = 1024 * 1024;
+
+/// The section with a table for each role.
+const ROLES: &str = "roles";
 
 /// What a file says.
 #[derive(Debug, Default)]
@@ -46,6 +50,7 @@ pub fn read(path: &Path, text: &str) -> File {
         match name.get_ref().as_ref() {
             "agents" => file.agents = agents::read(&mut reader, value),
             "environments" => file.environments = places::read(&mut reader, value),
+            ROLES => reader.roles(value, &mut file.layer),
             section if sections().any(|known| known == section) => {
                 reader.section(section, value, &mut file.layer);
             }
@@ -127,6 +132,28 @@ impl Reader<'_> {
         }
     }
 
+    /// `[roles.NAME]`: a section each.
+    fn roles(&mut self, value: &Spanned<DeValue<'_>>, layer: &mut Layer) {
+        let Some(table) = value.get_ref().as_table() else {
+            let message = format!("`{ROLES}` is a table of tables, not {}", kind_of(value));
+            return self.problem(value.span(), message, Some("write [roles.critic]".to_owned()));
+        };
+        for (name, value) in table {
+            match Role::of(name.get_ref()) {
+                Some(role) => self.section(&format!("{ROLES}.{role}"), value, layer),
+                None => {
+                    let known = Role::ALL.map(Role::name);
+                    self.unknown(
+                        name.span(),
+                        format!("unknown role `{}` in [{ROLES}]", name.get_ref()),
+                        name.get_ref(),
+                        &known,
+                    );
+                }
+            }
+        }
+    }
+
     fn value(&mut self, key: &'static Key, value: &Spanned<DeValue<'_>>) -> Option<Value> {
         let read = match (key.shape, value.get_ref()) {
             (Shape::Command, DeValue::Array(_)) => return agents::words(self, key.leaf(), value).map(Value::Command),
@@ -171,7 +198,10 @@ impl Reader<'_> {
             self.problem(name.span(), format!("`{word}` stands outside of a section"), Some(hint));
             return;
         }
-        let known: Vec<&str> = ["agents", "environments"].into_iter().chain(sections()).collect();
+        let known: Vec<&str> = ["agents", "environments", ROLES]
+            .into_iter()
+            .chain(sections().filter(|name| !name.contains('.')))
+            .collect();
         let what = if is_table { "section" } else { "key" };
         self.unknown(name.span(), format!("unknown {what} `{word}`"), word, &known);
     }

@@ -77,6 +77,16 @@ pub const KEYS: &[Key] = &[
     key("run.isolation", Shape::OneOf(&["auto", "worktree", "shared"]), "auto"),
     key("run.log_context_lines", Shape::Count { min: 0, max: 100_000 }, "200"),
     key("run.recover", Shape::Switch, "true"),
+    key("roles.developer.agent", Shape::Text, ""),
+    key("roles.developer.prompt", Shape::Text, ""),
+    key("roles.critic.agent", Shape::Text, ""),
+    key("roles.critic.prompt", Shape::Text, ""),
+    key("roles.auditor.agent", Shape::Text, ""),
+    key("roles.auditor.prompt", Shape::Text, ""),
+    key("roles.remediation.agent", Shape::Text, ""),
+    key("roles.remediation.prompt", Shape::Text, ""),
+    key("roles.health_auditor.agent", Shape::Text, ""),
+    key("roles.health_auditor.prompt", Shape::Text, ""),
     key("timeouts.developer", LIMIT, "15m"),
     key("timeouts.critic", LIMIT, "10m"),
     key("timeouts.auditor", LIMIT, "10m"),
@@ -116,13 +126,13 @@ impl Key {
     /// Its section.
     #[must_use]
     pub fn section(&self) -> &'static str {
-        self.name.split_once('.').map_or("", |(section, _)| section)
+        self.name.rsplit_once('.').map_or("", |(section, _)| section)
     }
 
     /// Its name within its section.
     #[must_use]
     pub fn leaf(&self) -> &'static str {
-        self.name.split_once('.').map_or(self.name, |(_, leaf)| leaf)
+        self.name.rsplit_once('.').map_or(self.name, |(_, leaf)| leaf)
     }
 
     /// The default value.

@@ -3,6 +3,8 @@
 
 use rekindle_core::ids::TaskId;
 use rekindle_core::report::{Checkpoint, OVER, Report};
+use rekindle_core::review::Verdict;
+use rekindle_core::role::Role;
 use rekindle_engine::door::wire::{Answer, TaskLine};
 use rmcp::model::JsonObject;
 use serde_json::json;
@@ -45,6 +47,8 @@ impl Order {
                 options: given.list("options")?,
                 context: given.text("context")?.unwrap_or_default(),
             },
+            "review" => verdict(&given, Role::Critic)?,
+            "audit" => verdict(&given, Role::Auditor)?,
             "note" => Report::Note { text: given.needed("decision")? },
             other => return Err(format!("there is no tool `{other}`")),
         };
@@ -89,6 +93,23 @@ fn parts(given: &Arguments<'_>) -> Result<Vec<String>, String> {
     Ok(parts)
 }
 
+fn verdict(given: &Arguments<'_>, role: Role) -> Result<Report, String> {
+    let tool = if role == Role::Critic { "review" } else { "audit" };
+    let word = given.needed("verdict")?.trim().to_ascii_lowercase();
+    let verdict = match word.as_str() {
+        "pass" | "passed" => Verdict::Pass,
+        "fail" | "failed" => Verdict::Fail,
+        "blocked" if role == Role::Auditor => Verdict::Blocked,
+        _ if role == Role::Critic => return Err(format!("`verdict` of `{tool}` is `pass` or `fail`, not `{word}`")),
+        _ => return Err(format!("`verdict` of `{tool}` is `pass`, `fail` or `blocked`, not `{word}`")),
+    };
+    let (issues, required, passed) = (given.list("issues")?, given.list("required")?, given.list("passed")?);
+    if verdict != Verdict::Pass && issues.is_empty() && required.is_empty() {
+        return Err(format!("`{tool}` with `{word}` needs `issues`, a list of texts that say what is wrong"));
+    }
+    Ok(Report::Verdict { task: Some(given.task()?), role, verdict, issues, required, passed })
+}
+
 fn checkpoint(given: &Arguments<'_>) -> Result<Checkpoint, String> {
     let checkpoint = Checkpoint {
         status: given.text("status")?.unwrap_or_default(),
@@ -131,6 +152,15 @@ fn answered(agent: &Agent, report: &Report, answer: Answer) -> Told {
         (Report::Done { task, .. }, Answer::NotProven { evidence: seen, .. }) => {
             evidence(task, &seen).with("task", json!(task)).with("state", json!("not_proven"))
         }
+        (Report::Done { task, .. }, Answer::HandedOn { to, .. }) => Told::good(format!(
+            "the checks of {task} passed and its {to} looks at it next: this work is out of your hands. End your turn now; should \
+             something have to be changed, you are told what"
+        ))
+        .with("task", json!(task))
+        .with("state", json!("handed_on")),
+        (Report::Verdict { .. }, Answer::Accepted | Answer::Already) => {
+            Told::good("the verdict is taken: you are done, end your turn now".to_owned())
+        }
         (Report::Ask { .. }, Answer::Asked { question }) => Told::good(format!(
             "question {question} is recorded and a person is asked. Do not wait and do not ask again: save a checkpoint, then \
              end your turn now. The answer comes with your next prompt"
@@ -145,8 +175,13 @@ fn answered(agent: &Agent, report: &Report, answer: Answer) -> Told {
         (Report::Fail { task, .. }, Answer::Accepted | Answer::Already) => {
             Told::good(format!("task {task} is given up. {}", next(agent)))
         }
-        (Report::Split { .. }, Answer::Accepted | Answer::Already) => {
-            Told::good("recorded: work through the subtasks in order, then report the task itself".to_owned())
+        (Report::Split { task, subtasks }, Answer::Accepted | Answer::Already) => {
+            let named: Vec<String> = (1..=subtasks.len()).map(|number| format!("{task}.{number}")).collect();
+            let parts = named.join(", ");
+            Told::good(format!(
+                "recorded: the subtasks are tasks of yours now: {parts}. Work through them in order and report each of them with \
+                 task_done; {task} itself is proven when they are through"
+            ))
         }
         (_, Answer::Accepted) => Told::good("recorded; go on".to_owned()),
         (_, Answer::Already) => Told::good("it was so already; go on".to_owned()),
@@ -178,6 +213,7 @@ fn kept(report: &Report) -> Told {
             ". The checks have not run: run the `accept` commands yourself and repair what fails, then go on with your next \
              task, or end your turn if there is none"
         }
+        Report::Verdict { .. } => ". You are done: end your turn now",
         Report::Ask { .. } => ". Save a checkpoint, then end your turn; the answer comes with your next prompt",
         _ => "; go on",
     };

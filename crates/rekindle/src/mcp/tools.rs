@@ -2,19 +2,61 @@
 //!
 //! The schemas are written out in the few words that every provider of models accepts: no references, no unions.
 
+use rekindle_core::role::Role;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-/// All tools, by name: a list that never changes keeps the prompt caches of models warm.
-pub fn all() -> Vec<Tool> {
+/// Tools that only those have who do work themselves.
+const FOR_WORK: [&str; 2] = ["task_done", "task_split"];
+
+/// The tools of a role, by name: a list that never changes keeps the prompt caches of models warm. Who judges work does none,
+/// and a verdict is offered only to the role that may give it.
+pub fn of(role: Role) -> Vec<Tool> {
+    let mut tools = for_everybody();
+    if role.reviews() {
+        tools.retain(|tool| !FOR_WORK.contains(&tool.name.as_ref()));
+        tools.push(verdict(role));
+    }
+    tools.sort_by(|a, b| a.name.cmp(&b.name));
+    tools
+}
+
+/// The tool that a reviewer ends its work with.
+fn verdict(role: Role) -> Tool {
+    let (name, words, verdicts) = match role {
+        Role::Critic => (
+            "review",
+            "Gives your verdict on the work of a task: pass when it is good, fail when it has to go back to its developer. This \
+             ends your work.",
+            vec!["pass", "fail"],
+        ),
+        _ => (
+            "audit",
+            "Gives your verdict on the work of a task: pass when every criterion is proven, fail when something is not as it \
+             should be, blocked when a person has to see to something before it can be judged. This ends your work.",
+            vec!["pass", "fail", "blocked"],
+        ),
+    };
+    let decided = json!({ "type": "string", "enum": verdicts, "description": "Your verdict" });
+    let properties = vec![
+        ("task", text("The id of the task, as in your prompt")),
+        ("verdict", decided),
+        ("issues", texts("What is wrong, one point each; empty when it passes")),
+        ("required", texts("What the developer must do about it, one point each")),
+        ("passed", texts("What is good as it is and must not be broken")),
+    ];
+    tool(name, words, properties, &["task", "verdict", "issues"], false)
+}
+
+fn for_everybody() -> Vec<Tool> {
     let task = ("task", text("The id of one of your tasks, as in your prompt"));
-    let mut tools = vec![
+    vec![
         tool("task_list", "Lists your tasks in order with their state and checks.", vec![], &[], true),
         tool("task_start", "Says that you begin with a task.", vec![task.clone()], &["task"], false),
         tool(
             "task_done",
-            "Says that a task is finished. Runs the task's checks, waits for them and answers with their result: complete, or \
-             the failing check's output, which you then repair before you call it again.",
+            "Says that a task is finished. Runs the task's checks, waits for them and answers with their result: complete, handed \
+             to a reviewer, or the failing check's output, which you then repair before you call it again.",
             vec![task.clone(), ("result", text("What you did, in one or two sentences"))],
             &["task", "result"],
             false,
@@ -28,7 +70,8 @@ pub fn all() -> Vec<Tool> {
         ),
         tool(
             "task_split",
-            "Breaks a task that is too large for one go into subtasks. Work through them in order, then report the task.",
+            "Breaks a task that is too large for one go into subtasks. They become tasks of yours, named like T1.1, T1.2: work \
+             through them in order and report each of them with task_done. The whole is proven when they are through.",
             vec![task.clone(), ("subtasks", texts("The subtasks, in the order to work in"))],
             &["task", "subtasks"],
             false,
@@ -69,9 +112,7 @@ pub fn all() -> Vec<Tool> {
             false,
         ),
         tool("heartbeat", "Gives a sign of life during long silent work.", vec![], &[], false),
-    ];
-    tools.sort_by(|a, b| a.name.cmp(&b.name));
-    tools
+    ]
 }
 
 fn tool(
@@ -115,7 +156,7 @@ fn output(name: &str) -> Value {
         }
         "task_done" => {
             properties["task"] = text("The task");
-            properties["state"] = text("complete, not_proven or checking");
+            properties["state"] = text("complete, handed_on, not_proven or checking");
             properties["missing_artifacts"] = texts("Files that must exist and do not");
             properties["checks"] = list_of(json!({
                 "command": text("The command"),

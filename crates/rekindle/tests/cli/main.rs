@@ -11,6 +11,7 @@ mod orders;
 mod plans;
 mod reporting;
 mod running;
+mod salvage;
 mod settings;
 mod states;
 mod surface;

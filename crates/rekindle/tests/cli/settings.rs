@@ -28,6 +28,16 @@ fn every_value_is_shown_with_where_it_came_from() {
     out| run.isolation                 "auto"                   default
     out| run.log_context_lines         200                      default
     out| run.recover                   true                     default
+    out| roles.developer.agent         ""                       default
+    out| roles.developer.prompt        ""                       default
+    out| roles.critic.agent            ""                       default
+    out| roles.critic.prompt           ""                       default
+    out| roles.auditor.agent           ""                       default
+    out| roles.auditor.prompt          ""                       default
+    out| roles.remediation.agent       ""                       default
+    out| roles.remediation.prompt      ""                       default
+    out| roles.health_auditor.agent    ""                       default
+    out| roles.health_auditor.prompt   ""                       default
     out| timeouts.developer            "15m"                    default
     out| timeouts.critic               "10m"                    default
     out| timeouts.auditor              "10m"                    default

@@ -27,6 +27,7 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   resume       Go on with the paused or interrupted run
     out|   recover      Replace an agent now: a living one is stopped, and its tasks go to a replacement with
     out|                a full brief
+    out|   salvage      List and restore the snapshots of what agents left on disk
     out|   task         List, report on and change tasks
     out|   checkpoint   Say where you stand with a task (for agents)
     out|   ask          Ask a person (for agents)

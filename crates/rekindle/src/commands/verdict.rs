@@ -1,0 +1,59 @@
+//! A reviewer's verdict, as `rekindle review` and `rekindle audit` give it. Whether it counts is decided by the coordinator: it
+//! must come from the role that may give it.
+
+use clap::Args;
+use rekindle_core::report::Report;
+use rekindle_core::review::Verdict;
+use rekindle_core::role::Role;
+
+use super::Context;
+use crate::client::Told;
+use crate::client::agent::{Outcome, task_or_own};
+use crate::error::{CliError, Result};
+use crate::exit_code::Exit;
+
+/// What a verdict says.
+#[derive(Debug, Args)]
+pub struct VerdictArgs {
+    /// The task [default: your own]
+    task: Option<String>,
+    /// What is wrong; may be given several times
+    #[arg(long, value_name = "TEXT", alias = "issue", allow_hyphen_values = true)]
+    issues: Vec<String>,
+    /// What must be done about it; may be given several times
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    required: Vec<String>,
+    /// What is good as it is; may be given several times
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    passed: Vec<String>,
+}
+
+/// Gives a verdict for the agent that called.
+pub fn give(args: &VerdictArgs, verb: Role, verdict: Verdict, context: &Context) -> Result<Exit> {
+    let Some(agent) = context.agent() else {
+        let message = format!("only the {verb} that rekindle started gives verdicts: REKINDLE_TOKEN is not set");
+        return Err(CliError::usage(message).hint("to complete a task on your own word: rekindle task done TASK"));
+    };
+    let said = |texts: &[String]| -> Vec<String> {
+        texts.iter().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
+    };
+    let (issues, required, passed) = (said(&args.issues), said(&args.required), said(&args.passed));
+    if verdict != Verdict::Pass && issues.is_empty() && required.is_empty() {
+        return Err(
+            CliError::usage("the verdict does not say what is wrong").hint("say it: --issues \"what is wrong\"")
+        );
+    }
+    let task = task_or_own(args.task.as_deref())?;
+    // The one who audits a repair of the plan's health has the same words for it.
+    let role = match Told::default().role() {
+        Role::HealthAuditor if verb == Role::Auditor => Role::HealthAuditor,
+        _ => verb,
+    };
+    let report = Report::Verdict { task: Some(task.clone()), role, verdict, issues, required, passed };
+    let outcome = agent.report(&report)?;
+    context.say_kept(&outcome);
+    if let Outcome::Answered(_) = outcome {
+        context.ui.line(&format!("the verdict on task {task} is taken; you are done"))?;
+    }
+    Ok(Exit::Success)
+}
