@@ -35,6 +35,9 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::Dispatched { .. } => dispatched(state, event),
         Body::AgentStarted { attempt, pid, shim_pid } | Body::AgentAdopted { attempt, pid, shim_pid } => {
             started(state, *attempt, *pid, *shim_pid);
+            if let (Body::AgentAdopted { .. }, Some(found)) = (&event.body, state.attempts.get_mut(attempt)) {
+                found.native.adopted = true;
+            }
         }
         Body::OrphanAgentDetected { attempt, .. } => {
             for task in held_in_progress(state, *attempt) {
@@ -59,6 +62,8 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::InputClosed { .. }
         | Body::AgentFailed { .. }
         | Body::TurnEnded { .. }
+        | Body::StatusAsked { .. }
+        | Body::StatusAnswered { .. }
         | Body::SessionClosed { .. } => native::apply(state, event),
         Body::GateClosed(_) | Body::GateWidened { .. } | Body::GateOpened { .. } => native::gate(state, event),
         Body::StartsHeld { reason } => state.held = Some(reason.clone()),
@@ -71,6 +76,7 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::ReviewAuditDisagreement(_)
         | Body::FocusReset {}
         | Body::TaskAdded(_)
+        | Body::TaskAssigned { .. }
         | Body::HealthOrdered {}
         | Body::HealthChecked(_)
         | Body::BranchMade(_)
@@ -182,8 +188,6 @@ fn run_changed(state: &mut State, event: &Event) {
             }
             run.phase = RunPhase::Pausing(pause.reason);
             run.resumes_at = pause.resumes_at;
-            // What was left before a pause says nothing about what is left after it.
-            state.usage.seen_at = None;
         }
         Body::RunPaused {} => {
             run.phase = match run.phase {
