@@ -50,6 +50,9 @@ pub struct RunRow {
     /// Why it is paused, in a word of the log.
     #[serde(default)]
     pub pause_reason: Option<PauseReason>,
+    /// When it goes on by itself.
+    #[serde(default)]
+    pub resumes_at: Option<Time>,
 }
 
 /// An account that has to wait, as a table shows it.
