@@ -114,10 +114,11 @@ rekindle task done T1.2
     }
     assert_eq!(rig.task("T1")["parts"], serde_json::json!(["T1.1", "T1.2"]));
     let shown = rig.ok(&["status"]);
-    let ids: Vec<&str> = shown.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    let place = |id: &str| ids.iter().position(|found| *found == id).unwrap_or_else(|| panic!("{id} in {shown}"));
-    assert!(place("T1") < place("T1.1") && place("T1.2") < place("T2"), "{shown}");
-    assert!(shown.lines().any(|line| line.starts_with("  T1.1 ")), "{shown}");
+    let place = |id: &str| {
+        shown.lines().position(|line| line.starts_with(&format!("{id} "))).unwrap_or_else(|| panic!("{id} in {shown}"))
+    };
+    let order = ["T1", "↳ T1.1", "↳ T1.2", "T2"].map(place);
+    assert!(order.is_sorted(), "{order:?}\n{shown}");
     let file = std::fs::read_to_string(rig.state().join("build-status--plan.md")).expect("a file");
     assert!(file.contains("| ↳ T1.1 | PASS |"), "{file}");
     rig.audit();

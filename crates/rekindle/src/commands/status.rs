@@ -123,7 +123,7 @@ fn task_table(tasks: &[TaskRow], now: Time) -> Table {
         let time = task.started_at.map(|start| elapsed(task.ended_at.unwrap_or(now).since_ms(start)));
         let note = task.reason.as_ref().or(task.result.as_ref()).map(|note| format!(" ({note})"));
         table.row([
-            (format!("{}{}", "  ".repeat(depth), task.id), Some(Tone::Strong)),
+            (format!("{}{}", "↳ ".repeat(depth), task.id), Some(Tone::Strong)),
             (state.to_owned(), Some(Tone::of_state(state))),
             (format!("{}/{}", task.attempts, task.attempt_limit), None),
             (task.wave.to_string(), None),

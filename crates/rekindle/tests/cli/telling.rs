@@ -52,7 +52,7 @@ fn status_shows_what_agents_have_used() {
     limited(&environment, TWO_HOURS_MS);
     let shown = environment.run(&["status", "--all"]);
     let (first, rest) = shown.split_once('\n').expect("lines");
-    assert!(first.starts_with("out| plan: running, 0/1 complete, "), "{first}");
+    assert!(first.starts_with("out| plan: waiting, 0/1 complete, "), "{first}");
     insta::assert_snapshot!(rest, @r"
     out| 
     out| TASK  STATE    TRIES  WAVE  TIME  AGENT         TITLE
@@ -94,7 +94,7 @@ fn status_counts_down_to_a_reset_that_is_still_to_come() {
     let environment = Environment::new();
     limited(&environment, 1_000 * 365 * 86_400_000);
     let shown = environment.run(&["status"]);
-    let wait = shown.lines().nth(1).expect("a second line");
+    let wait = shown.lines().nth(2).expect("a third line");
     assert!(wait.starts_with("out| team waits for its usage limit until ") && wait.contains(" (in 36"), "{shown}");
 }
 

@@ -171,6 +171,10 @@ impl Screen {
         for (place, event) in fresh.iter().enumerate().filter(|(_, event)| matters(event)) {
             let before = place.checked_sub(1).and_then(|place| fresh.get(place));
             if let Some(block) = story::body(event).and_then(|body| blocks::block(&body, names)) {
+                // Who paused it, and what a second Ctrl-C does, stands only in the line.
+                if event.kind == "session_pause" {
+                    shown.push(line(&story::tell(event), Time(event.time_ms), ""));
+                }
                 shown.push(format!("\n{}\n", harmless(&block)));
                 continue;
             }
@@ -222,6 +226,7 @@ fn matters(event: &StoredEvent) -> bool {
             matches!(cause, Cause::ExitedIncomplete | Cause::ShimLost | Cause::HostLost | Cause::StartFailed { .. })
         }
         Body::ChecksFinished { passed, .. } => !passed,
+        Body::TeamChecked(team) => team.working + team.idle + team.unresponsive > 0,
         Body::HealthChecked(seen) => seen.results.iter().any(|check| !check.passed),
         Body::Redispatched { .. }
         | Body::TaskCompleted { .. }
@@ -260,7 +265,6 @@ fn matters(event: &StoredEvent) -> bool {
         | Body::TaskAdded(_)
         | Body::SplitSuggested { .. }
         | Body::MergeConflicted { .. }
-        | Body::TeamChecked(_)
         | Body::StatusAsked { .. }
         | Body::StatusAnswered { .. }
         | Body::TaskAssigned { .. }
