@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::cause::Cause;
 use crate::event::{Body, Event, PauseReason};
-use crate::ids::{AttemptId, Epoch, TaskId};
+use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
 use crate::plan::Plan;
 use crate::report::Exit;
 use crate::state::{
@@ -23,9 +23,9 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::RunStarted { plan, plan_path, branch } => run_started(state, event, plan, plan_path, branch.as_ref()),
         Body::CoordinatorStarted { .. }
         | Body::CoordinatorRecovered(_)
-        | Body::SessionPause { .. }
+        | Body::SessionPause(_)
         | Body::RunPaused {}
-        | Body::SessionResume { .. }
+        | Body::SessionResume(_)
         | Body::RunReopened {}
         | Body::PlanChanged { .. }
         | Body::WaveEnded { .. }
@@ -35,19 +35,16 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::Dispatched { .. } => dispatched(state, event),
         Body::AgentStarted { attempt, pid, shim_pid } | Body::AgentAdopted { attempt, pid, shim_pid } => {
             started(state, *attempt, *pid, *shim_pid);
+            if let (Body::AgentAdopted { .. }, Some(found)) = (&event.body, state.attempts.get_mut(attempt)) {
+                found.native.adopted = true;
+            }
         }
         Body::OrphanAgentDetected { attempt, .. } => {
             for task in held_in_progress(state, *attempt) {
                 on_task(state, &task, |task| task.crashes += 1);
             }
         }
-        Body::StopOrdered { attempt, cause, at_once } => {
-            if let Some(attempt) = state.attempts.get_mut(attempt) {
-                let ordered_at = attempt.stop.as_ref().map_or(event.time, |stop| stop.ordered_at);
-                attempt.stop =
-                    Some(Stop { cause: cause.clone(), at_once: *at_once, ordered_at, repeated_at: event.time });
-            }
-        }
+        Body::StopOrdered { attempt, cause, at_once } => stop_ordered(state, event, *attempt, cause, *at_once),
         Body::AttemptExited { attempt, exit } => exited(state, event, *attempt, exit),
         Body::AttemptEnded { attempt, cause } => ended(state, event, *attempt, cause),
         Body::ReportRefused { attempt, .. } => {
@@ -60,11 +57,13 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::AgentCompacted(_)
         | Body::AgentOnTask { .. }
         | Body::CompactionStart { .. }
-        | Body::CompactionComplete { .. }
+        | Body::CompactionComplete(_)
         | Body::AgentTold { .. }
         | Body::InputClosed { .. }
         | Body::AgentFailed { .. }
         | Body::TurnEnded { .. }
+        | Body::StatusAsked { .. }
+        | Body::StatusAnswered { .. }
         | Body::SessionClosed { .. } => native::apply(state, event),
         Body::GateClosed(_) | Body::GateWidened { .. } | Body::GateOpened { .. } => native::gate(state, event),
         Body::StartsHeld { reason } => state.held = Some(reason.clone()),
@@ -72,21 +71,32 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::BreakerOpened { cli, until } => {
             state.breakers.insert(cli.clone(), Breaker { failed_starts: 0, until: Some(*until) });
         }
-        Body::NoteRecorded { text } => {
-            state.notes.push(Note { time: event.time, agent: event.agent.clone(), text: text.clone() });
-            let excess = state.notes.len().saturating_sub(NOTES_KEPT);
-            state.notes.drain(..excess);
-        }
+        Body::NoteRecorded { text } => noted(state, event, text),
         Body::QuestionAsked { .. } | Body::QuestionAnswered { .. } => question(state, event),
         Body::ReviewAuditDisagreement(_)
         | Body::FocusReset {}
         | Body::TaskAdded(_)
+        | Body::TaskAssigned { .. }
         | Body::HealthOrdered {}
         | Body::HealthChecked(_)
+        | Body::BranchMade(_)
         | Body::UsageAsked {}
         | Body::UsageSeen(_) => protocol::apply(state, event),
         _ => task_changed(state, event),
     }
+}
+
+fn stop_ordered(state: &mut State, event: &Event, id: AttemptId, cause: &Cause, at_once: bool) {
+    if let Some(attempt) = state.attempts.get_mut(&id) {
+        let ordered_at = attempt.stop.as_ref().map_or(event.time, |stop| stop.ordered_at);
+        attempt.stop = Some(Stop { cause: cause.clone(), at_once, ordered_at, repeated_at: event.time });
+    }
+}
+
+fn noted(state: &mut State, event: &Event, text: &str) {
+    state.notes.push(Note { time: event.time, agent: event.agent.clone(), text: text.to_owned() });
+    let excess = state.notes.len().saturating_sub(NOTES_KEPT);
+    state.notes.drain(..excess);
 }
 
 fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, branch: Option<&String>) {
@@ -117,6 +127,8 @@ fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, b
         changed_plan: None,
         wave: 0,
         inspection: Inspection::None,
+        work_branch: None,
+        work_commit: None,
         paused_at: None,
         resumes_at: None,
     });
@@ -156,6 +168,11 @@ fn run_changed(state: &mut State, event: &Event) {
         state.coordinator =
             Some(Coordinator { pid: *pid, since: event.time, boot_id: boot_id.clone(), boottime_ms: *boottime_ms });
     }
+    // What was left before says nothing of what is left now: it is asked again.
+    if matches!(event.body, Body::CoordinatorStarted { .. } | Body::SessionResume(_)) {
+        state.usage.seen_at = None;
+    }
+    let no_wait = state.limits.no_wait;
     let Some(run) = state.run.as_mut() else {
         return;
     };
@@ -164,27 +181,30 @@ fn run_changed(state: &mut State, event: &Event) {
         // One that waited for a reset still waits for it.
         Body::CoordinatorRecovered(_) if matches!(run.phase, RunPhase::Waiting(_)) => {}
         Body::CoordinatorRecovered(_) => run.phase = RunPhase::Running,
-        Body::SessionPause { reason, resumes_at, .. } => {
-            run.phase = RunPhase::Pausing(*reason);
-            run.paused_at = Some(event.time);
-            run.resumes_at = *resumes_at;
+        Body::SessionPause(pause) => {
+            // One that waits rests already: what was done before that is what is looked at again.
+            if !matches!(run.phase, RunPhase::Waiting(_)) {
+                run.paused_at = Some(event.time);
+            }
+            run.phase = RunPhase::Pausing(pause.reason);
+            run.resumes_at = pause.resumes_at;
         }
         Body::RunPaused {} => {
             run.phase = match run.phase {
-                RunPhase::Pausing(reason) if reason.ends_by_itself() => RunPhase::Waiting(reason),
+                RunPhase::Pausing(reason) if reason.ends_by_itself() && !no_wait => RunPhase::Waiting(reason),
                 RunPhase::Pausing(reason) => RunPhase::Paused(reason),
                 _ => RunPhase::Paused(PauseReason::Operator),
             };
         }
-        Body::SessionResume { resume_count, .. } => {
+        Body::SessionResume(resume) => {
             run.phase = RunPhase::Running;
-            run.resumes = *resume_count;
+            run.resumes = resume.resume_count;
             run.resumes_at = None;
             run.ended_at = None;
         }
         Body::RunReopened {} => {
             run.phase = RunPhase::Paused(PauseReason::Operator);
-            run.ended_at = None;
+            run.paused_at = run.ended_at.take();
         }
         Body::PlanChanged { hash } => run.changed_plan = Some(hash.clone()),
         Body::WaveEnded { .. } => run.inspection = Inspection::Asked,
@@ -292,7 +312,9 @@ fn question(state: &mut State, event: &Event) {
     match &event.body {
         Body::QuestionAsked { id, attempt, text, options, context } => {
             native::heard(state, event);
-            let (Some(task), Some(agent)) = (event.task.clone(), event.agent.clone()) else {
+            // A question of rekindle's own may be about a task that nobody has worked on.
+            let agent = event.agent.clone().or_else(|| AgentName::new("rekindle").ok());
+            let (Some(task), Some(agent)) = (event.task.clone(), agent) else {
                 return;
             };
             state.last_question = state.last_question.max(id.0);
@@ -337,8 +359,10 @@ fn task_changed(state: &mut State, event: &Event) {
             task.last_cause = Some(cause);
         }
     });
-    if let (Body::TaskReopened { .. }, Some(run)) = (&event.body, state.run.as_mut()) {
-        run.inspection = Inspection::None;
+    match (&event.body, state.run.as_mut()) {
+        (Body::TaskReopened { .. }, Some(run)) => run.inspection = Inspection::None,
+        (Body::WorkMerged { commit: Some(commit) }, Some(run)) => run.work_commit = Some(commit.clone()),
+        _ => {}
     }
     let holder_idle = holder.is_some_and(|holder| state.open_tasks(holder).is_empty());
     if let (true, Some(attempt)) = (holder_idle, holder.and_then(|holder| state.attempts.get_mut(&holder))) {
@@ -406,21 +430,25 @@ fn change_task(task: &mut Task, event: &Event) {
             task.reason = Some(reason.clone());
         }
         Body::TaskReopened { reason, reset_attempts } => {
-            release(task);
-            task.state = TaskState::Pending;
             task.epoch = event.epoch.unwrap_or(Epoch(task.epoch.0 + 1));
-            task.reason = Some(reason.clone());
-            task.not_before = None;
-            task.ended_at = None;
-            task.unproven = false;
-            if *reset_attempts {
-                task.attempts = 0;
-                task.crashes = 0;
-            }
-            protocol::reopen(task);
+            reopen(task, reason, *reset_attempts);
         }
         _ => protocol::change_task(task, event),
     }
+}
+
+fn reopen(task: &mut Task, reason: &str, reset_attempts: bool) {
+    release(task);
+    task.state = TaskState::Pending;
+    task.reason = Some(reason.to_owned());
+    task.not_before = None;
+    task.ended_at = None;
+    task.unproven = false;
+    if reset_attempts {
+        task.attempts = 0;
+        task.crashes = 0;
+    }
+    protocol::reopen(task);
 }
 
 fn end_task(task: &mut Task, event: &Event, state: TaskState) {

@@ -15,6 +15,7 @@ mod schedule;
 mod session;
 mod sign;
 mod split;
+mod team;
 mod timers;
 mod usage;
 
@@ -108,6 +109,10 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
         }
         Input::DiskInspected { missing } => reconcile::disk_inspected(turn, missing),
         Input::WorkMerged { task, epoch, outcome } => review::merged(turn, &task, epoch, outcome),
+        Input::BranchMade(made) => {
+            turn.emit_run(Body::BranchMade(made));
+            Reply::Accepted
+        }
         Input::HealthChecked { results } => health::checked(turn, results),
         Input::UsageSeen(left) => usage::seen(turn, left),
         Input::PressureSeen { reason } => session::pressure_seen(turn, reason),

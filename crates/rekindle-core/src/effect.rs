@@ -32,6 +32,11 @@ pub enum Effect {
         /// Its epoch.
         epoch: Epoch,
     },
+    /// Keep what an attempt left in its workspace, which is over for it.
+    LeaveWorkspace {
+        /// The attempt.
+        attempt: AttemptId,
+    },
     /// Run the plan's health commands.
     CheckHealth,
     /// Ask the user's command what is left of the allowance.
@@ -73,6 +78,7 @@ pub fn following(event: &Event) -> Option<Effect> {
             (Some(task), Some(epoch)) => Some(Effect::RunChecks { task: task.clone(), epoch }),
             _ => None,
         },
+        Body::AttemptEnded { attempt, .. } => Some(Effect::LeaveWorkspace { attempt: *attempt }),
         Body::MergeOrdered(_) => match (&event.task, event.epoch) {
             (Some(task), Some(epoch)) => Some(Effect::MergeWork { task: task.clone(), epoch }),
             _ => None,

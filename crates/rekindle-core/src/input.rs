@@ -1,7 +1,7 @@
 //! What can happen: everything that reaches a decision, as past facts. Only these enter the core.
 
 use crate::activity::{Measure, Sign, Transcript};
-use crate::event::{PauseReason, UsageLeft};
+use crate::event::{PauseReason, UsageLeft, WorkBranch};
 use crate::ids::{AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
 use crate::plan::Plan;
@@ -129,6 +129,8 @@ pub enum Input {
         /// How it went.
         outcome: MergeOutcome,
     },
+    /// The branch that accepted work goes to was made.
+    BranchMade(WorkBranch),
     /// The plan's health commands were run.
     HealthChecked {
         /// What they said.

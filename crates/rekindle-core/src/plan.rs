@@ -91,7 +91,7 @@ pub struct PlanTask {
     pub attempts: Option<u32>,
     /// Higher goes first among tasks that are otherwise alike.
     pub priority: i64,
-    /// Ticked off in a checklist.
+    /// Ticked off in a checklist, or `done: yes`: complete before the run begins.
     pub done: bool,
     /// The line of the plan that it begins on, from 1.
     pub line: u32,

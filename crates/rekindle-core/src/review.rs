@@ -10,6 +10,9 @@ use crate::report::{CheckResult, Evidence};
 use crate::role::Role;
 use crate::time::Time;
 
+/// Conflicts with the work of others that cost a task no attempt: each is bad luck, more of them are work not done.
+pub const FREE_CONFLICTS: u32 = 3;
+
 /// Verdicts kept with a task: what a developer and the next reviewer need; older ones stay in the log.
 pub const VERDICTS_KEPT: usize = 12;
 
@@ -24,6 +27,11 @@ pub const FOCUS_MAX: usize = 5;
 
 /// Examples under each of them.
 pub const EXAMPLES_MAX: usize = 2;
+
+/// What makes checks differ between environments most often, and what helps.
+pub const COMMON_CAUSES: &str = "Common causes where environments differ: missing dependencies (a package is not in some of \
+    them: add it to all of their configurations); path differences (hard-coded paths: use relative or environment-aware \
+    ones); version mismatches (pin versions consistently); platform-specific code (add platform guards).";
 
 /// Where a task stands on its way to completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

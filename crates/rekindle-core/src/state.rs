@@ -112,6 +112,12 @@ pub struct Run {
     pub wave: u32,
     /// Whether the disk has been looked at since that wave ended.
     pub inspection: Inspection,
+    /// The branch that accepted work goes to, where work is done apart.
+    #[serde(default)]
+    pub work_branch: Option<String>,
+    /// The newest commit on it that is known.
+    #[serde(default)]
+    pub work_commit: Option<String>,
     /// When the pause began that it is in, or was in last.
     #[serde(default)]
     pub paused_at: Option<Time>,
@@ -371,17 +377,10 @@ impl State {
             return None;
         }
         let root = self.root_of(id);
-        let planned = self.plan_task(&root)?;
-        let tasks = &self.run.as_ref()?.plan.tasks;
-        let several = |agent: &AgentName| {
-            let own = tasks.iter().filter(|task| task.agent.as_ref() == Some(agent));
-            own.filter(|task| self.tasks.get(&task.id).is_some_and(|task| task.way.parent.is_none())).count() > 1
-        };
-        // The mark cannot stand in a task's id, so no two of them meet.
-        Some(match planned.agent.as_ref().filter(|agent| several(agent)) {
-            Some(agent) => format!("@{agent}"),
-            None => root.to_string(),
-        })
+        let Some(agent) = self.plan_task(&root)?.agent.as_ref() else { return Some(root.to_string()) };
+        // A named agent has one workspace for all its tasks, called after the first of them.
+        let first = self.run.as_ref()?.plan.tasks.iter().find(|task| task.agent.as_ref() == Some(agent));
+        Some(first.map_or(root, |task| task.id.clone()).to_string())
     }
 
     /// Whether the plan asks for a reviewer of a role.

@@ -84,7 +84,12 @@ pub fn choose(state: &State, id: &TaskId, agent: &AgentName, cli: &str) -> Choic
     if let Some(choice) = goes_on(state, task, agent, cli) {
         return choice;
     }
-    let Some(last) = task.last_attempt().and_then(|id| state.attempts.get(&id)) else {
+    let last = task.last_attempt().and_then(|id| state.attempts.get(&id));
+    if task.way.stage != Stage::Implement && last.is_none_or(|last| last.cause == Some(Cause::Completed)) {
+        let reason = format!("proven work for its {}", state.role_of(id));
+        return Choice { reason, ..Choice::without_session(Strategy::First, String::new()) };
+    }
+    let Some(last) = last else {
         return match &task.last_cause {
             Some(cause) => Choice::without_session(Strategy::Fresh, cause.words()),
             None if task.tries() > 0 => Choice::without_session(Strategy::Fresh, "the task was opened again".into()),

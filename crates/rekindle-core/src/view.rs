@@ -7,13 +7,15 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::activity::Measure;
-use crate::event::{Body, Event, Outcome};
+use crate::event::{Body, Event, Outcome, PauseReason};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
+use crate::plan::PlanTask;
 use crate::report::{Checkpoint, Evidence};
 use crate::review::{GivenVerdict, Rework, Stage};
 use crate::role::Role;
 use crate::state::{AttemptPhase, RunPhase, State, TaskState};
 use crate::strategy::Strategy;
+use crate::team::{Class, class_of};
 use crate::time::Time;
 
 /// The run, as a table shows it.
@@ -39,9 +41,18 @@ pub struct RunRow {
     pub attempts: u32,
     /// Whether the plan's file differs from the pinned plan.
     pub plan_changed: bool,
+    /// The branch that accepted work goes to, where work is done apart.
+    #[serde(default)]
+    pub work_branch: Option<String>,
     /// The accounts that have to wait.
     #[serde(default)]
     pub waits: Vec<WaitRow>,
+    /// Why it is paused, in a word of the log.
+    #[serde(default)]
+    pub pause_reason: Option<PauseReason>,
+    /// When a run that waits goes on by itself, where that is known.
+    #[serde(default)]
+    pub resumes_at: Option<Time>,
 }
 
 /// An account that has to wait, as a table shows it.
@@ -114,6 +125,15 @@ pub struct TaskRow {
     /// The commit of the run's branch that holds its work.
     #[serde(default)]
     pub merged: Option<String>,
+    /// The workspace of its own that its work is done in.
+    #[serde(default)]
+    pub workspace: Option<String>,
+    /// The parts that it was split into, in order.
+    #[serde(default)]
+    pub parts: Vec<TaskId>,
+    /// Where its checks run, where the plan names environments.
+    #[serde(default)]
+    pub environments: Vec<String>,
 }
 
 /// An agent's attempt, as a table shows it.
@@ -163,6 +183,9 @@ pub struct AttemptRow {
     /// How often its context was compacted.
     #[serde(default)]
     pub compactions: u32,
+    /// How a living one stands in the team.
+    #[serde(default)]
+    pub class: Option<Class>,
 }
 
 /// A question, as a table shows it.
@@ -253,7 +276,9 @@ impl Touched {
 
 fn dependants<'a>(state: &'a State, id: &'a TaskId) -> impl Iterator<Item = TaskId> + 'a {
     let tasks = state.run.as_ref().map(|run| run.plan.tasks.as_slice()).unwrap_or_default();
-    tasks.iter().filter(|task| task.blocked_by.contains(id)).map(|task| task.id.clone())
+    // A whole waits for its parts as others wait for their blockers.
+    let whole = state.tasks.get(id).and_then(|task| task.way.parent.clone());
+    tasks.iter().filter(|task| task.blocked_by.contains(id)).map(|task| task.id.clone()).chain(whole)
 }
 
 /// The run's row.
@@ -280,6 +305,12 @@ pub fn run_row(state: &State) -> Option<RunRow> {
         resumes: run.resumes,
         attempts: state.limits.attempts,
         plan_changed: run.changed_plan.is_some(),
+        pause_reason: match run.phase {
+            RunPhase::Pausing(reason) | RunPhase::Paused(reason) | RunPhase::Waiting(reason) => Some(reason),
+            _ => None,
+        },
+        work_branch: run.work_branch.clone(),
+        resumes_at: run.resumes_at,
         waits: state
             .gates
             .iter()
@@ -321,7 +352,16 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         verdicts: task.way.verdicts.clone(),
         parent: task.way.parent.clone(),
         merged: task.way.merged.clone(),
+        parts: task.way.parts.clone(),
+        environments: environments_of(state, planned),
+        workspace: state.workspace_of(id),
     })
+}
+
+/// Where a task's checks run: as it says, else as the plan says.
+fn environments_of(state: &State, planned: &PlanTask) -> Vec<String> {
+    let of_plan = state.run.as_ref().and_then(|run| run.plan.settings.environments.as_ref());
+    if planned.environments.is_empty() { of_plan.cloned().unwrap_or_default() } else { planned.environments.clone() }
 }
 
 /// The state people see: a pending task behind others is blocked, and so is one that waits for an answer.
@@ -387,6 +427,7 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
         model: attempt.native.model.clone(),
         measure: attempt.native.measured_at.map(|_| attempt.native.measure),
         compactions: attempt.native.compactions,
+        class: class_of(state, id),
     })
 }
 

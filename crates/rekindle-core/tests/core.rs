@@ -8,6 +8,10 @@ mod found;
 mod harness;
 #[path = "core/properties.rs"]
 mod properties;
+#[path = "core/sessions.rs"]
+mod sessions;
+#[path = "core/team.rs"]
+mod team;
 #[path = "core/transitions.rs"]
 mod transitions;
 #[path = "core/verdicts.rs"]

@@ -13,6 +13,7 @@ use rekindle_core::decide::Reply;
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Input;
 use rekindle_core::limits::Limits;
+use rekindle_core::plan::Isolation;
 use rekindle_core::role::Role;
 use rekindle_core::state::{Run, RunPhase, State};
 use rekindle_core::time::Time;
@@ -21,6 +22,7 @@ use crate::clock::{self, Clock};
 use crate::door;
 use crate::driver::{self, Driver, LoadError, Message, Settings};
 use crate::files::Files;
+use crate::isolation;
 use crate::pressure;
 use crate::pulse::Pulse;
 use crate::redact::Redactor;
@@ -54,6 +56,8 @@ pub struct Setup {
     pub dir: StateDir,
     /// Where agents work.
     pub workspace: PathBuf,
+    /// Whether agents work apart.
+    pub isolation: Isolation,
     /// The limits in force.
     pub limits: Limits,
     /// What `[agents.NAME]` stand for.
@@ -164,8 +168,8 @@ impl Coordinator {
     ///
     /// # Errors
     /// When another coordinator holds the state, or it cannot be used.
-    pub fn open(setup: Setup) -> Result<Self, Error> {
-        let opened = setup.opened.map_or_else(|| Opened::new(&setup.dir, &setup.plan_path), Ok)?;
+    pub fn open(mut setup: Setup) -> Result<Self, Error> {
+        let opened = setup.opened.take().map_or_else(|| Opened::new(&setup.dir, &setup.plan_path), Ok)?;
         let Opened { lock, store, report, state, last_seq } = opened;
         let store = Arc::new(store);
         refuse_agents(&state)?;
@@ -173,13 +177,15 @@ impl Coordinator {
         let (sender, messages) = sync_channel(QUEUE);
         let tokens = Tokens::new(*setup.dir.secret()?.bytes());
         let slug = plan_name(&state, setup.new_run.as_ref());
-        // What an agent is given of its own is as secret as what the operator has.
-        let given: Vec<(String, String)> =
-            setup.programs.agents.values().flat_map(|program| program.env.clone()).collect();
+        let redactor = redactor(&setup.programs);
+        let apart = settle_isolation(&setup, &state, &slug)?;
+        setup.limits.worktrees = apart.worktrees;
+        let made = apart.made;
         let world = RealWorld::new(
             clock.clone(),
             &setup.dir,
             setup.workspace.clone(),
+            apart.work,
             setup.programs,
             tokens.clone(),
             setup.limits.stop_grace_ms,
@@ -193,17 +199,15 @@ impl Coordinator {
             workspace: setup.workspace.to_string_lossy().into_owned(),
             build_status_path: Files::build_status_path(&setup.files_dir, &slug).to_string_lossy().into_owned(),
         };
-        let redactor = Redactor::new(
-            std::env::vars_os()
-                .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
-                .chain(given),
-        );
         let as_store: Arc<dyn Store> = store.clone();
         let mut driver = Driver::new(as_store, world, (state, last_seq), tokens, redactor, settings);
         if let Some(input) = setup.new_run
             && let Reply::Refused { reason } = driver.request_run(input)?
         {
             return Err(Error::Refused(reason));
+        }
+        if let Some(made) = made {
+            driver.request_run(Input::BranchMade(made))?;
         }
         door::server::open(setup.dir.path(), sender.clone())
             .map_err(|source| Error::Os { what: "cannot open the socket", source })?;
@@ -257,6 +261,7 @@ impl Coordinator {
             self.persistently(|driver| driver.handle(messages))?;
             self.look_after_time()?;
         }
+        self.driver.world().finish();
         let now = self.clock.now();
         let seq = driver::stored_head(&*self.store)?;
         // Nothing depends on these files; a full disk must not turn a finished run into a failed one.
@@ -389,12 +394,33 @@ fn verify_beside(store: &Arc<SqliteStore>, dir: &StateDir, messages: &SyncSender
     let _unchecked = std::thread::Builder::new().name("verify".to_owned()).spawn(verify);
 }
 
+/// What is secret: what the operator has, what agents are given of their own, and where alerts go.
+fn redactor(programs: &Programs) -> Redactor {
+    let given = programs.agents.values().flat_map(|program| program.env.clone());
+    let environment = std::env::vars_os()
+        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
+    // Whoever knows the webhook's URL can write there.
+    let webhook = programs.alerts.webhook.iter().map(|url| ("webhook", url));
+    Redactor::with_secrets(environment.chain(given), webhook)
+}
+
 /// A coordinator that an agent of this run started would speak as the operator, and end with its agent.
 fn refuse_agents(state: &State) -> Result<(), Error> {
     match state.holds_any_of(&door::server::ancestors(std::process::id())) {
         true => Err(Error::Refused(driver::HIDDEN_TOKEN.to_owned())),
         false => Ok(()),
     }
+}
+
+fn settle_isolation(setup: &Setup, state: &State, slug: &str) -> Result<isolation::Apart, Error> {
+    let (run, known) = match (&setup.new_run, &state.run) {
+        (Some(Input::RunRequested { run, .. }), _) => (run.to_string(), None),
+        (_, Some(run)) => (run.id.to_string(), Some(run)),
+        _ => return Ok(isolation::Apart::default()),
+    };
+    let of = isolation::Of { run: &run, slug, known };
+    isolation::settle(setup.isolation, setup.limits.max_agents, setup.dir.path(), &setup.workspace, of)
+        .map_err(|error| Error::Refused(error.to_string()))
 }
 
 fn plan_name(state: &State, new_run: Option<&Input>) -> String {

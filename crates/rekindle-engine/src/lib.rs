@@ -1,12 +1,15 @@
 //! The part of rekindle that carries out: store, supervision, adapters, the driver loop. It has no terminal.
 
 pub mod agents;
+pub mod alert;
 pub mod clock;
 pub mod coordinator;
 pub mod door;
 pub mod driver;
 pub mod files;
+pub mod git;
 pub mod ingest;
+pub mod isolation;
 pub mod offline;
 pub mod pressure;
 pub mod pulse;

@@ -14,6 +14,7 @@ use rekindle_core::time::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::agents::Reader;
+use crate::alert::Alert;
 use crate::store::Stream;
 
 /// Everything a process needs to be started.
@@ -71,6 +72,8 @@ pub struct MergeOrder {
     pub workspace: String,
     /// The words of the commit.
     pub message: String,
+    /// The newest commit of the run's branch that is known.
+    pub known: Option<String>,
 }
 
 /// A report that an agent left in its bundle while no coordinator was there.
@@ -137,8 +140,10 @@ pub trait World {
     fn kept_reports(&mut self, attempt: AttemptId) -> Vec<KeptReport>;
     /// The reports that `kept_reports` last gave for an attempt are durable now.
     fn drop_kept_reports(&mut self, attempt: AttemptId);
-    /// Those of `paths` that are not on disk.
-    fn missing(&mut self, paths: &[String]) -> Vec<String>;
+    /// Those of `paths` that are not on disk; of work that was merged as `merged`, those that the run's branch has no longer.
+    fn missing(&mut self, paths: &[String], merged: Option<&str>) -> Vec<String>;
+    /// An attempt is over for its workspace: what it left there is kept, and the workspace goes where nobody needs it any more.
+    fn leave(&mut self, _attempt: AttemptId, _task: &TaskId, _workspace: Option<&str>, _tidy: bool) {}
     /// Merges accepted work into the run's branch; how it went arrives as an observation. Asked for twice, it is merged once.
     fn merge(&mut self, order: MergeOrder);
     /// Runs the plan's health commands; what they said arrives as an observation.
@@ -146,7 +151,7 @@ pub trait World {
     /// Asks the user's command what is left of the allowance; the answer, or that there is none, arrives as an observation.
     fn ask_usage(&mut self);
     /// Tells a person.
-    fn alert(&mut self, text: &str, choices: &[String]);
+    fn alert(&mut self, alert: &Alert);
     /// An attempt is being watched from now on.
     fn watch(&mut self, attempt: AttemptId);
     /// An attempt is over; nothing more will be asked about it.

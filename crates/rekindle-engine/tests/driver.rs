@@ -64,7 +64,7 @@ impl World for Obedient {
         attempts.iter().map(|_| self.0.borrow().found.clone()).collect()
     }
 
-    fn missing(&mut self, paths: &[String]) -> Vec<String> {
+    fn missing(&mut self, paths: &[String], _merged: Option<&str>) -> Vec<String> {
         paths.to_vec()
     }
 
@@ -78,7 +78,7 @@ impl World for Obedient {
     fn merge(&mut self, _: MergeOrder) {}
     fn check_health(&mut self, _: &[String]) {}
     fn ask_usage(&mut self) {}
-    fn alert(&mut self, _: &str, _: &[String]) {}
+    fn alert(&mut self, _: &rekindle_engine::alert::Alert) {}
     fn watch(&mut self, _: AttemptId) {}
     fn forget(&mut self, _: AttemptId) {}
 }

@@ -10,7 +10,9 @@ mod checkers;
 mod clock;
 mod coordinator;
 mod faults;
+mod judge;
 mod operator;
+mod outside;
 mod plant;
 mod rng;
 mod script;
@@ -28,11 +30,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rekindle_core::report::{CheckResult, Evidence};
-use rekindle_engine::driver::Message;
 use rekindle_engine::store::MemoryStore;
 use rekindle_engine::token::Tokens;
-use rekindle_engine::world::CheckOrder;
 
 use checkers::Checkers;
 pub use checkers::{Invariant, Violation};
@@ -40,7 +39,7 @@ use clock::{Machine, Queue};
 use coordinator::Stage;
 pub use plant::Plant;
 use rng::Rng;
-use story::{MINUTE, Setting, mark_of};
+use story::{MINUTE, Setting};
 use trace::Trace;
 use world::{Coordinator, Happening, Sim};
 
@@ -114,6 +113,8 @@ pub fn play(options: Options) -> Outcome {
 fn set_out(options: Options) -> Sim {
     let mut rng = Rng::new(options.seed);
     let setting = Setting::draw(&mut rng);
+    // Some of what the plan calls health may be broken before anybody begins.
+    let sick = setting.plan.settings.health.iter().filter(|_| rng.chance(35)).cloned().collect();
     let mut sim = Sim {
         rng,
         queue: Queue::default(),
@@ -124,6 +125,9 @@ fn set_out(options: Options) -> Sim {
         bundles: BTreeMap::new(),
         agents: BTreeMap::new(),
         disk: BTreeSet::new(),
+        sick,
+        short: false,
+        merges: Vec::new(),
         coordinator: Coordinator::default(),
         inbox: Vec::new(),
         outbox: world::Outbox::default(),
@@ -156,6 +160,9 @@ fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
         | Happening::OrderGiven(number, ..)
         | Happening::Carried(number, ..)
         | Happening::Checked(number, _)
+        | Happening::Merged(number, _)
+        | Happening::HealthSeen(number, _)
+        | Happening::UsageTold(number)
             if !sim.is_up(number) => {}
         Happening::Arrives(_, bell) => sim.bell_arrives(bell),
         Happening::BundleMade(_, attempt) => sim.bundle_made(attempt),
@@ -167,6 +174,9 @@ fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
         Happening::Step(attempt, step) => sim.step(attempt, step),
         Happening::ShimLeaves(attempt) => sim.shim_leaves(attempt),
         Happening::Checked(_, order) => sim.checked(order),
+        Happening::Merged(_, order) => sim.merged(&order),
+        Happening::HealthSeen(_, commands) => sim.health_seen(&commands),
+        Happening::UsageTold(_) => sim.usage_told(),
         Happening::Kept(attempt, report) => sim.kept(attempt, report),
         Happening::LateReport(attempt) => sim.late_report(attempt),
         Happening::OperatorLooks => {
@@ -190,37 +200,12 @@ fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
 }
 
 impl Sim {
-    /// The checks of a claim look at the disk as it is now.
-    fn checked(&mut self, order: CheckOrder) {
-        let missing: Vec<String> = order.artifacts.iter().filter(|path| !self.disk.contains(*path)).cloned().collect();
-        let made = self.disk.contains(&mark_of(&order.task));
-        let flaky = !self.quiet && self.rng.chance(3);
-        if missing.is_empty() && (made || order.commands.is_empty()) {
-            self.checkers.truth.proven(order.task.clone(), order.epoch);
-        }
-        let trusted = self.plant == Some(Plant::TrustDone);
-        let passed = trusted || (made && !flaky);
-        let check = |command: &String| CheckResult {
-            command: command.clone(),
-            passed,
-            code: Some(i32::from(!passed)),
-            timed_out: false,
-            output: "looked".to_owned(),
-            took_ms: 1,
-            environment: None,
-        };
-        let checks = order.commands.iter().map(check).collect();
-        let missing_artifacts = if trusted { Vec::new() } else { missing };
-        let evidence = Evidence { checks, missing_artifacts, health: Vec::new() };
-        self.say(format_args!("checked {} epoch {}: {}", order.task, order.epoch, evidence.passed()));
-        self.deliver(Message::ChecksDone { task: order.task, epoch: order.epoch, evidence });
-    }
-
     /// Faults are over: from here on everything must come to its end.
     fn become_quiet(&mut self) {
         self.quiet = true;
         self.quiet_since_ms = self.queue.now_ms();
         self.coordinator.kill = None;
+        self.short = false;
         self.say(format_args!("QUIET"));
         let now = self.queue.now_ms();
         for bundle in self.bundles.values_mut() {

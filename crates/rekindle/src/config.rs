@@ -6,6 +6,7 @@ mod agents;
 mod environment;
 mod file;
 mod keys;
+mod places;
 mod plan_layer;
 mod program;
 mod roles;
@@ -19,8 +20,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use rekindle_core::limits::{CompactionLimits, Limits, UsageLimits};
-use rekindle_core::plan::{FrontMatter, Plan, PlanTask};
+use rekindle_core::plan::{FrontMatter, Isolation, Plan, PlanTask};
 use rekindle_core::role::Role;
+use rekindle_engine::alert::{Channels, Complaints};
 use rekindle_engine::world::real::Programs;
 
 pub use agents::Agent;
@@ -130,6 +132,8 @@ impl Sources<'_> {
 pub struct Config {
     /// Agents by name.
     pub agents: BTreeMap<String, Agent>,
+    /// Environments by name, each with the words before every check there.
+    pub environments: BTreeMap<String, Vec<String>>,
     /// What is doubtful in it.
     pub warnings: Vec<Diagnostic>,
     file: Option<PathBuf>,
@@ -148,10 +152,12 @@ impl Config {
         }
         let mut problems = Vec::new();
         let mut agents = BTreeMap::new();
+        let mut environments = BTreeMap::from([(places::LOCAL.to_owned(), Vec::new())]);
         if let Some(path) = sources.file {
             let file = file::read(&shown(path), &read_text(path)?);
             layer.over(file.layer);
             agents = file.agents;
+            environments.extend(file.environments);
             problems.extend(file.problems);
         }
         if let Some((path, settings)) = sources.plan {
@@ -171,7 +177,7 @@ impl Config {
         if problems.iter().any(Diagnostic::is_error) {
             return Err(CliError::diagnosed("the configuration", problems));
         }
-        Ok(Self { agents, warnings: problems, file: sources.file.map(Path::to_owned), layer })
+        Ok(Self { agents, environments, warnings: problems, file: sources.file.map(Path::to_owned), layer })
     }
 
     /// Every setting with its value and origin, in the table's order.
@@ -250,6 +256,46 @@ impl Config {
         }
     }
 
+    /// The line for the shell that tells what is left of the allowance; empty means none.
+    #[must_use]
+    pub fn usage_command(&self) -> &str {
+        self.text("usage.command").trim()
+    }
+
+    /// Where agents work.
+    #[must_use]
+    pub fn isolation(&self) -> Isolation {
+        match self.text("run.isolation") {
+            "worktree" => Isolation::Worktree,
+            "shared" => Isolation::Shared,
+            _ => Isolation::Auto,
+        }
+    }
+
+    /// The agents that the usage command speaks for; none means all.
+    ///
+    /// # Errors
+    /// When one of them is not configured.
+    pub fn usage_agents(&self) -> Result<Vec<String>> {
+        let named = self.sourced("usage.agents");
+        let Value::Names(names) = &named.value else { return Ok(Vec::new()) };
+        if let Some(name) = names.iter().find(|name| !self.agents.contains_key(*name)) {
+            let message = format!("unknown agent `{name}` in usage.agents ({})", named.origin);
+            return Err(CliError::usage(message).hint(self.agent_hint(name)));
+        }
+        Ok(names.clone())
+    }
+
+    /// The URL that alerts are posted to.
+    #[must_use]
+    pub fn notify_webhook(&self) -> Option<&str> {
+        Some(self.text("notify.webhook")).filter(|url| !url.is_empty())
+    }
+
+    fn is_on(&self, name: &'static str) -> bool {
+        self.sourced(name).value == Value::Switch(true)
+    }
+
     /// The limits that decisions are made with.
     ///
     /// # Errors
@@ -268,7 +314,7 @@ impl Config {
             max_agents: small("run.max_agents"),
             attempts: small("run.attempts"),
             backoff_ms: self.duration_ms("run.backoff"),
-            recover: self.sourced("run.recover").value == Value::Switch(true),
+            recover: self.is_on("run.recover"),
             timeout_ms: roles.into_iter().map(|role| (role, self.duration_ms(timeout(role)))).collect(),
             after_result_ms: self.duration_ms("hang.after_result"),
             silence_ms: self.duration_ms("hang.silence"),
@@ -281,7 +327,9 @@ impl Config {
             usage: UsageLimits {
                 default_wait_ms: self.duration_ms("usage.default_wait"),
                 grace_ms: self.duration_ms("usage.grace"),
-                ..UsageLimits::default()
+                asks: !self.usage_command().is_empty(),
+                threshold_percent: u8::try_from(self.count("usage.threshold_percent")).unwrap_or(u8::MAX),
+                agents: self.usage_agents()?,
             },
             compaction: CompactionLimits {
                 threshold_percent: u8::try_from(self.count("compaction.threshold_percent")).unwrap_or(u8::MAX),
@@ -289,7 +337,7 @@ impl Config {
             },
             roles: self.role_agents()?,
             worktrees: false,
-            validation_window_ms: 60 * 60 * 1000,
+            validation_window_ms: self.duration_ms("validation.window"),
         })
     }
 
@@ -299,9 +347,15 @@ impl Config {
         Programs {
             agents: self.agents.iter().map(|(name, agent)| (name.clone(), agent.program.clone())).collect(),
             check_timeout_ms: self.check_timeout_ms(),
-            notify: self.notify_command().unwrap_or_default().to_vec(),
-            environments: BTreeMap::new(),
-            usage: String::new(),
+            alerts: Channels {
+                command: self.notify_command().unwrap_or_default().to_vec(),
+                webhook: self.notify_webhook().map(str::to_owned),
+                desktop: self.is_on("notify.desktop"),
+                bell: self.is_on("notify.bell"),
+                complaints: Complaints::default(),
+            },
+            environments: self.environments.clone(),
+            usage: self.usage_command().to_owned(),
         }
     }
 
@@ -350,11 +404,34 @@ impl Config {
         }
     }
 
+    /// Checks that every environment that a plan names is configured.
+    ///
+    /// # Errors
+    /// With the first that is not, and the nearest name.
+    pub fn check_environments(&self, plan: &Plan) -> Result<()> {
+        let of_plan = plan.settings.environments.iter().flatten().map(|name| (name, "the front matter".to_owned()));
+        let of_tasks = plan.tasks.iter().flat_map(|task| {
+            task.environments.iter().map(|name| (name, format!("task {} (line {} of the plan)", task.id, task.line)))
+        });
+        for (name, who) in of_plan.chain(of_tasks) {
+            if self.environments.contains_key(name) {
+                continue;
+            }
+            let hint = match nearest(name, self.environments.keys().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("add [environments.{name}] with prefix = [\"…\"] to {FILE_NAME}"),
+            };
+            return Err(CliError::usage(format!("{who} names the unknown environment `{name}`")).hint(hint));
+        }
+        Ok(())
+    }
+
     /// Checks that everything a plan needs is there: its agents configured, their programs to be found.
     ///
     /// # Errors
     /// With the first agent that is not, and what to do.
     pub fn check_plan(&self, plan: &Plan, path: Option<&OsStr>, workspace: &Path) -> Result<()> {
+        self.check_environments(plan)?;
         let mut used = std::collections::BTreeSet::new();
         let tasks = plan.tasks.iter().filter(|task| !task.done).map(|task| self.agent_for(task));
         let roles = roles::needed(plan).into_iter().map(|role| self.agent_of(role));

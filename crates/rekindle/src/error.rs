@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::fmt;
 
-use rekindle_engine::{state_dir, store};
+use rekindle_engine::{git, state_dir, store};
 
 use crate::exit_code::Exit;
 use crate::ui::Diagnostic;
@@ -149,6 +149,17 @@ impl From<store::Error> for CliError {
             }
             E::Full(_) => Self::internal(message).hint("make space and try again"),
             E::Unrepairable { .. } | E::Diverged { .. } => Self::internal(message).hint("look at it: rekindle doctor"),
+            _ => Self::internal(message),
+        }
+    }
+}
+
+impl From<git::Error> for CliError {
+    fn from(error: git::Error) -> Self {
+        use git::Error as E;
+        let message = error.to_string();
+        match error {
+            E::NotARepository(_) | E::Bare(_) | E::BadName(_) | E::WouldOverwrite { .. } => Self::usage(message),
             _ => Self::internal(message),
         }
     }

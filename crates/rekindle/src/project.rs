@@ -35,6 +35,13 @@ impl Project {
         Ok(Self::from(&here, given.as_deref()))
     }
 
+    /// The state's file as people see it: below the project where it lies there.
+    #[must_use]
+    pub fn state_file(&self) -> String {
+        let file = self.state_dir.join("state.db");
+        file.strip_prefix(&self.root).unwrap_or(&file).display().to_string()
+    }
+
     /// The project of a directory.
     #[must_use]
     pub fn from(here: &Path, state_dir: Option<&Path>) -> Self {

@@ -1,11 +1,15 @@
 //! An event in words: a verb to find it by, a sentence, and the evidence below it. What is shown where is left to the
 //! commands.
 
+pub mod blocks;
+pub mod protocol;
 pub mod session;
 
 use rekindle_core::duration;
 use rekindle_core::event::{Body, Finish, Outcome, PauseReason, Recovery};
-use rekindle_core::report::{Door, Evidence, Exit};
+use rekindle_core::report::{Door, Evidence, Exit, Origin};
+use rekindle_core::review;
+use rekindle_core::role::Role;
 use rekindle_core::time::Time;
 use rekindle_engine::store::StoredEvent;
 use serde_json::Value;
@@ -43,7 +47,8 @@ pub fn tell(event: &StoredEvent) -> Told {
 type Parts = (&'static str, Tone, String);
 
 fn tell_known(body: &Body, now: Time) -> Option<Parts> {
-    tell_task(body).or_else(|| tell_agent(body)).or_else(|| session::tell(body, now)).or_else(|| tell_run(body))
+    let told = tell_task(body).or_else(|| tell_agent(body)).or_else(|| session::tell(body, now));
+    told.or_else(|| protocol::tell(body, now)).or_else(|| tell_run(body))
 }
 
 fn tell_task(body: &Body) -> Option<Parts> {
@@ -90,7 +95,10 @@ fn tell_task(body: &Body) -> Option<Parts> {
 
 fn tell_agent(body: &Body) -> Option<Parts> {
     Some(match body {
-        Body::Dispatched { cli, reason, .. } => ("STARTED", Tone::Active, format!("{cli}, {reason}")),
+        Body::Dispatched { role: Role::Developer, cli, reason, .. } => {
+            ("STARTED", Tone::Active, format!("{cli}, {reason}"))
+        }
+        Body::Dispatched { role, cli, reason, .. } => ("STARTED", Tone::Active, format!("{role} {cli}, {reason}")),
         Body::Redispatched { attempt, .. } => ("REKINDLE", Tone::Active, format!("a replacement, attempt {attempt}")),
         Body::AgentStarted { pid, shim_pid, .. } => ("RUNS", Tone::Dim, format!("process {pid}, held by {shim_pid}")),
         Body::AgentAdopted { pid, .. } => ("ADOPTED", Tone::Good, format!("process {pid} is still alive and goes on")),
@@ -133,10 +141,14 @@ fn tell_run(body: &Body) -> Option<Parts> {
         Body::StateReconciled { event_type, detail } => ("RECONCILED", Tone::Dim, format!("{event_type}: {detail}")),
         Body::BreakerOpened { cli, .. } => ("LEFT ALONE", Tone::Warning, format!("{cli} failed to start too often")),
         Body::PersonAlerted { text, .. } => ("ALERT", Tone::Error, text.clone()),
-        Body::SessionPause { reason, .. } => ("PAUSING", Tone::Warning, pausing(*reason).to_owned()),
+        Body::SessionPause(pause) => ("PAUSING", Tone::Warning, pausing(pause.reason).to_owned()),
         Body::RunPaused {} => ("PAUSED", Tone::Warning, "all agents have ended".to_owned()),
-        Body::SessionResume { resume_count, .. } => {
-            ("RESUMED", Tone::Active, format!("resume {resume_count} of this run"))
+        Body::SessionResume(resume) => {
+            let again = match resume.tasks_to_revalidate {
+                0 => String::new(),
+                many => format!(", {many} recent completions are looked at again"),
+            };
+            ("RESUMED", Tone::Active, format!("resume {} of this run{again}", resume.resume_count))
         }
         Body::RunReopened {} => ("REOPENED", Tone::Warning, "there is work again".to_owned()),
         Body::WaveStarted { wave } => ("WAVE", Tone::Dim, format!("{wave} begins")),
@@ -187,7 +199,7 @@ pub fn evidence(body: &Body) -> Vec<String> {
             let options = options.iter().map(|option| format!("option: {option}"));
             context.into_iter().chain(options).collect()
         }
-        _ => Vec::new(),
+        _ => protocol::evidence(body),
     }
 }
 
@@ -203,10 +215,23 @@ pub fn of_checks(evidence: &Evidence) -> Vec<String> {
             (_, _, Some(code)) => format!("exited with {code}"),
             _ => "was killed".to_owned(),
         };
-        lines.push(format!("`{}` {how} after {took}", check.command));
+        let place = check.environment.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
+        lines.push(format!("`{}` {how}{place} after {took}", check.command));
         if !check.passed {
             lines.extend(check.output.lines().map(|line| format!("  {line}")));
         }
+    }
+    if review::environments(evidence).is_some() {
+        lines.push(review::COMMON_CAUSES.to_owned());
+    }
+    for seen in evidence.health.iter().filter(|seen| !seen.check.passed) {
+        let origin = match seen.origin {
+            Some(Origin::Before) => "failed before the work began",
+            Some(Origin::Introduced) => "passed before the work began",
+            _ => "nobody knows since when",
+        };
+        lines.push(format!("health command `{}` fails: {origin}", seen.check.command));
+        lines.extend(seen.check.output.lines().map(|line| format!("  {line}")));
     }
     let missing = evidence.missing_artifacts.iter();
     lines.extend(missing.map(|artifact| format!("{artifact} is not there")));

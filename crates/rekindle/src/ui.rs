@@ -134,6 +134,13 @@ impl Ui {
         io::stderr().is_terminal() && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
     }
 
+    /// Rings the bell, where standard error is a terminal.
+    pub fn ring(&self) {
+        if io::stderr().is_terminal() {
+            self.draw("\x07");
+        }
+    }
+
     /// Draws on the terminal. Nobody looking is no reason to fail.
     pub fn draw(&self, text: &str) {
         let _ = io::stderr().lock().write_all(text.as_bytes());

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use crate::error::{CliError, Result};
 use crate::project::Project;
 use crate::story::session;
+use crate::ui::{elapsed, stamp};
 
 /// Events or lines fetched at once: large enough to be quick, small enough to hold in memory.
 const PAGE: usize = 4_096;
@@ -251,6 +252,13 @@ impl RunView<'_> {
     pub fn waits(&self, now: Time) -> impl Iterator<Item = String> {
         let waiting = self.row.waits.iter().filter(move |wait| wait.until.is_none_or(|until| until > now));
         waiting.map(move |wait| session::waiting(&wait.account, &wait.cause, wait.until, now))
+    }
+
+    /// How long a run that waits still waits, in words.
+    #[must_use]
+    pub fn resumes(&self, now: Time) -> Option<String> {
+        let until = self.row.resumes_at.filter(|_| self.row.state == "waiting")?;
+        Some(format!("resumes in {} ({})", elapsed(until.since_ms(now)), stamp(until)))
     }
 
     /// When something of it last ended or began: what spans are measured to when nobody is at it.

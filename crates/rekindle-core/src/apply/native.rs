@@ -30,7 +30,7 @@ pub(super) fn apply(state: &mut State, event: &Event) {
         }
         Body::AgentOnTask { attempt } => on(state, *attempt, |native| native.astray = None),
         Body::CompactionStart { attempt, .. } => on(state, *attempt, |native| native.preparing = Some(now)),
-        Body::CompactionComplete { attempt, .. } => on(state, *attempt, |native| native.preparing = None),
+        Body::CompactionComplete(over) => on(state, over.attempt, |native| native.preparing = None),
         Body::AgentTold { attempt, number, text, reminder } => on(state, *attempt, |native| {
             native.told.push(Told { number: *number, text: text.clone() });
             let excess = native.told.len().saturating_sub(TOLD_KEPT);
@@ -43,6 +43,8 @@ pub(super) fn apply(state: &mut State, event: &Event) {
                 astray.since = now;
             }
         }),
+        Body::StatusAsked { attempt } => on(state, *attempt, |native| native.status_asked = Some(now)),
+        Body::StatusAnswered { attempt } => on(state, *attempt, |native| native.status_asked = None),
         Body::InputClosed { attempt } => on(state, *attempt, |native| native.input_closed = true),
         Body::AgentFailed { attempt, failure } => on(state, *attempt, |native| {
             native.words += 1;

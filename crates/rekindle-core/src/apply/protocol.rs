@@ -2,8 +2,8 @@
 
 use super::{new_task, release};
 use crate::event::{Added, Body, Event};
-use crate::ids::{Epoch, TaskId};
-use crate::review::{DISAGREEMENTS_KEPT, KeptDisagreement, ReworkSource, Stage, VERDICTS_KEPT};
+use crate::ids::{AttemptId, Epoch, TaskId};
+use crate::review::{DISAGREEMENTS_KEPT, FREE_CONFLICTS, KeptDisagreement, ReworkSource, Stage, VERDICTS_KEPT};
 use crate::state::{State, Task, TaskState};
 
 /// What changes more than one task.
@@ -17,6 +17,13 @@ pub(super) fn apply(state: &mut State, event: &Event) {
         }
         Body::FocusReset {} => state.disagreements.clear(),
         Body::TaskAdded(added) => add(state, event, added),
+        Body::BranchMade(made) => {
+            if let Some(run) = state.run.as_mut() {
+                run.work_branch = Some(made.branch.clone());
+                run.work_commit = Some(made.base.clone());
+            }
+        }
+        Body::TaskAssigned { attempt } => assign(state, event, *attempt),
         Body::HealthOrdered {} => state.health.checking = true,
         Body::HealthChecked(seen) => {
             state.health.checking = false;
@@ -52,6 +59,20 @@ fn add(state: &mut State, event: &Event, added: &Added) {
     state.tasks.insert(id.clone(), task);
     if let Some(parent) = &added.parent {
         split(state, parent, id);
+    }
+}
+
+/// An idle agent holds one more task, as if it had stood on its list from the beginning.
+fn assign(state: &mut State, event: &Event, attempt: AttemptId) {
+    let (Some(id), Some(found)) = (&event.task, state.attempts.get_mut(&attempt)) else { return };
+    found.tasks.push(id.clone());
+    found.idle_since = None;
+    let epoch = found.epoch;
+    if let Some(task) = state.tasks.get_mut(id) {
+        task.holder = Some(attempt);
+        task.epoch = epoch;
+        task.not_before = None;
+        task.last_attempts.insert(task.way.stage, attempt);
     }
 }
 
@@ -97,7 +118,11 @@ pub(super) fn change_task(task: &mut Task, event: &Event) {
             task.ended_at = None;
             // A conflict says nothing against the work, and a look at old work begins its count anew.
             match rework.source {
-                ReworkSource::Merge => task.attempts = task.attempts.saturating_sub(1),
+                ReworkSource::Merge => {
+                    task.way.conflicts += 1;
+                    let given_back = u32::from(task.way.conflicts <= FREE_CONFLICTS);
+                    task.attempts = task.attempts.saturating_sub(given_back);
+                }
                 ReworkSource::Validation => task.attempts = 0,
                 _ => {}
             }
@@ -105,12 +130,16 @@ pub(super) fn change_task(task: &mut Task, event: &Event) {
             task.way.merging = None;
             task.way.validating = false;
             task.way.bypassed = false;
+            // What was split is one task again: its parts are through, the whole is not right.
+            task.way.parts.clear();
             task.way.reworks += 1;
             task.way.rework = Some(rework.clone());
         }
         Body::CriticBypassed {} => task.way.bypassed = true,
         Body::MergeOrdered(merging) => {
             task.state = TaskState::InProgress;
+            // An operator's word decides a claim that is still being proven.
+            task.claim = None;
             task.way.merging = Some(merging.clone());
         }
         Body::WorkMerged { commit } => task.way.merged = commit.clone().or(task.way.merged.take()),
@@ -121,6 +150,8 @@ pub(super) fn change_task(task: &mut Task, event: &Event) {
 
 /// A task that is opened again begins with its work, whatever became of it before.
 pub(super) fn reopen(task: &mut Task) {
+    // It is one task again: its parts were of a try that is over.
+    task.way.parts.clear();
     task.way.stage = Stage::Implement;
     task.way.review_tries = 0;
     task.way.audit_tries = 0;

@@ -130,6 +130,7 @@ fn about_current(facts: &mut Facts, state: &State, id: &TaskId) {
         facts.disk.checks = evidence
             .checks
             .iter()
+            .chain(evidence.introduced())
             .map(|result| CheckSeen { task: id.clone(), result: result.clone(), just_now: false })
             .collect();
     }

@@ -6,7 +6,8 @@ use std::fmt::Write;
 use super::facts::{CheckSeen, Facts};
 use super::fence::{self, Keep};
 use super::resume;
-use crate::report::Checkpoint;
+use crate::report::{Checkpoint, Evidence};
+use crate::review;
 use crate::text::{one_line, sanitize, truncate_bytes};
 
 /// Longest output shown of one check: a failing test's last screen or two.
@@ -75,6 +76,9 @@ pub(super) fn disk(facts: &Facts, room: usize) -> String {
         if !out.is_empty() {
             out.push('\n');
         }
+        if differ_by_environment(&disk.checks) {
+            let _ = writeln!(out, "{}\n", review::COMMON_CAUSES);
+        }
         out = truncate_bytes(&out, room).to_owned();
         for check in disk.checks.iter().filter(|check| !check.result.passed) {
             let left = room.saturating_sub(out.len()).min(OUTPUT_MAX_BYTES);
@@ -99,7 +103,14 @@ fn check_line(check: &CheckSeen) -> String {
         (false, false, Some(code)) => format!("exited with {code}"),
         (false, false, None) => "was killed".to_owned(),
     };
-    format!("{} check `{command}`, {when}: {how}", check.task)
+    let place = result.environment.as_ref().map(|name| format!(" in environment `{name}`")).unwrap_or_default();
+    format!("{} check `{command}`{place}, {when}: {how}", check.task)
+}
+
+/// Whether the same checks passed in one environment and failed in another.
+fn differ_by_environment(checks: &[CheckSeen]) -> bool {
+    let checks = checks.iter().filter(|check| !check.just_now).map(|check| check.result.clone()).collect();
+    review::environments(&Evidence { checks, ..Evidence::default() }).is_some()
 }
 
 fn git_text(facts: &Facts) -> String {

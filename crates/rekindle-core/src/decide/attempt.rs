@@ -1,6 +1,6 @@
 //! The life and the end of an attempt: what its end is put down to, and what becomes of the work it held.
 
-use super::{Reply, Turn, gate, health, review, split};
+use super::{About, Reply, Turn, gate, health, review, split, team};
 use crate::cause::Cause;
 use crate::duration;
 use crate::event::Body;
@@ -87,8 +87,11 @@ pub(super) fn lost(turn: &mut Turn<'_>, id: AttemptId, with_host: bool) -> Reply
     if !turn.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
         return Reply::Already;
     }
-    let stopped = turn.state.attempts[&id].stop.as_ref().map(|stop| stop.cause.clone());
-    let cause = if with_host { Cause::HostLost } else { stopped.unwrap_or(Cause::ShimLost) };
+    let found = &turn.state.attempts[&id];
+    let stopped = found.stop.as_ref().map(|stop| stop.cause.clone());
+    // What its stream told before its shim was lost still holds: a limit is met by the next one as well.
+    let told = || found.native.failure.as_ref().and_then(crate::activity::Failure::cause);
+    let cause = if with_host { Cause::HostLost } else { stopped.or_else(told).unwrap_or(Cause::ShimLost) };
     if turn.state.open_tasks(id).iter().any(|task| turn.state.tasks[task].is_being_proven()) {
         // What it claimed before it was lost is proven first; its end is put down when the checks are through.
         turn.emit_attempt(id, Body::StopOrdered { attempt: id, cause, at_once: true });
@@ -117,8 +120,15 @@ pub(super) fn silent(turn: &mut Turn<'_>, id: AttemptId, quiet_ms: u64, evidence
         return Reply::Already;
     }
     let cause = hang_cause(turn.state, attempt);
+    if team::asks_first(turn, id) {
+        return Reply::Accepted;
+    }
     turn.emit_attempt(id, Body::AgentHung { attempt: id, quiet_ms, evidence });
     order_stop(turn, id, cause, false);
+    if turn.state.attempts[&id].native.status_asked.is_some() {
+        let standing = team::standing(turn.state);
+        turn.emit_run(Body::TeamChecked(standing));
+    }
     Reply::Accepted
 }
 
@@ -284,7 +294,9 @@ pub(super) fn ask_person(
 ) -> Option<QuestionId> {
     let question = QuestionId(turn.state.last_question + 1);
     let options = vec!["done".to_owned()];
-    turn.emit_task(task, Body::QuestionAsked { id: question, attempt: id, text: text.clone(), options, context });
+    let about =
+        About { attempt: Some(id), task: Some(task.clone()), epoch: turn.state.tasks.get(task).map(|t| t.epoch) };
+    turn.emit(about, Body::QuestionAsked { id: question, attempt: id, text: text.clone(), options, context });
     turn.emit_task(task, Body::PersonAlerted { text, choices: vec![format!("rekindle answer {question} done")] });
     Some(question)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::schedule::Taken;
+use super::schedule::{Taken, validation_open};
 use super::{Turn, gate, session};
 use crate::event::{Body, Finish, Outcome, PauseReason};
 use crate::ids::TaskId;
@@ -51,12 +51,13 @@ pub fn standstill(state: &State) -> Standstill {
     // Agents that wait for an answer may hold every slot, a name or an artifact, and so may a task of an earlier wave: then
     // nothing behind them begins however ready it is.
     let slot_free = state.live_attempts().count() < state.limits.max_agents as usize;
-    let (taken, wave) = (Taken::of(state), open_wave(state));
+    let (taken, wave, validating) = (Taken::of(state), open_wave(state), validation_open(state));
     let refused = |id: &TaskId| gate::waits_for_person(state, id, state.last_time);
     let held_back = |id: &TaskId| {
         let later = state.run.as_ref().is_some_and(|run| run.plan.explicit_waves)
             && state.plan_task(id).is_some_and(|planned| planned.wave > wave);
-        later || refused(id) || taken.conflicts(state, id) || !state.unmet_blockers(id).is_empty()
+        let behind = validating && !state.tasks[id].way.validating;
+        later || behind || refused(id) || taken.conflicts(state, id) || !state.unmet_blockers(id).is_empty()
     };
     if slot_free {
         let mut next = state.tasks.keys().filter(|id| waiting(id) && !held_back(id)).peekable();
@@ -122,11 +123,7 @@ pub(super) fn finish_if_over(turn: &mut Turn<'_>) {
                 finish_if_over(turn);
             }
             Standstill::Time if turn.state.held.is_some() && !busy => session::pause_for_want(turn),
-            Standstill::Reset => {
-                if gate::pause_for_reset(turn) {
-                    finish_if_over(turn);
-                }
-            }
+            Standstill::Reset if gate::pause_for_reset(turn) => finish_if_over(turn),
             _ => {}
         },
         RunPhase::Waiting(_) if turn.state.limits.no_wait => {

@@ -66,9 +66,9 @@ pub(super) fn after_claim(turn: &mut Turn<'_>, id: &TaskId, evidence: &Evidence)
 
 /// Adds the repair as a task, unless there is one for this run already.
 fn remediate(turn: &mut Turn<'_>, failing: &[String]) {
-    let running = turn.state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Running | RunPhase::Created));
+    let over = turn.state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Finished(_)));
     let known = turn.state.tasks.values().any(|task| task.way.health);
-    if failing.is_empty() || known || !running {
+    if failing.is_empty() || known || over {
         return;
     }
     let Some(run) = turn.state.run.as_ref() else { return };

@@ -5,7 +5,7 @@ use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::input::Order;
-use crate::state::{RunPhase, TaskState};
+use crate::state::{RunPhase, Task, TaskState};
 
 pub(super) fn ordered(turn: &mut Turn<'_>, order: Order) -> Reply {
     if turn.state.run.is_none() {
@@ -44,6 +44,7 @@ fn recover(turn: &mut Turn<'_>, agent: &str) -> Reply {
         .iter()
         .filter(|(id, task)| {
             task.state == TaskState::Failed
+                && split::whole_that_went_on(turn.state, id).is_none()
                 && turn.state.agent_for(id, crate::role::Role::Developer).is_some_and(|name| name.as_str() == agent)
         })
         .map(|(id, _)| id.clone())
@@ -69,11 +70,23 @@ fn skip(turn: &mut Turn<'_>, id: &TaskId, reason: String) -> Reply {
         _ => {}
     }
     let holder = task.holder;
+    skip_parts(turn, id);
     turn.emit_task(id, Body::TaskSkipped { reason });
     review::after_end(turn, id);
     stop_if_idle(turn, holder);
     go_on_after_end(turn);
     Reply::Accepted
+}
+
+/// A whole that ends on the operator's word takes what is open of its parts with it.
+fn skip_parts(turn: &mut Turn<'_>, id: &TaskId) {
+    for part in turn.state.tasks[id].way.parts.clone() {
+        let Some(task) = turn.state.tasks.get(&part).filter(|task| !task.state.is_terminal()) else { continue };
+        let holder = task.holder;
+        skip_parts(turn, &part);
+        turn.emit_task(&part, Body::TaskSkipped { reason: format!("task {id} was ended by the operator") });
+        stop_if_idle(turn, holder);
+    }
 }
 
 fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>) -> Reply {
@@ -88,12 +101,20 @@ fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>) -> Reply {
         return Reply::Already;
     }
     // Work that was done apart goes into the run's branch on the operator's word too.
-    let worked = !task.last_attempts.is_empty();
+    let worked = |(part, task): (&TaskId, &Task)| !task.last_attempts.is_empty() && turn.state.root_of(part) == *id;
+    let worked = turn.state.tasks.iter().any(worked);
+    skip_parts(turn, id);
     if worked {
         review::accept(turn, id, result, true);
     } else {
         turn.emit_task(id, Body::TaskCompleted { result, unproven: true });
         review::after_end(turn, id);
+    }
+    let merging = turn.state.tasks[id].way.merging.is_some();
+    let lives = |id: &AttemptId| turn.state.attempts.get(id).is_some_and(crate::state::Attempt::is_live);
+    if let Some(holder) = holder.filter(|id| merging && lives(id)) {
+        // Nobody goes on changing what is being merged.
+        attempt::order_stop(turn, holder, Cause::StoppedByOperator, false);
     }
     stop_if_idle(turn, holder);
     go_on_after_end(turn);
@@ -116,6 +137,9 @@ fn retry(turn: &mut Turn<'_>, id: &TaskId) -> Reply {
     };
     if !task.state.is_terminal() {
         return Reply::Refused { reason: format!("task {id} has not ended: there is nothing to retry") };
+    }
+    if let Some(whole) = split::whole_that_went_on(turn.state, id) {
+        return Reply::Refused { reason: format!("task {id} is a part of {whole}, which is past it: retry {whole}") };
     }
     reopen_for_operator(turn, id);
     Reply::Accepted

@@ -38,8 +38,12 @@ pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: D
         Report::Done { task, result } => claim(turn, id, &task, door, result),
         Report::Verdict { task, role, verdict, issues, required, passed } => {
             let Some(task) = task else { return Reply::Already };
-            if role == Role::Remediation && turn.state.attempts[&id].role == role {
-                return claim(turn, id, &task, door, None);
+            // Who repairs does not judge: it says that it is done. Nobody else may say so.
+            if role == Role::Remediation && turn.state.role_of(&task) == role {
+                return match verdict {
+                    Verdict::Pass => claim(turn, id, &task, door, None),
+                    Verdict::Fail | Verdict::Blocked => give_up(turn, id, &task, issues.join("; ")),
+                };
             }
             let given = GivenVerdict { attempt: id, role, verdict, issues, required, passed };
             review::verdict(turn, id, &task, door, given)
@@ -130,6 +134,10 @@ fn may_report(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> 
         }
         if held.epoch != epoch || held.holder != Some(id) {
             return over(format!("task {task} is no longer yours: epoch {epoch} is over"));
+        }
+        // Its work is accepted: nothing its agent says of it changes that any more.
+        if held.way.merging.is_some() && !matches!(report, Report::Done { .. }) {
+            return Err(Refusal::Already);
         }
     }
     if found.phase == AttemptPhase::Ended {

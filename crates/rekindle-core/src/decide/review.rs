@@ -9,16 +9,11 @@ use crate::review::{
     self, Disagreement, DisagreementType, GivenVerdict, Rework, ReworkSource, Stage, Verdict, categorise,
 };
 use crate::role::Role;
-use crate::state::{Claim, Merging, State, TaskState};
+use crate::state::{Claim, Merging, State, Task};
 use crate::text;
 
 /// Longest part of a check's output in the words of a rework; the whole of it stands with the evidence.
 const OUTPUT_MAX_BYTES: usize = 2_000;
-
-/// What makes checks differ between environments most often, and what helps.
-const COMMON_CAUSES: &str = "Common causes where environments differ: missing dependencies (a package is not in some of \
-    them: add it to all of their configurations); path differences (hard-coded paths: use relative or environment-aware \
-    ones); version mismatches (pin versions consistently); platform-specific code (add platform guards).";
 
 /// The work of a task was proven: a reviewer looks at it next, or it is accepted.
 pub(super) fn proven(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>, unproven: bool) {
@@ -43,7 +38,9 @@ fn next_stage(state: &State, id: &TaskId) -> Option<Stage> {
 
 /// Accepted work goes into the run's branch where it was done apart, then its task is complete.
 pub(super) fn accept(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>, unproven: bool) {
-    let apart = turn.state.limits.worktrees && turn.state.tasks[id].way.parent.is_none();
+    let way = &turn.state.tasks[id].way;
+    // What was only looked at again is in the run's branch already; its workspace may hold the next task's work by now.
+    let apart = turn.state.limits.worktrees && way.parent.is_none() && !way.validating;
     if apart {
         turn.emit_task(id, Body::MergeOrdered(Merging { result, unproven }));
     } else {
@@ -56,14 +53,17 @@ fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>, unproven: 
     after_end(turn, id);
 }
 
-/// What follows from the end of a task: a repair counts from now on, and a whole is looked at when its parts are through.
+/// What follows from the end of a task: a repair counts from now on.
 pub(super) fn after_end(turn: &mut Turn<'_>, id: &TaskId) {
     health::repaired(turn, id);
-    let Some(parent) = turn.state.tasks[id].way.parent.clone() else { return };
-    let whole = &turn.state.tasks[&parent];
-    let open = whole.state == TaskState::Pending && whole.holder.is_none() && whole.way.stage == Stage::Implement;
-    if open && turn.state.unmet_blockers(&parent).is_empty() && !whole.way.parts.is_empty() {
-        claim_for_itself(turn, &parent);
+}
+
+/// Looks at every whole whose parts are through. Not at the end of its last part: a blocker of its own may be open by then.
+pub(super) fn claim_wholes(turn: &mut Turn<'_>) {
+    let through = |(id, task): &(&TaskId, &Task)| task.waits_for_parts() && turn.state.unmet_blockers(id).is_empty();
+    let wholes: Vec<TaskId> = turn.state.tasks.iter().filter(through).map(|(id, _)| id.clone()).collect();
+    for whole in wholes {
+        claim_for_itself(turn, &whole);
     }
 }
 
@@ -181,7 +181,7 @@ fn from_checks(evidence: &Evidence, source: ReworkSource) -> Rework {
     let passed = passing.map(|check| format!("`{}` passes{}", check.command, place(check))).collect();
     let differs = review::environments(evidence).is_some();
     if differs {
-        context.push_str(COMMON_CAUSES);
+        context.push_str(review::COMMON_CAUSES);
     }
     let source = if differs && source == ReworkSource::Checks { ReworkSource::Environment } else { source };
     Rework { source, issues, required: Vec::new(), passed, context }
@@ -190,7 +190,11 @@ fn from_checks(evidence: &Evidence, source: ReworkSource) -> Rework {
 /// Sends work back to its developer, unless it has had all its attempts.
 pub(super) fn send_back(turn: &mut Turn<'_>, id: &TaskId, rework: Rework) {
     let (task, limit) = (&turn.state.tasks[id], turn.state.attempt_limit(id));
-    let free = matches!(rework.source, ReworkSource::Merge | ReworkSource::Validation);
+    let free = match rework.source {
+        ReworkSource::Merge => task.way.conflicts < review::FREE_CONFLICTS,
+        ReworkSource::Validation => true,
+        _ => false,
+    };
     if free || task.attempts < limit {
         return turn.emit_task(id, Body::TaskRework(rework));
     }
@@ -198,6 +202,8 @@ pub(super) fn send_back(turn: &mut Turn<'_>, id: &TaskId, rework: Rework) {
     let detail =
         format!("sent back by the {}: {issues}; {} of {limit} attempts used", source_words(&rework), task.attempts);
     if task.way.health {
+        // Should a person want another round, it begins with the repair.
+        turn.emit_task(id, Body::TaskRework(rework));
         return health::ask_person(turn, id, &detail);
     }
     attempt::fail(turn, id, "rework_limit", detail);

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{About, Turn, finish, gate, health, report, usage};
+use super::{About, Turn, finish, gate, health, report, review, sign, team, usage};
+use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
 use crate::plan::PlanTask;
 use crate::review::Stage;
 use crate::role::Role;
-use crate::state::{AttemptPhase, Inspection, RunPhase, State, TaskState};
+use crate::state::{AttemptPhase, Inspection, RunPhase, State, Task, TaskState};
 use crate::strategy;
 
 /// Starts attempts until slots or ready tasks run out.
@@ -16,10 +17,12 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
     if !turn.state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running) {
         return;
     }
+    review::claim_wholes(turn);
     open_wave(turn);
     if turn.state.held.is_some() || health::baseline_missing(turn.state) {
         return;
     }
+    team::use_idle(turn);
     let mut free = (turn.state.limits.max_agents as usize).saturating_sub(turn.state.live_attempts().count());
     if free == 0 {
         return;
@@ -47,7 +50,8 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
 /// What living attempts occupy: their names and the artifacts of everything on their lists.
 pub(super) struct Taken {
     agents: BTreeSet<AgentName>,
-    /// Tasks of processes that have not ended: nobody looks at work while somebody may still change it.
+    /// Tasks of processes that have not ended, each as the whole it is a part of: nobody looks at work or goes on with it
+    /// while somebody may still change it.
     tasks: BTreeSet<TaskId>,
     /// With the task that is at them: a task is never in its own way.
     artifacts: BTreeMap<String, TaskId>,
@@ -59,6 +63,11 @@ pub(super) struct Taken {
 
 impl Taken {
     pub(super) fn of(state: &State) -> Self {
+        Self::beside(state, None)
+    }
+
+    /// What all others than one attempt occupy.
+    pub(super) fn beside(state: &State, own: Option<AttemptId>) -> Self {
         let mut taken = Self {
             agents: BTreeSet::new(),
             tasks: BTreeSet::new(),
@@ -67,20 +76,31 @@ impl Taken {
             begun: BTreeMap::new(),
         };
         let busy = state.attempts.iter().filter(|(_, attempt)| attempt.phase != AttemptPhase::Ended);
-        for (id, _) in busy {
+        for (id, _) in busy.filter(|(id, _)| Some(**id) != own) {
             taken.add(state, *id);
         }
         // What is between two stages, under review or sent back, is not touched by others either.
-        for (id, _) in state.tasks.iter().filter(|(_, task)| task.is_between_stages()) {
+        // One that could not go on itself holds nobody up: it may be waiting for just that.
+        let validating = validation_open(state);
+        let goes_on = |id: &TaskId, task: &Task| {
+            task.is_being_proven() || (!validating || task.way.validating) && state.unmet_blockers(id).is_empty()
+        };
+        let begun = state.tasks.iter().filter(|(id, task)| task.is_between_stages() && goes_on(id, task));
+        for (id, _) in begun {
             taken.hold(state, id);
-            taken.begun.extend(state.workspace_of(id).map(|workspace| (workspace, state.root_of(id))));
+            if let Some(workspace) = state.workspace_of(id) {
+                taken.begun.entry(workspace).or_insert_with(|| state.root_of(id));
+            }
         }
         taken
     }
 
     fn hold(&mut self, state: &State, id: &TaskId) {
         let artifacts = state.plan_task(id).map(|task| task.artifacts.as_slice()).unwrap_or_default();
-        self.artifacts.extend(artifacts.iter().map(|artifact| (artifact.clone(), id.clone())));
+        for artifact in artifacts {
+            // Whoever runs comes first; of two that wait for each other's, the first goes on.
+            self.artifacts.entry(artifact.clone()).or_insert_with(|| id.clone());
+        }
     }
 
     fn add(&mut self, state: &State, id: AttemptId) {
@@ -88,7 +108,7 @@ impl Taken {
         self.agents.insert(attempt.agent.clone());
         for task in &attempt.tasks {
             self.hold(state, task);
-            self.tasks.insert(task.clone());
+            self.tasks.insert(state.root_of(task));
             self.workspaces.extend(state.workspace_of(task));
         }
     }
@@ -100,7 +120,7 @@ impl Taken {
         let agent = state.agent_for(id, state.role_of(id));
         let mut workspace = state.workspace_of(id).into_iter();
         agent.is_none_or(|agent| self.agents.contains(&agent))
-            || self.tasks.contains(id)
+            || self.tasks.contains(&state.root_of(id))
             || self.holds_any_of(task)
             || workspace.any(|place| {
                 let root = state.root_of(id);
@@ -133,16 +153,12 @@ fn open_wave(turn: &mut Turn<'_>) {
 }
 
 /// Tasks that could begin now, in the order in which they should.
-fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
+pub(super) fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
     let Some(run) = &state.run else {
         return Vec::new();
     };
     let open_wave = if run.plan.explicit_waves { run.wave } else { u32::MAX };
-    // What is looked at again comes before anything new, unless it waits for others or for a person itself.
-    let validating = state.tasks.iter().any(|(id, task)| {
-        let under_way = matches!(task.state, TaskState::Pending | TaskState::InProgress);
-        task.way.validating && under_way && state.unmet_blockers(id).is_empty()
-    });
+    let validating = validation_open(state);
     let mut ready: Vec<_> = run
         .plan
         .tasks
@@ -165,6 +181,17 @@ fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
         .collect();
     ready.sort();
     ready.into_iter().map(|(.., id)| id).collect()
+}
+
+/// Whether something is being looked at again: that comes before anything new. What waits for a person, or for another task,
+/// holds nobody up: it may be waiting for just those.
+pub(super) fn validation_open(state: &State) -> bool {
+    let goes_on = |id: &TaskId, task: &Task| match task.state {
+        TaskState::InProgress => true,
+        TaskState::Pending => state.unmet_blockers(id).is_empty(),
+        _ => false,
+    };
+    state.tasks.iter().any(|(id, task)| task.way.validating && goes_on(id, task))
 }
 
 /// Reviewers before auditors before developers: what is begun is finished first.
@@ -205,6 +232,7 @@ fn dispatch(turn: &mut Turn<'_>, first: &TaskId, cli: &str, taken: &Taken) -> Op
     let task = &turn.state.tasks[first];
     let number = task.tries() + 1;
     let resumed = task.last_cause.is_some() || number > 1 || task.way.rework.is_some();
+    let handed_over = task.last_attempt().and_then(|before| prepared_by(turn.state, before));
     let choice = strategy::choose(turn.state, first, &agent, cli);
     let blocked_by = turn.state.plan_task(first).map(|task| task.blocked_by.clone()).unwrap_or_default();
     let event = crate::event::Event {
@@ -232,7 +260,17 @@ fn dispatch(turn: &mut Turn<'_>, first: &TaskId, cli: &str, taken: &Taken) -> Op
         turn.emit(about, Body::Redispatched { role, attempt: number });
     }
     report::begin(turn, attempt, first);
+    if let Some(number) = handed_over {
+        sign::compaction_over(turn, attempt, number);
+    }
     Some(attempt)
+}
+
+/// The compaction that an attempt prepared for and could not do: whoever takes over goes on in its place.
+fn prepared_by(state: &State, before: AttemptId) -> Option<u32> {
+    let found = state.attempts.get(&before).filter(|found| found.native.preparing.is_some())?;
+    let full = matches!(found.cause, Some(Cause::ContextExhausted | Cause::Compacted | Cause::CompactionLoop));
+    full.then_some(found.native.compactions + 1)
 }
 
 /// The list a process is given: every open task of its named agent, in the plan's order, whose blockers are complete or

@@ -2,10 +2,11 @@
 
 use super::{About, Reply, Turn, attempt, health, reconcile, report, sign};
 use crate::cause::Cause;
-use crate::event::{Body, PauseReason, Recovery, TeamStanding};
+use crate::event::{Body, Pause, PauseReason, Recovery, Resume, TeamStanding};
 use crate::ids::{AttemptId, RunId, TaskId};
 use crate::input::Found;
 use crate::plan::Plan;
+use crate::progress::Progress;
 use crate::state::{AttemptPhase, RunPhase, State, TaskState};
 use crate::time::Time;
 
@@ -53,7 +54,11 @@ pub(super) fn coordinator_started(
 fn resume(turn: &mut Turn<'_>) {
     let resumes = turn.state.run.as_ref().map_or(0, |run| run.resumes);
     let recent = u32::try_from(reconcile::recent(turn.state, paused_at(turn)).len()).unwrap_or(u32::MAX);
-    turn.emit_run(Body::SessionResume { resume_count: resumes + 1, tasks_to_revalidate: recent });
+    let reason = turn.state.run.as_ref().and_then(|run| match run.phase {
+        RunPhase::Paused(reason) | RunPhase::Waiting(reason) => Some(reason),
+        _ => None,
+    });
+    turn.emit_run(Body::SessionResume(Resume { resume_count: resumes + 1, tasks_to_revalidate: recent, reason }));
     ask_again(turn);
 }
 
@@ -96,11 +101,15 @@ fn ask_again(turn: &mut Turn<'_>) {
 
 /// The last coordinator did not leave cleanly. Everything it held is settled by what was found, then the run goes on.
 fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>, saved_at: Time) {
-    let (mut orphaned, mut adopted, mut finished) = (0, 0, 0);
+    let (mut orphaned, mut adopted, mut finished, mut given_back) = (0, 0, 0, 0);
     let mut team = TeamStanding::default();
     for (id, what) in found {
         if !turn.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
             continue;
+        }
+        if matches!(what, Found::Lost | Found::HostLost | Found::Unreadable { .. }) {
+            let begun = |task: &TaskId| turn.state.tasks[task].state == TaskState::InProgress;
+            given_back += turn.state.open_tasks(id).into_iter().filter(begun).count();
         }
         match what {
             Found::Alive { pid, shim_pid } => {
@@ -138,9 +147,20 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>, saved_at: Time) 
     }
     mend(turn);
     let to_validate = u32::try_from(reconcile::recent(turn.state, saved_at).len()).unwrap_or(u32::MAX);
-    let events_reconciled = finished + orphaned;
-    let recovery = Recovery { orphaned_agents: orphaned, events_reconciled, adopted, finished, to_validate, saved_at };
-    turn.emit_run(Body::CoordinatorRecovered(recovery));
+    // What the lost ones held is handed out again as soon as their output is read.
+    let mut progress = Progress::of(turn.state);
+    let given_back = u32::try_from(given_back).unwrap_or(u32::MAX).min(progress.in_progress);
+    progress.in_progress -= given_back;
+    progress.available += given_back;
+    turn.emit_run(Body::CoordinatorRecovered(Recovery {
+        orphaned_agents: orphaned,
+        events_reconciled: finished + orphaned,
+        adopted,
+        finished,
+        to_validate,
+        saved_at,
+        progress,
+    }));
     turn.emit_run(Body::TeamChecked(team));
     ask_again(turn);
 }
@@ -186,7 +206,9 @@ pub(super) fn pause(turn: &mut Turn<'_>, reason: PauseReason) -> Reply {
     match phase {
         RunPhase::Running | RunPhase::Created | RunPhase::Waiting(_) => {
             let (remaining_percent, resets_at) = (turn.state.usage.left.and_then(|left| left.remaining_percent), None);
-            turn.emit_run(Body::SessionPause { reason, remaining_percent, resets_at, resumes_at: None });
+            let progress = Progress::of(turn.state);
+            let pause = Pause { reason, remaining_percent, resets_at, resumes_at: None, progress };
+            turn.emit_run(Body::SessionPause(pause));
         }
         RunPhase::Pausing(_) if at_once => {}
         RunPhase::Pausing(_) | RunPhase::Paused(_) => return Reply::Already,
@@ -249,7 +271,8 @@ pub(super) fn pressure_seen(turn: &mut Turn<'_>, reason: Option<String>) -> Repl
 
 /// The machine is short of something and nobody is at work: the run is paused until it has room again.
 pub(super) fn pause_for_want(turn: &mut Turn<'_>) {
-    let reason = PauseReason::SystemError;
-    turn.emit_run(Body::SessionPause { reason, remaining_percent: None, resets_at: None, resumes_at: None });
+    let (reason, progress) = (PauseReason::SystemError, Progress::of(turn.state));
+    let pause = Pause { reason, remaining_percent: None, resets_at: None, resumes_at: None, progress };
+    turn.emit_run(Body::SessionPause(pause));
     turn.emit_run(Body::RunPaused {});
 }

@@ -6,7 +6,7 @@ use crate::event::{Added, Body};
 use crate::ids::{AttemptId, TaskId};
 use crate::plan::PlanTask;
 use crate::review::Stage;
-use crate::state::TaskState;
+use crate::state::{State, TaskState};
 use crate::text;
 
 /// Parts of one task: more are a plan, not a split.
@@ -60,6 +60,13 @@ pub(super) fn split(turn: &mut Turn<'_>, id: &TaskId, by: Option<AttemptId>, sub
     Reply::Accepted
 }
 
+/// The whole that a part belongs to, where it no longer waits for its parts: opening one again would be for nothing.
+pub(super) fn whole_that_went_on(state: &State, id: &TaskId) -> Option<TaskId> {
+    let whole = state.tasks.get(id)?.way.parent.clone()?;
+    let task = state.tasks.get(&whole)?;
+    if task.waits_for_parts() && task.way.parts.contains(id) { whole_that_went_on(state, &whole) } else { Some(whole) }
+}
+
 fn named_parts(
     turn: &Turn<'_>,
     id: &TaskId,
@@ -69,6 +76,9 @@ fn named_parts(
     let task = &turn.state.tasks[id];
     if subtasks.is_empty() || subtasks.len() > PARTS_MAX {
         return Err(format!("a split of task {id} names one to {PARTS_MAX} parts"));
+    }
+    if let Some(whole) = whole_that_went_on(turn.state, id) {
+        return Err(format!("task {id} is a part of {whole}, which is past it: there is nothing to split"));
     }
     let ended = task.state.is_terminal() && !failed;
     if ended || task.is_being_proven() || task.way.stage != Stage::Implement {

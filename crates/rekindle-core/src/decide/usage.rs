@@ -2,8 +2,9 @@
 
 use super::{About, Reply, Turn, session};
 use crate::cause::Cause;
-use crate::event::{Body, GateClosed, PauseReason, UsageLeft};
+use crate::event::{Body, GateClosed, Pause, PauseReason, UsageLeft};
 use crate::policy;
+use crate::progress::Progress;
 use crate::state::{RunPhase, State};
 use crate::time::Time;
 
@@ -33,7 +34,13 @@ pub(super) fn seen(turn: &mut Turn<'_>, left: UsageLeft) -> Reply {
     if !turn.state.usage.asking {
         return Reply::Already;
     }
+    let silent = |left: &UsageLeft| left.remaining_percent.is_none();
+    let told = turn.state.usage.left.as_ref().is_some_and(silent);
     turn.emit_run(Body::UsageSeen(left));
+    if silent(&left) && !told {
+        let text = "the usage command gives no answer that can be read: the run goes on without it".to_owned();
+        turn.emit_run(Body::PersonAlerted { text, choices: vec!["rekindle doctor".to_owned()] });
+    }
     let limits = turn.state.limits.usage.clone();
     if left.remaining_percent.is_none_or(|percent| percent > limits.threshold_percent) {
         return Reply::Accepted;
@@ -47,8 +54,17 @@ pub(super) fn seen(turn: &mut Turn<'_>, left: UsageLeft) -> Reply {
     accounts.sort();
     accounts.dedup();
     for account in accounts {
+        // One that waits that long already is left as it is.
+        let known = turn.state.gates.get(&account).and_then(|gate| gate.until);
+        if known.is_some_and(|known| known >= until) {
+            continue;
+        }
         let cause = Cause::UsageLimit { resets_at: left.resets_at };
-        let closed = GateClosed { account, cause, until: Some(until), question: None, strikes: 1 };
+        // A wait that is already longer stands, and so does a question that nobody has answered.
+        let known = turn.state.gates.get(&account);
+        let until = known.and_then(|gate| gate.until).max(Some(until));
+        let (question, strikes) = (known.and_then(|gate| gate.question), known.map_or(1, |gate| gate.strikes));
+        let closed = GateClosed { account, cause, until, question, strikes };
         turn.emit(About::default(), Body::GateClosed(closed));
     }
     Reply::Accepted
@@ -70,8 +86,10 @@ pub(super) fn pause(turn: &mut Turn<'_>, remaining_percent: Option<u8>, resets_a
     if !turn.state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running) {
         return;
     }
+    let progress = Progress::of(turn.state);
+    let resumes_at = Some(until).filter(|_| !turn.state.limits.no_wait);
     let reason = PauseReason::UsageLimit;
-    turn.emit_run(Body::SessionPause { reason, remaining_percent, resets_at, resumes_at: Some(until) });
+    turn.emit_run(Body::SessionPause(Pause { reason, remaining_percent, resets_at, resumes_at, progress }));
     session::collect_and_stop(turn, false);
 }
 

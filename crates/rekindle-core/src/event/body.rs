@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Added, AgentCompacted, EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen, PauseReason, Recovery,
-    TeamStanding, UsageLeft,
+    Added, AgentCompacted, CompactionOver, EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen, Pause,
+    Recovery, Resume, TeamStanding, UsageLeft, WorkBranch,
 };
 use crate::activity::{Failure, Measure, Transcript};
 use crate::cause::Cause;
@@ -331,14 +331,7 @@ pub enum Body {
         context_remaining: u8,
     },
     /// The compaction that was prepared for is through.
-    CompactionComplete {
-        /// The attempt.
-        attempt: AttemptId,
-        /// Which compaction of the session this is.
-        compaction_number: u32,
-        /// Whether the whole plan was put before the agent again.
-        full_reload: bool,
-    },
+    CompactionComplete(CompactionOver),
     /// A message for a running agent; it is delivered after this is durable.
     AgentTold {
         /// The attempt.
@@ -395,26 +388,11 @@ pub enum Body {
         account: String,
     },
     /// A pause was ordered: no new work, agents are stopped.
-    SessionPause {
-        /// Why.
-        reason: PauseReason,
-        /// Usage left, where known.
-        remaining_percent: Option<u8>,
-        /// When usage resets, where known.
-        resets_at: Option<Time>,
-        /// When the run goes on by itself, where it does.
-        #[serde(default)]
-        resumes_at: Option<Time>,
-    },
+    SessionPause(Pause),
     /// All agents of a paused run have ended.
     RunPaused {},
     /// A paused run goes on.
-    SessionResume {
-        /// How often by now.
-        resume_count: u32,
-        /// Completions that are validated again.
-        tasks_to_revalidate: u32,
-    },
+    SessionResume(Resume),
     /// The machine is short of something: nothing new is started until it no longer is.
     StartsHeld {
         /// Of what.
@@ -484,6 +462,8 @@ pub enum Body {
         /// The files.
         files: Vec<String>,
     },
+    /// The branch that accepted work goes to.
+    BranchMade(WorkBranch),
     /// The plan's health commands are to be run.
     HealthOrdered {},
     /// What they said.
@@ -494,6 +474,21 @@ pub enum Body {
     UsageSeen(UsageLeft),
     /// A task completed shortly before a pause or a crash is looked at again.
     ValidationStarted {},
+    /// An agent that was found alive and shows nothing was asked how it stands.
+    StatusAsked {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// It showed that it is there.
+    StatusAnswered {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// An idle agent goes on with another task of its name.
+    TaskAssigned {
+        /// The attempt.
+        attempt: AttemptId,
+    },
     /// The agents were looked at after a pause or a crash.
     TeamChecked(TeamStanding),
 }

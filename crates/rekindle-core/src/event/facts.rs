@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Outcome;
+use super::{Outcome, PauseReason};
 use crate::cause::Cause;
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::plan::PlanTask;
+use crate::progress::Progress;
 use crate::report::CheckResult;
 use crate::review::{FailedEnvironment, Stage};
 use crate::time::Time;
@@ -27,6 +28,52 @@ pub struct Recovery {
     /// Time of the newest event before.
     #[serde(default)]
     pub saved_at: Time,
+    /// How far the run is.
+    #[serde(default)]
+    pub progress: Progress,
+}
+
+/// A pause was ordered: no new work, agents are stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pause {
+    /// Why.
+    pub reason: PauseReason,
+    /// Usage left, where known.
+    pub remaining_percent: Option<u8>,
+    /// When usage resets, where known.
+    pub resets_at: Option<Time>,
+    /// When the run goes on by itself, where it does.
+    #[serde(default)]
+    pub resumes_at: Option<Time>,
+    /// How far the run is.
+    #[serde(default)]
+    pub progress: Progress,
+}
+
+/// A paused run goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resume {
+    /// How often by now.
+    pub resume_count: u32,
+    /// Completions that are validated again.
+    pub tasks_to_revalidate: u32,
+    /// Why it was paused.
+    #[serde(default)]
+    pub reason: Option<PauseReason>,
+}
+
+/// A compaction that was prepared for is through.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompactionOver {
+    /// The attempt that goes on: the same, or the one that took over.
+    pub attempt: AttemptId,
+    /// Which compaction of the session this is.
+    pub compaction_number: u32,
+    /// Whether the whole plan was put before the agent again.
+    pub full_reload: bool,
+    /// How far the run is.
+    #[serde(default)]
+    pub progress: Progress,
 }
 
 /// How a run ended.
@@ -94,6 +141,18 @@ pub struct UsageLeft {
     /// When it is whole again.
     #[serde(default)]
     pub resets_at: Option<Time>,
+}
+
+/// The branch that a run's accepted work goes to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkBranch {
+    /// Its name.
+    pub branch: String,
+    /// The commit that it was at.
+    pub base: String,
+    /// What a person should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// How the agents of a run stand.

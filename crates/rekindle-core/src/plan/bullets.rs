@@ -214,6 +214,7 @@ impl KeyReader<'_> {
             Key::Cli => self.keys.cli = self.name("cli", &piece),
             Key::Role => self.role(piece),
             Key::Timeout => self.timeout(piece),
+            Key::Done => self.done(piece),
             Key::Attempts => {
                 self.keys.attempts = self.number(&piece, "bad-attempts", "attempts", "a whole number from 1 on");
                 if self.keys.attempts == Some(0) {
@@ -246,6 +247,17 @@ impl KeyReader<'_> {
                 .hint(hint);
         }
         self.keys.role = Some(role);
+    }
+
+    fn done(&mut self, piece: Piece) {
+        match piece.text.to_lowercase().as_str() {
+            "yes" | "true" => self.keys.done = true,
+            "no" | "false" => {}
+            _ => {
+                let message = format!("`done` is `yes` or `no`, not {}", quote(&piece.text));
+                self.problems.error("bad-done", piece.span, message).hint("take the bullet away while it is open");
+            }
+        }
     }
 
     fn timeout(&mut self, piece: Piece) {

@@ -42,12 +42,12 @@ pub(super) fn read(
         let wave = keys.wave.map(|(wave, _)| wave).or_else(|| wave_at(waves, item.span.start));
         let place = Span::from(keys::first_line(text, &trimmed(text, item.text.clone())));
         let mut draft = draft(id, title, body, place, keys, wave);
-        draft.task.done = item.checkbox == Some(true);
+        draft.task.done |= item.checkbox == Some(true);
         let nested = below.get(&Some(*index)).into_iter().flatten();
         draft
             .blockers
             .extend(nested.filter_map(|child| names.get(child)).map(|name| Piece { text: name.clone(), span: place }));
-        if !draft.task.done && !draft.task.title.is_empty() {
+        if !draft.task.title.is_empty() {
             warn_if_unproven(&draft, problems);
         }
         drafts.push(draft);

@@ -41,7 +41,7 @@ pub(super) fn draft(id: TaskId, title: String, body: String, id_span: Span, keys
         timeout_ms: keys.timeout_ms,
         attempts: keys.attempts,
         priority: keys.priority.unwrap_or(0),
-        done: false,
+        done: keys.done,
         line: 0,
     };
     Draft { task, id_span, blockers: keys.blocked_by, wave, proof_broken: keys.proof_broken }
@@ -49,7 +49,7 @@ pub(super) fn draft(id: TaskId, title: String, body: String, id_span: Span, keys
 
 /// Notes that only an agent's word will show that a task is complete.
 pub(super) fn warn_if_unproven(draft: &Draft, problems: &mut Problems) {
-    if draft.task.is_unproven() && !draft.proof_broken {
+    if draft.task.is_unproven() && !draft.proof_broken && !draft.task.done {
         let message =
             format!("{} has neither checks nor artifacts: its agent's word will do", quote(draft.task.id.as_str()));
         problems.warning("unproven", draft.id_span, message).hint("add `- accept: COMMAND` or `- artifacts: FILE`");

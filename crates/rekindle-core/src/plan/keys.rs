@@ -38,10 +38,12 @@ pub(super) enum Key {
     Attempts,
     /// Which goes first.
     Priority,
+    /// Whether it is finished already.
+    Done,
 }
 
 /// Every key as it is written.
-const KEYS: [(&str, Key); 12] = [
+const KEYS: [(&str, Key); 13] = [
     ("agent", Key::Agent),
     ("role", Key::Role),
     ("cli", Key::Cli),
@@ -54,6 +56,7 @@ const KEYS: [(&str, Key); 12] = [
     ("timeout", Key::Timeout),
     ("attempts", Key::Attempts),
     ("priority", Key::Priority),
+    ("done", Key::Done),
 ];
 
 /// What other tools call the same things; only for hints.
@@ -98,6 +101,7 @@ pub(super) struct Keys {
     pub(super) timeout_ms: Option<u64>,
     pub(super) attempts: Option<u32>,
     pub(super) priority: Option<i64>,
+    pub(super) done: bool,
     /// Checks or artifacts were given but could not be read: the task is not unproven on top of that.
     pub(super) proof_broken: bool,
 }

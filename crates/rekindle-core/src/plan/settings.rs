@@ -60,6 +60,8 @@ pub struct FrontMatter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
+    /// Worktrees in a git repository when more than one agent may run, else all in the working directory.
+    Auto,
     /// All in the working directory.
     Shared,
     /// Each in a git worktree of its own.
@@ -267,12 +269,13 @@ impl Reader<'_> {
     fn isolation(&mut self, key_span: Span, value: Value) -> Option<Isolation> {
         let piece = self.text("isolation", key_span, value)?;
         match piece.text.to_lowercase().as_str() {
+            "auto" => Some(Isolation::Auto),
             "none" | "shared" => Some(Isolation::Shared),
             "worktree" => Some(Isolation::Worktree),
             _ => {
                 self.problems
                     .error("bad-setting", piece.span, format!("unknown isolation {}", quote(&piece.text)))
-                    .hint("write `worktree` or `shared`");
+                    .hint("write `auto`, `worktree` or `shared`");
                 None
             }
         }

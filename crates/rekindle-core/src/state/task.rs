@@ -118,6 +118,8 @@ pub struct Way {
     pub verdicts: Vec<GivenVerdict>,
     /// Its work is accepted and on its way into the run's branch.
     pub merging: Option<Merging>,
+    /// How often its accepted work did not fit what others had merged.
+    pub conflicts: u32,
     /// The commit of the run's branch that holds its work.
     pub merged: Option<String>,
     /// The task that it is a part of.
@@ -177,6 +179,13 @@ impl Task {
     #[must_use]
     pub fn last_attempt(&self) -> Option<AttemptId> {
         self.last_attempts.get(&self.way.stage).copied()
+    }
+
+    /// Whether it was split and nobody has looked at the whole since.
+    #[must_use]
+    pub fn waits_for_parts(&self) -> bool {
+        let free = self.state == TaskState::Pending && self.holder.is_none() && self.way.stage == Stage::Implement;
+        free && !self.way.parts.is_empty()
     }
 
     /// Whether its work has begun and is not through: others leave its files alone.

@@ -34,6 +34,7 @@ fn a_claim_is_proven_before_a_task_is_complete() {
     attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":0,"out_of_memory":false,"signal":null,"start_error":null}}
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"completed"}
     run_finished  {"complete":1,"failed":0,"outcome":"complete","skipped":0,"unreachable":0}
+    -> LeaveWorkspace { attempt: AttemptId(1) }
     "#);
 }
 
@@ -47,6 +48,7 @@ fn a_lie_is_refused_and_the_work_is_handed_over() {
     attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":0,"out_of_memory":false,"signal":null,"start_error":null}}
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"exited_incomplete"}
     task_requeued T1 developer-T1 e1 {"cause":"exited_incomplete","counted":true,"not_before":1701,"reason":"it ended by itself before its work was complete; check `true` exited with 1; 1 of 3 attempts used, next after 701ms"}
+    -> LeaveWorkspace { attempt: AttemptId(1) }
     "#);
     story.after_ms(10_000);
     assert_snapshot!(lines(&story.input(Input::TimePassed)), @r#"
@@ -68,6 +70,7 @@ fn an_exit_waits_for_the_checks_of_what_was_claimed() {
     task_completed T1 developer-T1 e1 {"result":"as asked","unproven":false}
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"completed"}
     run_finished  {"complete":1,"failed":0,"outcome":"complete","skipped":0,"unreachable":0}
+    -> LeaveWorkspace { attempt: AttemptId(1) }
     "#);
 }
 
@@ -80,6 +83,7 @@ fn evidence_without_a_claim_completes_nothing() {
     attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":0,"out_of_memory":false,"signal":null,"start_error":null}}
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"exited_incomplete"}
     task_requeued T1 developer-T1 e1 {"cause":"exited_incomplete","counted":true,"not_before":1701,"reason":"it ended by itself before its work was complete; 1 of 3 attempts used, next after 701ms"}
+    -> LeaveWorkspace { attempt: AttemptId(1) }
     "#);
     assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Pending);
 }
@@ -98,6 +102,7 @@ fn attempts_are_used_up_and_dependants_stay_blocked() {
             workflow_failed T1 developer-T1 e3 {"detail":"it crashed with exit code 7; 3 of 3 attempts used","reason":"developer_crash_limit"}
             person_alerted T1 e3 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","rekindle task split T1 'FIRST PART' 'SECOND PART'","edit the plan: clarify the task or raise its timeout; then run it with --again"],"text":"task T1 failed: it crashed with exit code 7; 3 of 3 attempts used"}
             run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":1}
+            -> LeaveWorkspace { attempt: AttemptId(3) }
             -> AlertPerson { text: "task T1 failed: it crashed with exit code 7; 3 of 3 attempts used", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "edit the plan: clarify the task or raise its timeout; then run it with --again"] }
             "#);
         }
@@ -120,6 +125,7 @@ fn a_timeout_stops_and_is_the_cause() {
     attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":null,"out_of_memory":false,"signal":9,"start_error":null}}
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"timed_out"}
     task_requeued T1 developer-T1 e1 {"cause":"timed_out","counted":true,"not_before":901701,"reason":"it ran out of the time allowed for the task; 1 of 3 attempts used, next after 701ms"}
+    -> LeaveWorkspace { attempt: AttemptId(1) }
     "#);
 }
 
@@ -139,6 +145,7 @@ fn a_named_agent_goes_on_with_its_next_task_at_once() {
     agent_crashed T2 backend e1 {"attempt":1,"code":1,"signal":null}
     attempt_ended T2 backend e1 {"attempt":1,"cause":"crashed","code":1,"signal":null}
     task_requeued T2 backend e1 {"cause":"crashed","code":1,"counted":true,"not_before":1611,"reason":"it crashed with exit code 1; 1 of 3 attempts used, next after 611ms","signal":null}
+    -> LeaveWorkspace { attempt: AttemptId(1) }
     "#);
     story.after_ms(10_000).input(Input::TimePassed);
     assert_eq!(story.state.attempts[&AttemptId(2)].tasks, [task("T2")]);
@@ -199,6 +206,7 @@ fn a_question_parks_the_task_and_its_answer_opens_it() {
     attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":0,"out_of_memory":false,"signal":null,"start_error":null}}
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"waiting_for_input"}
     task_parked T1 developer-T1 e1 {"question":1}
+    -> LeaveWorkspace { attempt: AttemptId(1) }
     "#);
     let answer = Order::Answer { id: QuestionId(1), text: "a".into() };
     assert_snapshot!(lines(&story.order(answer)), @r#"
@@ -274,7 +282,7 @@ fn a_pause_stops_agents_and_costs_no_attempt() {
     let mut story = Story::of(ONE);
     story.started(1);
     assert_snapshot!(lines(&story.order(Order::Pause(PauseReason::Interrupt))), @r#"
-    session_pause  {"reason":"interrupt","remaining_percent":null,"resets_at":null,"resumes_at":null}
+    session_pause  {"progress":{"available":0,"blocked":0,"compactions":0,"complete":0,"in_progress":1,"pending_audit":0,"relationships":0,"total":1},"reason":"interrupt","remaining_percent":null,"resets_at":null,"resumes_at":null}
     stop_ordered T1 developer-T1 e1 {"at_once":false,"attempt":1,"cause":"stopped_by_operator"}
     -> StopAttempt { attempt: AttemptId(1), at_once: false }
     "#);
@@ -285,10 +293,11 @@ fn a_pause_stops_agents_and_costs_no_attempt() {
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"stopped_by_operator"}
     task_requeued T1 developer-T1 e1 {"cause":"stopped_by_operator","counted":false,"not_before":null,"reason":"the run was paused or stopped by its operator; 0 of 3 attempts used, next when the run goes on"}
     run_paused  {}
+    -> LeaveWorkspace { attempt: AttemptId(1) }
     "#);
     assert_snapshot!(lines(&story.coordinator(Limits::default(), Vec::new())), @r#"
     coordinator_started  
-    session_resume  {"resume_count":1,"tasks_to_revalidate":0}
+    session_resume  {"reason":"interrupt","resume_count":1,"tasks_to_revalidate":0}
     developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: the run was paused or stopped by its operator","resumed":true,"role":"developer","strategy":"fresh","tasks":["T1"]}
     task_started T1 developer-T1 e2 {"attempt":2,"number":1}
     -> LaunchAttempt { attempt: AttemptId(2) }
@@ -303,7 +312,7 @@ fn a_crashed_coordinator_adopts_and_counts_nothing() {
     assert_snapshot!(lines(&story.coordinator(Limits::default(), vec![(AttemptId(1), alive)])), @r#"
     coordinator_started  
     agent_adopted T1 developer-T1 e1 {"attempt":1,"pid":100,"shim_pid":99}
-    coordinator_recovered  {"adopted":1,"events_reconciled":0,"finished":0,"orphaned_agents":0,"saved_at":1000,"to_validate":0}
+    coordinator_recovered  {"adopted":1,"events_reconciled":0,"finished":0,"orphaned_agents":0,"progress":{"available":0,"blocked":0,"compactions":0,"complete":0,"in_progress":1,"pending_audit":0,"relationships":0,"total":1},"saved_at":1000,"to_validate":0}
     team_checked  {"idle":0,"unresponsive":0,"working":1}
     "#);
     assert_eq!(story.state.tasks[&task("T1")].attempts, 1);
@@ -322,6 +331,7 @@ fn a_task_lost_with_two_coordinators_is_set_aside() {
             workflow_failed T1 developer-T1 e2 {"detail":"its agent was lost in 2 coordinator crashes: set aside for a person","reason":"quarantined"}
             person_alerted T1 e2 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","rekindle task split T1 'FIRST PART' 'SECOND PART'","edit the plan: clarify the task or raise its timeout; then run it with --again"],"text":"task T1 failed: its agent was lost in 2 coordinator crashes: set aside for a person"}
             run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":0}
+            -> LeaveWorkspace { attempt: AttemptId(2) }
             -> AlertPerson { text: "task T1 failed: its agent was lost in 2 coordinator crashes: set aside for a person", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "edit the plan: clarify the task or raise its timeout; then run it with --again"] }
             "#);
         }
@@ -338,10 +348,11 @@ fn a_process_that_never_began_costs_no_attempt() {
     state_reconciled T1 developer-T1 e1 {"detail":"its process was never started","event_type":"never_started"}
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"shim_lost"}
     task_requeued T1 developer-T1 e1 {"cause":"shim_lost","counted":false,"not_before":null,"reason":"the process that supervised it was killed; 0 of 3 attempts used, next at once"}
-    coordinator_recovered  {"adopted":0,"events_reconciled":1,"finished":0,"orphaned_agents":1,"saved_at":1000,"to_validate":0}
+    coordinator_recovered  {"adopted":0,"events_reconciled":1,"finished":0,"orphaned_agents":1,"progress":{"available":1,"blocked":0,"compactions":0,"complete":0,"in_progress":0,"pending_audit":0,"relationships":0,"total":1},"saved_at":1000,"to_validate":0}
     team_checked  {"idle":0,"unresponsive":0,"working":0}
     developer_dispatched T1 developer-T1 e2 {"attempt":2,"blocked_by":[],"cli":"default","reason":"fresh: the process that supervised it was killed","resumed":true,"role":"developer","strategy":"fresh","tasks":["T1"]}
     task_started T1 developer-T1 e2 {"attempt":2,"number":1}
+    -> LeaveWorkspace { attempt: AttemptId(1) }
     -> LaunchAttempt { attempt: AttemptId(2) }
     "#);
 }
@@ -408,6 +419,7 @@ fn an_agent_that_lingers_after_its_last_task_is_stopped() {
     assert_snapshot!(lines(&story.exited(1, Exit { signal: Some(2), ..Exit::default() })), @r#"
     attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":null,"out_of_memory":false,"signal":2,"start_error":null}}
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"completed"}
+    -> LeaveWorkspace { attempt: AttemptId(1) }
     "#);
 }
 
@@ -449,6 +461,7 @@ fn without_recovery_the_first_failure_is_the_last() {
     workflow_failed T1 developer-T1 e1 {"detail":"it crashed with exit code 1; recovery is off","reason":"recovery_off"}
     person_alerted T1 e1 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","rekindle task split T1 'FIRST PART' 'SECOND PART'","edit the plan: clarify the task or raise its timeout; then run it with --again"],"text":"task T1 failed: it crashed with exit code 1; recovery is off"}
     run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":0}
+    -> LeaveWorkspace { attempt: AttemptId(1) }
     -> AlertPerson { text: "task T1 failed: it crashed with exit code 1; recovery is off", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "edit the plan: clarify the task or raise its timeout; then run it with --again"] }
     "#);
 }

@@ -6,8 +6,10 @@ use rekindle_core::effect::Effect;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Input, MergeOutcome};
 use rekindle_core::plan::PlanTask;
+use rekindle_core::state::{AttemptPhase, Task, TaskState};
 
 use super::Driver;
+use crate::alert::Alert;
 use crate::store::{StoredLine, Stream};
 use crate::world::{CheckOrder, LaunchOrder, MergeOrder, World};
 
@@ -27,14 +29,31 @@ impl<W: World> Driver<W> {
                 }
             }
             Effect::MergeWork { task, epoch } => self.merge(&task, epoch),
+            Effect::LeaveWorkspace { attempt } => self.leave(attempt),
             Effect::CheckHealth => {
                 let commands = self.health_commands();
                 self.world.check_health(&commands);
             }
             Effect::AskUsage => self.world.ask_usage(),
             Effect::CloseInput { attempt } => self.world.close_input(attempt),
-            Effect::AlertPerson { text, choices } => self.world.alert(&text, &choices),
+            Effect::AlertPerson { text, choices } => self.alert(text, choices),
         }
+    }
+
+    /// Tells a person. The effect says what; the event that it follows from said about which task.
+    fn alert(&mut self, text: String, choices: Vec<String>) {
+        let about = self.alerted.iter().position(|(said, _)| *said == text);
+        let task = about.and_then(|place| self.alerted.remove(place).1);
+        let run = self.state.run.as_ref();
+        let alert = Alert {
+            text,
+            choices,
+            run: run.map_or(String::new(), |run| run.id.to_string()),
+            plan: run.map_or(String::new(), |run| run.plan.name.clone()),
+            task,
+            time: self.decided_at,
+        };
+        self.world.alert(&alert);
     }
 
     fn launch(&mut self, attempt: AttemptId) {
@@ -114,7 +133,24 @@ impl<W: World> Driver<W> {
             return;
         };
         let message = format!("{task}: {}", planned.title);
-        self.world.merge(MergeOrder { task: task.clone(), epoch, workspace, message });
+        let known = self.state.run.as_ref().and_then(|run| run.work_commit.clone());
+        self.world.merge(MergeOrder { task: task.clone(), epoch, workspace, message, known });
+    }
+
+    /// What an attempt left is kept. Its workspace goes when everything that was done in it is merged and nobody is there.
+    fn leave(&mut self, attempt: AttemptId) {
+        let Some(task) = self.state.attempts.get(&attempt).and_then(|found| found.tasks.first().cloned()) else {
+            return;
+        };
+        let workspace = self.state.workspace_of(&task);
+        let same = |id: &TaskId| workspace.is_some() && self.state.workspace_of(id) == workspace;
+        let busy = self.state.attempts.values().filter(|found| found.phase != AttemptPhase::Ended);
+        let free = !busy.flat_map(|found| &found.tasks).any(same);
+        let through = |task: &Task| task.state == TaskState::Complete && task.way.merging.is_none();
+        let tidy = workspace.is_some()
+            && free
+            && self.state.tasks.iter().filter(|(id, _)| same(id)).all(|(_, task)| through(task));
+        self.world.leave(attempt, &task, workspace.as_deref(), tidy);
     }
 }
 

@@ -214,17 +214,19 @@ impl<W: World> Driver<W> {
 
     /// Complete tasks whose artifacts are not on disk.
     pub(super) fn missing_artifacts(&mut self) -> Vec<(TaskId, Vec<String>)> {
-        let complete: Vec<(TaskId, Vec<String>)> = self
+        let complete: Vec<(TaskId, Vec<String>, Option<String>)> = self
             .state
             .tasks
             .iter()
             .filter(|(_, task)| task.state == TaskState::Complete)
-            .filter_map(|(id, _)| self.state.plan_task(id).map(|planned| (id.clone(), planned.artifacts.clone())))
-            .filter(|(_, artifacts)| !artifacts.is_empty())
+            .filter_map(|(id, task)| {
+                let planned = self.state.plan_task(id).filter(|planned| !planned.artifacts.is_empty())?;
+                Some((id.clone(), planned.artifacts.clone(), task.way.merged.clone()))
+            })
             .collect();
         complete
             .into_iter()
-            .map(|(id, artifacts)| (id, self.world.missing(&artifacts)))
+            .map(|(id, artifacts, merged)| (id, self.world.missing(&artifacts, merged.as_deref())))
             .filter(|(_, missing)| !missing.is_empty())
             .collect()
     }

@@ -7,6 +7,9 @@ mod checks;
 mod disk;
 mod launch;
 mod native;
+mod places;
+
+pub use allowance::read as read_allowance;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,7 +20,7 @@ use std::sync::{Arc, Mutex};
 
 use rekindle_core::activity::Transcript;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::input::{Found, MergeOutcome};
+use rekindle_core::input::Found;
 use rekindle_core::report::Exit;
 use rekindle_core::time::Time;
 use rekindle_shim::bundle::{self, Bundle, ExitRecord, ShimRecord};
@@ -25,8 +28,10 @@ use rekindle_shim::tree::Activity;
 
 use super::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
 use crate::agents::{Program, Reader};
+use crate::alert::{Alert, Alerts, Channels, Session};
 use crate::clock::Clock;
 use crate::driver::Message;
+use crate::git::Work;
 use crate::state_dir::StateDir;
 use crate::store::Stream;
 use crate::supervise::{self, BundleKey, Launcher, Observation, PROBE_BUDGET, Probe, Watch};
@@ -51,8 +56,8 @@ pub struct Programs {
     pub agents: BTreeMap<String, Program>,
     /// Longest time for one acceptance command.
     pub check_timeout_ms: u64,
-    /// A command that is told when a person should look, with the text as its last argument.
-    pub notify: Vec<String>,
+    /// How a person is told.
+    pub alerts: Channels,
     /// Command prefixes by the environment's name.
     pub environments: BTreeMap<String, Vec<String>>,
     /// The shell line that tells what is left of the allowance; empty where there is none.
@@ -64,6 +69,8 @@ struct Shared {
     bundles: PathBuf,
     state_dir: PathBuf,
     workspace: PathBuf,
+    work: Option<Work>,
+    jobs: places::Jobs,
     programs: Programs,
     tokens: Tokens,
     launcher: Launcher,
@@ -87,6 +94,7 @@ pub struct RealWorld {
     /// Attempts whose launch was begun here. A bundle that is just being written looks like one that never started, so a
     /// second order must not come as far as looking.
     launched: BTreeSet<AttemptId>,
+    alerts: Alerts,
 }
 
 impl RealWorld {
@@ -98,6 +106,7 @@ impl RealWorld {
         clock: Clock,
         dir: &StateDir,
         workspace: PathBuf,
+        work: Option<Work>,
         programs: Programs,
         tokens: Tokens,
         stop_grace_ms: u64,
@@ -107,10 +116,13 @@ impl RealWorld {
         make_dir(&bundles)?;
         make_dir(&dir.path().join("checks"))?;
         let (observed, observations) = sync_channel(OBSERVATIONS);
+        let alerts = Alerts::start(&programs.alerts, &Session::of_this_process());
         let shared = Arc::new(Shared {
             bundles,
             state_dir: dir.path().to_owned(),
             workspace,
+            work,
+            jobs: places::Jobs::default(),
             programs,
             tokens,
             launcher: Launcher::default(),
@@ -131,7 +143,13 @@ impl RealWorld {
             tails: BTreeMap::new(),
             handed_out: BTreeMap::new(),
             launched: BTreeSet::new(),
+            alerts,
         })
+    }
+
+    /// Waits until what was begun with git is through: the last snapshots are taken while everybody leaves.
+    pub fn finish(&self) {
+        self.shared.jobs.wait();
     }
 
     /// Bytes an agent has written so far.
@@ -303,14 +321,20 @@ impl World for RealWorld {
         }
     }
 
-    fn missing(&mut self, paths: &[String]) -> Vec<String> {
-        disk::missing(&self.shared.workspace, paths)
+    fn missing(&mut self, paths: &[String], merged: Option<&str>) -> Vec<String> {
+        match (merged, &self.shared.work) {
+            // A git that cannot say opens nothing again: the next look asks anew.
+            (Some(commit), Some(work)) => work.missing(commit, paths).unwrap_or_default(),
+            _ => disk::missing(&self.shared.workspace, paths),
+        }
     }
 
     fn merge(&mut self, order: MergeOrder) {
-        let outcome = MergeOutcome::Failed { reason: format!("workspace {} is not apart", order.workspace) };
-        let message = Message::Merged { task: order.task, epoch: order.epoch, outcome };
-        let _full = self.shared.messages.try_send(message);
+        places::merge_in_background(&self.shared, order);
+    }
+
+    fn leave(&mut self, attempt: AttemptId, task: &TaskId, workspace: Option<&str>, tidy: bool) {
+        places::leave_in_background(&self.shared, attempt, task, workspace, tidy);
     }
 
     fn check_health(&mut self, commands: &[String]) {
@@ -321,8 +345,8 @@ impl World for RealWorld {
         checks::usage_in_background(&self.shared);
     }
 
-    fn alert(&mut self, text: &str, choices: &[String]) {
-        launch::alert_in_background(&self.shared, text, choices);
+    fn alert(&mut self, alert: &Alert) {
+        self.alerts.tell(alert);
     }
 
     fn watch(&mut self, attempt: AttemptId) {

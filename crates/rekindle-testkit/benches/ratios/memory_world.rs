@@ -63,14 +63,14 @@ impl World for MemoryWorld {
 
     fn drop_kept_reports(&mut self, _: AttemptId) {}
 
-    fn missing(&mut self, _: &[String]) -> Vec<String> {
+    fn missing(&mut self, _: &[String], _: Option<&str>) -> Vec<String> {
         Vec::new()
     }
 
     fn merge(&mut self, _: MergeOrder) {}
     fn check_health(&mut self, _: &[String]) {}
     fn ask_usage(&mut self) {}
-    fn alert(&mut self, _: &str, _: &[String]) {}
+    fn alert(&mut self, _: &rekindle_engine::alert::Alert) {}
 
     fn watch(&mut self, _: AttemptId) {}
 

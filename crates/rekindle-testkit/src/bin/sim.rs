@@ -2,16 +2,23 @@
 
 #![expect(clippy::print_stdout, reason = "a developer's tool talks to its terminal")]
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use rekindle_testkit::sim::{Options, Outcome, Plant, play};
 
 /// Seeds played unless told otherwise.
-const SEEDS: u64 = 2_000;
+const SEEDS: u64 = 5_000;
 
-/// Broken seeds shown before the rest is only counted.
+/// Broken seeds shown whole before the rest gets a line each.
 const SHOWN: usize = 3;
+
+/// Longest word on what was broken in such a line.
+const WHAT_CHARS: usize = 300;
 
 const HELP: &str = "usage: sim [--seeds N] [--from S] | --seed S [--verbose]; with either: [--planted NAME]";
 
@@ -78,18 +85,18 @@ fn one(seed: u64, arguments: &Arguments) -> ExitCode {
 fn many(arguments: &Arguments) -> ExitCode {
     let started = Instant::now();
     let seeds = arguments.from..arguments.from + arguments.seeds.unwrap_or(SEEDS);
-    let (mut broken, mut events, mut coordinators) = (Vec::new(), 0, 0);
-    for seed in seeds.clone() {
-        let outcome = play(Options { seed, plant: arguments.plant, aloud: false });
-        events += outcome.events;
-        coordinators += u64::from(outcome.coordinators);
-        if outcome.violation.is_some() {
-            if broken.len() < SHOWN {
-                show(seed, arguments.plant, &outcome);
-            }
-            broken.push(seed);
-        }
+    let outcomes = play_all(seeds.clone(), arguments.plant);
+    let broken: Vec<_> = outcomes.iter().filter(|(_, outcome)| outcome.violation.is_some()).collect();
+    for (seed, outcome) in broken.iter().take(SHOWN) {
+        show(**seed, arguments.plant, outcome);
     }
+    for (seed, outcome) in broken.iter().skip(SHOWN) {
+        let Some(violation) = &outcome.violation else { continue };
+        let what: String = violation.what.chars().take(WHAT_CHARS).collect();
+        println!("seed {seed} breaks: {}: {what}", violation.invariant);
+    }
+    let events: u64 = outcomes.values().map(|outcome| outcome.events).sum();
+    let coordinators: u64 = outcomes.values().map(|outcome| u64::from(outcome.coordinators)).sum();
     let seconds = started.elapsed().as_secs_f64();
     println!(
         "{} seeds from {}: {} broken, {events} events, {coordinators} coordinators, {seconds:.1} s",
@@ -97,11 +104,32 @@ fn many(arguments: &Arguments) -> ExitCode {
         seeds.start,
         broken.len()
     );
-    if broken.is_empty() {
-        return ExitCode::SUCCESS;
-    }
-    println!("broken: {broken:?}");
-    ExitCode::FAILURE
+    if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Plays seeds on every processor; each is a story of its own. Only the lines of broken ones are kept.
+fn play_all(seeds: Range<u64>, plant: Option<Plant>) -> BTreeMap<u64, Outcome> {
+    let next = AtomicU64::new(seeds.start);
+    let played = Mutex::new(BTreeMap::new());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end {
+                        break;
+                    }
+                    let mut outcome = play(Options { seed, plant, aloud: false });
+                    if outcome.violation.is_none() {
+                        outcome.lines = Vec::new();
+                    }
+                    played.lock().unwrap_or_else(PoisonError::into_inner).insert(seed, outcome);
+                }
+            });
+        }
+    });
+    played.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn show(seed: u64, plant: Option<Plant>, outcome: &Outcome) {

@@ -167,15 +167,30 @@ impl Sim {
         self.plan_step(attempt, next);
     }
 
-    /// The work itself: what a task asks for comes to lie on the disk.
+    /// The work itself: what a task asks for comes to lie on the disk. It may break or mend what the plan calls health.
     fn make(&mut self, task: &TaskId, whole: bool) {
-        let Some((artifacts, _)) = self.setting.proof_of(task) else { return };
-        let artifacts = artifacts.to_vec();
         self.say(format_args!("{task} is made, whole: {whole}"));
-        let count = if whole { artifacts.len() } else { artifacts.len().saturating_sub(1) };
-        self.disk.extend(artifacts.into_iter().take(count));
-        if whole {
-            self.disk.insert(mark_of(task));
+        if let Some((artifacts, _)) = self.setting.proof_of(task) {
+            let artifacts = artifacts.to_vec();
+            let count = if whole { artifacts.len() } else { artifacts.len().saturating_sub(1) };
+            self.disk.extend(artifacts.into_iter().take(count));
+        }
+        if !whole {
+            return;
+        }
+        self.disk.insert(mark_of(task));
+        let way = self.checkers.replayed.tasks.get(task).map(|known| known.way.clone()).unwrap_or_default();
+        if self.quiet || way.health || self.rng.chance(30) {
+            self.sick.clear();
+        } else if self.rng.chance(8) {
+            let health = self.rng.pick(&self.setting.plan.settings.health).cloned();
+            self.sick.extend(health);
+        }
+        // A whole is made when all its parts are.
+        let parts = way.parent.as_ref().and_then(|whole| self.checkers.replayed.tasks.get(whole)).map(|t| &t.way.parts);
+        let all = parts.is_some_and(|parts| parts.iter().all(|part| self.disk.contains(&mark_of(part))));
+        if let (true, Some(whole)) = (all, way.parent) {
+            self.make(&whole, true);
         }
     }
 

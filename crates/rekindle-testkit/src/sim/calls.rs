@@ -4,12 +4,15 @@
 
 use rekindle_core::ids::{AttemptId, QuestionId, TaskId};
 use rekindle_core::report::Report;
+use rekindle_core::review::Verdict;
+use rekindle_core::role::Role;
 use rekindle_engine::door::wire::{Answer, Call};
 use rekindle_engine::store::Stream;
 use rekindle_engine::world::KeptReport;
 
 use super::agent::{Act, Way};
 use super::checkers::{Invariant, Verb};
+use super::judge;
 use super::plant::Plant;
 use super::shim::Bundle;
 use super::story::SECOND;
@@ -33,6 +36,8 @@ pub enum Caller {
     Intruder(String),
     /// Somebody who may say this and waits for nothing.
     Entitled,
+    /// The operator, who pauses the run.
+    Pauses,
 }
 
 /// The verb of a report.
@@ -52,8 +57,8 @@ pub fn verb_of(report: &Report) -> Verb {
 impl Sim {
     /// An agent reports through a door.
     pub fn report(&mut self, attempt: AttemptId, report: Report, way: Way) {
-        self.checkers.truth.say(attempt, report.task(), verb_of(&report));
-        self.say(format_args!("attempt {attempt} says {:?} {:?} by {way:?}", verb_of(&report), report.task()));
+        self.note_said(attempt, &report);
+        self.say(format_args!("attempt {attempt} says {} by {way:?}", words(&report)));
         match way {
             Way::Signal => self.signal(attempt, &report),
             Way::Command if self.coordinator.up => self.report_by_call(attempt, report),
@@ -61,14 +66,34 @@ impl Sim {
         }
     }
 
+    /// Keeps who really said what.
+    fn note_said(&mut self, attempt: AttemptId, report: &Report) {
+        let first = self.bundles.get(&attempt).and_then(|bundle| bundle.tasks.first());
+        let task = report.task().or(first.filter(|_| matches!(report, Report::Verdict { .. })));
+        self.checkers.truth.say(attempt, task, verb_of(report));
+        if let Report::Verdict { role, verdict, .. } = report {
+            self.checkers.truth.judge(attempt, *role, *verdict);
+        }
+    }
+
     fn report_by_call(&mut self, attempt: AttemptId, report: Report) {
-        let own =
-            self.bundles.get(&attempt).is_some_and(|bundle| report.task().is_none_or(|t| bundle.tasks.contains(t)));
-        let caller = if own {
-            Caller::Report(attempt, report.clone())
-        } else {
-            Caller::Intruder(format!("attempt {attempt} for {:?}", report.task()))
+        let bundle = self.bundles.get(&attempt);
+        let known = |task: &TaskId| {
+            let parent = self.checkers.replayed.tasks.get(task).and_then(|known| known.way.parent.as_ref());
+            bundle.is_some_and(|bundle| bundle.tasks.contains(task) || parent.is_some())
         };
+        let own = report.task().is_none_or(known);
+        let fits = bundle.is_some_and(|bundle| match &report {
+            Report::Verdict { role, .. } => *role == bundle.role,
+            Report::Done { .. } | Report::Split { .. } => !bundle.role.reviews(),
+            _ => true,
+        });
+        let caller = match (own, fits) {
+            (true, true) => Caller::Report(attempt, report.clone()),
+            (true, false) => Caller::Stale(format!("attempt {attempt}, which may not say {}", words(&report))),
+            (false, _) => Caller::Intruder(format!("attempt {attempt} for {:?}", report.task())),
+        };
+        let own = own && fits;
         let Some(token) = self.agents.get(&attempt).map(|agent| agent.token.clone()) else { return };
         let ancestors = vec![Bundle::pids(attempt).0, Bundle::pids(attempt).1];
         let id = self.call(Some(token), ancestors, Call::report(report), caller);
@@ -85,9 +110,12 @@ impl Sim {
             Report::Fail { task, reason } => format!("TASK_INCOMPLETE: {task}\nReason: {reason}\n"),
             Report::Ask { task, text, .. } => format!("QUESTION: {task}\nQuestion: {text}\n"),
             Report::Checkpoint { task, checkpoint } => format!("CHECKPOINT: {task}\nStatus: {}\n", checkpoint.status),
-            Report::Verdict { .. } | Report::Start { .. } | Report::Split { .. } | Report::Note { .. } => {
-                "noted\n".to_owned()
+            Report::Split { task, subtasks } => format!("SPLIT: {task}\nSubtasks: {}\n", subtasks.join("; ")),
+            Report::Verdict { task, role, verdict, issues, .. } => {
+                let task = task.as_ref().map(ToString::to_string).unwrap_or_default();
+                verdict_line(*role, *verdict, &task, &issues.join("; "))
             }
+            Report::Start { .. } | Report::Note { .. } => "noted\n".to_owned(),
         };
         // One that tells of itself says it in its final message, where alone it counts.
         let text = if self.tells(attempt) { format!("{}\n", tells::result(&text)) } else { text };
@@ -192,7 +220,8 @@ impl Sim {
             return;
         };
         let Some(task) = self.bundles.get(&attempt).and_then(|bundle| bundle.tasks.first().cloned()) else { return };
-        self.late(attempt, token.to_owned(), Report::Done { task, result: None });
+        let late = self.late_words(attempt, task);
+        self.late(attempt, token.to_owned(), late);
     }
 
     /// Somebody reports for an attempt when its process may long be gone.
@@ -201,7 +230,15 @@ impl Sim {
         let (epoch, task) = (bundle.epoch, bundle.tasks.last().cloned());
         if let (true, Some(task)) = (self.coordinator.up, task) {
             let token = self.tokens.token(attempt, epoch);
-            self.late(attempt, token, Report::Done { task, result: Some("late".to_owned()) });
+            let late = self.late_words(attempt, task);
+            self.late(attempt, token, late);
+        }
+    }
+
+    fn late_words(&self, attempt: AttemptId, task: TaskId) -> Report {
+        match self.bundles.get(&attempt).map(|bundle| bundle.role).filter(|role| role.reviews()) {
+            Some(role) => judge::late(role, task),
+            None => Report::Done { task, result: Some("late".to_owned()) },
         }
     }
 
@@ -212,10 +249,12 @@ impl Sim {
         let caller = if over { Caller::Stale(who) } else { Caller::Entitled };
         if !over {
             // The token speaks for a living attempt: whoever holds it is that attempt.
-            self.checkers.truth.say(attempt, report.task(), verb_of(&report));
+            self.note_said(attempt, &report);
         }
-        let token = match (self.plant, over) {
-            (Some(Plant::NoEpochCheck), true) => self.checkers.newest_token(&self.tokens, &report).unwrap_or(token),
+        let token = match (self.plant, over, &report) {
+            (Some(Plant::NoEpochCheck), true, _) | (Some(Plant::StaleVerdict), true, Report::Verdict { .. }) => {
+                self.checkers.newest_token(&self.tokens, &report).unwrap_or(token)
+            }
             _ => token,
         };
         self.call(Some(token), Vec::new(), Call::report(report), caller);
@@ -243,6 +282,7 @@ impl Sim {
                 self.checkers
                     .broken(Invariant::StaleEpoch, format!("{who}, long over, was answered {}", short(&answer)));
             }
+            Caller::Pauses => self.checkers.truth.paused = answer == Answer::Accepted,
             Caller::Intruder(_) | Caller::Stale(_) | Caller::Entitled => {}
             Caller::Plain(attempt) | Caller::Waits(attempt, _) => self.go_on(attempt, id, 5),
             Caller::Report(attempt, report) => self.report_answered(attempt, id, &report, &answer),
@@ -261,19 +301,29 @@ impl Sim {
         if !waits {
             return;
         }
-        let mend = self.rng.chance(70);
+        let mend = self.quiet || self.rng.chance(70);
         if let Some(agent) = self.agents.get_mut(&attempt) {
             match (answer, report) {
                 (Answer::NotProven { task, .. }, _) if agent.mends > 0 => {
                     agent.mends -= 1;
                     agent.script.push_front(Act::Say(report.clone(), Way::Command));
-                    if mend || self.quiet {
+                    if mend {
                         agent.script.push_front(Act::Make(task.clone(), true));
                     }
                     agent.script.push_front(Act::Pause(SECOND));
                 }
                 (Answer::NotProven { .. }, _) => agent.script.clear(),
                 (Answer::Refused { .. }, Report::Done { .. }) if !agent.stubborn => agent.script.clear(),
+                (Answer::Accepted, Report::Split { task, subtasks }) => {
+                    // It goes on with the parts, in order.
+                    for number in (1..=subtasks.len()).rev() {
+                        let Ok(part) = TaskId::new(format!("{task}.{number}")) else { continue };
+                        let done = Report::Done { task: part.clone(), result: None };
+                        agent.script.push_front(Act::Say(done, Way::Command));
+                        agent.script.push_front(Act::Make(part, mend));
+                        agent.script.push_front(Act::Pause(SECOND));
+                    }
+                }
                 _ => {}
             }
         }
@@ -309,7 +359,7 @@ impl Sim {
                 }
                 Caller::Waits(attempt, question) => self.wait_again(attempt, id, question),
                 Caller::Plain(attempt) => self.go_on(attempt, id, 50),
-                Caller::Stale(_) | Caller::Intruder(_) | Caller::Entitled => {}
+                Caller::Stale(_) | Caller::Intruder(_) | Caller::Entitled | Caller::Pauses => {}
             }
         }
     }
@@ -326,6 +376,30 @@ impl Sim {
         agent.waits_for = None;
         agent.script.push_front(Act::Call(Call::WaitForAnswer { question }));
         self.plan_step(attempt, 5 * SECOND);
+    }
+}
+
+/// How a reviewer without any other door says what it thinks.
+fn verdict_line(role: Role, verdict: Verdict, task: &str, issues: &str) -> String {
+    let name = match (role, verdict) {
+        (Role::Critic, Verdict::Pass) => "REVIEW_PASSED",
+        (Role::Critic, _) => "REVIEW_FAILED",
+        (Role::Auditor, Verdict::Pass) => "AUDIT_PASSED",
+        (Role::Auditor, Verdict::Fail) => "AUDIT_FAILED",
+        (Role::Auditor, Verdict::Blocked) => "AUDIT_BLOCKED",
+        (Role::HealthAuditor, Verdict::Pass) => return "HEALTH_AUDIT: HEALTHY\n".to_owned(),
+        (Role::HealthAuditor, _) => return format!("HEALTH_AUDIT: UNHEALTHY\nIssues: {issues}\n"),
+        (Role::Developer | Role::Remediation, _) => return "REMEDIATION_COMPLETE\n".to_owned(),
+    };
+    format!("{name}: {task}\nIssues: {issues}\n")
+}
+
+/// A report in a word or two.
+fn words(report: &Report) -> String {
+    let task = report.task().map(ToString::to_string).unwrap_or_default();
+    match report {
+        Report::Verdict { role, verdict, .. } => format!("{verdict:?} as {role} {task}"),
+        _ => format!("{:?} {task}", verb_of(report)),
     }
 }
 

@@ -5,16 +5,21 @@
 
 mod log;
 mod output;
+mod protocol;
 mod signs;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use rekindle_core::event::UsageLeft;
 use rekindle_core::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use rekindle_core::input::Order;
 use rekindle_core::report::Report;
+use rekindle_core::review;
+use rekindle_core::role::Role;
 use rekindle_core::state::{Attempt, AttemptPhase, NOTES_KEPT, RunPhase, State, TaskState};
+use rekindle_core::time::Time;
 use rekindle_engine::driver;
 use rekindle_engine::store::{MemoryStore, Read, Row, Stream, Table};
 use rekindle_engine::token::Tokens;
@@ -60,6 +65,20 @@ pub enum Invariant {
     OwnTasks,
     /// 11: what grows has a bound.
     Bounds,
+    /// 12: work is accepted only when every reviewer that the plan asks for has passed it, in their order, and the checks have.
+    Reviewed,
+    /// 12: nobody is at work that somebody else may still change, in its workspace, or where it is being merged.
+    Alone,
+    /// 12: a whole is accepted after its parts.
+    Parts,
+    /// 12: work that was done apart is merged before its task completes.
+    Merged,
+    /// 8: nothing begins in a pause, before the baseline, without room, or before recent completions are looked at again.
+    Gated,
+    /// 8: nothing begins on an old or a bad answer about the allowance.
+    Allowance,
+    /// 2: what was under way is taken up by the next coordinator.
+    Outstanding,
 }
 
 impl Invariant {
@@ -85,6 +104,13 @@ impl Invariant {
             Self::Progress => "8 once faults stop, the run ends",
             Self::OwnTasks => "9 an agent changes only its own tasks",
             Self::Bounds => "11 everything has a bound",
+            Self::Reviewed => "12 work is accepted when all its reviewers and checks have passed it",
+            Self::Alone => "12 nobody is at work that somebody may still change",
+            Self::Parts => "12 a whole is accepted after its parts",
+            Self::Merged => "12 work is merged before its task completes",
+            Self::Gated => "8 nothing begins while the run may not go on",
+            Self::Allowance => "8 nothing begins on an old answer about the allowance",
+            Self::Outstanding => "2 what was under way is taken up again",
         }
     }
 }
@@ -128,6 +154,16 @@ pub struct Truth {
     pub refused: BTreeSet<AttemptId>,
     /// Messages that agents were given.
     pub delivered: BTreeSet<(AttemptId, u32)>,
+    /// Verdicts that were really given, by role and word.
+    judged: BTreeSet<(AttemptId, &'static str, String)>,
+    /// Tasks that the operator split.
+    splits: BTreeSet<TaskId>,
+    /// Work that was really merged.
+    pub merged: BTreeSet<(TaskId, Epoch)>,
+    /// What the user's command last said, and when.
+    pub usage: Option<(Time, UsageLeft)>,
+    /// The operator was told that the run is being paused, and nobody went on with it since.
+    pub paused: bool,
 }
 
 impl Truth {
@@ -136,10 +172,21 @@ impl Truth {
         self.said.insert((attempt, task.cloned(), verb));
     }
 
+    /// An attempt's own process gave a verdict.
+    pub fn judge(&mut self, attempt: AttemptId, role: Role, verdict: review::Verdict) {
+        self.judged.insert((attempt, role.name(), format!("{verdict:?}")));
+    }
+
     /// The operator ordered something about a task.
     pub fn operator(&mut self, order: &Order) {
-        if let Order::Skip { task, .. } | Order::Complete { task, .. } = order {
-            self.ordered.insert(task.clone());
+        match order {
+            Order::Skip { task, .. } | Order::Complete { task, .. } => {
+                self.ordered.insert(task.clone());
+            }
+            Order::Split { task, .. } => {
+                self.splits.insert(task.clone());
+            }
+            _ => {}
         }
     }
 
@@ -177,6 +224,7 @@ pub struct Checkers {
     indexed: BTreeMap<(AttemptId, Stream), u64>,
     settled: BTreeSet<AttemptId>,
     signs: signs::Taken,
+    ways: protocol::Ways,
 }
 
 type Verdict = Result<(), (Invariant, String)>;
@@ -240,6 +288,11 @@ impl Checkers {
         failed.map(|(id, _)| id.clone()).collect()
     }
 
+    /// All tasks of the run, those too that are not in the plan's file.
+    pub fn all_tasks(&self) -> Vec<TaskId> {
+        self.replayed.tasks.keys().cloned().collect()
+    }
+
     /// Names of agents so far.
     pub fn agent_names(&self) -> Vec<String> {
         self.replayed.agents.keys().map(ToString::to_string).collect()
@@ -255,7 +308,8 @@ impl Checkers {
             .filter(|(_, task)| !task.state.is_terminal() || task.state == TaskState::Failed)
             .map(|(id, task)| {
                 let planned = state.plan_task(id).map(|task| (task.wave, task.blocked_by.clone()));
-                format!("{id} {:?} held by {:?}, wave and blockers {planned:?}", task.state, task.holder)
+                let way = &task.way;
+                format!("{id} {:?} held by {:?}, wave and blockers {planned:?}, {way:?}", task.state, task.holder)
             })
             .collect();
         let attempts: Vec<_> = state.attempts.iter().filter(|(_, found)| found.phase != AttemptPhase::Ended).collect();
@@ -304,6 +358,7 @@ impl Sim {
                         self.trace.say(self.queue.now_ms(), format_args!("  {} {}", stored.seq, log::line(&event)));
                         self.checkers.event(&self.setting, &event);
                         self.note_wait(&event);
+                        self.answered_by(&event);
                     }
                     Err(error) => self.checkers.broken(Invariant::Replay, error.to_string()),
                 }
@@ -337,6 +392,10 @@ impl Sim {
         self.checkers.judge(verdict);
         let verdict = self.checkers.same_state(driver).and_then(|()| self.checkers.bounds(most_lines));
         let verdict = verdict.and_then(|()| self.checkers.sessions_kept());
+        let verdict = verdict.and_then(|()| match self.coordinator.taking_over {
+            true => Ok(()),
+            false => self.checkers.taken_up(&self.coordinator.asked),
+        });
         self.checkers.judge(verdict);
     }
 

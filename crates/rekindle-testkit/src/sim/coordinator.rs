@@ -13,6 +13,8 @@ use rekindle_core::decide::{self, Standstill};
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{AttemptId, RunId};
 use rekindle_core::input::Input;
+use rekindle_core::limits::Limits;
+use rekindle_core::plan::Plan;
 use rekindle_core::state::{AttemptPhase, RunPhase};
 use rekindle_engine::driver::{self, Driver, Message, Settings};
 use rekindle_engine::offline;
@@ -103,6 +105,7 @@ impl Stage {
         sim.coordinator.number += 1;
         sim.coordinator.up = true;
         sim.coordinator.since_ms = now;
+        sim.coordinator.taking_over = true;
         let number = sim.coordinator.number;
         sim.say(format_args!("COORDINATOR {number} starts"));
         let store = Arc::new(SimStore::new(Arc::clone(&sim.durable), self.plant));
@@ -129,6 +132,10 @@ impl Stage {
         if fresh {
             self.request_run();
         }
+        let short = self.sim.borrow().short.then(|| "no room (simulated)".to_owned());
+        if let Some(reason) = short {
+            self.act_or_die(|driver| driver.handle([Message::Pressure { reason: Some(reason) }]));
+        }
         self.take_over();
         if self.driver.is_some() {
             self.sim.borrow_mut().check_kept(&healthy);
@@ -138,7 +145,7 @@ impl Stage {
     fn request_run(&mut self) {
         let input = Input::RunRequested {
             run: RunId::new("story").expect("a valid name"),
-            plan: Box::new(self.sim.borrow().setting.plan.clone()),
+            plan: Box::new(self.sim.borrow().plan_for_driver()),
             plan_path: "story.md".to_owned(),
             branch: None,
         };
@@ -149,10 +156,11 @@ impl Stage {
         let (pid, limits, boot_id, boottime_ms) = {
             let sim = self.sim.borrow();
             let boottime_ms = sim.machine.boottime_ms(sim.queue.now_ms());
-            (100 + sim.coordinator.number, sim.setting.limits.clone(), sim.machine.boot_id(), boottime_ms)
+            (100 + sim.coordinator.number, sim.limits_for_driver(), sim.machine.boot_id(), boottime_ms)
         };
         let retry = |driver: &mut Driver<SimWorld>| driver.start(pid, limits, boot_id, boottime_ms);
         self.act_or_die(retry);
+        self.sim.borrow_mut().coordinator.taking_over = false;
     }
 
     /// Handles what has arrived: output first, as the engine's coordinator does.
@@ -206,7 +214,9 @@ impl Stage {
             .filter(|(_, found)| found.phase == AttemptPhase::Running && found.stop.is_none())
             .map(|(id, found)| (id, decide::silence_limit_ms(state, found)))
             .collect();
+        let held = state.held.is_some();
         let mut sim = self.sim.borrow_mut();
+        sim.look_at_machine(held);
         for (attempt, limit_ms) in running {
             let quiet_ms = sim.quiet_ms(attempt);
             if quiet_ms >= limit_ms {
@@ -427,6 +437,28 @@ impl Sim {
         (shortest / 4).max(LOOK_MIN_MS)
     }
 
+    /// The plan as the coordinator is given it: the user's, unless a bug is planted.
+    fn plan_for_driver(&self) -> Plan {
+        let mut plan = self.setting.plan.clone();
+        match self.plant {
+            Some(Plant::ForgetReview) => plan.settings.review = None,
+            Some(Plant::NoBaseline) => plan.settings.health.clear(),
+            _ => {}
+        }
+        plan
+    }
+
+    fn limits_for_driver(&self) -> Limits {
+        let mut limits = self.setting.limits.clone();
+        match self.plant {
+            Some(Plant::MoreTries) => limits.attempts += 2,
+            Some(Plant::NoValidation) => limits.validation_window_ms = 0,
+            Some(Plant::StaleUsage) => limits.usage.asks = false,
+            _ => {}
+        }
+        limits
+    }
+
     /// Everything that was only in the coordinator's memory is gone; what is durable stays.
     fn coordinator_gone(&mut self) {
         self.coordinator.up = false;
@@ -434,6 +466,9 @@ impl Sim {
         self.coordinator.launching.clear();
         self.coordinator.watched.clear();
         self.coordinator.told.clear();
+        self.coordinator.taking_over = false;
+        self.coordinator.asked.clear();
+        self.merges.clear();
         self.inbox.clear();
         self.durable = Arc::new(self.durable.restarted());
         self.disconnect();

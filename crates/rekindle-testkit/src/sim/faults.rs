@@ -54,6 +54,10 @@ pub enum Fault {
     FalseBell,
     /// Somebody reports with the token of an attempt of before.
     Late,
+    /// The machine is short of something, or no longer is.
+    Short,
+    /// Something that the plan calls health breaks or heals by itself.
+    Sick,
 }
 
 impl Sim {
@@ -62,7 +66,7 @@ impl Sim {
         if self.quiet {
             return;
         }
-        let fault = match self.rng.weighted(&[18, 12, 12, 18, 10, 8, 4, 8, 8, 3, 3, 3, 9, 6, 14]) {
+        let fault = match self.rng.weighted(&[18, 12, 12, 18, 10, 8, 4, 8, 8, 3, 3, 3, 9, 6, 14, 6, 5]) {
             0 => Fault::Coordinator(Kill::Idle),
             1 => Fault::Coordinator(Kill::BeforeAppend),
             2 => Fault::Coordinator(Kill::AfterAppend),
@@ -77,7 +81,9 @@ impl Sim {
             11 => Fault::WallClock,
             12 => Fault::Full,
             13 => Fault::FalseBell,
-            _ => Fault::Late,
+            14 => Fault::Late,
+            15 => Fault::Short,
+            _ => Fault::Sick,
         };
         self.queue.after_ms(0, Happening::Breaks(fault));
         let every = self.setting.fault_every_ms;
@@ -120,6 +126,13 @@ impl Sim {
             Fault::Full => {
                 for _ in 0..self.rng.between(1, 4) {
                     self.durable.inject(memory::Fault::Full);
+                }
+            }
+            Fault::Short => self.short = !self.short,
+            Fault::Sick => {
+                let drawn = self.rng.pick(&self.setting.plan.settings.health).cloned();
+                if let Some(command) = drawn.filter(|command| !self.sick.remove(command)) {
+                    self.sick.insert(command);
                 }
             }
             Fault::Late => {

@@ -5,6 +5,7 @@ use rekindle_core::input::Order;
 use rekindle_engine::door::wire::Call;
 
 use super::calls::Caller;
+use super::plant::Plant;
 use super::story::SECOND;
 use super::world::{Happening, Sim};
 
@@ -65,17 +66,19 @@ impl Sim {
     }
 
     fn draw_order(&mut self) -> Option<Order> {
-        let tasks: Vec<TaskId> = self.setting.plan.tasks.iter().map(|task| task.id.clone()).collect();
+        let tasks: Vec<TaskId> = self.checkers.all_tasks();
         let task = self.rng.pick(&tasks)?.clone();
         let agents = self.checkers.agent_names();
-        let order = match self.rng.weighted(&[10, 4, 12, 20, 20, 4, 6]) {
+        let order = match self.rng.weighted(&[10, 4, 12, 20, 20, 6, 6, 10, 2]) {
             0 => Order::Pause(rekindle_core::event::PauseReason::Operator),
             1 => Order::Pause(rekindle_core::event::PauseReason::Stop),
             2 => Order::Skip { task, reason: "not needed".to_owned() },
             3 => Order::Retry { task },
             4 => Order::Recover { agent: self.rng.pick(&agents)?.clone() },
             5 => Order::Complete { task, result: None },
-            _ => Order::Note { text: "the operator was here".to_owned() },
+            6 => Order::Note { text: "the operator was here".to_owned() },
+            7 => Order::Split { task, subtasks: vec!["one half".to_owned(), "the other".to_owned()] },
+            _ => Order::ForgetFocus,
         };
         Some(order)
     }
@@ -94,6 +97,12 @@ impl Sim {
             Order::Split { task, subtasks } => Call::Split { task, subtasks },
             Order::ForgetFocus => Call::ForgetFocus,
         };
-        self.call(None, Vec::new(), call, Caller::Entitled);
+        let pauses = matches!(call, Call::Pause { .. });
+        if pauses && self.plant == Some(Plant::DropPause) {
+            self.checkers.truth.paused = true;
+            return;
+        }
+        let caller = if pauses { Caller::Pauses } else { Caller::Entitled };
+        self.call(None, Vec::new(), call, caller);
     }
 }

@@ -19,11 +19,33 @@ pub enum Plant {
     RepeatSigns,
     /// A reader does not know a failure for what it is, so that nobody waits.
     MisreadLimit,
+    /// The coordinator is given the plan without its reviewers.
+    ForgetReview,
+    /// A shim tells the end of an agent that is still there.
+    EarlyExit,
+    /// The coordinator is given more attempts than the user allows.
+    MoreTries,
+    /// A late verdict passes as the current reviewer's.
+    StaleVerdict,
+    /// A merge is told to be through although nothing was merged.
+    SkipMerge,
+    /// A merge is told to be through while it is under way.
+    MergeAnsweredEarly,
+    /// The coordinator is given the plan without its health commands.
+    NoBaseline,
+    /// The coordinator looks at nothing again after a pause or a crash.
+    NoValidation,
+    /// The coordinator does not know that there is a command to ask for the allowance.
+    StaleUsage,
+    /// A coordinator that takes over forgets what was under way.
+    ForgetOutstanding,
+    /// The door says yes to a pause and passes nothing on.
+    DropPause,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 19] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -32,6 +54,17 @@ impl Plant {
         Self::TellTwice,
         Self::RepeatSigns,
         Self::MisreadLimit,
+        Self::ForgetReview,
+        Self::EarlyExit,
+        Self::MoreTries,
+        Self::StaleVerdict,
+        Self::SkipMerge,
+        Self::MergeAnsweredEarly,
+        Self::NoBaseline,
+        Self::NoValidation,
+        Self::StaleUsage,
+        Self::ForgetOutstanding,
+        Self::DropPause,
     ];
 
     /// Its name on the command line.
@@ -46,6 +79,17 @@ impl Plant {
             Self::TellTwice => "tell-twice",
             Self::RepeatSigns => "repeat-signs",
             Self::MisreadLimit => "misread-limit",
+            Self::ForgetReview => "forget-review",
+            Self::EarlyExit => "early-exit",
+            Self::MoreTries => "more-tries",
+            Self::StaleVerdict => "stale-verdict",
+            Self::SkipMerge => "skip-merge",
+            Self::MergeAnsweredEarly => "merge-answered-early",
+            Self::NoBaseline => "no-baseline",
+            Self::NoValidation => "no-validation",
+            Self::StaleUsage => "stale-usage",
+            Self::ForgetOutstanding => "forget-outstanding",
+            Self::DropPause => "drop-pause",
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use rekindle_core::ids::{AttemptId, TaskId};
 use rekindle_core::report::{Checkpoint, Exit, Report};
+use rekindle_core::role::Role;
 use rekindle_engine::door::wire::Call;
 use rekindle_engine::store::Stream;
 
@@ -12,7 +13,7 @@ use super::agent::{Act, Way};
 use super::rng::Rng;
 use super::story::SECOND;
 use super::world::Sim;
-use super::{teller, tells};
+use super::{judge, teller, tells};
 
 /// Longest line that an agent prints: past the kept head of a record and past one read of a spool.
 const HUGE_LINE_BYTES: u64 = 700 * 1024;
@@ -39,6 +40,10 @@ const TROUBLES: [(&str, u64); 13] = [
 
 /// Draws a script for an attempt on these tasks.
 pub fn draw(sim: &mut Sim, attempt: AttemptId, tasks: &[TaskId]) -> (&'static str, VecDeque<Act>) {
+    let role = sim.bundles.get(&attempt).map_or_else(Role::default, |bundle| bundle.role);
+    if let (true, Some(task)) = (role.reviews(), tasks.first()) {
+        return judge::draw(sim, attempt, role, task);
+    }
     let quiet = sim.quiet;
     let trouble = !quiet && sim.rng.chance(sim.setting.trouble);
     let traits = teller::traits_of(sim, attempt);
@@ -89,6 +94,10 @@ pub fn draw(sim: &mut Sim, attempt: AttemptId, tasks: &[TaskId]) -> (&'static st
 pub fn on_message(sim: &mut Sim, attempt: AttemptId) -> VecDeque<Act> {
     let traits = teller::traits_of(sim, attempt);
     let tasks = sim.bundles.get(&attempt).map(|bundle| bundle.tasks.clone()).unwrap_or_default();
+    let role = sim.bundles.get(&attempt).map_or_else(Role::default, |bundle| bundle.role);
+    if role.reviews() {
+        return judge::on_message(sim, attempt, role, &tasks);
+    }
     let mut script = vec![Act::Tell(tells::turn()), Act::Pause(sim.rng.between(10, 20 * SECOND))];
     if sim.quiet || sim.rng.chance(70) {
         for task in &tasks {
@@ -108,6 +117,10 @@ fn done(task: &TaskId) -> Report {
 }
 
 fn work(rng: &mut Rng, script: &mut Vec<Act>, task: &TaskId, way: Way) {
+    if rng.chance(4) {
+        let subtasks = (0..rng.between(1, 3)).map(|part| format!("part {part}")).collect();
+        script.push(Act::Say(Report::Split { task: task.clone(), subtasks }, way));
+    }
     if way == Way::Command && rng.chance(30) {
         script.push(Act::Say(Report::Start { task: task.clone() }, way));
     }
@@ -179,7 +192,7 @@ fn strike(sim: &mut Sim, attempt: AttemptId, mood: &'static str, task: &TaskId, 
 }
 
 /// Garbage, another attempt's token, or its own with a number changed.
-fn forged(sim: &mut Sim, attempt: AttemptId) -> String {
+pub fn forged(sim: &mut Sim, attempt: AttemptId) -> String {
     let others: Vec<AttemptId> = sim.bundles.keys().copied().filter(|other| *other != attempt).collect();
     let other = sim.rng.pick(&others).copied();
     match (sim.rng.below(3), other.and_then(|other| sim.bundles.get(&other).map(|found| (other, found.epoch)))) {
@@ -190,7 +203,8 @@ fn forged(sim: &mut Sim, attempt: AttemptId) -> String {
     }
 }
 
-fn foreign(sim: &mut Sim, attempt: AttemptId) -> Option<TaskId> {
+/// A task that is not its own.
+pub fn foreign(sim: &mut Sim, attempt: AttemptId) -> Option<TaskId> {
     let own = sim.bundles.get(&attempt).map(|bundle| bundle.tasks.clone()).unwrap_or_default();
     let others: Vec<TaskId> =
         sim.setting.plan.tasks.iter().map(|task| task.id.clone()).filter(|task| !own.contains(task)).collect();

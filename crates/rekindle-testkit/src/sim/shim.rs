@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
 use rekindle_core::report::Exit;
+use rekindle_core::role::Role;
 use rekindle_engine::store::Stream;
 use rekindle_engine::world::{KeptReport, LaunchOrder};
 
@@ -41,6 +42,10 @@ pub struct Bundle {
     pub epoch: Epoch,
     /// The agent's tasks.
     pub tasks: Vec<TaskId>,
+    /// Its role.
+    pub role: Role,
+    /// The workspace of its own.
+    pub workspace: Option<String>,
     /// Which `[agents.NAME]` runs it.
     pub cli: String,
     /// The session it is to resume.
@@ -114,6 +119,8 @@ impl Sim {
         let bundle = Bundle {
             epoch: order.epoch,
             tasks: order.tasks.clone(),
+            role: order.role,
+            workspace: order.workspace.clone(),
             cli: order.cli.clone(),
             resume: order.resume.clone(),
             delivered: BTreeSet::new(),
@@ -193,6 +200,13 @@ impl Sim {
         let agent = Agent::draw(self, attempt, epoch, &tasks);
         self.say(format_args!("attempt {attempt} runs as {}", agent.mood));
         self.agents.insert(attempt, agent);
+        if self.plant == Some(Plant::EarlyExit) {
+            let delay = self.rng.between(5 * SECOND, 40 * SECOND);
+            self.queue.after_ms(delay, Happening::ShimLeaves(attempt));
+            if let Some(bundle) = self.bundles.get_mut(&attempt) {
+                bundle.ended = Some(Exit { code: Some(0), ..Exit::default() });
+            }
+        }
         // Long enough for the record to reach the coordinator before the agent's first word.
         let first = self.rng.between(40, 200);
         self.plan_step(attempt, first);

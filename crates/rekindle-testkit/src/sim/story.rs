@@ -71,15 +71,23 @@ fn draw_limits(rng: &mut Rng) -> Limits {
         usage: UsageLimits {
             default_wait_ms: rng.between(10 * SECOND, 5 * MINUTE),
             grace_ms: rng.between(SECOND, MINUTE),
+            asks: rng.chance(25),
             ..UsageLimits::default()
         },
+        worktrees: rng.chance(35),
+        validation_window_ms: [0, rng.between(SECOND, 20 * MINUTE)][rng.index(2)],
         ..Limits::default()
     };
     limits.compaction.hand_over_after = u32::try_from(rng.between(1, 4)).unwrap_or(1);
     if rng.chance(55) {
         draw_tellers(rng, &mut limits);
     }
-    limits.timeout_ms.insert(Role::Developer, rng.between(MINUTE, 8 * MINUTE));
+    if rng.chance(30) {
+        limits.usage.agents = limits.clis.iter().filter(|_| rng.chance(60)).cloned().collect();
+    }
+    for role in Role::ALL {
+        limits.timeout_ms.insert(role, rng.between(MINUTE, 8 * MINUTE));
+    }
     limits
 }
 
@@ -116,10 +124,10 @@ fn draw_plan(rng: &mut Rng) -> Plan {
 }
 
 fn draw_text(rng: &mut Rng) -> String {
-    let tasks = if rng.chance(70) { rng.between(5, 12) } else { rng.between(13, 30) };
+    let tasks = if rng.chance(75) { rng.between(4, 10) } else { rng.between(11, 26) };
     let waves = if rng.chance(40) { rng.between(2, 4) } else { 0 };
     let named = rng.between(0, 3);
-    let mut text = String::from("---\nplan: story\n---\n# Story\n\nA story for agents.\n");
+    let mut text = format!("---\nplan: story\n{}---\n# Story\n\nA story for agents.\n", draw_protocol(rng));
     let mut wave = 0;
     for number in 1..=tasks {
         if waves > 0 && (number - 1) * waves / tasks >= wave {
@@ -142,6 +150,24 @@ fn draw_text(rng: &mut Rng) -> String {
             text.push_str(&format!("- timeout: {}s\n", rng.between(30, 300)));
         }
         text.push_str(&format!("\nDo step {number}.\n"));
+    }
+    text
+}
+
+/// Who looks at the work, where its checks run, and what must stay sound.
+fn draw_protocol(rng: &mut Rng) -> String {
+    let mut text = String::new();
+    match rng.weighted(&[40, 15, 15, 30]) {
+        0 => {}
+        1 => text.push_str("review: [critic]\n"),
+        2 => text.push_str("review: [auditor]\n"),
+        _ => text.push_str("review: [critic, auditor]\n"),
+    }
+    if rng.chance(25) {
+        text.push_str("environments: [here, there]\n");
+    }
+    if rng.chance(30) {
+        text.push_str("health: [lint it, test it]\n");
     }
     text
 }

@@ -9,11 +9,11 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rekindle_core::activity::Transcript;
-use rekindle_core::event::UsageLeft;
-use rekindle_core::ids::{AttemptId, Epoch};
-use rekindle_core::input::{Found, MergeOutcome};
+use rekindle_core::ids::{AttemptId, Epoch, TaskId};
+use rekindle_core::input::Found;
 use rekindle_core::time::Time;
 use rekindle_engine::agents::Reader;
+use rekindle_engine::alert::Alert;
 use rekindle_engine::door::wire::{Answer, Call};
 use rekindle_engine::driver::Message;
 use rekindle_engine::store::{MemoryStore, Stream};
@@ -25,6 +25,7 @@ use super::calls::Caller;
 use super::checkers::{Checkers, Invariant};
 use super::clock::{Machine, Queue};
 use super::faults::{Fault, Kill, Killed};
+use super::outside::Asked;
 use super::plant::Plant;
 use super::rng::Rng;
 use super::shim::Bundle;
@@ -66,6 +67,12 @@ pub enum Happening {
     ShimLeaves(AttemptId),
     /// Checks are through.
     Checked(u32, CheckOrder),
+    /// A merge is through.
+    Merged(u32, MergeOrder),
+    /// The health commands are through.
+    HealthSeen(u32, Vec<String>),
+    /// The user's command for the allowance answers.
+    UsageTold(u32),
     /// An agent has written a report into its bundle.
     Kept(AttemptId, KeptReport),
     /// Somebody uses a token long after its attempt.
@@ -112,6 +119,10 @@ pub struct Coordinator {
     pub told: BTreeSet<AttemptId>,
     /// When it was started.
     pub since_ms: u64,
+    /// It takes over what was before it.
+    pub taking_over: bool,
+    /// What it asked for and what the log has not answered.
+    pub asked: BTreeSet<Asked>,
 }
 
 /// Answers that the driver gave, by call.
@@ -139,6 +150,12 @@ pub struct Sim {
     pub agents: BTreeMap<AttemptId, Agent>,
     /// Paths that exist.
     pub disk: BTreeSet<String>,
+    /// Health commands that fail.
+    pub sick: BTreeSet<String>,
+    /// The machine is short of something.
+    pub short: bool,
+    /// Merges under way, with their workspaces.
+    pub merges: Vec<(TaskId, Epoch, String)>,
     /// The coordinator.
     pub coordinator: Coordinator,
     /// What has arrived for it.
@@ -279,8 +296,10 @@ impl World for SimWorld {
 
     fn launch(&mut self, order: LaunchOrder) {
         self.ask(|sim| {
-            sim.say(format_args!("launch attempt {} epoch {} {:?}", order.attempt, order.epoch, order.tasks));
+            let (role, tasks, place) = (order.role, &order.tasks, order.workspace.as_deref().unwrap_or("the project"));
+            sim.say(format_args!("launch attempt {} epoch {} {role} {tasks:?} in {place}", order.attempt, order.epoch));
             sim.check_effect(|checkers| checkers.allows_launch(order.attempt));
+            sim.check_alone(&order);
             sim.launch(&order);
         });
     }
@@ -297,9 +316,9 @@ impl World for SimWorld {
         self.ask(|sim| {
             sim.say(format_args!("check {} epoch {}", order.task, order.epoch));
             sim.check_effect(|checkers| checkers.allows_checks(&order.task, order.epoch));
-            let delay = if sim.rng.chance(80) { sim.rng.between(5, 2_000) } else { sim.rng.between(2_000, 40_000) };
-            let number = sim.coordinator.number;
-            sim.queue.after_ms(delay, Happening::Checked(number, order));
+            if !sim.forgets() {
+                sim.begin_checks(order);
+            }
         });
     }
 
@@ -365,28 +384,40 @@ impl World for SimWorld {
         });
     }
 
-    fn missing(&mut self, paths: &[String]) -> Vec<String> {
+    fn missing(&mut self, paths: &[String], _merged: Option<&str>) -> Vec<String> {
         self.ask(|sim| paths.iter().filter(|path| !sim.disk.contains(*path)).cloned().collect())
     }
 
     fn merge(&mut self, order: MergeOrder) {
         self.ask(|sim| {
-            let outcome = MergeOutcome::Merged { commit: Some(format!("{}-{}", order.task, order.epoch)) };
-            sim.deliver(Message::Merged { task: order.task, epoch: order.epoch, outcome });
+            sim.say(format_args!("merge {} epoch {} of {}", order.task, order.epoch, order.workspace));
+            sim.check_effect(|checkers| checkers.allows_merge(&order.task, order.epoch));
+            if !sim.forgets() {
+                sim.begin_merge(order);
+            }
         });
     }
 
-    fn check_health(&mut self, _commands: &[String]) {
-        self.ask(|sim| sim.deliver(Message::HealthChecked { results: Vec::new() }));
+    fn check_health(&mut self, commands: &[String]) {
+        self.ask(|sim| {
+            sim.check_effect(Checkers::allows_health);
+            if !sim.forgets() {
+                sim.begin_health(commands);
+            }
+        });
     }
 
     fn ask_usage(&mut self) {
-        let left = UsageLeft { remaining_percent: Some(50), resets_at: None };
-        self.ask(|sim| sim.deliver(Message::UsageSeen(left)));
+        self.ask(|sim| {
+            sim.check_effect(Checkers::allows_usage);
+            if !sim.forgets() {
+                sim.begin_usage();
+            }
+        });
     }
 
-    fn alert(&mut self, text: &str, _choices: &[String]) {
-        self.ask(|sim| sim.say(format_args!("alert: {text}")));
+    fn alert(&mut self, alert: &Alert) {
+        self.ask(|sim| sim.say(format_args!("alert: {}", alert.text)));
     }
 
     fn watch(&mut self, attempt: AttemptId) {

@@ -4,12 +4,14 @@ mod agents;
 mod checks;
 mod mcp;
 mod probe;
+mod usage;
 
 use clap::Args;
+use rekindle_engine::alert::webhook;
 use serde::Serialize;
 
 use super::Context;
-use crate::config::{Config, Sources};
+use crate::config::{Config, Sources, Value};
 use crate::error::Result;
 use crate::exit_code::Exit;
 use crate::ui::{Align, Table, Tone, one_line};
@@ -84,11 +86,14 @@ pub fn run(args: &DoctorArgs, context: &Context) -> Result<Exit> {
     let mut findings = checks::machine(&context.project);
     findings.extend(checks::state(&context.project));
     findings.extend(checks::configuration(config.as_ref(), &context.project));
+    findings.extend(config.as_ref().ok().and_then(checks::webhook));
     let mut agents = Vec::new();
     if let Ok(config) = &config {
         let (found, more) = look_at_agents(config, context);
         agents = found;
         findings.extend(more);
+        findings.extend(usage::look(config, &context.project));
+        findings.extend(checks::environments(config));
     }
     let settings = match &config {
         Ok(config) => settings(config),
@@ -137,10 +142,21 @@ fn look_at_agents(config: &Config, context: &Context) -> (Vec<agents::AgentJson>
 fn settings(config: &Config) -> Vec<SettingJson> {
     let settings = config.all().map(|(key, sourced)| SettingJson {
         key: key.name,
-        value: sourced.value.to_string(),
+        value: shown_value(key.name, &sourced.value),
         origin: sourced.origin.to_string(),
     });
     settings.collect()
+}
+
+/// A setting's value as it is shown. A webhook's path is as good as a password: only its host is.
+fn shown_value(name: &str, value: &Value) -> String {
+    match value {
+        Value::Text(url) if name == "notify.webhook" && !url.is_empty() => match webhook::check(url) {
+            Ok(target) => format!("{:?}", format!("{}/…", target.host)),
+            Err(_) => "\"…\"".to_owned(),
+        },
+        value => value.to_string(),
+    }
 }
 
 fn show(findings: &[Finding], settings: &[SettingJson], context: &Context) -> Result<()> {

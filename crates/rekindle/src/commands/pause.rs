@@ -41,7 +41,7 @@ fn order(context: &Context, reason: PauseReason) -> Result<Exit> {
     let state = View::open(&context.project)?.the_run()?.row.state;
     match orders::give(&context.project, &Order::Pause(reason))? {
         Taken::Now => context.ui.say("pausing; go on with: rekindle resume"),
-        Taken::NobodyThere if matches!(state.as_str(), "created" | "running" | "pausing") => {
+        Taken::NobodyThere if matches!(state.as_str(), "created" | "running" | "pausing" | "waiting") => {
             return alone(context, reason);
         }
         Taken::NobodyThere if state != "paused" => return Err(CliError::refused("the run is finished")),

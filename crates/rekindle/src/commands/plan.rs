@@ -1,4 +1,6 @@
-//! `rekindle plan`: look at a plan without running it.
+//! `rekindle plan`: look at a plan without running it, or make one from another tool's tasks.
+
+mod import;
 
 use std::path::PathBuf;
 
@@ -12,7 +14,7 @@ use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::plan_file::{DEFAULT_PLAN, PlanFile};
 
-/// Check or show a plan
+/// Check, show or import a plan
 #[derive(Debug, Args)]
 pub struct PlanArgs {
     #[command(subcommand)]
@@ -23,6 +25,7 @@ pub struct PlanArgs {
 enum PlanCommand {
     Check(CheckArgs),
     Show(ShowArgs),
+    Import(import::ImportArgs),
 }
 
 /// Report every problem of a plan at once
@@ -74,6 +77,7 @@ pub fn run(args: &PlanArgs, context: &Context) -> Result<Exit> {
     match &args.command {
         PlanCommand::Check(args) => check(args, context),
         PlanCommand::Show(args) => show(args, context),
+        PlanCommand::Import(args) => import::run(args, context),
     }
 }
 
@@ -121,6 +125,7 @@ fn check_agents(file: &PlanFile, plan: &plan::Plan, context: &Context) -> Result
     for task in plan.tasks.iter().filter(|task| task.cli.is_some()) {
         config.agent_for(task)?;
     }
+    config.check_environments(plan)?;
     config.prompts(&context.project.root)?;
     // A plan may be checked where it is not run: what is missing on this machine does not make it wrong.
     if let Err(error) = config.check_plan(plan, std::env::var_os("PATH").as_deref(), &context.project.root) {

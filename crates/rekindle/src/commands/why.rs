@@ -179,13 +179,17 @@ fn attempt_of(body: &Body) -> Option<AttemptId> {
         | Body::AgentCompacted(rekindle_core::event::AgentCompacted { attempt, .. })
         | Body::AgentOnTask { attempt }
         | Body::CompactionStart { attempt, .. }
-        | Body::CompactionComplete { attempt, .. }
         | Body::AgentTold { attempt, .. }
         | Body::InputClosed { attempt }
+        | Body::StatusAsked { attempt }
+        | Body::StatusAnswered { attempt }
+        | Body::TaskAssigned { attempt }
         | Body::AgentFailed { attempt, .. }
         | Body::TurnEnded { attempt, .. }
         | Body::SessionClosed { attempt, .. }
         | Body::ReportRefused { attempt, .. } => Some(*attempt),
+        Body::CompactionComplete(over) => Some(over.attempt),
+        Body::VerdictGiven(given) => Some(given.attempt),
         _ => None,
     }
 }

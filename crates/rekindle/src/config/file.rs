@@ -10,6 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::agents::{self, Agent};
 use super::keys::{KEYS, Key, Shape, Value, Wrong, sections};
+use super::places;
 use super::{Layer, Origin};
 use crate::ui::{Diagnostic, Place};
 use rekindle_core::plan::nearest::nearest;
@@ -28,6 +29,8 @@ pub struct File {
     pub layer: Layer,
     /// Its agents.
     pub agents: BTreeMap<String, Agent>,
+    /// Its environments: the words before every check, by name.
+    pub environments: BTreeMap<String, Vec<String>>,
     /// What is wrong or doubtful in it, in the order of the text.
     pub problems: Vec<Diagnostic>,
 }
@@ -46,6 +49,7 @@ pub fn read(path: &Path, text: &str) -> File {
     for (name, value) in document.get_ref().iter().filter(|_| whole) {
         match name.get_ref().as_ref() {
             "agents" => file.agents = agents::read(&mut reader, value),
+            "environments" => file.environments = places::read(&mut reader, value),
             ROLES => reader.roles(value, &mut file.layer),
             section if sections().any(|known| known == section) => {
                 reader.section(section, value, &mut file.layer);
@@ -153,6 +157,7 @@ impl Reader<'_> {
     fn value(&mut self, key: &'static Key, value: &Spanned<DeValue<'_>>) -> Option<Value> {
         let read = match (key.shape, value.get_ref()) {
             (Shape::Command, DeValue::Array(_)) => return agents::words(self, key.leaf(), value).map(Value::Command),
+            (Shape::Names, DeValue::Array(_)) => return agents::words(self, key.leaf(), value).map(Value::Names),
             (Shape::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on)),
             (Shape::Count { .. } | Shape::Duration { .. }, DeValue::Integer(number)) => {
                 match u64::from_str_radix(number.as_str(), number.radix()) {
@@ -193,8 +198,10 @@ impl Reader<'_> {
             self.problem(name.span(), format!("`{word}` stands outside of a section"), Some(hint));
             return;
         }
-        let known: Vec<&str> =
-            ["agents", ROLES].into_iter().chain(sections().filter(|name| !name.contains('.'))).collect();
+        let known: Vec<&str> = ["agents", "environments", ROLES]
+            .into_iter()
+            .chain(sections().filter(|name| !name.contains('.')))
+            .collect();
         let what = if is_table { "section" } else { "key" };
         self.unknown(name.span(), format!("unknown {what} `{word}`"), word, &known);
     }

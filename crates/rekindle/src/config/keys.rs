@@ -22,13 +22,10 @@ pub enum Shape {
     Switch,
     /// Any text, nothing included.
     Text,
-    /// One of these words; `later` are known words that this version cannot do.
-    OneOf {
-        /// What it may be.
-        now: &'static [&'static str],
-        /// What it will be.
-        later: &'static [&'static str],
-    },
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// Names: a list, or one text with commas between them.
+    Names,
     /// A program with its arguments; one text is given to the shell.
     Command,
 }
@@ -46,6 +43,8 @@ pub enum Value {
     Text(String),
     /// A program with its arguments; empty means none.
     Command(Vec<String>),
+    /// Names.
+    Names(Vec<String>),
 }
 
 /// A setting.
@@ -75,7 +74,7 @@ pub const KEYS: &[Key] = &[
     key("run.max_agents", Shape::Count { min: 1, max: MANY }, "4"),
     key("run.attempts", Shape::Count { min: 1, max: MANY }, "3"),
     key("run.backoff", Shape::Duration { min_ms: 0 }, "2s"),
-    key("run.isolation", Shape::OneOf { now: &["shared"], later: &["worktree"] }, "shared"),
+    key("run.isolation", Shape::OneOf(&["auto", "worktree", "shared"]), "auto"),
     key("run.log_context_lines", Shape::Count { min: 0, max: 100_000 }, "200"),
     key("run.recover", Shape::Switch, "true"),
     key("roles.developer.agent", Shape::Text, ""),
@@ -97,8 +96,13 @@ pub const KEYS: &[Key] = &[
     key("hang.first_event", LIMIT, "2m"),
     key("hang.silence", LIMIT, "5m"),
     key("hang.after_result", LIMIT, "30s"),
+    key("usage.command", Shape::Text, ""),
+    // At 100 % nothing would ever be started.
+    key("usage.threshold_percent", Shape::Count { min: 0, max: 99 }, "10"),
+    key("usage.agents", Shape::Names, ""),
     key("usage.default_wait", LIMIT, "15m"),
     key("usage.grace", Shape::Duration { min_ms: 0 }, "5m"),
+    key("validation.window", Shape::Duration { min_ms: 0 }, "1h"),
     // At 0 % it would be too late, above 90 % every agent would be handed over as soon as it has read its brief.
     key("compaction.threshold_percent", Shape::Count { min: 1, max: 90 }, "10"),
     key("compaction.hand_over_after", Shape::Count { min: 1, max: MANY }, "2"),
@@ -107,6 +111,9 @@ pub const KEYS: &[Key] = &[
     key("brief.budget_bytes", Shape::Count { min: 4_096, max: 4 << 20 }, "49152"),
     key("files.dir", Shape::Text, ""),
     key("notify.command", Shape::Command, ""),
+    key("notify.webhook", Shape::Text, ""),
+    key("notify.desktop", Shape::Switch, "true"),
+    key("notify.bell", Shape::Switch, "false"),
 ];
 
 impl Key {
@@ -152,7 +159,11 @@ impl Key {
                 _ => Err(self.wrong_shape(&quote(text))),
             },
             Shape::Text => Ok(Value::Text(text.to_owned())),
-            Shape::OneOf { now, later } => self.from_word(text, now, later),
+            Shape::OneOf(words) => self.from_word(text, words),
+            Shape::Names => {
+                let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+                Ok(Value::Names(names.map(str::to_owned).collect()))
+            }
             Shape::Command if text.trim().is_empty() => Ok(Value::Command(Vec::new())),
             Shape::Command => Ok(Value::Command(
                 // The name that the shell goes by, so that what is told to the command is its `$1`.
@@ -188,7 +199,8 @@ impl Key {
             Shape::Count { .. } => ("a whole number", self.default.to_owned()),
             Shape::Duration { .. } => ("a duration", format!("\"{}\"", self.default)),
             Shape::Switch => ("true or false", self.default.to_owned()),
-            Shape::Text | Shape::OneOf { .. } => ("a text", format!("\"{}\"", self.default)),
+            Shape::Text | Shape::OneOf(_) => ("a text", format!("\"{}\"", self.default)),
+            Shape::Names => ("a list of names", "[\"main\"]".to_owned()),
             Shape::Command => ("a list of words", "[\"notify-send\", \"rekindle\"]".to_owned()),
         };
         Wrong::new(format!("`{}` is {is}, not {found}", self.name), format!("write {} = {example}", self.leaf()))
@@ -211,18 +223,13 @@ impl Key {
     }
 
     #[expect(clippy::wrong_self_convention, reason = "the key reads a word; nothing is converted into a key")]
-    fn from_word(&self, text: &str, now: &[&str], later: &[&str]) -> Result<Value, Wrong> {
+    fn from_word(&self, text: &str, words: &[&str]) -> Result<Value, Wrong> {
         let word = text.trim();
-        if now.contains(&word) {
+        if words.contains(&word) {
             return Ok(Value::Text(word.to_owned()));
         }
-        let hint = format!("write {} = \"{}\"", self.leaf(), now.join("\" or \""));
-        let message = if later.contains(&word) {
-            format!("`{}` = \"{word}\" comes in a later version", self.name)
-        } else {
-            format!("`{}` cannot be {}", self.name, quote(text))
-        };
-        Err(Wrong::new(message, hint))
+        let hint = format!("write {} = \"{}\"", self.leaf(), words.join("\" or \""));
+        Err(Wrong::new(format!("`{}` cannot be {}", self.name, quote(text)), hint))
     }
 }
 
@@ -262,7 +269,7 @@ impl std::fmt::Display for Value {
             Self::DurationMs(ms) => write!(f, "\"{}\"", duration::format(*ms)),
             Self::Switch(on) => write!(f, "{on}"),
             Self::Text(text) => write!(f, "{text:?}"),
-            Self::Command(words) => write!(f, "{words:?}"),
+            Self::Command(words) | Self::Names(words) => write!(f, "{words:?}"),
         }
     }
 }

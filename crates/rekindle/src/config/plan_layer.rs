@@ -25,6 +25,7 @@ pub fn read(path: &str, settings: &FrontMatter) -> (Layer, Vec<Diagnostic>) {
         }
     }
     let isolation = settings.isolation.map(|isolation| match isolation {
+        Isolation::Auto => "auto",
         Isolation::Shared => "shared",
         Isolation::Worktree => "worktree",
     });
@@ -56,6 +57,7 @@ fn read_one(name: &str, setting: &Setting) -> Result<(&'static Key, Value), Wron
     let value = match setting {
         Setting::Text(text) => key.from_text(text)?,
         Setting::List(words) if key.shape == super::keys::Shape::Command => Value::Command(words.clone()),
+        Setting::List(words) if key.shape == super::keys::Shape::Names => Value::Names(words.clone()),
         Setting::List(_) => return Err(key.wrong_shape("a list")),
     };
     Ok((key, value))

@@ -90,7 +90,7 @@ fn the_stronger_source_wins_and_is_named() {
             "run.max_agents 5 file:5",
             "run.attempts 6 front matter of p.md",
             "run.backoff \"7s\" variable REKINDLE_RUN_BACKOFF",
-            "run.isolation \"shared\" default",
+            "run.isolation \"auto\" default",
             "run.log_context_lines 200 default",
             "run.recover false flag --no-recover",
         ]
@@ -137,11 +137,26 @@ fn what_cannot_be_is_said_with_what_to_write() {
             "write developer = \"15m\"",
         ),
         (
-            "[run]\nisolation = \"worktree\"\n",
-            "`run.isolation` = \"worktree\" comes in a later version",
-            "write isolation = \"shared\"",
+            "[run]\nisolation = \"vm\"\n",
+            "`run.isolation` cannot be `vm`",
+            "write isolation = \"auto\" or \"worktree\" or \"shared\"",
         ),
-        ("[run]\nisolation = \"vm\"\n", "`run.isolation` cannot be `vm`", "write isolation = \"shared\""),
+        (
+            "[usage]\nthreshold_percent = 100\n",
+            "`usage.threshold_percent` is 100, which is out of range",
+            "write a whole number from 0 to 99",
+        ),
+        ("[usage]\nagents = 3\n", "`usage.agents` is a list of names, not a number", "write agents = [\"main\"]"),
+        (
+            "[environments.minimal]\n",
+            "[environments.minimal] has no `prefix`",
+            "write prefix = [\"env\", \"-i\", \"PATH=/usr/bin:/bin\"]",
+        ),
+        (
+            "[environments.minimal]\nprefx = []\nprefix = \"\"\n",
+            "unknown key `prefx` in [environments.minimal]",
+            "did you mean `prefix`?",
+        ),
         (
             "[brief]\nbudget_bytes = 1\n",
             "`brief.budget_bytes` is 1, which is out of range",
@@ -458,5 +473,51 @@ fn a_command_takes_its_arguments_and_a_text_goes_to_the_shell() {
     assert_eq!(programs.agents["a"].command, ["sh", "-c"]);
     assert_eq!(programs.agents["a"].args, ["true"]);
     assert_eq!(programs.agents["a"].env["A"], "b");
-    assert_eq!(programs.notify, ["sh", "-c", "beep", "sh"]);
+    assert_eq!(programs.alerts.command, ["sh", "-c", "beep", "sh"]);
+    assert!(programs.alerts.desktop && !programs.alerts.bell && programs.alerts.webhook.is_none());
+}
+
+#[test]
+fn environments_and_the_allowance_reach_the_engine_and_the_decisions() {
+    let toml = format!(
+        "{AGENT}[run]\nisolation = \"worktree\"\n[environments.minimal]\nprefix = [\"env\", \"-i\"]\n\
+         [environments.box]\nprefix = \"podman exec box\"\n[usage]\ncommand = \"./left\"\nthreshold_percent = 5\n\
+         agents = [\"a\"]\n[validation]\nwindow = \"5m\"\n"
+    );
+    let config = load(&toml).expect("loaded");
+    let programs = config.programs();
+    assert_eq!(programs.usage, "./left");
+    assert_eq!(programs.environments.keys().collect::<Vec<_>>(), ["box", "local", "minimal"]);
+    assert_eq!(programs.environments["local"], [""; 0]);
+    assert_eq!(programs.environments["minimal"], ["env", "-i"]);
+    assert_eq!(programs.environments["box"], ["/bin/sh", "-c", "podman exec box \"$@\"", "rekindle"]);
+    let limits = config.limits(false).expect("limits");
+    assert_eq!(limits.validation_window_ms, 300_000);
+    let usage = UsageLimits { asks: true, threshold_percent: 5, agents: vec!["a".into()], ..UsageLimits::default() };
+    assert_eq!(limits.usage, usage);
+    assert_eq!(config.isolation(), Isolation::Worktree);
+    let unknown = load(&format!("{AGENT}[usage]\nagents = \"a, bb\"\n")).expect("loaded");
+    let error = unknown.limits(false).expect_err("there is no bb");
+    assert!(error.message.starts_with("unknown agent `bb` in usage.agents ("), "{}", error.message);
+}
+
+#[test]
+fn a_plan_that_names_an_unknown_environment_is_refused() {
+    let config = load(&format!("{AGENT}[environments.minimal]\nprefix = \"env -i\"\n")).expect("loaded");
+    let refused = |text: &str| {
+        let plan = plan::parse("p", text.as_bytes()).plan.expect("a plan");
+        config.check_environments(&plan).map_err(|error| (error.message, error.hints))
+    };
+    assert_eq!(
+        refused("---\nenvironments: [local, minimal]\n---\n# P\n### T1: one\n- accept: `true`\n").ok(),
+        Some(())
+    );
+    let (message, hints) = refused("---\nenvironments: [minimel]\n---\n# P\n### T1: one\n- accept: `true`\n")
+        .expect_err("there is none of that name");
+    assert_eq!(message, "the front matter names the unknown environment `minimel`");
+    assert_eq!(hints, ["did you mean `minimal`?"]);
+    let (message, hints) = refused("# P\n### T1: one\n- accept: `true`\n- environments: container\n")
+        .expect_err("there is none of that name");
+    assert_eq!(message, "task T1 (line 2 of the plan) names the unknown environment `container`");
+    assert_eq!(hints, ["add [environments.container] with prefix = [\"…\"] to rekindle.toml"]);
 }

@@ -51,8 +51,9 @@ fn tell_compaction(body: &Body) -> Option<Parts> {
                 format!("{context_remaining} % of its context is left, compaction {compaction_number} is prepared for");
             ("NEARLY FULL", Tone::Warning, text)
         }
-        Body::CompactionComplete { compaction_number, full_reload, .. } => {
-            let plan = if *full_reload { ", with the whole plan put before it again" } else { "" };
+        Body::CompactionComplete(over) => {
+            let compaction_number = over.compaction_number;
+            let plan = if over.full_reload { ", with the whole plan put before it again" } else { "" };
             ("RESTORED", Tone::Good, format!("compaction {compaction_number} is through{plan}"))
         }
         _ => return None,
@@ -228,7 +229,12 @@ mod tests {
             (Body::AgentOnTask { attempt }, "ON TASK: it was seen at its task again"),
             (full, "NEARLY FULL: 9 % of its context is left, compaction 3 is prepared for"),
             (
-                Body::CompactionComplete { attempt, compaction_number: 4, full_reload: true },
+                Body::CompactionComplete(rekindle_core::event::CompactionOver {
+                    attempt,
+                    compaction_number: 4,
+                    full_reload: true,
+                    progress: rekindle_core::progress::Progress::default(),
+                }),
                 "RESTORED: compaction 4 is through, with the whole plan put before it again",
             ),
             (

@@ -52,7 +52,7 @@ impl Tone {
         match state {
             "complete" | "ok" => Self::Good,
             "failed" | "problem" => Self::Error,
-            "blocked" | "paused" | "pausing" | "stopping" | "warning" => Self::Warning,
+            "blocked" | "paused" | "pausing" | "waiting" | "stopping" | "warning" => Self::Warning,
             "in_progress" | "running" | "starting" | "verifying" => Self::Active,
             _ => Self::Dim,
         }

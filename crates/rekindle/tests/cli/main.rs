@@ -1,13 +1,17 @@
 //! The whole command line, the real binary in an environment of its own: what is typed, what is printed, how it ends.
 
 mod agent;
+mod alerts;
 mod demo;
 mod environment;
 mod history;
+mod importing;
 mod installed;
 mod orders;
 mod plans;
+mod reporting;
 mod running;
+mod salvage;
 mod settings;
 mod states;
 mod surface;

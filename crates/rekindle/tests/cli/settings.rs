@@ -25,7 +25,7 @@ fn every_value_is_shown_with_where_it_came_from() {
     out| run.max_agents                2                        rekindle.toml:5
     out| run.attempts                  3                        default
     out| run.backoff                   "2s"                     default
-    out| run.isolation                 "shared"                 default
+    out| run.isolation                 "auto"                   default
     out| run.log_context_lines         200                      default
     out| run.recover                   true                     default
     out| roles.developer.agent         ""                       default
@@ -47,14 +47,21 @@ fn every_value_is_shown_with_where_it_came_from() {
     out| hang.first_event              "2m"                     default
     out| hang.silence                  "1m30s"                  variable REKINDLE_HANG_SILENCE
     out| hang.after_result             "30s"                    default
+    out| usage.command                 ""                       default
+    out| usage.threshold_percent       10                       default
+    out| usage.agents                  []                       default
     out| usage.default_wait            "15m"                    default
     out| usage.grace                   "5m"                     default
+    out| validation.window             "1h"                     default
     out| compaction.threshold_percent  10                       default
     out| compaction.hand_over_after    2                        default
     out| stop.grace                    "5s"                     default
     out| brief.budget_bytes            49152                    default
     out| files.dir                     ""                       default
     out| notify.command                ["notify-send", "it's"]  rekindle.toml:7
+    out| notify.webhook                ""                       default
+    out| notify.desktop                true                     default
+    out| notify.bell                   false                    default
     exit 0
     "#);
 }

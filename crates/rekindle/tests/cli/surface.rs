@@ -15,7 +15,7 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   demo         Show it working: a crash, a hang, a lie and a kill -9 of the coordinator, in under
     out|                half a minute
     out|   init         Write rekindle.toml and an example plan
-    out|   plan         Check or show a plan
+    out|   plan         Check, show or import a plan
     out|   run          Run a plan, or go on with its unfinished run
     out|   status       Show how the run stands
     out|   logs         Show what agents have printed
@@ -27,12 +27,14 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   resume       Go on with the paused or interrupted run
     out|   recover      Replace an agent now: a living one is stopped, and its tasks go to a replacement with
     out|                a full brief
+    out|   salvage      List and restore the snapshots of what agents left on disk
     out|   task         List, report on and change tasks
     out|   checkpoint   Say where you stand with a task (for agents)
     out|   ask          Ask a person (for agents)
     out|   questions    Show the questions that agents have asked
     out|   answer       Answer a question that an agent asked
     out|   note         Note a decision; every later brief tells it
+    out|   report       Write an account of the run: tasks, proof, recoveries, questions, decisions, cost
     out|   heartbeat    Give a sign of life (for agents)
     out|   mcp          Serve an agent's tools over the Model Context Protocol (for agents)
     out|   doctor       Look for trouble, and show the effective configuration

@@ -139,7 +139,7 @@ fn keys() {
         3:10 error[bad-name] `the backend` is no agent name: a name holds only letters, digits, `.`, `_` and `-`, not ' ' / write `the-backend`
         4:1 error[unknown-key] unknown key `artefacts` / did you mean `artifacts`?
         5:1 error[unknown-key] unknown key `depends on` / did you mean `blocked by`?
-        6:1 error[unknown-key] unknown key `colour` / the keys are agent, role, cli, blocked by, wave, artifacts, accept, environments, reading, timeout, attempts, priority; ordinary bullets need a line of text before them
+        6:1 error[unknown-key] unknown key `colour` / the keys are agent, role, cli, blocked by, wave, artifacts, accept, environments, reading, timeout, attempts, priority, done; ordinary bullets need a line of text before them
         7:1 error[not-a-key] this bullet stands among the task's keys but is no `key: value` / put the task's text after the keys, with a blank line between
         8:13 error[bad-attempts] `attempts` must be at least 1: a task needs one to be done
         9:13 error[bad-priority] `priority` is a whole number, higher goes first, not `high`
@@ -235,7 +235,7 @@ fn front_matter() {
         9:13 error[front-matter-value] the opening quote is never closed
         10:10 error[bad-setting] bad `timeout`: `5` has no unit / write `5s` for seconds or `5m` for minutes
         11:1 error[bad-setting] `silence` must be longer than nothing
-        12:12 error[bad-setting] unknown isolation `vm` / write `worktree` or `shared`
+        12:12 error[bad-setting] unknown isolation `vm` / write `auto`, `worktree` or `shared`
         13:1 error[front-matter-line] this line of the front matter is no `key: value` / write one `key: value` on each line, lists as `[a, b]`
         14:1 error[bad-setting] `backoff` takes one value, not a list
         17:3 error[unknown-setting] unknown key `hang.silense` in the front matter / did you mean `hang.silence`?

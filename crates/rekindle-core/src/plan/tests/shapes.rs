@@ -304,3 +304,14 @@ fn another_bullet_marker_does_not_end_the_keys() {
     assert_eq!((task.artifacts.as_slice(), task.timeout_ms), (&["a.txt".to_owned()][..], Some(300_000)));
     assert_eq!(task.body, "Text.\n\n* ordinary: bullet");
 }
+
+#[test]
+fn a_task_with_a_heading_may_be_finished_already() {
+    let text = "### T1: a\n- done: yes\n\n### T2: b\n- done: no\n- artifacts: x\n\n### T3: c\n- done: maybe\n";
+    let parsed = parse("file", text.as_bytes());
+    let found: Vec<_> = parsed.problems.iter().map(|p| (p.line, p.code)).collect();
+    assert_eq!(found, [(8, "unproven"), (9, "bad-done")], "a finished task is not told to be unproven");
+    let plan = plan(&text.replace("maybe", "TRUE"));
+    let done: Vec<_> = plan.tasks.iter().map(|task| task.done).collect();
+    assert_eq!(done, [true, false, true]);
+}

@@ -13,7 +13,8 @@ struct Answer {
 }
 
 /// Reads an answer; nothing where it is none.
-pub(super) fn read(said: &str) -> Option<UsageLeft> {
+#[must_use]
+pub fn read(said: &str) -> Option<UsageLeft> {
     let answer: Answer = serde_json::from_str(said.trim()).ok()?;
     if !(0.0..=100.0).contains(&answer.remaining_percent) {
         return None;

@@ -24,6 +24,9 @@ const OUTPUT_BYTES: u64 = 4 * 1024 * 1024;
 /// Last part of a check's output that goes into the log and the brief.
 const TAIL_BYTES: u64 = 16 * 1024;
 
+/// How long the user's command may take to tell what is left of the allowance: nothing is handed out meanwhile.
+const USAGE_MS: u64 = 30_000;
+
 /// Beyond a check's own limit and its stop ladder, before its shim is given up.
 const MARGIN_MS: u64 = 30_000;
 
@@ -64,15 +67,19 @@ fn run(shared: &Shared, order: &CheckOrder) -> Evidence {
     let _made_or_there = super::make_dir(&place);
     end_leftovers(&place);
     let label = format!("{}-{}", order.task, order.epoch);
-    let at =
-        |environment| At { place: &place, label: &label, epoch: order.epoch, task: Some(&order.task), environment };
+    let dir = match shared.standing_place(order.workspace.as_deref()) {
+        Ok(dir) => dir,
+        Err(reason) => return Evidence { checks: vec![not_run("workspace", &reason)], ..Evidence::default() },
+    };
+    let (label, dir) = (label.as_str(), dir.as_path());
+    let at = |environment| At { place: &place, label, epoch: order.epoch, task: Some(&order.task), environment, dir };
     let everywhere: Vec<Option<&str>> = match order.environments.as_slice() {
         [] => vec![None],
         named => named.iter().map(|name| Some(name.as_str())).collect(),
     };
     let matrix = everywhere.iter().flat_map(|place| order.commands.iter().map(move |command| (*place, command)));
     let checks = matrix.map(|(environment, command)| run_one(shared, &at(environment), command)).collect();
-    let missing_artifacts = disk::missing(&shared.workspace, &order.artifacts);
+    let missing_artifacts = disk::missing(dir, &order.artifacts);
     let health = order.health.iter().map(|command| run_one(shared, &at(None), command));
     let health = health.map(|check| HealthResult { check, origin: None }).collect();
     Evidence { checks, missing_artifacts, health }
@@ -85,7 +92,8 @@ pub(super) fn health_in_background(shared: &Arc<Shared>, commands: &[String]) {
         let place = worker.state_dir.join("checks").join("health");
         let _made_or_there = super::make_dir(&place);
         end_leftovers(&place);
-        let at = At { place: &place, label: "health", epoch: Epoch(0), task: None, environment: None };
+        let dir = &worker.workspace;
+        let at = At { place: &place, label: "health", epoch: Epoch(0), task: None, environment: None, dir };
         let results = commands.iter().map(|command| run_one(&worker, &at, command)).collect();
         let _leaving = worker.messages.send(Message::HealthChecked { results });
     };
@@ -102,9 +110,12 @@ pub(super) fn usage_in_background(shared: &Arc<Shared>) {
         let place = worker.state_dir.join("checks").join("usage");
         let _made_or_there = super::make_dir(&place);
         end_leftovers(&place);
-        let at = At { place: &place, label: "usage", epoch: Epoch(0), task: None, environment: None };
+        let dir = &worker.workspace;
+        let at = At { place: &place, label: "usage", epoch: Epoch(0), task: None, environment: None, dir };
         let dir = at.next_bundle();
-        let asked = run_spec(&worker, &dir.1, &at.spec(&worker, dir.0, &worker.programs.usage));
+        let mut spec = at.spec(&worker, dir.0, &worker.programs.usage);
+        spec.deadline_ms = spec.deadline_ms.map(|limit| limit.min(USAGE_MS));
+        let asked = run_spec(&worker, &dir.1, &spec);
         let said = asked.ok().filter(|record| record.code == Some(0)).map(|_| tail(&dir.1.join(bundle::OUT)));
         let left = said.as_deref().and_then(allowance::read);
         let left = left.unwrap_or(UsageLeft { remaining_percent: None, resets_at: None });
@@ -145,6 +156,7 @@ struct At<'a> {
     epoch: Epoch,
     task: Option<&'a TaskId>,
     environment: Option<&'a str>,
+    dir: &'a Path,
 }
 
 impl At<'_> {
@@ -158,7 +170,7 @@ impl At<'_> {
         let removed = ["REKINDLE_TOKEN", "REKINDLE_SOCKET", "REKINDLE_BUNDLE"];
         let nonce = shared.tokens.check_nonce(self.label, self.epoch, number);
         let prefix = self.environment.and_then(|name| shared.programs.environments.get(name));
-        let shell = ["/bin/sh", "-c", command].map(str::to_owned);
+        let shell = in_shell(prefix.map_or(&[], Vec::as_slice), command);
         let mut env = BTreeMap::from([("REKINDLE_NONCE".to_owned(), nonce.clone())]);
         env.extend(self.task.map(|task| ("REKINDLE_TASK".to_owned(), task.to_string())));
         env.extend(self.environment.map(|name| ("REKINDLE_ENVIRONMENT".to_owned(), name.to_owned())));
@@ -168,7 +180,7 @@ impl At<'_> {
             epoch: self.epoch.0,
             nonce,
             argv: prefix.into_iter().flatten().cloned().chain(shell).collect(),
-            cwd: shared.workspace.clone(),
+            cwd: self.dir.to_owned(),
             env,
             env_remove: removed.iter().map(|name| (*name).to_owned()).collect(),
             stdin: Stdin::Null,
@@ -176,6 +188,16 @@ impl At<'_> {
             deadline_ms: Some(shared.programs.check_timeout_ms),
             stop: agents::ladder(shared.stop_grace_ms),
         }
+    }
+}
+
+/// The words that run a command behind a prefix. A remote shell splits its words once more: there they are quoted.
+fn in_shell(prefix: &[String], command: &str) -> Vec<String> {
+    let shell = ["/bin/sh", "-c", command];
+    let remote = prefix.first().and_then(|program| Path::new(program).file_name()).is_some_and(|name| name == "ssh");
+    match remote {
+        true => shell.map(|word| format!("'{}'", word.replace('\'', "'\\''"))).to_vec(),
+        false => shell.map(str::to_owned).to_vec(),
     }
 }
 
@@ -268,4 +290,19 @@ fn tail(path: &Path) -> String {
         Ok::<_, std::io::Error>(bytes)
     };
     String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_reaches_a_remote_shell_in_one_piece() {
+        let words = |prefix: &[&str]| {
+            let prefix: Vec<String> = prefix.iter().map(|word| (*word).to_owned()).collect();
+            in_shell(&prefix, "test 'a b' = x").join(" ")
+        };
+        assert_eq!(words(&["env", "-i"]), "/bin/sh -c test 'a b' = x");
+        assert_eq!(words(&["/usr/bin/ssh", "host"]), "'/bin/sh' '-c' 'test '\\''a b'\\'' = x'");
+    }
 }

@@ -1,10 +1,10 @@
 //! What is on disk: artifacts, and what git says of the workspace. Looked at, never changed.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use rekindle_core::brief::{Disk, Facts};
-use rekindle_core::text;
+
+use crate::git;
 
 /// Most of git's answer that a brief can use.
 const GIT_BYTES: usize = 8 * 1024;
@@ -29,27 +29,10 @@ pub(super) fn facts(workspace: &Path, known: &Facts) -> Disk {
         disk.artifacts_present = task.artifacts.iter().filter(present).cloned().collect();
     }
     if workspace.ancestors().any(|dir| dir.join(".git").exists()) {
-        disk.diff_stat = git(workspace, &["diff", "--stat", "HEAD"]).unwrap_or_default();
-        let log = git(workspace, &["log", "--oneline", "--no-decorate", "-n", COMMITS]).unwrap_or_default();
+        let ask = |arguments: &[&str]| git::ask(workspace, arguments, GIT_BYTES).unwrap_or_default();
+        disk.diff_stat = ask(&["diff", "--no-ext-diff", "--no-textconv", "--stat", "HEAD"]);
+        let log = ask(&["log", "--oneline", "--no-decorate", "-n", COMMITS]);
         disk.commits = log.lines().map(str::to_owned).collect();
     }
     disk
-}
-
-/// Asks git, with everything switched off by which a repository could make it run something.
-fn git(workspace: &Path, arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git")
-        .args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never"])
-        .args(["--no-optional-locks", "--no-pager"])
-        .args(arguments)
-        .current_dir(workspace)
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env_remove("GIT_DIR")
-        .env_remove("GIT_EXTERNAL_DIFF")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    output.status.success().then(|| text::truncate_bytes(&said, GIT_BYTES).to_owned())
 }

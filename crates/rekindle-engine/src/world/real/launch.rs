@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -76,7 +75,16 @@ pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) {
 
 fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
     let (adapter, program) = shared.adapter(&order.cli).ok_or_else(|| format!("there is no [agents.{}]", order.cli))?;
-    order.facts.disk = disk::facts(&shared.workspace, &order.facts);
+    let workspace = shared.place(order.workspace.as_deref())?;
+    if let Some(task) = order.tasks.first() {
+        let kept = shared.snapshot(order.workspace.as_deref(), task, order.attempt, "start");
+        // In a directory that all share, git may be in no state to keep anything; that is no reason not to work.
+        if order.workspace.is_some() {
+            kept?;
+        }
+    }
+    order.facts.workspace = workspace.to_string_lossy().into_owned();
+    order.facts.disk = disk::facts(&workspace, &order.facts);
     let prompt = match order.resume {
         Some(_) => brief::render_resumed(&order.facts),
         None => brief::render(&order.facts),
@@ -94,7 +102,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
         resume: order.resume.as_deref(),
         new_session: &shared.tokens.session(order.attempt, order.epoch),
         bundle: &dir,
-        workspace: &shared.workspace,
+        workspace: &workspace,
         rekindle: &own_program(),
     };
     let launch = adapter.start(&start)?;
@@ -107,7 +115,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
         epoch: order.epoch.0,
         nonce: shared.tokens.nonce(order.attempt, order.epoch),
         argv: launch.argv,
-        cwd: shared.workspace.clone(),
+        cwd: workspace.clone(),
         env,
         env_remove: launch.env_remove,
         stdin: launch.stdin,
@@ -115,7 +123,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
         deadline_ms: None,
         stop: adapter.ladder(shared.stop_grace_ms),
     };
-    let place = Place { program, workspace: &shared.workspace, bundle: &dir };
+    let place = Place { program, workspace: &workspace, bundle: &dir };
     let mut files = launch.files;
     // What it is told again after a compaction while no coordinator is there to ask.
     files.insert(CONTEXT_FILE.to_owned(), brief::reinject(&order.facts));
@@ -207,13 +215,4 @@ pub(super) fn quarantine(shared: &Shared, attempt: AttemptId, reason: &str) -> S
         Ok(_) => format!("{reason}; set aside as {}", aside.display()),
         Err(error) => format!("{reason}; could not be set aside: {error}"),
     }
-}
-
-/// Tells a person through the configured command. Failing to is no reason to stop a run.
-pub(super) fn alert_in_background(shared: &Arc<Shared>, text: &str, choices: &[String]) {
-    let Some((program, arguments)) = shared.programs.notify.split_first() else { return };
-    let mut command = Command::new(program);
-    command.args(arguments).arg(text).env("REKINDLE_CHOICES", choices.join("\n"));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let _unheard = std::thread::Builder::new().name("alert".to_owned()).spawn(move || command.status());
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use rekindle_core::activity::Transcript;
 use rekindle_core::ids::AttemptId;
 use rekindle_shim::atomic;
+use rekindle_shim::bundle::Bundle;
 use serde::{Deserialize, Serialize};
 
 use super::Shared;
@@ -49,7 +50,10 @@ impl Shared {
     pub(super) fn find_transcript(&self, attempt: AttemptId, cli: &str, session: &str) -> Option<Tail> {
         let (adapter, program) = self.adapter(cli)?;
         let bundle = self.bundle(attempt);
-        let place = Place { program, workspace: &self.workspace, bundle: &bundle };
+        // Where it really ran: its workspace may be its own.
+        let spec = Bundle::open(&bundle).ok().flatten().and_then(|bundle| bundle.spec().ok().flatten());
+        let workspace = spec.map_or_else(|| self.workspace.clone(), |spec| spec.cwd);
+        let place = Place { program, workspace: &workspace, bundle: &bundle };
         let path = adapter.transcript(&place, session)?;
         let before = std::fs::read(bundle.join(OWN_DIR).join(TRANSCRIPT_FROM)).ok();
         let before: Option<Before> = before.and_then(|bytes| serde_json::from_slice(&bytes).ok());

@@ -8,11 +8,18 @@ use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::state::{AttemptPhase, State, TaskState};
 
 use super::super::story::Setting;
+use super::protocol::{is_own, limit_of};
 use super::signs::CREDENTIALS;
 use super::{Checkers, Invariant, Verb, Verdict, require};
 
 /// Refused reports of one attempt that may be in the log.
 const REFUSALS: u32 = 20;
+
+/// How the question begins that rekindle asks when the rounds of repair are used up.
+const HEALTH: &str = "the plan's health commands still fail";
+
+/// What stands in the question that rekindle asks for a reviewer.
+const CANNOT_JUDGE: &str = "cannot judge it";
 
 /// An event in one line.
 pub fn line(event: &Event) -> String {
@@ -33,13 +40,14 @@ pub fn line(event: &Event) -> String {
 impl Checkers {
     /// Judges an event, then applies it.
     pub fn event(&mut self, setting: &Setting, event: &Event) {
-        let verdict = self.before(setting, event);
+        let verdict = self.before(setting, event).and_then(|()| self.protocol(setting, event));
         self.judge(verdict);
         self.remember(event);
+        self.ways.remember(setting, &self.replayed, event);
         let epochs: Vec<(TaskId, Epoch)> =
             event.task.iter().filter_map(|id| Some((id.clone(), self.replayed.tasks.get(id)?.epoch))).collect();
         apply(&mut self.replayed, event);
-        let verdict = after(&self.replayed, event, &epochs);
+        let verdict = after(setting, &self.replayed, event, &epochs);
         self.judge(verdict);
     }
 
@@ -80,22 +88,33 @@ impl Checkers {
             Body::Dispatched { attempt, tasks, cli, .. } => {
                 dispatched(state, event, *attempt, tasks).and_then(|()| self.may_start(event.time, cli))
             }
-            Body::TaskClaimed { attempt, .. } => self.spoke(event, Some(*attempt), Verb::Done),
+            Body::TaskClaimed { door, .. } if is_own(*door) => self.own_claim(event),
+            Body::TaskClaimed { attempt, verdict, .. } => {
+                let verb = if verdict.is_some() { Verb::Verdict } else { Verb::Done };
+                self.spoke(event, Some(*attempt), verb)
+            }
             Body::TaskFailReported { attempt, .. } => self.spoke(event, Some(*attempt), Verb::Fail),
             Body::QuestionAsked { attempt, text, .. } if text.starts_with(CREDENTIALS) => self.refused(*attempt),
+            Body::QuestionAsked { text, .. } if text.starts_with(HEALTH) => Ok(()),
+            Body::QuestionAsked { attempt, text, .. } if text.contains(CANNOT_JUDGE) => {
+                self.spoke(event, Some(*attempt), Verb::Verdict)
+            }
             Body::QuestionAsked { attempt, .. } => self.spoke(event, Some(*attempt), Verb::Ask),
             Body::CheckpointSaved { .. } => self.spoke(event, speaker, Verb::Checkpoint),
+            Body::SplitProposed { .. } if event.task.as_ref().is_some_and(|task| self.truth.splits.contains(task)) => {
+                Ok(())
+            }
             Body::SplitProposed { .. } => self.spoke(event, speaker, Verb::Split),
-            Body::TaskCompleted { .. } => self.completed(setting, event),
+            Body::TaskCompleted { .. } => self.completed(event),
             Body::WorkflowFailed { .. } | Body::TaskSkipped { .. } => self.ends(event),
-            Body::TaskStarted { number, .. } => started(state, event, *number),
+            Body::TaskStarted { number, .. } => started(setting, state, event, *number),
             Body::TaskRequeued { .. } | Body::TaskParked { .. } => open(state, event),
             _ => Ok(()),
         }
     }
 
     /// Something that only an attempt's own process can have said, on a task that it holds now.
-    fn spoke(&self, event: &Event, attempt: Option<AttemptId>, verb: Verb) -> Verdict {
+    pub(super) fn spoke(&self, event: &Event, attempt: Option<AttemptId>, verb: Verb) -> Verdict {
         let (Some(attempt), Some(task)) = (attempt, &event.task) else {
             return Err((Invariant::OwnTasks, format!("a {verb:?} of nobody: {}", line(event))));
         };
@@ -111,7 +130,7 @@ impl Checkers {
         open(&self.replayed, event)
     }
 
-    fn completed(&self, setting: &Setting, event: &Event) -> Verdict {
+    fn completed(&self, event: &Event) -> Verdict {
         self.ends(event)?;
         let (Some(task), Some(epoch)) = (&event.task, event.epoch) else {
             return Err((Invariant::Proven, format!("a completion of nothing: {}", line(event))));
@@ -121,7 +140,7 @@ impl Checkers {
         }
         let key = (task.clone(), epoch);
         require(self.claims.contains_key(&key), Invariant::Proven, || format!("{task} was not claimed in {epoch}"))?;
-        let unproven = setting.proof_of(task).is_none_or(|(artifacts, check)| artifacts.is_empty() && !check);
+        let unproven = self.replayed.plan_task(task).is_none_or(rekindle_core::plan::PlanTask::is_unproven);
         require(unproven || self.truth.proofs.contains(&key), Invariant::Proven, || {
             format!("{task} is complete in epoch {epoch}, and the disk never proved it")
         })
@@ -146,10 +165,10 @@ fn open(state: &State, event: &Event) -> Verdict {
     require(!ended, Invariant::EndsOnce, || format!("after the end of its task: {}", line(event)))
 }
 
-fn started(state: &State, event: &Event, number: u32) -> Verdict {
+fn started(setting: &Setting, state: &State, event: &Event, number: u32) -> Verdict {
     open(state, event)?;
     let Some(task) = &event.task else { return Ok(()) };
-    let limit = state.attempt_limit(task);
+    let limit = limit_of(setting, state, task);
     require(number <= limit, Invariant::AttemptLimit, || format!("attempt {number} of {limit} at {task}"))
 }
 
@@ -180,7 +199,7 @@ fn dispatched(state: &State, event: &Event, attempt: AttemptId, tasks: &[TaskId]
     Ok(())
 }
 
-fn after(state: &State, event: &Event, epochs: &[(TaskId, Epoch)]) -> Verdict {
+fn after(setting: &Setting, state: &State, event: &Event, epochs: &[(TaskId, Epoch)]) -> Verdict {
     for (id, before) in epochs {
         let Some(task) = state.tasks.get(id) else { continue };
         require(task.epoch >= *before, Invariant::StaleEpoch, || format!("the epoch of {id} went back"))?;
@@ -188,8 +207,9 @@ fn after(state: &State, event: &Event, epochs: &[(TaskId, Epoch)]) -> Verdict {
         require(!reopened || task.epoch > *before, Invariant::StaleEpoch, || {
             format!("{id} reopened in its old epoch")
         })?;
-        let limit = state.attempt_limit(id);
-        require(task.attempts <= limit, Invariant::AttemptLimit, || format!("{} of {limit} at {id}", task.attempts))?;
+        let limit = limit_of(setting, state, id);
+        let most = task.attempts.max(task.way.review_tries).max(task.way.audit_tries);
+        require(most <= limit, Invariant::AttemptLimit, || format!("{most} of {limit} at {id}"))?;
     }
     let refused = state.attempts.values().map(|attempt| attempt.refused).max().unwrap_or(0);
     require(refused <= REFUSALS, Invariant::Bounds, || format!("{refused} refusals in the log for one attempt"))

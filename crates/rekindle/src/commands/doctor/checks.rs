@@ -1,6 +1,7 @@
 //! What the doctor looks at: the machine, the state directory, the configuration. It changes nothing.
 
 use rekindle_core::time::Time;
+use rekindle_engine::alert::webhook;
 use rekindle_engine::state_dir::{self, StateDir};
 use rekindle_engine::store::{Read, SqliteReader};
 
@@ -120,6 +121,22 @@ fn coordinator(dir: &StateDir) -> Finding {
     }
 }
 
+/// The webhook for alerts, if there is one: its shape only, nothing is sent.
+pub fn webhook(config: &Config) -> Option<Finding> {
+    let found = match webhook::check(config.notify_webhook()?) {
+        Ok(target) if target.encrypted || target.loopback => ok("webhook", &target.host),
+        Ok(target) => Finding {
+            hint: Some("use https://: what alerts say can be read on the way".to_owned()),
+            ..finding("webhook", Verdict::Warning, &format!("{} without encryption", target.host))
+        },
+        Err(why) => Finding {
+            hint: Some("correct notify.webhook; until then no alert goes there".to_owned()),
+            ..finding("webhook", Verdict::Problem, &why)
+        },
+    };
+    Some(found)
+}
+
 /// The configuration as a whole.
 pub fn configuration(config: Result<&Config, &CliError>, project: &Project) -> Vec<Finding> {
     let config = match config {
@@ -147,6 +164,12 @@ pub fn configuration(config: Result<&Config, &CliError>, project: &Project) -> V
         }
     }
     findings
+}
+
+/// The environments that checks may run in, beside this machine as it is.
+pub fn environments(config: &Config) -> impl Iterator<Item = Finding> {
+    let named = config.environments.iter().filter(|(_, prefix)| !prefix.is_empty());
+    named.map(|(name, prefix)| ok(&format!("environment {name}"), &prefix.join(" ")))
 }
 
 /// Something that was looked at.

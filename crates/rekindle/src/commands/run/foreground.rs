@@ -30,12 +30,13 @@ const LOOK_MS: u32 = 10;
 /// Coordinates a run in this process until it is over or paused.
 pub fn coordinate(setup: Setup, context: &Context) -> Result<Exit> {
     abort_on_panic();
+    let alerts = setup.programs.alerts.clone();
     let coordinator = Coordinator::open(setup).map_err(coordinator_error)?;
     tell_repairs(context, coordinator.report());
     let first_signal = Arc::new(AtomicI32::new(0));
     let hung_up = Arc::new(AtomicBool::new(false));
     listen_for_signals(coordinator.sender(), Arc::clone(&first_signal), Arc::clone(&hung_up))?;
-    let watcher = Watcher::start(context, Arc::clone(&hung_up))?;
+    let watcher = Watcher::start(context, alerts, Arc::clone(&hung_up))?;
     let phase = coordinator.drive().map_err(coordinator_error)?;
     watcher.finish(LAST_LOOK_MS, LOOK_MS);
     if !hung_up.load(Ordering::Relaxed) {

@@ -271,6 +271,7 @@ fn setup(
     };
     Ok(Setup {
         workspace: context.project.root.clone(),
+        isolation: config.isolation(),
         limits: config.limits(no_wait)?,
         programs: config.programs(),
         log_context_lines: config.log_context_lines(),

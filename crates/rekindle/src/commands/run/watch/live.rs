@@ -65,6 +65,7 @@ impl Live {
         rows.extend(asking.map(|question| {
             format!("  ? {} {}: rekindle answer {} TEXT", question.task, one_line(&question.text), question.id)
         }));
+        rows.extend(run.resumes(now).map(|line| format!("  {line}")));
         rows.extend(run.waits(now).map(|line| format!("  {line}")));
         let waiting = tasks.iter().filter_map(|task| task.not_before.filter(|time| *time > now)).min();
         rows.extend(waiting.map(|time| format!("  next attempt in {}", elapsed(time.since_ms(now)))));

@@ -1,6 +1,7 @@
 //! How a run stands when `run` ends: what failed first, then what needs a person, then the count.
 
 use rekindle_engine::clock;
+use rekindle_engine::git::{Repo, Work};
 
 use crate::commands::Context;
 use crate::error::Result;
@@ -50,8 +51,28 @@ pub fn summary_of(context: &Context, run: &RunView<'_>) -> Result<()> {
         "{} {}: {} of {} tasks complete, {} failed, {} skipped, {left} open; {} attempts, {lost} of them replaced or stopped{tokens}{cost}; {took}",
         run.row.plan, run.row.state, counts.complete, counts.all, counts.failed, counts.skipped, attempts.len(),
     ))?;
+    if let Some(branch) = &run.row.work_branch {
+        ui.line(&result_line(context, &run.row.id, branch))?;
+    }
     if run.row.state == "paused" {
         ui.hint("go on with it: rekindle resume");
     }
     Ok(())
+}
+
+/// Where the accepted work is, and what to type to take it.
+fn result_line(context: &Context, run: &str, branch: &str) -> String {
+    let project = &context.project;
+    let work = Repo::of(&project.root).and_then(|repo| Work::new(repo, &project.state_dir, run, branch));
+    match work.and_then(|work| work.summary()) {
+        Ok(found) if found.ahead == 0 => format!("result   nothing on {branch} that your checkout does not have"),
+        Ok(found) => {
+            let commits = if found.ahead == 1 { "commit" } else { "commits" };
+            format!(
+                "result   {} {commits} on {branch}, your checkout is as it was; take it: {}",
+                found.ahead, found.take
+            )
+        }
+        Err(error) => format!("result   on {branch}, your checkout is as it was ({error})"),
+    }
 }

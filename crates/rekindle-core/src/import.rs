@@ -1,0 +1,171 @@
+//! Plans that people already have in other tools' formats, turned into plans of ours: text in, plan text and remarks
+//! out. Owns what is carried over and what is not; finding files and asking other programs is left to the callers.
+//!
+//! Imported text is a stranger's. It is quoted line by line, so that nothing in it can become a heading, a key or front
+//! matter, and no command for a check is ever taken from it.
+
+mod beads;
+mod checklist;
+mod draft;
+mod github;
+mod json;
+mod kiro;
+mod open_spec;
+mod recognise;
+mod spec_kit;
+mod task_files;
+mod task_master;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use draft::Draft;
+pub use recognise::recognise;
+
+/// Longest text kept of one item: what the largest of the trackers allows for an issue.
+const TEXT_MAX_BYTES: usize = 64 * 1024;
+
+/// Longest title: a heading is one line of a status table, the full text stands below it.
+const TITLE_MAX_BYTES: usize = 160;
+
+/// Most items of one import: as many as the largest plan that is read has.
+const ITEMS_MAX: usize = 10_000;
+
+/// Most dependencies of one import, those on groups counted for each member: keeps hostile input linear.
+const EDGES_MAX: usize = 200_000;
+
+/// Most remarks: somebody reads them.
+const REMARKS_MAX: usize = 100;
+
+/// A format that plans come in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// spec-kit's `specs/NAME/tasks.md`.
+    SpecKit,
+    /// Task Master's `tasks.json`.
+    TaskMaster,
+    /// beads' `issues.jsonl`.
+    Beads,
+    /// A folder with one JSON file per task, as an agent's own task list is kept.
+    TaskFiles,
+    /// OpenSpec's `openspec/changes/NAME/tasks.md`.
+    OpenSpec,
+    /// Kiro's `.kiro/specs/NAME/tasks.md`.
+    Kiro,
+    /// GitHub issues as `gh issue list --json` prints them.
+    GitHub,
+}
+
+impl Format {
+    /// As people write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::SpecKit => "spec-kit",
+            Format::TaskMaster => "Task Master",
+            Format::Beads => "beads",
+            Format::TaskFiles => "task files",
+            Format::OpenSpec => "OpenSpec",
+            Format::Kiro => "Kiro",
+            Format::GitHub => "GitHub issues",
+        }
+    }
+}
+
+/// One file of a source.
+#[derive(Debug, Clone)]
+pub struct SourceFile {
+    /// Its path, relative to the project where that is possible; with `/` between its parts.
+    pub path: String,
+    /// What it holds.
+    pub text: String,
+}
+
+/// All that a plan is made of.
+#[derive(Debug, Clone, Default)]
+pub struct Source {
+    /// What the plan is called if the format does not say.
+    pub title: String,
+    /// The files in order; all formats but task files have one.
+    pub files: Vec<SourceFile>,
+    /// Files beside it that explain the work (a specification, a design), as paths relative to the project.
+    pub reading: Vec<String>,
+    /// Which of several lists in the file is meant, for formats that have several.
+    pub tag: Option<String>,
+}
+
+/// A plan made from a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imported {
+    /// The plan's text; it can be run as it is.
+    pub text: String,
+    /// How many tasks it has.
+    pub tasks: usize,
+    /// How many of them are complete already.
+    pub done: usize,
+    /// What could not be carried over, and what was changed; one line each, fit for a terminal.
+    pub remarks: Vec<String>,
+}
+
+/// Why there is no plan.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ImportError {
+    /// The text is not of this format.
+    #[error("this is not what {format} writes: {why}")]
+    Malformed {
+        /// The format that was expected.
+        format: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+    /// Nothing in it is a task.
+    #[error("no tasks found{0}")]
+    Empty(String),
+    /// More than is taken in.
+    #[error("{what}: {count}, at most {max} are taken; import a part of it")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+        /// How many are taken.
+        max: usize,
+    },
+    /// The lists of the file, of which none was chosen or the chosen one does not exist.
+    #[error("{why}: choose one of {tags}")]
+    WhichTag {
+        /// What was missing.
+        why: String,
+        /// The names that there are.
+        tags: String,
+    },
+    /// The plan would not have passed its own check: a fault in here.
+    #[error("the plan made of it cannot be used: {0}")]
+    Unusable(String),
+}
+
+/// Turns a source into a plan.
+///
+/// # Errors
+/// When the text is not of the format, has no tasks or too many.
+pub fn convert(format: Format, source: &Source) -> Result<Imported, ImportError> {
+    let draft = match format {
+        Format::SpecKit => spec_kit::read(source)?,
+        Format::TaskMaster => task_master::read(source)?,
+        Format::Beads => beads::read(source)?,
+        Format::TaskFiles => task_files::read(source)?,
+        Format::OpenSpec => open_spec::read(source)?,
+        Format::Kiro => kiro::read(source)?,
+        Format::GitHub => github::read(source)?,
+    };
+    write::plan(format, draft)
+}
+
+fn only_file(source: &Source) -> &str {
+    source.files.first().map_or("", |file| file.text.as_str())
+}
+
+fn malformed(format: Format, why: impl Into<String>) -> ImportError {
+    ImportError::Malformed { format: format.name(), why: why.into() }
+}

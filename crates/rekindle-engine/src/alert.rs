@@ -1,0 +1,217 @@
+//! Telling a person: by a command, on the desktop, through a webhook. Owns the channels and their bounds; when a person is
+//! told is decided in the core, and what `run` prints is left to the views.
+//!
+//! Nothing in here can harm a run: every channel works beside the driver, with a bounded queue, bounded tries and bounded
+//! time, and what cannot be delivered is complained about once. Alerts are not kept for a next start: they would be told
+//! again and again, and `rekindle status` shows what they were about.
+
+mod desktop;
+pub mod webhook;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rekindle_core::ids::TaskId;
+use rekindle_core::time::Time;
+
+pub use desktop::Session;
+
+/// Alerts that may wait for one channel: more at once are not read by anybody.
+const QUEUE: usize = 64;
+
+/// How long the end of a coordinator waits for alerts that are still under way.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
+/// Complaints that are kept until a view takes them; there are few channels.
+const COMPLAINTS: usize = 16;
+
+/// Something a person should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alert {
+    /// What it is about.
+    pub text: String,
+    /// The commands to choose from.
+    pub choices: Vec<String>,
+    /// The run.
+    pub run: String,
+    /// The plan's name.
+    pub plan: String,
+    /// The task, if it is about one.
+    pub task: Option<TaskId>,
+    /// When it was decided.
+    pub time: Time,
+}
+
+/// Where alerts go.
+#[derive(Clone, Debug, Default)]
+pub struct Channels {
+    /// A command that gets the text as its last argument; empty: none.
+    pub command: Vec<String>,
+    /// A URL that gets the alert as JSON.
+    pub webhook: Option<String>,
+    /// The desktop, where there is one.
+    pub desktop: bool,
+    /// The terminal's bell, which is left to the views.
+    pub bell: bool,
+    /// Where channels that do not work are complained about.
+    pub complaints: Complaints,
+}
+
+/// What does not work, said once each, until somebody shows it.
+#[derive(Clone, Debug, Default)]
+pub struct Complaints(Arc<Mutex<Said>>);
+
+#[derive(Debug, Default)]
+struct Said {
+    channels: BTreeSet<&'static str>,
+    waiting: Vec<String>,
+}
+
+impl Complaints {
+    /// Complains about a channel, unless that was done before.
+    pub fn add(&self, channel: &'static str, why: &str) {
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.channels.insert(channel) && said.waiting.len() < COMPLAINTS {
+            let text = format!("alerts do not get through by {channel}: {why}; this is said once");
+            said.waiting.push(text);
+        }
+    }
+
+    /// What nobody has shown yet.
+    #[must_use]
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).waiting)
+    }
+}
+
+/// The channels at work. Dropped, it gives those that are still telling a moment to finish.
+#[derive(Debug)]
+pub struct Alerts {
+    queues: Vec<Queue>,
+    complaints: Complaints,
+}
+
+/// One channel's queue.
+#[derive(Debug)]
+struct Queue {
+    channel: &'static str,
+    alerts: SyncSender<Alert>,
+    /// Carries nothing: once it is dropped, waits are over.
+    _end: SyncSender<()>,
+    /// Carries nothing: it ends with the thread.
+    through: Receiver<()>,
+}
+
+impl Alerts {
+    /// Starts what the channels need. A channel that cannot be started is complained about.
+    #[must_use]
+    pub fn start(channels: &Channels, session: &Session) -> Self {
+        let complaints = channels.complaints.clone();
+        let mut queues = Vec::new();
+        let desktop = if channels.desktop { desktop::program(session) } else { None };
+        if !channels.command.is_empty() || desktop.is_some() {
+            let (command, complaints) = (channels.command.clone(), complaints.clone());
+            queues.extend(queue("programs", move |alert, _| {
+                if !command.is_empty() {
+                    run("command", told_by(&command, alert), &complaints);
+                }
+                if let Some(desktop) = &desktop {
+                    run("desktop", desktop.command(alert), &complaints);
+                }
+            }));
+        }
+        match channels.webhook.as_deref().map(webhook::Webhook::new) {
+            Some(Ok(webhook)) => {
+                let complaints = complaints.clone();
+                queues.extend(queue("webhook", move |alert, end| {
+                    if let Err(why) = webhook.tell(alert, &mut |wait| wait_for(end, wait)) {
+                        complaints.add("webhook", &why);
+                    }
+                }));
+            }
+            Some(Err(why)) => complaints.add("webhook", &why),
+            None => {}
+        }
+        Self { queues, complaints }
+    }
+
+    /// Tells a person through every channel, beside the caller.
+    pub fn tell(&self, alert: &Alert) {
+        for queue in &self.queues {
+            if queue.alerts.try_send(alert.clone()).is_err() {
+                self.complaints.add(queue.channel, "too many at once");
+            }
+        }
+    }
+}
+
+impl Drop for Alerts {
+    fn drop(&mut self) {
+        let through: Vec<Receiver<()>> = self.queues.drain(..).map(|queue| queue.through).collect();
+        for through in through {
+            let _in_time = through.recv_timeout(LAST_WORDS);
+        }
+    }
+}
+
+/// A thread that takes alerts one by one. `None` when there is none to be had: then nobody is told, and nothing else changes.
+fn queue(channel: &'static str, mut tell: impl FnMut(&Alert, &Receiver<()>) + Send + 'static) -> Option<Queue> {
+    let (alerts, waiting) = sync_channel::<Alert>(QUEUE);
+    let (at_work, through) = sync_channel::<()>(1);
+    let (end, ended) = sync_channel::<()>(1);
+    let work = move || {
+        let _until_the_end = at_work;
+        while let Ok(alert) = waiting.recv() {
+            tell(&alert, &ended);
+        }
+    };
+    std::thread::Builder::new().name(format!("alert-{channel}")).spawn(work).ok()?;
+    Some(Queue { channel, alerts, _end: end, through })
+}
+
+/// Waits before another try, but not beyond the end: then the last tries are made at once. Always says to go on.
+fn wait_for(end: &Receiver<()>, wait: Duration) -> bool {
+    let _nothing_is_sent = end.recv_timeout(wait);
+    true
+}
+
+/// The configured command for an alert.
+fn told_by(words: &[String], alert: &Alert) -> Command {
+    let (program, arguments) = words.split_first().map_or(("true", &[][..]), |(first, rest)| (first.as_str(), rest));
+    let mut command = Command::new(program);
+    command.args(arguments).arg(&alert.text);
+    command.env("REKINDLE_CHOICES", alert.choices.join("\n"));
+    command.env("REKINDLE_RUN", &alert.run).env("REKINDLE_PLAN", &alert.plan);
+    if let Some(task) = &alert.task {
+        command.env("REKINDLE_ALERT_TASK", task.as_str());
+    }
+    command
+}
+
+/// Starts a program that tells a person; its end is waited for beside everything else.
+fn run(channel: &'static str, mut command: Command, complaints: &Complaints) {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            let program = command.get_program().to_string_lossy().into_owned();
+            return complaints.add(channel, &format!("{program} does not start: {error}"));
+        }
+    };
+    let complaints = complaints.clone();
+    let wait = move |mut child: Child| {
+        if let Ok(status) = child.wait()
+            && !status.success()
+        {
+            complaints.add(channel, &format!("its program ended with {status}"));
+        }
+    };
+    // Without a thread it is waited for by nobody, and told all the same.
+    let _not_waited_for = std::thread::Builder::new().name("alert-wait".to_owned()).spawn(move || wait(child));
+}

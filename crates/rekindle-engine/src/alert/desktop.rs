@@ -1,0 +1,96 @@
+//! Notifications on the desktop, where somebody sits at one: which program shows them, and how it is called. Nothing is
+//! configured or installed for it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rekindle_core::text::one_line;
+
+use super::Alert;
+
+/// Longest text of a notification: it is a hint, not the story.
+const TEXT_MAX_BYTES: usize = 400;
+
+/// What is known of the session that rekindle runs in.
+#[derive(Clone, Debug, Default)]
+pub struct Session {
+    /// The system is macOS.
+    pub macos: bool,
+    /// Run as root.
+    pub root: bool,
+    /// An X11 or Wayland display is named.
+    pub display: bool,
+    /// The session's own message bus is named.
+    pub bus: bool,
+    /// Directories with programs.
+    pub path: Vec<PathBuf>,
+}
+
+impl Session {
+    /// The session of this process.
+    #[must_use]
+    pub fn of_this_process() -> Self {
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        Self {
+            macos: cfg!(target_os = "macos"),
+            root: rustix::process::geteuid().is_root(),
+            display: set("DISPLAY") || set("WAYLAND_DISPLAY"),
+            bus: set("DBUS_SESSION_BUS_ADDRESS"),
+            path: std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<PathBuf> {
+        // A relative entry would mean whatever lies in the project.
+        let absolute = self.path.iter().filter(|dir| dir.is_absolute());
+        absolute.map(|dir| dir.join(name)).find(|program| program.is_file())
+    }
+}
+
+/// The program that shows notifications.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Shower {
+    NotifySend(PathBuf),
+    AppleScript(PathBuf),
+}
+
+/// The program for a session; none where nobody would see it.
+pub(super) fn program(session: &Session) -> Option<Shower> {
+    // Root has no desktop of its own: without a session's bus it would be somebody else's or nobody's.
+    if session.root && !session.bus {
+        return None;
+    }
+    if session.macos {
+        return session.find("osascript").map(Shower::AppleScript);
+    }
+    if !session.display {
+        return None;
+    }
+    session.find("notify-send").map(Shower::NotifySend)
+}
+
+impl Shower {
+    /// The command that shows an alert. Its words are arguments, never parts of a script or of markup.
+    pub(super) fn command(&self, alert: &Alert) -> Command {
+        let title = one_line(&format!("rekindle: {}", alert.plan), TEXT_MAX_BYTES);
+        let mut lines = vec![one_line(&alert.text, TEXT_MAX_BYTES)];
+        lines.extend(alert.choices.iter().map(|choice| one_line(choice, TEXT_MAX_BYTES)));
+        let text = lines.join("\n");
+        match self {
+            Self::NotifySend(program) => {
+                let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+                called(program, &["--app-name=rekindle", "--urgency=critical", "--", &title, &escaped])
+            }
+            Self::AppleScript(program) => {
+                let script = "on run argv\ndisplay notification (item 1 of argv) with title (item 2 of argv)\nend run";
+                called(program, &["-e", script, &text, &title])
+            }
+        }
+    }
+}
+
+fn called(program: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command
+}

@@ -1,0 +1,384 @@
+//! Git, as far as rekindle changes anything with it: the run's branch, a worktree for every task, snapshots of what agents
+//! left on disk, the merge of what was accepted, and the proof that comes before anything is deleted.
+//!
+//! It owns the names of refs and worktrees and the promise that no byte which was on disk is lost: what is deleted was
+//! merged or snapshotted before, refs are written last and by compare-and-swap, and the user's own checkout, index and HEAD
+//! stay as they are. When a workspace is made, kept, merged or removed is decided by the callers.
+//!
+//! Git is called as a program, with everything switched off by which a repository could make it run another one.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+mod branch;
+mod call;
+mod guard;
+mod index;
+mod links;
+mod merge;
+mod names;
+mod nested;
+mod refs;
+mod remove;
+mod salvage;
+mod snapshot;
+mod submodule;
+mod workspace;
+
+pub use branch::{Base, Start, Summary};
+pub use call::ask;
+pub use merge::Accepted;
+pub use remove::Removed;
+pub use salvage::{Found, Restored};
+pub use snapshot::{Left, Place, Snapshot};
+pub use workspace::Workspace;
+
+use call::Call;
+
+/// The oldest git that merges without a checkout (`merge-tree --write-tree`).
+const OLDEST_GIT: (u32, u32) = (2, 38);
+
+/// How long somebody else's lock is waited for: git holds its locks for moments, a person's editor for longer.
+const LOCK_PATIENCE_MS: u64 = 10_000;
+
+/// A private file of this age belongs to nobody: no call may take that long.
+const LEFT_SECONDS: u64 = 24 * 60 * 60;
+
+/// Why git could not be used, or did not do it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no program of that name.
+    #[error("git is not installed: install it, or run without worktrees (run.isolation = \"shared\")")]
+    NoGit,
+    /// It cannot merge without a checkout.
+    #[error("git {0} is too old for worktrees: install 2.38 or newer, or set run.isolation = \"shared\"")]
+    TooOld(String),
+    /// No repository here or above.
+    #[error("{0} is not in a git repository: type git init, or set run.isolation = \"shared\"")]
+    NotARepository(PathBuf),
+    /// A repository without a checkout.
+    #[error("{0} is a bare repository, which has no files to work on: run rekindle in a checkout of it")]
+    Bare(PathBuf),
+    /// Git does not trust the directory's owner.
+    #[error("git does not trust {0}, which another user owns: git config --global --add safe.directory '{0}'")]
+    Unsafe(PathBuf),
+    /// Git said no.
+    #[error("git {what} failed: {said}")]
+    Failed {
+        /// The call.
+        what: String,
+        /// The end of what it said.
+        said: String,
+    },
+    /// It did not end in time and was ended.
+    #[error("git {what} did not end within {seconds} s and was stopped: is its disk or a filter hanging?")]
+    TimedOut {
+        /// The call.
+        what: String,
+        /// The limit.
+        seconds: u64,
+    },
+    /// It said more than can be held.
+    #[error("git {what} said more than {most} bytes")]
+    TooMuch {
+        /// The call.
+        what: String,
+        /// The limit.
+        most: usize,
+    },
+    /// Somebody holds a lock, or died with it.
+    #[error("git is locked by {path}{}: wait for that git, or if none is running: rm '{path}'", age(*.seconds))]
+    Locked {
+        /// The lock file.
+        path: String,
+        /// Its age, where it can be seen.
+        seconds: Option<u64>,
+    },
+    /// The run's branch is checked out, so moving it would change somebody's checkout.
+    #[error("{branch} is checked out in {at}, so nothing can be merged into it: type git switch - there")]
+    CheckedOut {
+        /// The branch.
+        branch: String,
+        /// Where.
+        at: PathBuf,
+    },
+    /// A name that cannot become a ref or a folder.
+    #[error("{0:?} cannot be the name of a workspace")]
+    BadName(String),
+    /// Another ref has the name of a folder that this one needs.
+    #[error(
+        "{0} cannot be made because a branch has a part of its name as its own: rename that one with git branch -m"
+    )]
+    NameTaken(String),
+    /// Something stands where a workspace should, and it is none.
+    #[error("{0} is in the way of a workspace and was not made by rekindle: move it away")]
+    InTheWay(PathBuf),
+    /// A commit or branch that was recorded is not there any more.
+    #[error("{0} is gone from the repository and nothing recorded tells what it held")]
+    Gone(String),
+    /// Files that would have been overwritten.
+    #[error("{} would be overwritten in {dir}: choose an empty directory, or add --force", few(.files))]
+    WouldOverwrite {
+        /// Where.
+        dir: PathBuf,
+        /// Which.
+        files: Vec<String>,
+    },
+    /// The operating system said no.
+    #[error("cannot use {path}: {source}")]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The answer.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io { path: path.to_owned(), source }
+    }
+}
+
+/// The result of anything here.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A repository with a checkout.
+#[derive(Clone, Debug)]
+pub struct Repo {
+    /// Its checkout.
+    top: PathBuf,
+    /// The git directory of that checkout.
+    git_dir: PathBuf,
+    /// What all its worktrees share.
+    common: PathBuf,
+    /// The project's directory inside the checkout; empty when it is the checkout itself.
+    prefix: PathBuf,
+    locks: Arc<Locks>,
+    patience_ms: u64,
+}
+
+/// Files and the git directory that they belong to.
+#[derive(Clone, Debug)]
+struct Checkout {
+    dir: PathBuf,
+    git_dir: PathBuf,
+}
+
+/// One run's share of a repository: its branch, its workspaces below the state directory, its hidden refs.
+#[derive(Clone, Debug)]
+pub struct Work {
+    repo: Repo,
+    /// The state directory.
+    state: PathBuf,
+    run: String,
+    /// The run's branch without `refs/heads/`; empty for a run that shares the checkout.
+    branch: String,
+}
+
+/// What keeps calls of this process out of each other's way, and what they have learned.
+#[derive(Debug, Default)]
+struct Locks {
+    /// Snapshot, merge, making and removal of one workspace never interleave.
+    keys: Mutex<BTreeMap<String, Arc<Mutex<()>>>>,
+    /// Worktrees are registered one at a time, and merges would only lose against each other.
+    whole: Mutex<()>,
+    /// The id of the tree without files, which depends on the repository's kind of ids only.
+    empty_tree: OnceLock<String>,
+}
+
+impl Locks {
+    fn key(&self, key: &str) -> Arc<Mutex<()>> {
+        Arc::clone(held(&self.keys).entry(key.to_owned()).or_default())
+    }
+}
+
+/// Takes a lock that protects no data of its own, so a thread that died with it left nothing half done.
+fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The locks of every repository that this process has opened, by its common directory.
+fn locks_of(common: &Path) -> Arc<Locks> {
+    static ALL: OnceLock<Mutex<BTreeMap<PathBuf, Arc<Locks>>>> = OnceLock::new();
+    Arc::clone(held(ALL.get_or_init(Mutex::default)).entry(common.to_owned()).or_default())
+}
+
+impl Repo {
+    /// The repository whose checkout holds `dir`.
+    ///
+    /// # Errors
+    /// When there is no usable git, no repository, no checkout, or git does not trust it.
+    pub fn of(dir: &Path) -> Result<Self> {
+        check_version(dir)?;
+        let answer = Call::new(dir)
+            .args(["rev-parse", "--is-bare-repository", "--is-inside-work-tree", "--absolute-git-dir"])
+            .args(["--path-format=absolute", "--git-common-dir", "--show-prefix"])
+            .run()?;
+        if answer.code != 0 {
+            let said = &answer.err;
+            return Err(match () {
+                () if said.contains("dubious ownership") => Error::Unsafe(dir.to_owned()),
+                () if said.contains("not a git repository") => Error::NotARepository(dir.to_owned()),
+                () => answer.failed(),
+            });
+        }
+        let lines: Vec<&[u8]> = answer.out.split(|b| *b == b'\n').collect();
+        let [bare, inside, git_dir, common, prefix, ..] = lines[..] else {
+            return Err(answer.failed());
+        };
+        if bare == b"true" || inside != b"true" {
+            return Err(Error::Bare(call::path(git_dir)));
+        }
+        let top = call::path(&Call::new(dir).args(["rev-parse", "--show-toplevel"]).line()?);
+        let common = call::path(common);
+        let common = common.canonicalize().map_err(|e| Error::io(&common, e))?;
+        let locks = locks_of(&common);
+        let (git_dir, prefix) = (call::path(git_dir), call::path(prefix));
+        Ok(Self { top, git_dir, common, prefix, locks, patience_ms: LOCK_PATIENCE_MS })
+    }
+
+    /// The same, waiting so long for locks that others hold.
+    #[must_use]
+    pub fn patient_for(mut self, ms: u64) -> Self {
+        self.patience_ms = ms;
+        self
+    }
+
+    /// The checkout that it was found by.
+    #[must_use]
+    pub fn top(&self) -> &Path {
+        &self.top
+    }
+
+    /// A call that concerns the whole repository and no checkout.
+    fn call(&self) -> Call {
+        self.call_in(&self.top)
+    }
+
+    /// A call in one of its checkouts.
+    fn call_in(&self, dir: &Path) -> Call {
+        Call::new(dir).patience(self.patience_ms)
+    }
+
+    /// A call in a checkout whose git directory is known: what an agent made of its `.git` file does not matter then. Git
+    /// may look into files, and so would run filters, wherever it writes an index: `write-tree` and `read-tree` do too.
+    fn call_at(&self, at: &Checkout) -> Call {
+        self.look_at(at).files()
+    }
+
+    /// The same for a call that looks only at refs, objects and the list in an index.
+    fn look_at(&self, at: &Checkout) -> Call {
+        self.call_in(&at.dir).env("GIT_DIR", &at.git_dir).env("GIT_WORK_TREE", &at.dir)
+    }
+
+    /// A file of ours in the repository that nobody else uses, for an index. Its name is its own: a git whose caller was
+    /// killed may still be writing the last one.
+    fn private(&self, name: &str) -> Result<PathBuf> {
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let dir = self.private_dir();
+        std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let file = dir.join(format!("{name}.{}.{serial}.index", std::process::id()));
+        // Left by a process that had our number long ago.
+        match std::fs::remove_file(&file) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io(&file, e)),
+            _ => Ok(file),
+        }
+    }
+
+    fn private_dir(&self) -> PathBuf {
+        self.common.join("rekindle")
+    }
+
+    /// Deletes private files that killed processes left long ago.
+    fn sweep(&self) {
+        let entries = std::fs::read_dir(self.private_dir()).into_iter().flatten().filter_map(io::Result::ok);
+        for entry in entries {
+            let old = call::age_of(&entry.path()).is_some_and(|seconds| seconds > LEFT_SECONDS);
+            if old {
+                // Tried again at the next beginning.
+                drop(std::fs::remove_file(entry.path()));
+            }
+        }
+    }
+}
+
+impl Work {
+    /// A run's share. `branch` is what [`Repo::begin`] said, or empty for a run that shares the checkout.
+    ///
+    /// # Errors
+    /// When the run's name cannot stand in a ref.
+    pub fn new(repo: Repo, state: &Path, run: &str, branch: &str) -> Result<Self> {
+        names::check(run)?;
+        // As git will name it; a directory that is not there yet has nothing to resolve.
+        let state = state.canonicalize().unwrap_or_else(|_| state.to_owned());
+        Ok(Self { repo, state, run: run.to_owned(), branch: branch.to_owned() })
+    }
+
+    /// The repository.
+    #[must_use]
+    pub fn repo(&self) -> &Repo {
+        &self.repo
+    }
+
+    /// The run's branch, without `refs/heads/`.
+    #[must_use]
+    pub fn branch(&self) -> &str {
+        &self.branch
+    }
+
+    /// The project's directory in the worktree of a key, where there is one; it is left as it is.
+    #[must_use]
+    pub fn standing(&self, key: &str) -> Option<PathBuf> {
+        let top = self.path(key);
+        top.join(".git").exists().then(|| top.join(&self.repo.prefix))
+    }
+
+    /// Where the worktree of a key stands, made or not.
+    #[must_use]
+    pub fn path(&self, key: &str) -> PathBuf {
+        self.worktrees().join(key)
+    }
+
+    fn worktrees(&self) -> PathBuf {
+        self.state.join("worktrees")
+    }
+
+    /// Does something with a workspace while nobody else does.
+    fn alone<T>(&self, key: &str, act: impl FnOnce() -> Result<T>) -> Result<T> {
+        names::check(key)?;
+        let lock = self.repo.locks.key(key);
+        let _alone = held(&lock);
+        act()
+    }
+}
+
+fn check_version(dir: &Path) -> Result<()> {
+    let said = String::from_utf8_lossy(&Call::new(dir).arg("version").line()?).into_owned();
+    let number = said.trim_start_matches("git version ").to_owned();
+    let mut parts = number.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    let found = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    if found < OLDEST_GIT { Err(Error::TooOld(number)) } else { Ok(()) }
+}
+
+fn age(seconds: Option<u64>) -> String {
+    seconds.map(|seconds| format!(" since {seconds} s")).unwrap_or_default()
+}
+
+/// Some names of many, for one line.
+fn few(files: &[String]) -> String {
+    /// Names in one line of text.
+    const SHOWN: usize = 3;
+    let shown = files.iter().take(SHOWN).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

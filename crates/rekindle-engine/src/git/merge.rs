@@ -1,0 +1,198 @@
+//! What becomes of accepted work: what was left uncommitted is committed, then everything comes into the run's branch
+//! without a checkout. Each step can be cut short and done again.
+
+use std::path::Path;
+
+use super::call::records;
+use super::nested::Take;
+use super::refs::Moved;
+use super::snapshot::Place;
+use super::{Checkout, Error, Left, Result, Work, call, held, names};
+
+/// Merges lost to somebody else's before giving up; each loss means that another one went through.
+const LOST_MAX: u32 = 100;
+
+/// What a merge came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Accepted {
+    /// It is in the run's branch.
+    Merged {
+        /// The branch's commit that brought it.
+        commit: String,
+        /// What could not be taken, and what a person should know.
+        left: Vec<Left>,
+        /// As when a deleted branch was made again.
+        notes: Vec<String>,
+    },
+    /// It was in the run's branch already, from an earlier call.
+    Already {
+        /// The branch's commit that brought it.
+        commit: String,
+    },
+    /// There is nothing in the workspace that it did not begin with.
+    Nothing {
+        /// The branch's commit.
+        tip: String,
+    },
+    /// It contradicts what others have merged. Nothing was merged; the work is committed on the workspace's branch.
+    Conflict {
+        /// The files.
+        files: Vec<String>,
+        /// The commit of the run's branch that it contradicts.
+        with: String,
+    },
+}
+
+/// How a workspace relates to the run's branch.
+enum Joined {
+    Commit(String),
+    Conflict(Vec<String>),
+}
+
+impl Work {
+    /// Takes accepted work into the run's branch. `known` is the newest commit of that branch that the caller knows of, for
+    /// the case that somebody has deleted it.
+    ///
+    /// # Errors
+    /// When git fails, or the branch is checked out; doing it again goes on where it stopped.
+    pub fn accept(&self, key: &str, message: &str, known: Option<&str>) -> Result<Accepted> {
+        self.alone(key, || {
+            let (mut left, mut notes) = (Vec::new(), Vec::new());
+            let tip = match self.checkout(Place::Own, key)? {
+                Some(at) => {
+                    let at = if self.repo.is_lost(&at) { self.relinked(key, &mut notes)? } else { at };
+                    self.restore_head(key, &at, &mut notes)?;
+                    let open = self.unresolved(&at)?;
+                    if !open.is_empty() {
+                        let with = self.tip(known, &mut Vec::new())?;
+                        return Ok(Accepted::Conflict { files: open, with });
+                    }
+                    left = self.commit_open(&at, key, message)?;
+                    self.repo.look_at(&at).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).id_if_any()?
+                }
+                // Without its directory, the workspace is what was committed there.
+                None => None,
+            };
+            let tip = match tip {
+                Some(tip) => Some(tip),
+                None => self.last_head(key, None)?,
+            };
+            match tip {
+                Some(tip) => self.join(key, &tip, message, known, left, notes),
+                None => Ok(Accepted::Nothing { tip: self.tip(known, &mut Vec::new())? }),
+            }
+        })
+    }
+
+    fn relinked(&self, key: &str, notes: &mut Vec<String>) -> Result<Checkout> {
+        let git_dir = self.mend(key, notes)?;
+        Ok(Checkout { dir: self.path(key), git_dir })
+    }
+
+    /// Files that are unmerged and still hold both sides' lines.
+    fn unresolved(&self, at: &Checkout) -> Result<Vec<String>> {
+        let listed = self.repo.call_at(at).args(["diff", "--name-only", "--diff-filter=U", "-z"]).ok()?;
+        let marked = records(&listed).filter(|path| has_markers(&at.dir.join(call::path(path))));
+        Ok(marked.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
+    }
+
+    /// Commits what is open in a worktree. A merge that the agent left unfinished is finished by it.
+    fn commit_open(&self, at: &Checkout, key: &str, message: &str) -> Result<Vec<Left>> {
+        let verify = || self.repo.look_at(at).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).id_if_any();
+        let head = verify()?;
+        let left = self.with_index(at, key, || {
+            let staged = self.repo.stage(at, None, false)?;
+            self.repo.take_nested(at, None, head.as_deref(), staged, Take::Foreign)
+        })?;
+        let tree = self.repo.write_tree(at, None)?;
+        let committed = match &head {
+            Some(head) => self.repo.tree(head)?,
+            None => self.repo.empty_tree()?,
+        };
+        if tree == committed && !at.git_dir.join("MERGE_HEAD").exists() {
+            return Ok(left);
+        }
+        let arguments = ["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=verbatim", "--allow-empty"];
+        let commit = || {
+            let call = self.repo.call_at(at).args(arguments).args(["--file", "-"]);
+            self.repo.authored(call).input(self.text(key, message)).ok()
+        };
+        self.with_index(at, key, commit)?;
+        Ok(left)
+    }
+
+    fn text(&self, key: &str, message: &str) -> String {
+        format!("{}\n\nRekindle-Run: {}\nRekindle-Key: {key}\n", message.trim_end(), self.run)
+    }
+
+    /// Brings a commit into the run's branch.
+    fn join(
+        &self,
+        key: &str,
+        tip: &str,
+        message: &str,
+        known: Option<&str>,
+        left: Vec<Left>,
+        mut notes: Vec<String>,
+    ) -> Result<Accepted> {
+        let _whole = held(&self.repo.locks.whole);
+        for _ in 0..LOST_MAX {
+            let branch = self.tip(known, &mut notes)?;
+            if self.repo.contains(&branch, tip)? {
+                return self.contained(key, tip, &branch);
+            }
+            let commit = match self.joined(key, tip, &branch, message)? {
+                Joined::Commit(commit) => commit,
+                Joined::Conflict(files) => return Ok(Accepted::Conflict { files, with: branch }),
+            };
+            if self.advance(&commit, &branch)? == Moved::Yes {
+                return Ok(Accepted::Merged { commit, left, notes });
+            }
+        }
+        let said = format!("{} is being moved by somebody else all the time", self.branch);
+        Err(Error::Failed { what: "update-ref".to_owned(), said })
+    }
+
+    /// The commit that holds the branch and the work.
+    fn joined(&self, key: &str, tip: &str, branch: &str, message: &str) -> Result<Joined> {
+        if self.repo.contains(tip, branch)? {
+            return Ok(Joined::Commit(tip.to_owned()));
+        }
+        let options = ["merge-tree", "--write-tree", "--no-messages", "--name-only", "-z"];
+        let call = self.repo.call().args(options).args(["--allow-unrelated-histories", branch, tip]).files();
+        let answer = call.run()?;
+        let mut parts = records(&answer.out).map(|part| String::from_utf8_lossy(part).into_owned());
+        let tree = parts.next().filter(|tree| call::is_id(tree)).ok_or_else(|| answer.failed())?;
+        match answer.code {
+            0 => {
+                let title = format!("merge {key}: {}", message.lines().next().unwrap_or_default());
+                Ok(Joined::Commit(self.repo.commit_tree(&tree, &[branch, tip], &self.text(key, &title))?))
+            }
+            1 => {
+                let mut files: Vec<String> = parts.collect();
+                files.dedup();
+                Ok(Joined::Conflict(files))
+            }
+            _ => Err(answer.failed()),
+        }
+    }
+
+    /// What it means that the branch has everything already.
+    fn contained(&self, key: &str, tip: &str, branch: &str) -> Result<Accepted> {
+        if self.repo.commit(&names::base(&self.run, key))?.as_deref() == Some(tip) {
+            return Ok(Accepted::Nothing { tip: branch.to_owned() });
+        }
+        let range = format!("{tip}..{branch}");
+        let listed = self.repo.call().args(["rev-list", "--first-parent", "--ancestry-path", &range]).ok()?;
+        let listed = String::from_utf8_lossy(&listed).into_owned();
+        let commit = listed.lines().last().unwrap_or(tip).to_owned();
+        Ok(Accepted::Already { commit })
+    }
+}
+
+/// Whether a file still holds lines that say where a conflict begins.
+fn has_markers(path: &Path) -> bool {
+    /// How git begins a conflict.
+    const MARK: &[u8] = b"<<<<<<< ";
+    std::fs::read(path).is_ok_and(|bytes| bytes.split(|b| *b == b'\n').any(|line| line.starts_with(MARK)))
+}

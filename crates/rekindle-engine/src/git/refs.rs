@@ -1,0 +1,167 @@
+//! Reading and moving refs. Every move names what the ref held before; several moves are one transaction.
+
+use std::path::{Path, PathBuf};
+
+use super::call::{self, Call, records};
+use super::{Error, Repo, Result, links};
+use crate::state_dir::move_if_there;
+
+/// Where refs stand that only rekindle moves.
+const OURS: &[&str] = &[
+    "refs/rekindle",
+    "refs/rekindle-run",
+    "refs/heads/rekindle",
+    "refs/heads/rekindle-run",
+    "refs/heads/rekindle-work",
+];
+
+/// Stale locks taken away for one transaction: it has no more refs than that.
+const STALE_MAX: usize = 3;
+
+/// One ref's move.
+#[derive(Debug)]
+pub(super) enum Move<'a> {
+    /// It must not exist.
+    Create(&'a str, &'a str),
+    /// It must hold the third.
+    From(&'a str, &'a str, &'a str),
+    /// Whatever it holds: for refs that only this run writes, under its key's lock.
+    Set(&'a str, &'a str),
+}
+
+/// What became of a transaction.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Moved {
+    /// All of it.
+    Yes,
+    /// None of it: a ref held something else.
+    Lost,
+}
+
+impl Repo {
+    /// The commit that a ref or any other name means.
+    pub(super) fn commit(&self, name: &str) -> Result<Option<String>> {
+        let name = format!("{name}^{{commit}}");
+        self.call().args(["rev-parse", "--verify", "--quiet", "--end-of-options", &name]).id_if_any()
+    }
+
+    /// The tree of a commit.
+    pub(super) fn tree(&self, commit: &str) -> Result<String> {
+        self.call().args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).id()
+    }
+
+    /// Whether everything in `old` is in `new`.
+    pub(super) fn contains(&self, new: &str, old: &str) -> Result<bool> {
+        Ok(new == old || self.call().args(["merge-base", "--is-ancestor", old, new]).yes()?)
+    }
+
+    /// Moves refs, all or none.
+    pub(super) fn transact(&self, moves: &[Move<'_>]) -> Result<Moved> {
+        let mut lines = String::from("start\n");
+        for one in moves {
+            lines.push_str(&match one {
+                Move::Create(name, new) => format!("create {name} {new}\n"),
+                Move::From(name, new, old) => format!("update {name} {new} {old}\n"),
+                Move::Set(name, new) => format!("update {name} {new}\n"),
+            });
+        }
+        lines.push_str("commit\n");
+        self.with_refs(|| settled(self.call().args(["update-ref", "--no-deref", "--stdin"]).input(lines.clone())))
+    }
+
+    /// Deletes a ref that holds `old`.
+    pub(super) fn delete(&self, name: &str, old: &str) -> Result<Moved> {
+        self.with_refs(|| settled(self.call().args(["update-ref", "--no-deref", "-d", name, old])))
+    }
+
+    /// Does something that needs the locks of refs. Git holds such a lock for moments: one on a ref that only rekindle moves,
+    /// and that is as old as our patience, was left by a git that was killed. It is taken away; others' locks are not.
+    fn with_refs<T>(&self, act: impl Fn() -> Result<T>) -> Result<T> {
+        for _ in 0..STALE_MAX {
+            match act() {
+                Err(Error::Locked { path, seconds }) => {
+                    let old =
+                        seconds.is_some_and(|seconds| seconds.saturating_mul(1000) >= self.patience_ms / 1000 * 1000);
+                    let lock = Path::new(&path);
+                    let ours = lock
+                        .strip_prefix(&self.common)
+                        .is_ok_and(|inside| OURS.iter().any(|ours| inside.starts_with(ours)));
+                    if !old || !ours || links::is_open(lock) {
+                        return Err(Error::Locked { path, seconds });
+                    }
+                    move_if_there(lock, &self.private("stale-lock")?).map_err(|e| Error::io(lock, e))?;
+                }
+                done => return done,
+            }
+        }
+        act()
+    }
+
+    /// Where a branch is checked out, outside of `except`.
+    pub(super) fn checked_out(&self, branch: &str, except: Option<&PathBuf>) -> Result<Option<PathBuf>> {
+        let listed = self.call().args(["worktree", "list", "--porcelain", "-z"]).ok()?;
+        let wanted = format!("branch {branch}");
+        let mut at = None;
+        for line in records(&listed) {
+            if let Some(path) = line.strip_prefix(b"worktree ") {
+                at = Some(call::path(path));
+            }
+            if line == wanted.as_bytes() && at.is_some() && at.as_ref() != except {
+                // A worktree whose directory is gone holds nobody's work.
+                return Ok(at.filter(|path| path.exists()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A commit of a tree.
+    pub(super) fn commit_tree(&self, tree: &str, parents: &[&str], message: &str) -> Result<String> {
+        let mut call = self.call().args(["commit-tree", tree, "-F", "-"]);
+        for parent in parents {
+            call = call.args(["-p", parent]);
+        }
+        self.authored(call).input(message.as_bytes()).id()
+    }
+
+    /// Sets the author: the user where git knows one, else rekindle.
+    pub(super) fn authored(&self, call: Call) -> Call {
+        let variable = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let listed = self.call().args(["config", "-z", "--get-regexp", r"^user\.(name|email)$"]).run();
+        let listed = listed.map(|answer| answer.out).unwrap_or_default();
+        let configured = |key: &str| {
+            records(&listed).any(|entry| entry.strip_prefix(key.as_bytes()).is_some_and(|value| value.len() > 1))
+        };
+        let name = variable("GIT_AUTHOR_NAME") || configured("user.name");
+        if name && (variable("GIT_AUTHOR_EMAIL") || configured("user.email")) {
+            return call;
+        }
+        call.env("GIT_AUTHOR_NAME", call::NAME).env("GIT_AUTHOR_EMAIL", call::EMAIL)
+    }
+
+    /// The tree without files.
+    pub(super) fn empty_tree(&self) -> Result<String> {
+        if let Some(known) = self.locks.empty_tree.get() {
+            return Ok(known.clone());
+        }
+        let made = self.call().args(["hash-object", "-t", "tree", "-w", "/dev/null"]).id()?;
+        Ok(self.locks.empty_tree.get_or_init(|| made).clone())
+    }
+}
+
+/// Whether a ref held something else than was named, or the name cannot be had.
+fn settled(call: Call) -> Result<Moved> {
+    let answer = call.run()?;
+    if answer.code == 0 {
+        return Ok(Moved::Yes);
+    }
+    let lost = ["but expected", "reference already exists", "unable to resolve reference", "cannot create '"];
+    if lost.iter().any(|sign| answer.err.contains(sign)) {
+        return Ok(Moved::Lost);
+    }
+    Err(answer.failed())
+}
+
+/// A commit that must be there.
+pub(super) fn there(found: Option<String>, name: &str) -> Result<String> {
+    found.ok_or_else(|| Error::Gone(name.to_owned()))
+}

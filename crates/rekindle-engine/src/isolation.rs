@@ -1,0 +1,79 @@
+//! Whether the agents of a run work apart, each in a worktree, or all in the project's directory: settled once, when the run
+//! begins, and kept for the whole of it. How worktrees are made and merged is the business of `git`.
+
+use std::path::Path;
+
+use rekindle_core::event::WorkBranch;
+use rekindle_core::plan::Isolation;
+use rekindle_core::state::Run;
+
+use crate::git::{Repo, Start, Work};
+
+/// What was settled.
+#[derive(Debug, Default)]
+pub struct Apart {
+    /// The run's share of the repository; without one nothing is kept in git.
+    pub work: Option<Work>,
+    /// Whether every task is worked on in a worktree of its own.
+    pub worktrees: bool,
+    /// The branch, where it was made just now.
+    pub made: Option<WorkBranch>,
+}
+
+/// What a run is called, and what is known of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Of<'a> {
+    /// The run's id.
+    pub run: &'a str,
+    /// The plan's name.
+    pub slug: &'a str,
+    /// The run as it stands, where it goes on.
+    pub known: Option<&'a Run>,
+}
+
+/// Settles it.
+///
+/// # Errors
+/// When worktrees are asked for, or a run has them, and git cannot give them.
+pub fn settle(
+    wanted: Isolation,
+    max_agents: u32,
+    state_dir: &Path,
+    workspace: &Path,
+    of: Of<'_>,
+) -> Result<Apart, crate::git::Error> {
+    let begun = of.known.filter(|run| run.phase != rekindle_core::state::RunPhase::Created);
+    if let Some((run, branch)) = begun.and_then(|run| Some((run, run.work_branch.as_deref()?))) {
+        let repo = Repo::of(workspace)?;
+        let known = run.work_commit.as_deref();
+        let base = repo.begin(of.slug, of.run, Start::Continue { branch, known })?;
+        let work = Work::new(repo, state_dir, of.run, &base.branch)?;
+        return Ok(Apart { work: Some(work), worktrees: true, made: None });
+    }
+    let apart = match wanted {
+        Isolation::Worktree => true,
+        Isolation::Auto => max_agents > 1,
+        Isolation::Shared => false,
+    };
+    let shared = || {
+        // Only for snapshots: a directory without a repository is worked in all the same.
+        let work = Repo::of(workspace).and_then(|repo| Work::new(repo, state_dir, of.run, ""));
+        Apart { work: work.ok(), worktrees: false, made: None }
+    };
+    if begun.is_some() || !apart {
+        return Ok(shared());
+    }
+    match (begin(state_dir, workspace, of), wanted) {
+        (Ok(apart), _) => Ok(apart),
+        (Err(error), Isolation::Worktree) => Err(error),
+        (Err(_), _) => Ok(shared()),
+    }
+}
+
+fn begin(state_dir: &Path, workspace: &Path, of: Of<'_>) -> Result<Apart, crate::git::Error> {
+    let repo = Repo::of(workspace)?;
+    let base = repo.begin(of.slug, of.run, Start::New)?;
+    let work = Work::new(repo, state_dir, of.run, &base.branch)?;
+    let made = WorkBranch { branch: base.branch, base: base.commit, notes: base.notes };
+    Ok(Apart { work: Some(work), worktrees: true, made: Some(made) })
+}

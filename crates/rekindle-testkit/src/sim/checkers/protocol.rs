@@ -1,0 +1,342 @@
+//! The way of a task's work, judged event by event: reviewers in their order, merges, wholes after their parts, nothing new
+//! while a run is paused, unproven or out of allowance, and everything under way taken up again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rekindle_core::event::{Body, Event, PauseReason};
+use rekindle_core::ids::{AttemptId, Epoch, TaskId};
+use rekindle_core::report::Door;
+use rekindle_core::review::{GivenVerdict, Stage, Verdict as Opinion};
+use rekindle_core::role::Role;
+use rekindle_core::state::{AttemptPhase, RunPhase, State, Task, TaskState};
+use rekindle_core::time::Time;
+use rekindle_engine::world::LaunchOrder;
+
+use super::super::outside::Asked;
+use super::super::story::{MINUTE, Setting};
+use super::super::world::Sim;
+use super::log::line;
+use super::{Checkers, Invariant, Verb, Verdict, require};
+
+/// How old an answer about the allowance may be when something is dispatched.
+const USAGE_FRESH_MS: u64 = MINUTE;
+
+/// What the log has told of every task's way since its work was last begun anew.
+#[derive(Debug, Default)]
+pub(super) struct Ways {
+    of: BTreeMap<TaskId, Passage>,
+    /// Completions that have to be looked at again before anything new begins.
+    to_validate: BTreeSet<TaskId>,
+    /// The newest event before the newest coordinator.
+    saved_at: Time,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Passage {
+    critic: bool,
+    auditor: bool,
+    bypassed: bool,
+    /// rekindle's own checks passed since the last claim or verdict.
+    checked: bool,
+    merged: bool,
+    validating: bool,
+}
+
+impl Ways {
+    fn way(&self, task: &TaskId) -> Passage {
+        self.of.get(task).copied().unwrap_or_default()
+    }
+
+    pub(super) fn remember(&mut self, setting: &Setting, state: &State, event: &Event) {
+        self.remember_run(setting, state, event);
+        let Some(task) = &event.task else { return };
+        let way = self.of.entry(task.clone()).or_default();
+        match &event.body {
+            Body::TaskClaimed { .. } => way.checked = false,
+            Body::ChecksFinished { passed, .. } => way.checked = *passed,
+            Body::VerdictGiven(GivenVerdict { role, verdict, .. }) => {
+                way.checked = false;
+                match role {
+                    Role::Critic => way.critic = *verdict == Opinion::Pass,
+                    _ => way.auditor = *verdict == Opinion::Pass,
+                }
+            }
+            Body::CriticBypassed {} => way.bypassed = true,
+            Body::MergeOrdered(_) => way.merged = false,
+            Body::WorkMerged { .. } => way.merged = true,
+            Body::TaskRework(_) | Body::TaskReopened { .. } => {
+                *way = Passage::default();
+                self.to_validate.remove(task);
+            }
+            Body::ValidationStarted {} => way.validating = true,
+            _ => {}
+        }
+    }
+
+    fn remember_run(&mut self, setting: &Setting, state: &State, event: &Event) {
+        let Some(run) = &state.run else { return };
+        let before = match &event.body {
+            Body::CoordinatorStarted { .. } => {
+                self.saved_at = state.last_time;
+                return;
+            }
+            Body::CoordinatorRecovered(_) if !matches!(run.phase, RunPhase::Waiting(_)) => self.saved_at,
+            Body::SessionResume { .. } => run.paused_at.unwrap_or(self.saved_at),
+            _ => return,
+        };
+        let from = before.minus_ms(setting.limits.validation_window_ms);
+        let recent = |id: &TaskId, task: &Task| {
+            let provable = state.plan_task(id).is_some_and(|planned| !planned.is_unproven());
+            task.state == TaskState::Complete
+                && task.way.parent.is_none()
+                && task.ended_at.is_some_and(|at| at >= from)
+                && (provable || asks_for(setting, Role::Auditor))
+        };
+        self.to_validate = state.tasks.iter().filter(|(id, task)| recent(id, task)).map(|(id, _)| id.clone()).collect();
+    }
+}
+
+/// Whether the user's plan asks for a reviewer.
+fn asks_for(setting: &Setting, role: Role) -> bool {
+    setting.plan.settings.review.iter().flatten().any(|name| name == role.name())
+}
+
+/// Attempts that the user allows for a task.
+pub(super) fn limit_of(setting: &Setting, state: &State, id: &TaskId) -> u32 {
+    state.plan_task(id).and_then(|task| task.attempts).unwrap_or(setting.limits.attempts)
+}
+
+impl Checkers {
+    /// Judges what belongs to the protocol, against the state before the event.
+    pub(super) fn protocol(&self, setting: &Setting, event: &Event) -> Verdict {
+        let state = &self.replayed;
+        match (&event.body, &event.task) {
+            (Body::Dispatched { role, tasks, .. }, _) => {
+                self.may_dispatch(setting, event, tasks)?;
+                alone(state, event, *role, tasks)
+            }
+            (Body::VerdictGiven(given), Some(task)) => self.verdict(setting, event, task, given),
+            (Body::TaskHandedOn(on), Some(task)) => {
+                let way = self.ways.way(task);
+                let from = state.tasks.get(task).map(|task| task.way.stage);
+                let proven = if from == Some(Stage::Review) { way.critic || way.bypassed } else { way.checked };
+                require(proven, Invariant::Reviewed, || format!("{task} is handed on to {:?}: {way:?}", on.stage))
+            }
+            (Body::CriticBypassed {}, Some(task)) => {
+                let (tries, limit) = (state.tasks[task].way.review_tries, limit_of(setting, state, task));
+                require(tries >= limit, Invariant::Reviewed, || format!("{task}: bypassed after {tries} of {limit}"))
+            }
+            (Body::MergeOrdered(_), Some(task)) => self.accepted(setting, task),
+            (Body::TaskCompleted { .. }, Some(task)) => {
+                self.accepted(setting, task)?;
+                self.is_merged(setting, task, event.epoch.unwrap_or_default())
+            }
+            (Body::SessionResume { .. }, _) => resumes_in_time(state, event),
+            (Body::UsageSeen(left), _) => {
+                let told = self.truth.usage.is_some_and(|(_, truth)| truth == *left);
+                require(told, Invariant::Allowance, || format!("nobody said that {left:?} is left"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A claim of rekindle's own: to look at old work again, or at a whole whose parts are through.
+    pub(super) fn own_claim(&self, event: &Event) -> Verdict {
+        let held = event.task.as_ref().and_then(|task| self.replayed.tasks.get(task).map(|found| (task, found)));
+        let Some((id, task)) = held else {
+            return Err((Invariant::OwnTasks, format!("a claim on nothing: {}", line(event))));
+        };
+        let whole = !task.way.parts.is_empty() && self.replayed.unmet_blockers(id).is_empty();
+        let free = task.holder.is_none() && task.claim.is_none() && task.state == TaskState::Pending;
+        require(free && (whole || self.ways.way(id).validating), Invariant::Proven, || {
+            format!("rekindle claims {id} for itself while {:?} held by {:?}", task.state, task.holder)
+        })
+    }
+
+    fn may_dispatch(&self, setting: &Setting, event: &Event, tasks: &[TaskId]) -> Verdict {
+        let state = &self.replayed;
+        let gate = |holds: bool, what: &str| require(holds, Invariant::Gated, || format!("{what}: {}", line(event)));
+        let phase = state.run.as_ref().map(|run| run.phase);
+        gate(phase == Some(RunPhase::Running) && !self.truth.paused, "dispatched although the run is paused")?;
+        gate(state.held.is_none(), "dispatched although the machine has no room")?;
+        let baseline = setting.plan.settings.health.is_empty() || state.health.baseline.is_some();
+        gate(baseline, "dispatched before the baseline")?;
+        gate(self.ways.to_validate.is_empty(), "dispatched before recent completions are looked at")?;
+        let goes_on = |id: &TaskId, task: &Task| {
+            let free = task.state == TaskState::Pending && state.unmet_blockers(id).is_empty();
+            task.way.validating && (free || task.state == TaskState::InProgress)
+        };
+        let open = state.tasks.iter().any(|(id, task)| goes_on(id, task));
+        let part = tasks.iter().all(|task| state.tasks.get(task).is_some_and(|task| task.way.validating));
+        gate(!open || part, "dispatched past a validation")?;
+        if !setting.limits.usage.asks {
+            return Ok(());
+        }
+        let fresh = state.usage.seen_at.is_some_and(|at| event.time.since_ms(at) < USAGE_FRESH_MS);
+        require(fresh && !state.usage.asking, Invariant::Allowance, || {
+            format!("dispatched on {:?}: {}", state.usage, line(event))
+        })?;
+        let left = state.usage.left.and_then(|left| left.remaining_percent).unwrap_or(u8::MAX);
+        let enough = left > setting.limits.usage.threshold_percent || !setting.limits.usage.agents.is_empty();
+        require(enough, Invariant::Allowance, || format!("dispatched with {left} % left: {}", line(event)))
+    }
+
+    fn verdict(&self, setting: &Setting, event: &Event, id: &TaskId, given: &GivenVerdict) -> Verdict {
+        self.spoke(event, Some(given.attempt), Verb::Verdict)?;
+        let said = self.truth.judged.contains(&(given.attempt, given.role.name(), format!("{:?}", given.verdict)));
+        require(said, Invariant::StaleEpoch, || format!("attempt {} never said so: {}", given.attempt, line(event)))?;
+        let role = self.replayed.attempts.get(&given.attempt).map(|found| found.role);
+        let asked = self.replayed.role_of(id);
+        require(role == Some(given.role) && asked == given.role, Invariant::Reviewed, || {
+            format!("{id} is to be seen by the {asked}, attempt {} is the {role:?}: {}", given.attempt, line(event))
+        })?;
+        let way = self.ways.way(id);
+        let first = given.role == Role::Auditor && asks_for(setting, Role::Critic);
+        require(!first || way.critic || way.bypassed || way.validating, Invariant::Reviewed, || {
+            format!("{id} is audited before it was criticised: {way:?}")
+        })
+    }
+
+    /// Work is accepted: everybody who has to has passed it, and the checks have passed since.
+    fn accepted(&self, setting: &Setting, id: &TaskId) -> Verdict {
+        let state = &self.replayed;
+        let Some(task) = state.tasks.get(id) else { return Ok(()) };
+        if self.truth.ordered.contains(id) {
+            return Ok(());
+        }
+        let way = self.ways.way(id);
+        let whole = task.way.parent.is_none();
+        let critic = whole && asks_for(setting, Role::Critic) && !task.way.health && !way.validating;
+        let auditor = whole && (asks_for(setting, Role::Auditor) || task.way.health);
+        let passed = (!critic || way.critic || way.bypassed) && (!auditor || way.auditor);
+        require(passed, Invariant::Reviewed, || format!("{id} is accepted without its reviewers: {way:?}"))?;
+        let merging = task.way.merging.is_some();
+        require(way.checked || merging, Invariant::Reviewed, || format!("{id} is accepted unchecked: {way:?}"))?;
+        let open = task.way.parts.iter().find(|part| !state.tasks.get(*part).is_some_and(|task| task.state.unblocks()));
+        require(open.is_none(), Invariant::Parts, || format!("{id} is accepted before its part {open:?}"))
+    }
+
+    /// Work that was done apart is in the run's branch before its task completes.
+    fn is_merged(&self, setting: &Setting, id: &TaskId, epoch: Epoch) -> Verdict {
+        let state = &self.replayed;
+        let way = self.ways.way(id);
+        let whole = state.tasks.get(id).is_some_and(|task| task.way.parent.is_none());
+        let worked = |(part, task): (&TaskId, &Task)| !task.last_attempts.is_empty() && state.root_of(part) == *id;
+        let apart = setting.limits.worktrees && whole && !way.validating && state.tasks.iter().any(worked);
+        require(!apart || way.merged, Invariant::Merged, || format!("{id} completes and is not merged: {way:?}"))?;
+        let truly = self.truth.merged.contains(&(id.clone(), epoch));
+        require(!apart || truly, Invariant::Merged, || format!("nothing of {id} was merged in epoch {epoch}"))
+    }
+
+    /// Whether a merge follows from a durable event.
+    pub fn allows_merge(&self, id: &TaskId, epoch: Epoch) -> Verdict {
+        let task = self.replayed.tasks.get(id);
+        let ordered = task.is_some_and(|task| task.epoch == epoch && task.way.merging.is_some());
+        require(ordered, Invariant::DurableFirst, || format!("{id} is merged in epoch {epoch}, which nobody ordered"))
+    }
+
+    /// Whether the health commands were ordered.
+    pub fn allows_health(&self) -> Verdict {
+        require(self.replayed.health.checking, Invariant::DurableFirst, || "health is looked at unasked".to_owned())
+    }
+
+    /// Whether the user's command was to be asked.
+    pub fn allows_usage(&self) -> Verdict {
+        require(self.replayed.usage.asking, Invariant::DurableFirst, || "the allowance is asked for unasked".to_owned())
+    }
+
+    /// Everything that the state has under way was asked for by the coordinator that lives.
+    pub(super) fn taken_up(&self, asked: &BTreeSet<Asked>) -> Verdict {
+        let state = &self.replayed;
+        let mut wanted: Vec<Asked> = Vec::new();
+        for (id, task) in &state.tasks {
+            wanted.extend(task.claim.as_ref().map(|claim| Asked::Checks(id.clone(), claim.epoch)));
+            wanted.extend(task.way.merging.as_ref().map(|_| Asked::Merge(id.clone(), task.epoch)));
+        }
+        wanted.extend(state.health.checking.then_some(Asked::Health));
+        wanted.extend(state.usage.asking.then_some(Asked::Usage));
+        let forgotten = wanted.into_iter().find(|wanted| !asked.contains(wanted));
+        require(forgotten.is_none(), Invariant::Outstanding, || format!("under way and not taken up: {forgotten:?}"))
+    }
+}
+
+/// Nobody is at what a new attempt is to work on or to look at, nor in its workspace.
+fn alone(state: &State, event: &Event, role: Role, tasks: &[TaskId]) -> Verdict {
+    let first = tasks.first();
+    let fits = first.is_some_and(|task| state.role_of(task) == role) && (!role.reviews() || tasks.len() == 1);
+    require(fits, Invariant::Reviewed, || format!("not the role that is asked for: {}", line(event)))?;
+    let roots = |tasks: &[TaskId]| -> BTreeSet<TaskId> { tasks.iter().map(|task| state.root_of(task)).collect() };
+    let places =
+        |tasks: &[TaskId]| -> BTreeSet<String> { tasks.iter().filter_map(|task| state.workspace_of(task)).collect() };
+    let (own, place) = (roots(tasks), places(tasks));
+    for (id, found) in state.attempts.iter().filter(|(_, found)| found.phase != AttemptPhase::Ended) {
+        let apart = roots(&found.tasks).is_disjoint(&own);
+        require(apart, Invariant::Alone, || format!("attempt {id} is at {own:?}: {}", line(event)))?;
+        let apart = places(&found.tasks).is_disjoint(&place);
+        require(apart, Invariant::Alone, || format!("attempt {id} is in {place:?}: {}", line(event)))?;
+    }
+    let merging = |(id, task): &(&TaskId, &Task)| {
+        task.way.merging.is_some() && state.workspace_of(id).is_some_and(|at| place.contains(&at))
+    };
+    let merging = state.tasks.iter().find(merging).map(|(id, _)| id);
+    require(merging.is_none(), Invariant::Alone, || format!("{merging:?} is being merged: {}", line(event)))
+}
+
+fn resumes_in_time(state: &State, event: &Event) -> Verdict {
+    let Some(run) = &state.run else { return Ok(()) };
+    let waits = matches!(run.phase, RunPhase::Waiting(PauseReason::UsageLimit));
+    let due = run.resumes_at.is_some_and(|at| at <= event.time);
+    require(!waits || due, Invariant::Allowance, || format!("goes on at {:?} before {:?}", event.time, run.resumes_at))
+}
+
+impl Sim {
+    /// What the log has answered is no longer under way.
+    pub(super) fn answered_by(&mut self, event: &Event) {
+        let asked = &mut self.coordinator.asked;
+        match (&event.body, &event.task) {
+            (Body::ChecksFinished { .. }, Some(task)) => {
+                asked.retain(|known| !matches!(known, Asked::Checks(id, _) if id == task));
+            }
+            (Body::WorkMerged { .. } | Body::MergeConflicted { .. } | Body::WorkflowFailed { .. }, Some(task)) => {
+                asked.retain(|known| !matches!(known, Asked::Merge(id, _) if id == task));
+            }
+            (Body::HealthChecked(_), None) => {
+                asked.remove(&Asked::Health);
+            }
+            (Body::UsageSeen(_), _) => {
+                asked.remove(&Asked::Usage);
+            }
+            (Body::SessionResume { .. } | Body::CoordinatorRecovered(_), _) => self.checkers.truth.paused = false,
+            _ => {}
+        }
+    }
+
+    /// A process is about to be started: nobody is really there who could change what it works on.
+    pub fn check_alone(&mut self, order: &LaunchOrder) {
+        let state = &self.checkers.replayed;
+        let roots = |tasks: &[TaskId]| -> BTreeSet<TaskId> { tasks.iter().map(|task| state.root_of(task)).collect() };
+        let own = roots(&order.tasks);
+        let there = |id: &AttemptId| self.bundles.get(id).is_some_and(super::super::shim::Bundle::tree_alive);
+        let met = self.bundles.iter().find(|(id, bundle)| {
+            let place = bundle.workspace.is_some() && bundle.workspace == order.workspace;
+            let work = order.role.reviews() && !roots(&bundle.tasks).is_disjoint(&own);
+            **id != order.attempt && there(id) && (place || work)
+        });
+        if let Some((id, _)) = met {
+            let what = format!("attempt {} is started while attempt {id} is there", order.attempt);
+            return self.checkers.broken(Invariant::Alone, what);
+        }
+        let ordered = &self.checkers.truth.ordered;
+        let merging =
+            self.merges.iter().find(|(task, _, at)| Some(at) == order.workspace.as_ref() && !ordered.contains(task));
+        if let Some((task, ..)) = merging {
+            let what = format!("attempt {} is started while {task} is being merged there", order.attempt);
+            self.checkers.broken(Invariant::Alone, what);
+        }
+    }
+}
+
+/// Whether a claim may come without a word of its attempt.
+pub(super) fn is_own(door: Door) -> bool {
+    door == Door::Own
+}

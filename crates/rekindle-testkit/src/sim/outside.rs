@@ -1,0 +1,195 @@
+//! What a coordinator asks of the outside beside processes: checks, merges, health commands, the user's own command for the
+//! allowance, a machine that is short of something. Some of it is slow, some differs, some is answered twice.
+
+use rekindle_core::event::UsageLeft;
+use rekindle_core::ids::{Epoch, TaskId};
+use rekindle_core::input::MergeOutcome;
+use rekindle_core::report::{CheckResult, Evidence, HealthResult};
+use rekindle_engine::driver::Message;
+use rekindle_engine::world::{CheckOrder, MergeOrder};
+
+use super::plant::Plant;
+use super::story::{MINUTE, SECOND, mark_of};
+use super::world::{Happening, Sim};
+
+/// Something that a coordinator asked for and that is not answered by the log yet.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Asked {
+    /// The checks of a claim.
+    Checks(TaskId, Epoch),
+    /// A merge.
+    Merge(TaskId, Epoch),
+    /// The health commands.
+    Health,
+    /// The user's command.
+    Usage,
+}
+
+impl Sim {
+    /// Whether a planted coordinator forgets what it should take up when it starts.
+    pub fn forgets(&self) -> bool {
+        self.plant == Some(Plant::ForgetOutstanding) && self.coordinator.taking_over
+    }
+
+    /// Checks begin.
+    pub fn begin_checks(&mut self, order: CheckOrder) {
+        self.coordinator.asked.insert(Asked::Checks(order.task.clone(), order.epoch));
+        let delay = if self.rng.chance(80) { self.rng.between(5, 2_000) } else { self.rng.between(2_000, 40_000) };
+        let number = self.coordinator.number;
+        self.queue.after_ms(delay, Happening::Checked(number, order));
+    }
+
+    /// The checks of a claim look at the disk as it is now.
+    pub fn checked(&mut self, order: CheckOrder) {
+        let missing: Vec<String> = order.artifacts.iter().filter(|path| !self.disk.contains(*path)).cloned().collect();
+        let made = order.commands.iter().all(|command| self.is_sound(&order.task, command));
+        let flaky = !self.quiet && self.rng.chance(3);
+        if missing.is_empty() && made {
+            self.checkers.truth.proven(order.task.clone(), order.epoch);
+        }
+        let trusted = self.plant == Some(Plant::TrustDone);
+        let odd = (!self.quiet && self.rng.chance(8)).then(|| self.rng.pick(&order.environments).cloned()).flatten();
+        let mut checks = Vec::new();
+        for place in places(&order.environments) {
+            let differs = odd.is_some() && odd == place;
+            for command in &order.commands {
+                let passed = trusted || (self.is_sound(&order.task, command) && !flaky && !differs);
+                checks.push(result(command, passed, place.clone()));
+            }
+        }
+        let health = order.health.iter().map(|command| self.health_result(command, trusted));
+        let health = health.collect::<Vec<_>>().into_iter().map(|check| HealthResult { check, origin: None }).collect();
+        let missing_artifacts = if trusted { Vec::new() } else { missing };
+        let evidence = Evidence { checks, missing_artifacts, health };
+        self.say(format_args!("checked {} epoch {}: {}", order.task, order.epoch, evidence.complaint()));
+        self.deliver(Message::ChecksDone { task: order.task, epoch: order.epoch, evidence });
+    }
+
+    /// Whether a command would pass now: a health command unless something is sick, any other when its task was made.
+    fn is_sound(&self, task: &TaskId, command: &str) -> bool {
+        let health = self.setting.plan.settings.health.iter().any(|known| known == command);
+        if health { !self.sick.contains(command) } else { self.disk.contains(&mark_of(task)) }
+    }
+
+    fn health_result(&mut self, command: &str, trusted: bool) -> CheckResult {
+        let cut_off = !self.quiet && self.rng.chance(3);
+        let mut seen = result(command, trusted || (!self.sick.contains(command) && !cut_off), None);
+        if cut_off && !seen.passed {
+            (seen.code, seen.timed_out) = (None, true);
+        }
+        seen
+    }
+
+    /// A merge begins.
+    pub fn begin_merge(&mut self, order: MergeOrder) {
+        self.coordinator.asked.insert(Asked::Merge(order.task.clone(), order.epoch));
+        let delay =
+            if self.rng.chance(80) { self.rng.between(5, 3 * SECOND) } else { self.rng.between(SECOND, MINUTE) };
+        let number = self.coordinator.number;
+        if self.plant == Some(Plant::MergeAnsweredEarly) {
+            let outcome = MergeOutcome::Merged { commit: None };
+            self.deliver(Message::Merged { task: order.task.clone(), epoch: order.epoch, outcome });
+        }
+        self.merges.push((order.task.clone(), order.epoch, order.workspace.clone()));
+        self.queue.after_ms(delay, Happening::Merged(number, order));
+    }
+
+    /// A merge is through. The work of one acceptance is merged once, however often that is asked for.
+    pub fn merged(&mut self, order: &MergeOrder) {
+        let key = (order.task.clone(), order.epoch);
+        let mine = |known: &(TaskId, Epoch, String)| known.0 == key.0 && known.1 == key.1;
+        if let Some(at) = self.merges.iter().position(mine) {
+            self.merges.remove(at);
+        }
+        let known = self.checkers.truth.merged.contains(&key);
+        let drawn = if self.quiet || known { 0 } else { self.rng.weighted(&[74, 20, 6]) };
+        let outcome = match drawn {
+            0 => {
+                if self.plant != Some(Plant::SkipMerge) {
+                    self.checkers.truth.merged.insert(key.clone());
+                }
+                let commit = Some(format!("{}-{}", key.0, key.1)).filter(|_| self.rng.chance(80));
+                MergeOutcome::Merged { commit }
+            }
+            1 => MergeOutcome::Conflict { files: vec!["a file".to_owned()], advice: "mind the others".to_owned() },
+            _ => MergeOutcome::Failed { reason: "the repository is not there (simulated)".to_owned() },
+        };
+        self.say(format_args!("merged {} epoch {}: {outcome:?}", key.0, key.1));
+        let times = if !self.quiet && self.rng.chance(10) { 2 } else { 1 };
+        for _ in 0..times {
+            self.deliver(Message::Merged { task: key.0.clone(), epoch: key.1, outcome: outcome.clone() });
+        }
+    }
+
+    /// The health commands begin.
+    pub fn begin_health(&mut self, commands: &[String]) {
+        self.coordinator.asked.insert(Asked::Health);
+        let (delay, number) = (self.rng.between(5, 20 * SECOND), self.coordinator.number);
+        self.queue.after_ms(delay, Happening::HealthSeen(number, commands.to_vec()));
+    }
+
+    /// They are through; now and then that is told twice.
+    pub fn health_seen(&mut self, commands: &[String]) {
+        let results: Vec<CheckResult> = commands.iter().map(|command| self.health_result(command, false)).collect();
+        self.say(format_args!("health: {:?}", results.iter().map(|seen| seen.passed).collect::<Vec<_>>()));
+        let times = if !self.quiet && self.rng.chance(10) { 2 } else { 1 };
+        for _ in 0..times {
+            self.deliver(Message::HealthChecked { results: results.clone() });
+        }
+    }
+
+    /// The user's command is started.
+    pub fn begin_usage(&mut self) {
+        self.coordinator.asked.insert(Asked::Usage);
+        let delay =
+            if self.rng.chance(85) { self.rng.between(5, 2 * SECOND) } else { self.rng.between(SECOND, MINUTE) };
+        let number = self.coordinator.number;
+        self.queue.after_ms(delay, Happening::UsageTold(number));
+    }
+
+    /// It answers: plenty, hardly anything, or nothing that can be understood.
+    pub fn usage_told(&mut self) {
+        let now = self.machine.now(self.queue.now_ms());
+        let drawn = if self.quiet { 0 } else { self.rng.weighted(&[60, 20, 8, 12]) };
+        let low = u8::try_from(self.rng.below(u64::from(self.setting.limits.usage.threshold_percent) + 1)).unwrap_or(0);
+        let left = match drawn {
+            0 => UsageLeft { remaining_percent: Some(80), resets_at: None },
+            1 => {
+                let reset = now.plus_ms(self.rng.between(SECOND, 10 * MINUTE));
+                UsageLeft { remaining_percent: Some(low), resets_at: Some(reset) }
+            }
+            2 => UsageLeft { remaining_percent: Some(low), resets_at: None },
+            _ => UsageLeft { remaining_percent: None, resets_at: None },
+        };
+        self.say(format_args!("usage: {left:?}"));
+        self.checkers.truth.usage = Some((now, left));
+        let times = if !self.quiet && self.rng.chance(10) { 2 } else { 1 };
+        for _ in 0..times {
+            self.deliver(Message::UsageSeen(left));
+        }
+    }
+
+    /// The coordinator looks at the machine, as it does now and then.
+    pub fn look_at_machine(&mut self, held: bool) {
+        if self.short != held {
+            let reason = self.short.then(|| "no room (simulated)".to_owned());
+            self.deliver(Message::Pressure { reason });
+        }
+    }
+}
+
+fn places(environments: &[String]) -> Vec<Option<String>> {
+    if environments.is_empty() { vec![None] } else { environments.iter().cloned().map(Some).collect() }
+}
+
+fn result(command: &str, passed: bool, environment: Option<String>) -> CheckResult {
+    CheckResult {
+        command: command.to_owned(),
+        passed,
+        code: Some(i32::from(!passed)),
+        timed_out: false,
+        output: "looked".to_owned(),
+        took_ms: 1,
+        environment,
+    }
+}

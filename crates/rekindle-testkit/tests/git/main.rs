@@ -1,0 +1,10 @@
+//! Git torture on real repositories: no byte that was on disk is lost, whatever is killed, locked, deleted or in the way.
+
+mod bed;
+mod branch;
+mod crash;
+mod hostile;
+mod merging;
+mod salvage;
+mod snapshots;
+mod workspaces;

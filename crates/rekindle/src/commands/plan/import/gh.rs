@@ -1,0 +1,132 @@
+//! Asks the `gh` program for issues: it has the user's login. Older ones do not know every field; then those are asked for
+//! that all know.
+
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use rekindle_core::import::{Source, SourceFile};
+use rekindle_core::plan::PLAN_MAX_BYTES;
+use rekindle_core::text::truncate_bytes;
+
+use crate::commands::Context;
+use crate::error::{CliError, Result};
+use crate::ui::one_line;
+
+/// Fields that every `gh` knows.
+const FIELDS: &str = "number,title,body,labels,milestone,state,stateReason,url";
+
+/// Fields of newer ones.
+const NEWER_FIELDS: &str = "blockedBy,subIssues";
+
+/// Most issues that are asked for: more are no plan.
+const ISSUES_MAX: usize = 500;
+
+/// How much of what `gh` complains about is shown.
+const COMPLAINT_MAX_BYTES: usize = 400;
+
+/// Whether a text is `OWNER/REPO`, or `HOST/OWNER/REPO`.
+pub fn is_repository(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('/').collect();
+    let named = |part: &&str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        !part.is_empty() && !part.starts_with(['-', '.']) && part.chars().all(plain)
+    };
+    (2..=3).contains(&parts.len()) && parts.iter().all(named)
+}
+
+/// The issues of a repository, and its name.
+///
+/// # Errors
+/// When `gh` is missing or fails.
+pub fn issues(
+    repository: Option<&str>,
+    labels: &[String],
+    closed: bool,
+    context: &Context,
+) -> Result<(Source, String)> {
+    if let Some(named) = repository.filter(|named| !is_repository(named)) {
+        return Err(CliError::usage(format!("{} is no repository", one_line(named))).hint("write it as OWNER/REPO"));
+    }
+    let newer = format!("{FIELDS},{NEWER_FIELDS}");
+    let asked = ask(&newer, repository, labels, closed, context)?;
+    let text = match asked {
+        Err(complaint) if complaint.contains("Unknown JSON field") => ask(FIELDS, repository, labels, closed, context)?,
+        asked => asked,
+    };
+    let text = text.map_err(|complaint| {
+        let complaint = one_line(truncate_bytes(complaint.trim(), COMPLAINT_MAX_BYTES));
+        CliError::usage(format!("gh could not list the issues: {complaint}"))
+            .hint("see whether it works: gh auth status")
+    })?;
+    let count = text.matches("\"number\":").count();
+    if count >= ISSUES_MAX {
+        context.ui.warn(&format!("only the newest {ISSUES_MAX} issues were asked for: choose some with --label"));
+    }
+    let place = repository.map_or_else(|| "this repository".to_owned(), str::to_owned);
+    let project = || context.project.root.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let title = repository.map_or_else(project, |named| named.rsplit('/').next().unwrap_or(named).to_owned());
+    let files = vec![SourceFile { path: place.clone(), text }];
+    Ok((Source { title: format!("{title} issues"), files, ..Source::default() }, place))
+}
+
+/// What `gh` printed, or what it complained about.
+fn ask(
+    fields: &str,
+    repository: Option<&str>,
+    labels: &[String],
+    closed: bool,
+    context: &Context,
+) -> Result<std::result::Result<String, String>> {
+    let mut command = Command::new("gh");
+    let state = if closed { "all" } else { "open" };
+    command.args(["issue", "list", "--json", fields, "--state", state, "--limit", &ISSUES_MAX.to_string()]);
+    repository.iter().for_each(|named| {
+        command.args(["--repo", named]);
+    });
+    labels.iter().for_each(|label| {
+        command.args(["--label", label]);
+    });
+    command.current_dir(&context.project.root).env("GH_PROMPT_DISABLED", "1").env("NO_COLOR", "1");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let failed = |error: &std::io::Error| CliError::usage("gh does not run").because(error);
+    let mut child = command.spawn().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => CliError::usage("the program gh was not found")
+            .hint("install it from https://cli.github.com and log in with `gh auth login`"),
+        _ => failed(&error),
+    })?;
+    // Its complaints are read beside its output: a full pipe would stop it.
+    let complaints = child.stderr.take().map(|pipe| std::thread::spawn(move || bounded(pipe)));
+    let printed = child.stdout.take().map(bounded).unwrap_or_default();
+    let complaints = complaints.and_then(|thread| thread.join().ok()).unwrap_or_default();
+    let status = child.wait().map_err(|error| failed(&error))?;
+    if printed.len() > PLAN_MAX_BYTES {
+        return Err(CliError::usage("gh printed too much").hint("choose some issues with --label"));
+    }
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok(if status.success() { Ok(text(printed)) } else { Err(text(complaints)) })
+}
+
+/// What a pipe gives, up to a byte more than is taken; the rest is read and dropped, so that its writer ends.
+fn bounded(mut pipe: impl Read) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let taken = pipe.by_ref().take(PLAN_MAX_BYTES as u64 + 1).read_to_end(&mut bytes);
+    if taken.is_ok() {
+        let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_repository;
+
+    #[test]
+    fn repositories_are_told_from_flags_and_paths() {
+        for good in ["o/r", "github.example/o/r.git", "a-b/c_d"] {
+            assert!(is_repository(good), "{good}");
+        }
+        for bad in ["o", "-R/x", "o/--x", "a/b/c/d", "../x", "/etc/x", "o/r x", ""] {
+            assert!(!is_repository(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! `rekindle salvage`: what agents left on disk, found again in snapshots and restored. It reads the repository, and the
+//! store only to know whose attempt was whose; no coordinator is needed.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::Args;
+use rekindle_core::time::Time;
+use rekindle_engine::git::{Found, Repo};
+use serde::Serialize;
+
+use super::Context;
+use crate::error::{CliError, Result};
+use crate::exit_code::Exit;
+use crate::project::Project;
+use crate::ui::{Align, Table, elapsed, stamp};
+use crate::view::View;
+
+/// List and restore the snapshots of what agents left on disk
+///
+/// A snapshot of a task's files, tracked and untracked, is taken at every boundary of an attempt. Without a place to restore
+/// to they are listed; with one, the newest is restored, or that of one attempt.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  rekindle salvage\n  rekindle salvage T3\n  rekindle salvage T3 --attempt 7 --to /tmp/t3\n  rekindle salvage T3 --branch t3-again"
+)]
+pub struct SalvageArgs {
+    /// Only snapshots of this task [default: all]
+    task: Option<String>,
+    /// Only those of this attempt
+    #[arg(long, value_name = "N")]
+    attempt: Option<u64>,
+    /// Restore the files into this directory
+    #[arg(long, value_name = "DIR", requires = "task", conflicts_with = "branch")]
+    to: Option<PathBuf>,
+    /// Make a new branch of them
+    #[arg(long, value_name = "NAME", requires = "task")]
+    branch: Option<String>,
+    /// Overwrite files in DIR that differ
+    #[arg(long, requires = "to")]
+    force: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A snapshot, for programs.
+#[derive(Serialize)]
+struct SnapshotJson<'a> {
+    task: &'a str,
+    attempt: u64,
+    label: &'a str,
+    run: &'a str,
+    time: String,
+    files: &'a [String],
+    commit: &'a str,
+    #[serde(rename = "ref")]
+    reference: &'a str,
+}
+
+/// What was restored, for programs.
+#[derive(Serialize)]
+struct RestoredJson<'a> {
+    snapshot: SnapshotJson<'a>,
+    to: Option<&'a PathBuf>,
+    branch: Option<&'a str>,
+    files: usize,
+    written: usize,
+}
+
+/// Lists or restores.
+pub fn run(args: &SalvageArgs, context: &Context) -> Result<Exit> {
+    let repo = Repo::of(&context.project.root)?;
+    let mut found = repo.snapshots(None)?;
+    if let Some(task) = &args.task {
+        let attempts = attempts_of(&context.project, task);
+        found.retain(|one| one.key == *task || attempts.contains(&(one.run.clone(), one.attempt)));
+    }
+    found.retain(|one| args.attempt.is_none_or(|attempt| one.attempt == attempt));
+    if args.to.is_none() && args.branch.is_none() {
+        return list(args, context, &found);
+    }
+    let Some(newest) = found.last() else {
+        let message = format!("there is no such snapshot of {}", args.task.as_deref().unwrap_or_default());
+        return Err(CliError::usage(message).hint("list them: rekindle salvage"));
+    };
+    restore(args, context, &repo, newest)
+}
+
+/// Attempts that held a task, by run. Without a store only the snapshots' own names tell.
+fn attempts_of(project: &Project, task: &str) -> BTreeSet<(String, u64)> {
+    let Ok(view) = View::open(project) else {
+        return BTreeSet::new();
+    };
+    let Ok(Some(run)) = view.run() else {
+        return BTreeSet::new();
+    };
+    let attempts = run.attempts().unwrap_or_default();
+    let held = attempts.iter().filter(|attempt| attempt.tasks.iter().any(|held| held.as_str() == task));
+    held.map(|attempt| (run.row.id.clone(), attempt.attempt.0)).collect()
+}
+
+fn list(args: &SalvageArgs, context: &Context, found: &[Found]) -> Result<Exit> {
+    if args.json {
+        context.ui.json(&found.iter().map(as_json).collect::<Vec<_>>())?;
+        return Ok(Exit::Success);
+    }
+    let Some(last) = found.last() else {
+        context.ui.say("there is no snapshot: nothing that an agent left differs from what is committed");
+        return Ok(Exit::Success);
+    };
+    let columns = [
+        ("TASK", Align::Left),
+        ("ATTEMPT", Align::Right),
+        ("AT", Align::Left),
+        ("AGE", Align::Right),
+        ("FILES", Align::Right),
+        ("RUN", Align::Left),
+        ("CHANGED", Align::Left),
+    ];
+    let mut table = Table::new(&columns);
+    let now = rekindle_engine::clock::wall().0;
+    for one in found {
+        let age = elapsed(u64::try_from(now.saturating_sub(one.time.saturating_mul(1000))).unwrap_or(0));
+        let cells = [
+            one.key.clone(),
+            one.attempt.to_string(),
+            one.label.clone(),
+            age,
+            one.files.len().to_string(),
+            one.run.clone(),
+            one.files.join(", "),
+        ];
+        table.row(cells.map(|cell| (cell, None)));
+    }
+    context.ui.line(&table.render(context.ui.paint(), context.ui.width()))?;
+    context.ui.hint(&format!("restore one: rekindle salvage {} --attempt {} --to DIR", last.key, last.attempt));
+    Ok(Exit::Success)
+}
+
+fn restore(args: &SalvageArgs, context: &Context, repo: &Repo, one: &Found) -> Result<Exit> {
+    let (mut files, mut written) = (one.files.len(), 0);
+    let done = if let Some(dir) = &args.to {
+        let done = repo.restore(&one.commit, dir, args.force)?;
+        (files, written) = (done.files, done.written);
+        format!("restored {} files into {}, {} written", done.files, dir.display(), done.written)
+    } else {
+        let name = args.branch.as_deref().unwrap_or_default();
+        repo.restore_as_branch(&one.commit, name)?;
+        format!("made the branch {name}; look at it: git diff HEAD...{name}")
+    };
+    if args.json {
+        let (to, branch) = (args.to.as_ref(), args.branch.as_deref());
+        context.ui.json(&RestoredJson { snapshot: as_json(one), to, branch, files, written })?;
+    } else {
+        context.ui.say(&format!("{} of attempt {} ({}): {done}", one.key, one.attempt, one.label));
+    }
+    Ok(Exit::Success)
+}
+
+fn as_json(one: &Found) -> SnapshotJson<'_> {
+    SnapshotJson {
+        task: &one.key,
+        attempt: one.attempt,
+        label: &one.label,
+        run: &one.run,
+        time: stamp(Time(one.time.saturating_mul(1000))),
+        files: &one.files,
+        commit: &one.commit,
+        reference: &one.reference,
+    }
+}

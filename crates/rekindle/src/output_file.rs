@@ -1,0 +1,51 @@
+//! Files that somebody asked for by name (`--out`, `--markdown`): written where they were named, `-` is standard output. Files
+//! of a run are not written here.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use crate::error::{CliError, Result};
+use crate::ui::Ui;
+
+/// The name that means standard output.
+pub const STANDARD_OUTPUT: &str = "-";
+
+/// Whether a file may take another's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and that is an error.
+    Kept,
+    /// It is written over.
+    Replaced,
+}
+
+/// Writes a file, or to standard output.
+///
+/// # Errors
+/// When it cannot be written, or is there already and must stay.
+pub fn write(path: &Path, bytes: &[u8], existing: Existing, ui: &Ui) -> Result<()> {
+    if path == Path::new(STANDARD_OUTPUT) {
+        return ui.raw(bytes);
+    }
+    let mut options = OpenOptions::new();
+    match existing {
+        Existing::Kept => options.write(true).create_new(true),
+        Existing::Replaced => options.write(true).create(true).truncate(true),
+    };
+    let shown = path.display();
+    let written = options.open(path).and_then(|mut file| file.write_all(bytes).and_then(|()| file.flush()));
+    match written {
+        Ok(()) => {
+            ui.say(&format!("wrote {shown}"));
+            Ok(())
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            Err(CliError::usage(format!("{shown} is there already")).hint("write over it: --force"))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(CliError::usage(format!("cannot write {shown}")).because(&error).hint("make its directory first"))
+        }
+        Err(error) => Err(CliError::internal(format!("cannot write {shown}")).because(&error)),
+    }
+}

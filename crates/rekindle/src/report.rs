@@ -1,0 +1,272 @@
+//! A run as one account of it: what became of every task, what was recovered and why, what people were asked and decided.
+//! Gathered from the store alone; each way of writing it has a file of its own.
+
+pub mod junit;
+pub mod markdown;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rekindle_core::cause::Cause;
+use rekindle_core::event::Body;
+use rekindle_core::time::Time;
+use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
+use rekindle_engine::store::StoredEvent;
+
+use crate::error::Result;
+use crate::story;
+use crate::view::{Counts, RunView, Spent};
+
+/// Most entries of one list (recoveries, decisions, disagreements): a report is read by people.
+const ENTRIES_MAX: usize = 500;
+
+/// Most files that are listed.
+const FILES_MAX: usize = 1_000;
+
+/// Everything that a report tells.
+#[derive(Debug)]
+pub struct Report {
+    /// The run.
+    pub run: RunRow,
+    /// Up to when it is told.
+    pub until: Time,
+    /// How the tasks stand.
+    pub counts: Counts,
+    /// The tasks in the plan's order.
+    pub tasks: Vec<TaskReport>,
+    /// How many attempts there were.
+    pub attempts: usize,
+    /// What was lost or refused and taken up again, oldest first.
+    pub recoveries: List<Entry>,
+    /// Where critic and auditor, or two environments, saw it differently.
+    pub disagreements: List<Entry>,
+    /// What was decided, by agents and people.
+    pub decisions: List<Entry>,
+    /// What a person was called for.
+    pub alerts: List<Entry>,
+    /// What people were asked.
+    pub questions: Vec<QuestionRow>,
+    /// Files that agents said they changed.
+    pub files: List<String>,
+    /// What it cost, where known.
+    pub spent: Spent,
+}
+
+/// One task with its history.
+#[derive(Debug)]
+pub struct TaskReport {
+    /// As it stands.
+    pub row: TaskRow,
+    /// How long agents were at it, over all attempts.
+    pub worked_ms: u64,
+    /// The attempts at it that came to nothing, oldest first; the one that made it fail for good is the last.
+    pub failures: Vec<Failure>,
+    /// How often its agent claimed it and the checks said otherwise.
+    pub refused_claims: usize,
+    /// Which `[agents.NAME]` ran it last.
+    pub cli: Option<String>,
+    /// What it cost, where known; shared attempts count in full.
+    pub spent: Spent,
+}
+
+/// An attempt at a task that came to nothing.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// The cause's name.
+    pub cause: String,
+    /// Whether the work was at fault, or what it needs to run.
+    pub infrastructure: bool,
+    /// What happened, in words.
+    pub text: String,
+}
+
+/// Something that happened, in words.
+#[derive(Debug)]
+pub struct Entry {
+    /// When.
+    pub time: Time,
+    /// The task that it is about.
+    pub task: Option<String>,
+    /// The agent that it is about.
+    pub agent: Option<String>,
+    /// The words.
+    pub text: String,
+}
+
+/// A list that is cut when it grows too long, and says by how much.
+#[derive(Debug)]
+pub struct List<T> {
+    /// What is kept: the first ones.
+    pub kept: Vec<T>,
+    /// How many more there were.
+    pub more: usize,
+    max: usize,
+}
+
+impl<T> List<T> {
+    fn new(max: usize) -> Self {
+        Self { kept: Vec::new(), more: 0, max }
+    }
+
+    fn add(&mut self, item: T) {
+        if self.kept.len() < self.max {
+            self.kept.push(item);
+        } else {
+            self.more += 1;
+        }
+    }
+}
+
+/// What is known of a task from its events.
+#[derive(Default)]
+struct Past {
+    begun: Option<Time>,
+    worked_ms: u64,
+    failures: Vec<Failure>,
+    refused_claims: usize,
+}
+
+/// Gathers a run's account. It is told up to the run's end, up to `now` while somebody is at it, else up to the last that
+/// happened.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn gather(view: &RunView<'_>, now: Option<Time>) -> Result<Report> {
+    let (rows, attempts) = (view.tasks()?, view.attempts()?);
+    let mut report = Report {
+        run: view.row.clone(),
+        until: view.row.started_at,
+        counts: Counts::of(&rows),
+        tasks: Vec::new(),
+        attempts: attempts.len(),
+        recoveries: List::new(ENTRIES_MAX),
+        disagreements: List::new(ENTRIES_MAX),
+        decisions: List::new(ENTRIES_MAX),
+        alerts: List::new(ENTRIES_MAX),
+        questions: view.questions()?,
+        files: files(&rows),
+        spent: Spent::by_all(&attempts),
+    };
+    let mut pasts: BTreeMap<String, Past> = BTreeMap::new();
+    view.events(0, |event| {
+        report.until = report.until.max(Time(event.time_ms));
+        report.take(event);
+        if let Some(task) = &event.task {
+            pasts.entry(task.clone()).or_default().take(event);
+        }
+        Ok(())
+    })?;
+    let until = view.row.ended_at.or(now).unwrap_or(report.until);
+    report.until = until;
+    let mut spent = Spent::by_task(&attempts);
+    let clis = clis(&attempts);
+    for row in rows {
+        let past = pasts.remove(row.id.as_str()).unwrap_or_default();
+        let open_ms = past.begun.map_or(0, |begun| until.since_ms(begun));
+        report.tasks.push(TaskReport {
+            worked_ms: past.worked_ms.saturating_add(open_ms),
+            failures: past.failures,
+            refused_claims: past.refused_claims,
+            cli: clis.get(row.id.as_str()).cloned(),
+            spent: spent.remove(&row.id).unwrap_or_default(),
+            row,
+        });
+    }
+    Ok(report)
+}
+
+impl Report {
+    fn take(&mut self, event: &StoredEvent) {
+        let entry = |text: String| Entry {
+            time: Time(event.time_ms),
+            task: event.task.clone(),
+            agent: event.agent.clone(),
+            text,
+        };
+        // By its name: whoever disagrees, an older report tells it too.
+        if event.kind.contains("disagreement") {
+            let what = event.kind.replace('_', " ");
+            self.disagreements.add(entry(format!("{what}: {}", story::tell(event).text)));
+            return;
+        }
+        match story::body(event) {
+            Some(Body::TaskRequeued { cause, reason, .. }) => {
+                self.recoveries.add(entry(format!("{cause}: {}", in_words(&cause, reason))));
+            }
+            Some(Body::Dispatched { resumed: true, strategy, reason, .. }) => {
+                self.recoveries.add(entry(format!("taken up again ({}): {reason}", strategy.name())));
+            }
+            Some(Body::CoordinatorRecovered { .. } | Body::AgentAdopted { .. } | Body::TaskReopened { .. }) => {
+                self.recoveries.add(entry(story::tell(event).text));
+            }
+            Some(Body::NoteRecorded { text }) => self.decisions.add(entry(text)),
+            Some(Body::PersonAlerted { text, .. }) => self.alerts.add(entry(text)),
+            _ => {}
+        }
+    }
+}
+
+impl Past {
+    fn take(&mut self, event: &StoredEvent) {
+        let now = Time(event.time_ms);
+        match story::body(event) {
+            Some(Body::TaskStarted { .. }) => {
+                self.stop(now);
+                self.begun = Some(now);
+            }
+            Some(Body::ChecksFinished { passed: false, .. }) => self.refused_claims += 1,
+            Some(Body::TaskRequeued { cause, reason, counted, .. }) => {
+                self.stop(now);
+                // Handed back without fault (a pause, a wait): nothing that was tried came to nothing.
+                if counted || is_infrastructure(&cause) {
+                    let text = in_words(&cause, reason);
+                    let infrastructure = is_infrastructure(&cause);
+                    self.failures.push(Failure { cause: cause.name().to_owned(), infrastructure, text });
+                }
+            }
+            Some(Body::WorkflowFailed { reason, detail }) => {
+                self.stop(now);
+                let text = format!("{reason}: {detail}");
+                self.failures.push(Failure { cause: reason, infrastructure: false, text });
+            }
+            Some(Body::TaskCompleted { .. } | Body::TaskSkipped { .. } | Body::TaskParked { .. }) => self.stop(now),
+            _ => {}
+        }
+    }
+
+    fn stop(&mut self, now: Time) {
+        let worked = self.begun.take().map_or(0, |begun| now.since_ms(begun));
+        self.worked_ms = self.worked_ms.saturating_add(worked);
+    }
+}
+
+/// A cause and what was decided on it; most decisions begin with the cause.
+fn in_words(cause: &Cause, reason: String) -> String {
+    let words = cause.words();
+    if reason.contains(&words) { reason } else { format!("{words}; {reason}") }
+}
+
+/// Whether a cause says nothing of the work: the machine, the account or the program's start.
+fn is_infrastructure(cause: &Cause) -> bool {
+    matches!(
+        cause,
+        Cause::StartFailed { .. }
+            | Cause::Auth
+            | Cause::Overloaded
+            | Cause::OutOfMemory
+            | Cause::ShimLost
+            | Cause::HostLost
+    )
+}
+
+fn clis(attempts: &[AttemptRow]) -> BTreeMap<String, String> {
+    let held = attempts.iter().flat_map(|attempt| attempt.tasks.iter().map(move |task| (task, attempt)));
+    held.map(|(task, attempt)| (task.to_string(), attempt.cli.clone())).collect()
+}
+
+fn files(rows: &[TaskRow]) -> List<String> {
+    let named = rows.iter().filter_map(|row| row.checkpoint.as_ref()).flat_map(|checkpoint| &checkpoint.files);
+    let unique: BTreeSet<&String> = named.collect();
+    let mut files = List::new(FILES_MAX);
+    unique.into_iter().for_each(|file| files.add(file.clone()));
+    files
+}

@@ -1,0 +1,274 @@
+//! What reviewers, environments, health commands, parts, merges and allowances bring, in words.
+
+use rekindle_core::event::{Added, Body, EnvironmentsDiffer, HealthSeen, TeamStanding, UsageLeft};
+use rekindle_core::review::{DisagreementType, GivenVerdict, Rework, ReworkSource, Stage, Verdict};
+use rekindle_core::time::Time;
+
+use super::Parts;
+use crate::ui::{Tone, clock_time, elapsed};
+
+/// Tells it; `now` is when it happened.
+pub(super) fn tell(body: &Body, now: Time) -> Option<Parts> {
+    tell_review(body).or_else(|| tell_work(body)).or_else(|| tell_look(body, now))
+}
+
+fn tell_review(body: &Body) -> Option<Parts> {
+    Some(match body {
+        Body::TaskHandedOn(on) => {
+            let to = match on.stage {
+                Stage::Implement => "to its developer",
+                Stage::Review => "to the critic",
+                Stage::Audit => "to the auditor",
+            };
+            let result = on.result.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+            ("HANDED ON", Tone::Active, format!("proven, {to}{result}"))
+        }
+        Body::VerdictGiven(given) => verdict(given),
+        Body::TaskRework(rework) => {
+            ("REWORK", Tone::Warning, format!("sent back by {}: {}", sent_by(rework), rework.issues.join("; ")))
+        }
+        Body::CriticBypassed {} => {
+            ("BYPASSED", Tone::Warning, "its critics failed too often: it goes on without one".to_owned())
+        }
+        Body::ReviewAuditDisagreement(what) => {
+            let kind = match what.disagreement_type {
+                DisagreementType::AcceptanceCriteria => "a check fails",
+                DisagreementType::CodeQuality => "all checks pass, so the critic missed it",
+                DisagreementType::EnvironmentSpecific => "checks differ between environments",
+            };
+            let text = format!("the critic passed what the auditor failed ({kind}, about {})", what.issue_category);
+            ("DISAGREED", Tone::Warning, text)
+        }
+        Body::CriticMissedQualityIssue { issues } => {
+            ("MISSED", Tone::Dim, format!("by the critic: {}", issues.join("; ")))
+        }
+        Body::EnvironmentDisagreement(differ) => ("DIFFERS", Tone::Warning, environments(differ)),
+        Body::FocusReset {} => ("FORGOTTEN", Tone::Dim, "what critics had learned to look for".to_owned()),
+        _ => return None,
+    })
+}
+
+fn verdict(given: &GivenVerdict) -> Parts {
+    let issues = || given.issues.join("; ");
+    match given.verdict {
+        Verdict::Pass => ("PASSED", Tone::Good, format!("by its {}", given.role)),
+        Verdict::Fail => ("REJECTED", Tone::Warning, format!("by its {}: {}", given.role, issues())),
+        Verdict::Blocked => ("BLOCKED", Tone::Warning, format!("its {} cannot judge it: {}", given.role, issues())),
+    }
+}
+
+/// Who sent work back, in words.
+#[must_use]
+pub fn sent_by(rework: &Rework) -> &'static str {
+    match rework.source {
+        ReworkSource::Critic => "the critic",
+        ReworkSource::Auditor => "the auditor",
+        ReworkSource::Checks => "its checks",
+        ReworkSource::Environment => "its checks, which differ between environments",
+        ReworkSource::Merge => "the merge into the run's branch",
+        ReworkSource::Validation => "the look at recent completions",
+    }
+}
+
+fn environments(differ: &EnvironmentsDiffer) -> String {
+    let failed: Vec<String> = differ
+        .failed
+        .iter()
+        .map(|failed| {
+            let code = failed.code.map(|code| format!(" ({code})")).unwrap_or_default();
+            format!("`{}` in {}{code}", failed.check, failed.env)
+        })
+        .collect();
+    format!("passed in {}, failed: {}", differ.passed.join(", "), failed.join(", "))
+}
+
+fn tell_work(body: &Body) -> Option<Parts> {
+    Some(match body {
+        Body::TaskAdded(added) => ("ADDED", Tone::Active, added_words(added)),
+        Body::SplitSuggested { reason } => ("TOO LARGE", Tone::Warning, format!("it should be split: {reason}")),
+        Body::MergeOrdered(_) => ("MERGING", Tone::Dim, "its work goes into the run's branch".to_owned()),
+        Body::WorkMerged { commit: Some(commit) } => ("MERGED", Tone::Good, format!("as {commit}")),
+        Body::WorkMerged { commit: None } => ("MERGED", Tone::Dim, "nothing had changed".to_owned()),
+        Body::MergeConflicted { files } => {
+            ("CONFLICT", Tone::Warning, format!("others changed the same: {}", files.join(", ")))
+        }
+        _ => return None,
+    })
+}
+
+fn added_words(added: &Added) -> String {
+    match (&added.parent, added.health) {
+        (Some(parent), _) => format!("as a part of {parent}: {}", added.task.title),
+        (None, true) => "to repair what the plan's health commands found".to_owned(),
+        (None, false) => added.task.title.clone(),
+    }
+}
+
+fn tell_look(body: &Body, now: Time) -> Option<Parts> {
+    Some(match body {
+        Body::HealthOrdered {} => ("HEALTH", Tone::Dim, "the plan's health commands are run".to_owned()),
+        Body::HealthChecked(seen) => health(seen),
+        Body::UsageAsked {} => ("USAGE", Tone::Dim, "the usage command is asked".to_owned()),
+        Body::UsageSeen(left) => usage(*left, now),
+        Body::ValidationStarted {} => {
+            ("VALIDATING", Tone::Active, "it was complete: its artifacts and checks are looked at again".to_owned())
+        }
+        Body::TeamChecked(TeamStanding { working, idle, unresponsive }) => {
+            ("TEAM", Tone::Dim, format!("{working} working, {idle} idle, {unresponsive} unresponsive"))
+        }
+        Body::StatusAsked { .. } => {
+            ("ASKED", Tone::Warning, "nothing is seen of it: it was asked how it stands".to_owned())
+        }
+        Body::StatusAnswered { .. } => ("ANSWERED", Tone::Good, "it is there".to_owned()),
+        Body::TaskAssigned { .. } => {
+            ("GIVEN", Tone::Active, "its agent was idle and goes on with it in the same session".to_owned())
+        }
+        Body::DiskInspected { missing: 0 } => {
+            ("INSPECTED", Tone::Dim, "everything that is complete is on disk".to_owned())
+        }
+        Body::DiskInspected { missing } => {
+            ("INSPECTED", Tone::Warning, format!("{missing} complete tasks miss what they made"))
+        }
+        _ => return None,
+    })
+}
+
+fn health(seen: &HealthSeen) -> Parts {
+    let failing: Vec<String> =
+        seen.results.iter().filter(|check| !check.passed).map(|check| format!("`{}`", check.command)).collect();
+    match failing.is_empty() {
+        true => ("HEALTHY", Tone::Good, format!("all {} health commands pass", seen.results.len())),
+        false => ("UNHEALTHY", Tone::Warning, format!("fails: {}", failing.join(", "))),
+    }
+}
+
+fn usage(left: UsageLeft, now: Time) -> Parts {
+    let Some(percent) = left.remaining_percent else {
+        return ("USAGE", Tone::Warning, "the usage command gave no answer that can be read".to_owned());
+    };
+    let reset = left.resets_at.filter(|at| *at > now);
+    let reset = reset.map(|at| format!(", reset at {} (in {})", clock_time(at), elapsed(at.since_ms(now))));
+    ("USAGE", Tone::Dim, format!("{percent} % left{}", reset.unwrap_or_default()))
+}
+
+/// What a decision rests on, a line each.
+#[must_use]
+pub fn evidence(body: &Body) -> Vec<String> {
+    let listed = |label: &'static str, items: &[String]| -> Vec<String> {
+        items.iter().map(|item| format!("{label}: {item}")).collect()
+    };
+    match body {
+        Body::VerdictGiven(given) => {
+            let parts =
+                [listed("issue", &given.issues), listed("required", &given.required), listed("good", &given.passed)];
+            parts.concat()
+        }
+        Body::TaskRework(rework) => {
+            let context = rework.context.lines().map(str::to_owned).collect();
+            let parts = [
+                listed("issue", &rework.issues),
+                listed("required", &rework.required),
+                listed("good", &rework.passed),
+                context,
+            ];
+            parts.concat()
+        }
+        Body::ReviewAuditDisagreement(what) => {
+            let critic = format!("critic: {}", what.critic_passed);
+            std::iter::once(critic).chain(listed("auditor", &what.auditor_failed)).collect()
+        }
+        Body::EnvironmentDisagreement(differ) => {
+            differ.failed.iter().flat_map(|failed| failed.error.lines().map(|line| format!("  {line}"))).collect()
+        }
+        Body::HealthChecked(seen) => {
+            let failing = seen.results.iter().filter(|check| !check.passed);
+            failing.flat_map(|check| check.output.lines().map(|line| format!("  {line}"))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rekindle_core::event::HandedOn;
+    use rekindle_core::ids::AttemptId;
+    use rekindle_core::review::{Disagreement, FailedEnvironment};
+    use rekindle_core::role::Role;
+
+    use super::*;
+
+    fn given(role: Role, verdict: Verdict) -> Body {
+        let issues = vec!["no test".to_owned()];
+        let attempt = AttemptId(1);
+        Body::VerdictGiven(GivenVerdict { attempt, role, verdict, issues, required: Vec::new(), passed: Vec::new() })
+    }
+
+    #[test]
+    fn every_event_of_the_protocol_has_a_sentence() {
+        let failed = FailedEnvironment {
+            env: "minimal".into(),
+            check: "make".into(),
+            code: Some(2),
+            error: "no make\nhere".into(),
+        };
+        let rework = Rework {
+            source: ReworkSource::Environment,
+            issues: vec!["a".into(), "b".into()],
+            required: Vec::new(),
+            passed: Vec::new(),
+            context: String::new(),
+        };
+        let disagreement = Disagreement {
+            critic_passed: "REVIEW_PASSED".into(),
+            auditor_failed: vec!["slow".into()],
+            disagreement_type: DisagreementType::CodeQuality,
+            issue_category: "performance".into(),
+        };
+        let cases = [
+            (
+                Body::TaskHandedOn(HandedOn { stage: Stage::Audit, result: Some("made".into()) }),
+                "HANDED ON: proven, to the auditor: made",
+            ),
+            (given(Role::Critic, Verdict::Pass), "PASSED: by its critic"),
+            (given(Role::Auditor, Verdict::Fail), "REJECTED: by its auditor: no test"),
+            (given(Role::Auditor, Verdict::Blocked), "BLOCKED: its auditor cannot judge it: no test"),
+            (Body::TaskRework(rework), "REWORK: sent back by its checks, which differ between environments: a; b"),
+            (Body::CriticBypassed {}, "BYPASSED: its critics failed too often: it goes on without one"),
+            (
+                Body::ReviewAuditDisagreement(disagreement),
+                "DISAGREED: the critic passed what the auditor failed (all checks pass, so the critic missed it, about \
+                 performance)",
+            ),
+            (Body::CriticMissedQualityIssue { issues: vec!["slow".into()] }, "MISSED: by the critic: slow"),
+            (
+                Body::EnvironmentDisagreement(EnvironmentsDiffer {
+                    passed: vec!["local".into()],
+                    failed: vec![failed],
+                }),
+                "DIFFERS: passed in local, failed: `make` in minimal (2)",
+            ),
+            (Body::FocusReset {}, "FORGOTTEN: what critics had learned to look for"),
+            (Body::SplitSuggested { reason: "twice".into() }, "TOO LARGE: it should be split: twice"),
+            (Body::WorkMerged { commit: Some("abc".into()) }, "MERGED: as abc"),
+            (Body::MergeConflicted { files: vec!["a".into()] }, "CONFLICT: others changed the same: a"),
+            (Body::HealthOrdered {}, "HEALTH: the plan's health commands are run"),
+            (Body::HealthChecked(HealthSeen { results: Vec::new() }), "HEALTHY: all 0 health commands pass"),
+            (Body::UsageAsked {}, "USAGE: the usage command is asked"),
+            (
+                Body::UsageSeen(UsageLeft { remaining_percent: None, resets_at: None }),
+                "USAGE: the usage command gave no answer that can be read",
+            ),
+            (Body::UsageSeen(UsageLeft { remaining_percent: Some(7), resets_at: None }), "USAGE: 7 % left"),
+            (Body::ValidationStarted {}, "VALIDATING: it was complete: its artifacts and checks are looked at again"),
+            (
+                Body::TeamChecked(TeamStanding { working: 2, idle: 1, unresponsive: 0 }),
+                "TEAM: 2 working, 1 idle, 0 unresponsive",
+            ),
+            (Body::DiskInspected { missing: 2 }, "INSPECTED: 2 complete tasks miss what they made"),
+        ];
+        for (body, expected) in cases {
+            let (verb, _, text) = tell(&body, Time(0)).unwrap_or_else(|| panic!("nothing is said of {body:?}"));
+            assert_eq!(format!("{verb}: {text}"), expected);
+        }
+    }
+}
