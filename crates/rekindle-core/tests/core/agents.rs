@@ -350,9 +350,9 @@ fn every_second_compaction_puts_the_whole_plan_before_it_again() {
     let mut story = Story::with(ONE, limits(Traits { takes_messages: true, reinjects: false, ..able() }));
     story.started(1);
     let told = |story: &Story| story.state.attempts[&AttemptId(1)].native.told.last().map(|told| told.text.clone());
-    let mut compact = |story: &mut Story, n: u64| {
+    let compact = |story: &mut Story, n: u64| {
         let step = sign(story, 1, Sign::Compacted { automatic: Some(true), turns: n * 50, calls: n * 9 });
-        step.events.iter().any(|event| matches!(event.body, Body::CompactionComplete { full_reload: true, .. }))
+        step.events.iter().any(|event| matches!(&event.body, Body::CompactionComplete(over) if over.full_reload))
     };
     assert!(!compact(&mut story, 1), "the first");
     assert!(!told(&story).expect("told").contains("The Whole Plan"));
