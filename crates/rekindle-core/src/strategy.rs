@@ -92,7 +92,7 @@ pub fn choose(state: &State, id: &TaskId, agent: &AgentName, cli: &str) -> Choic
     let Some(last) = last else {
         return match &task.last_cause {
             Some(cause) => Choice::without_session(Strategy::Fresh, cause.words()),
-            None if task.attempts > 0 => Choice::without_session(Strategy::Fresh, "the task was opened again".into()),
+            None if task.tries() > 0 => Choice::without_session(Strategy::Fresh, "the task was opened again".into()),
             None => {
                 Choice { reason: "first attempt".into(), ..Choice::without_session(Strategy::First, String::new()) }
             }
@@ -100,7 +100,11 @@ pub fn choose(state: &State, id: &TaskId, agent: &AgentName, cli: &str) -> Choic
     };
     let Some(cause) = last.cause.as_ref().filter(|cause| **cause != Cause::Completed) else {
         // Its last agent ended well; what is to be done again was found later.
-        let reason = task.last_cause.as_ref().map_or_else(|| "the task was opened again".to_owned(), Cause::words);
+        let again = match task.way.stage {
+            Stage::Implement => "the task was opened again",
+            Stage::Review | Stage::Audit => "its work is looked at again",
+        };
+        let reason = task.last_cause.as_ref().map_or_else(|| again.to_owned(), Cause::words);
         return Choice::without_session(Strategy::Fresh, reason);
     };
     let words = cause.words();

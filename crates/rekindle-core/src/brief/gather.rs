@@ -76,6 +76,7 @@ fn own_tasks(state: &State, attempt: &Attempt) -> Vec<TaskFacts> {
         let standing = match task.state {
             TaskState::Complete | TaskState::Skipped => Standing::Completed,
             TaskState::Failed => continue,
+            _ if task.is_in_parts() => continue,
             _ if has_current => Standing::Pending,
             _ => Standing::Current,
         };

@@ -2,6 +2,7 @@
 //! user's and are taken as they are; what agents wrote stays behind its fence wherever it is put.
 
 use super::facts::Facts;
+use super::fence::MARK;
 use super::{Room, built_in, judge, parts, past, rework};
 use crate::plan::nearest::nearest;
 use crate::text::{sanitize, truncate_bytes};
@@ -115,7 +116,11 @@ pub(super) fn fill(facts: &Facts, template: &str) -> String {
                 // Should not even its fixed words fit, then no data is in it that a cut could open.
                 out += &room.fill(|room| truncate_bytes(&built_in(facts, room, false), room).to_owned());
             }
-            Piece::Placeholder(name) => out += room.fill(|room| value(facts, name, room)).trim_end(),
+            Piece::Placeholder(name) => {
+                let value = room.fill(|room| value(facts, name, room));
+                // The end of a fence is a line of its own: whatever follows it in the template begins another.
+                out += if value.contains(MARK) { &value } else { value.trim_end() };
+            }
         }
     }
     if !has("brief") {
@@ -129,6 +134,7 @@ pub(super) fn fill(facts: &Facts, template: &str) -> String {
 }
 
 fn value(facts: &Facts, name: &str, room: usize) -> String {
+    // All that holds data ends with a line of its own.
     let task = facts.current();
     let plans = |words: &str| parts::cut(words, &facts.plan_path, room);
     match name {

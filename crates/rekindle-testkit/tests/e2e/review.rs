@@ -142,7 +142,7 @@ fn a_verdict_counts_only_from_the_role_that_may_give_it() {
             "you are the critic of task T1: give a verdict",
         ],
     );
-    has(&own, &["the verdict of a auditor on task T1 is not yours to give: you are its critic\n1"]);
+    has(&own, &["the verdict of the auditor on task T1 is not yours to give: you are its critic\n1"]);
     has(&own, &["the verdict does not say what is wrong\nhint: say it: --issues \"what is wrong\"\n2"]);
     assert!(rig.events_of("report_refused").len() >= 4, "{}", rig.story());
     let nobody = rig.rekindle(&["review", "pass", "T1"]);
@@ -239,7 +239,7 @@ fn what_critics_missed_is_told_to_later_critics_until_it_is_forgotten() {
     rig.await_file("at-D");
     let heading = "ADDITIONAL FOCUS AREAS (from historical patterns)";
     let prompt = |name: &str| std::fs::read_to_string(rig.path(name)).expect("a prompt");
-    assert!(!prompt("said-critic-B-2").contains(heading), "one miss is no pattern");
+    assert!(!prompt("said-critic-B-1").contains(heading), "one miss is no pattern");
     let later = prompt("said-critic-C-1");
     has(&later, &[heading, "| - error_handling (missed 2 times)", "|   for example: B swallows an error"]);
     assert!(!prompt("said-auditor-C-1").contains(heading), "it is the critic's");
