@@ -331,7 +331,8 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         state: name.to_owned(),
         attempts: task.attempts,
         attempt_limit: state.attempt_limit(id),
-        agent: state.agent_for(id, state.role_of(id)),
+        // Whose work it is, once it is over; until then, who is at it.
+        agent: state.agent_for(id, if task.state.is_terminal() { Role::Developer } else { state.role_of(id) }),
         wave: planned.wave,
         cause: task.last_cause.as_ref().map(ToString::to_string),
         // What became of an earlier attempt says nothing about the one at work.
