@@ -35,19 +35,16 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::Dispatched { .. } => dispatched(state, event),
         Body::AgentStarted { attempt, pid, shim_pid } | Body::AgentAdopted { attempt, pid, shim_pid } => {
             started(state, *attempt, *pid, *shim_pid);
+            if let (Body::AgentAdopted { .. }, Some(found)) = (&event.body, state.attempts.get_mut(attempt)) {
+                found.native.adopted = true;
+            }
         }
         Body::OrphanAgentDetected { attempt, .. } => {
             for task in held_in_progress(state, *attempt) {
                 on_task(state, &task, |task| task.crashes += 1);
             }
         }
-        Body::StopOrdered { attempt, cause, at_once } => {
-            if let Some(attempt) = state.attempts.get_mut(attempt) {
-                let ordered_at = attempt.stop.as_ref().map_or(event.time, |stop| stop.ordered_at);
-                attempt.stop =
-                    Some(Stop { cause: cause.clone(), at_once: *at_once, ordered_at, repeated_at: event.time });
-            }
-        }
+        Body::StopOrdered { attempt, cause, at_once } => stop_ordered(state, event, *attempt, cause, *at_once),
         Body::AttemptExited { attempt, exit } => exited(state, event, *attempt, exit),
         Body::AttemptEnded { attempt, cause } => ended(state, event, *attempt, cause),
         Body::ReportRefused { attempt, .. } => {
@@ -65,6 +62,8 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::InputClosed { .. }
         | Body::AgentFailed { .. }
         | Body::TurnEnded { .. }
+        | Body::StatusAsked { .. }
+        | Body::StatusAnswered { .. }
         | Body::SessionClosed { .. } => native::apply(state, event),
         Body::GateClosed(_) | Body::GateWidened { .. } | Body::GateOpened { .. } => native::gate(state, event),
         Body::StartsHeld { reason } => state.held = Some(reason.clone()),
@@ -72,15 +71,12 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::BreakerOpened { cli, until } => {
             state.breakers.insert(cli.clone(), Breaker { failed_starts: 0, until: Some(*until) });
         }
-        Body::NoteRecorded { text } => {
-            state.notes.push(Note { time: event.time, agent: event.agent.clone(), text: text.clone() });
-            let excess = state.notes.len().saturating_sub(NOTES_KEPT);
-            state.notes.drain(..excess);
-        }
+        Body::NoteRecorded { text } => noted(state, event, text),
         Body::QuestionAsked { .. } | Body::QuestionAnswered { .. } => question(state, event),
         Body::ReviewAuditDisagreement(_)
         | Body::FocusReset {}
         | Body::TaskAdded(_)
+        | Body::TaskAssigned { .. }
         | Body::HealthOrdered {}
         | Body::HealthChecked(_)
         | Body::BranchMade(_)
@@ -88,6 +84,19 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::UsageSeen(_) => protocol::apply(state, event),
         _ => task_changed(state, event),
     }
+}
+
+fn stop_ordered(state: &mut State, event: &Event, id: AttemptId, cause: &Cause, at_once: bool) {
+    if let Some(attempt) = state.attempts.get_mut(&id) {
+        let ordered_at = attempt.stop.as_ref().map_or(event.time, |stop| stop.ordered_at);
+        attempt.stop = Some(Stop { cause: cause.clone(), at_once, ordered_at, repeated_at: event.time });
+    }
+}
+
+fn noted(state: &mut State, event: &Event, text: &str) {
+    state.notes.push(Note { time: event.time, agent: event.agent.clone(), text: text.to_owned() });
+    let excess = state.notes.len().saturating_sub(NOTES_KEPT);
+    state.notes.drain(..excess);
 }
 
 fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, branch: Option<&String>) {
@@ -179,8 +188,6 @@ fn run_changed(state: &mut State, event: &Event) {
             }
             run.phase = RunPhase::Pausing(pause.reason);
             run.resumes_at = pause.resumes_at;
-            // What was left before a pause says nothing about what is left after it.
-            state.usage.seen_at = None;
         }
         Body::RunPaused {} => {
             run.phase = match run.phase {
@@ -423,21 +430,25 @@ fn change_task(task: &mut Task, event: &Event) {
             task.reason = Some(reason.clone());
         }
         Body::TaskReopened { reason, reset_attempts } => {
-            release(task);
-            task.state = TaskState::Pending;
             task.epoch = event.epoch.unwrap_or(Epoch(task.epoch.0 + 1));
-            task.reason = Some(reason.clone());
-            task.not_before = None;
-            task.ended_at = None;
-            task.unproven = false;
-            if *reset_attempts {
-                task.attempts = 0;
-                task.crashes = 0;
-            }
-            protocol::reopen(task);
+            reopen(task, reason, *reset_attempts);
         }
         _ => protocol::change_task(task, event),
     }
+}
+
+fn reopen(task: &mut Task, reason: &str, reset_attempts: bool) {
+    release(task);
+    task.state = TaskState::Pending;
+    task.reason = Some(reason.to_owned());
+    task.not_before = None;
+    task.ended_at = None;
+    task.unproven = false;
+    if reset_attempts {
+        task.attempts = 0;
+        task.crashes = 0;
+    }
+    protocol::reopen(task);
 }
 
 fn end_task(task: &mut Task, event: &Event, state: TaskState) {

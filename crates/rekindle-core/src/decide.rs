@@ -15,6 +15,7 @@ mod schedule;
 mod session;
 mod sign;
 mod split;
+mod team;
 mod timers;
 mod usage;
 

@@ -25,6 +25,7 @@ pub mod role;
 pub mod signal;
 pub mod state;
 pub mod strategy;
+pub mod team;
 pub mod text;
 pub mod time;
 pub mod view;

@@ -178,7 +178,7 @@ pub struct FailedEnvironment {
 }
 
 /// What reviewers are told to look at, because it was missed before.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FocusArea {
     /// What the issues were about.
     pub category: String,

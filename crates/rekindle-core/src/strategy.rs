@@ -84,10 +84,15 @@ pub fn choose(state: &State, id: &TaskId, agent: &AgentName, cli: &str) -> Choic
     if let Some(choice) = goes_on(state, task, agent, cli) {
         return choice;
     }
-    let Some(last) = task.last_attempt().and_then(|id| state.attempts.get(&id)) else {
+    let last = task.last_attempt().and_then(|id| state.attempts.get(&id));
+    if task.way.stage != Stage::Implement && last.is_none_or(|last| last.cause == Some(Cause::Completed)) {
+        let reason = format!("proven work for its {}", state.role_of(id));
+        return Choice { reason, ..Choice::without_session(Strategy::First, String::new()) };
+    }
+    let Some(last) = last else {
         return match &task.last_cause {
             Some(cause) => Choice::without_session(Strategy::Fresh, cause.words()),
-            None if task.attempts > 0 => Choice::without_session(Strategy::Fresh, "the task was opened again".into()),
+            None if task.tries() > 0 => Choice::without_session(Strategy::Fresh, "the task was opened again".into()),
             None => {
                 Choice { reason: "first attempt".into(), ..Choice::without_session(Strategy::First, String::new()) }
             }
@@ -95,7 +100,11 @@ pub fn choose(state: &State, id: &TaskId, agent: &AgentName, cli: &str) -> Choic
     };
     let Some(cause) = last.cause.as_ref().filter(|cause| **cause != Cause::Completed) else {
         // Its last agent ended well; what is to be done again was found later.
-        let reason = task.last_cause.as_ref().map_or_else(|| "the task was opened again".to_owned(), Cause::words);
+        let again = match task.way.stage {
+            Stage::Implement => "the task was opened again",
+            Stage::Review | Stage::Audit => "its work is looked at again",
+        };
+        let reason = task.last_cause.as_ref().map_or_else(|| again.to_owned(), Cause::words);
         return Choice::without_session(Strategy::Fresh, reason);
     };
     let words = cause.words();

@@ -9,11 +9,13 @@ use serde::{Deserialize, Serialize};
 use crate::activity::Measure;
 use crate::event::{Body, Event, Outcome, PauseReason};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
+use crate::plan::PlanTask;
 use crate::report::{Checkpoint, Evidence};
 use crate::review::{GivenVerdict, Rework, Stage};
 use crate::role::Role;
 use crate::state::{AttemptPhase, RunPhase, State, TaskState};
 use crate::strategy::Strategy;
+use crate::team::{Class, class_of};
 use crate::time::Time;
 
 /// The run, as a table shows it.
@@ -126,6 +128,12 @@ pub struct TaskRow {
     /// The workspace of its own that its work is done in.
     #[serde(default)]
     pub workspace: Option<String>,
+    /// The parts that it was split into, in order.
+    #[serde(default)]
+    pub parts: Vec<TaskId>,
+    /// Where its checks run, where the plan names environments.
+    #[serde(default)]
+    pub environments: Vec<String>,
 }
 
 /// An agent's attempt, as a table shows it.
@@ -175,6 +183,9 @@ pub struct AttemptRow {
     /// How often its context was compacted.
     #[serde(default)]
     pub compactions: u32,
+    /// How a living one stands in the team.
+    #[serde(default)]
+    pub class: Option<Class>,
 }
 
 /// A question, as a table shows it.
@@ -294,11 +305,11 @@ pub fn run_row(state: &State) -> Option<RunRow> {
         resumes: run.resumes,
         attempts: state.limits.attempts,
         plan_changed: run.changed_plan.is_some(),
-        work_branch: run.work_branch.clone(),
         pause_reason: match run.phase {
             RunPhase::Pausing(reason) | RunPhase::Paused(reason) | RunPhase::Waiting(reason) => Some(reason),
             _ => None,
         },
+        work_branch: run.work_branch.clone(),
         resumes_at: run.resumes_at,
         waits: state
             .gates
@@ -320,7 +331,8 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         state: name.to_owned(),
         attempts: task.attempts,
         attempt_limit: state.attempt_limit(id),
-        agent: state.agent_for(id, state.role_of(id)),
+        // Whose work it is, once it is over; until then, who is at it.
+        agent: state.agent_for(id, if task.state.is_terminal() { Role::Developer } else { state.role_of(id) }),
         wave: planned.wave,
         cause: task.last_cause.as_ref().map(ToString::to_string),
         // What became of an earlier attempt says nothing about the one at work.
@@ -341,8 +353,16 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         verdicts: task.way.verdicts.clone(),
         parent: task.way.parent.clone(),
         merged: task.way.merged.clone(),
+        parts: task.way.parts.clone(),
+        environments: environments_of(state, planned),
         workspace: state.workspace_of(id),
     })
+}
+
+/// Where a task's checks run: as it says, else as the plan says.
+fn environments_of(state: &State, planned: &PlanTask) -> Vec<String> {
+    let of_plan = state.run.as_ref().and_then(|run| run.plan.settings.environments.as_ref());
+    if planned.environments.is_empty() { of_plan.cloned().unwrap_or_default() } else { planned.environments.clone() }
 }
 
 /// The state people see: a pending task behind others is blocked, and so is one that waits for an answer.
@@ -408,6 +428,7 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
         model: attempt.native.model.clone(),
         measure: attempt.native.measured_at.map(|_| attempt.native.measure),
         compactions: attempt.native.compactions,
+        class: class_of(state, id),
     })
 }
 

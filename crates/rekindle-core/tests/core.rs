@@ -10,6 +10,10 @@ mod found_protocol;
 mod harness;
 #[path = "core/properties.rs"]
 mod properties;
+#[path = "core/sessions.rs"]
+mod sessions;
+#[path = "core/team.rs"]
+mod team;
 #[path = "core/transitions.rs"]
 mod transitions;
 #[path = "core/verdicts.rs"]

@@ -3,7 +3,7 @@
 //! The loop has three phases: wait for what happened, let the driver handle it, look after what is due by the clock. It
 //! shows nothing; views read the store.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -14,6 +14,7 @@ use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Input;
 use rekindle_core::limits::Limits;
 use rekindle_core::plan::Isolation;
+use rekindle_core::role::Role;
 use rekindle_core::state::{Run, RunPhase, State};
 use rekindle_core::time::Time;
 
@@ -65,6 +66,8 @@ pub struct Setup {
     pub log_context_lines: usize,
     /// Largest prompt.
     pub brief_budget_bytes: usize,
+    /// Prompts in the user's own words, by role.
+    pub prompts: BTreeMap<Role, String>,
     /// Where the files for people go.
     pub files_dir: PathBuf,
     /// A new run, unless an unfinished one goes on.
@@ -192,6 +195,7 @@ impl Coordinator {
         let settings = Settings {
             log_context_lines: setup.log_context_lines,
             brief_budget_bytes: setup.brief_budget_bytes,
+            prompts: setup.prompts.clone(),
             workspace: setup.workspace.to_string_lossy().into_owned(),
             build_status_path: Files::build_status_path(&setup.files_dir, &slug).to_string_lossy().into_owned(),
         };

@@ -24,6 +24,7 @@ use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Input, MergeOutcome, Order};
 use rekindle_core::limits::Limits;
 use rekindle_core::report::{CheckResult, Evidence};
+use rekindle_core::role::Role;
 use rekindle_core::state::{RunPhase, State};
 use rekindle_core::time::Time;
 
@@ -155,6 +156,8 @@ pub struct Settings {
     pub workspace: String,
     /// Where `build-status--{slug}.md` lies.
     pub build_status_path: String,
+    /// Prompts in the user's own words, by role.
+    pub prompts: BTreeMap<Role, String>,
 }
 
 /// Why the driver cannot go on.

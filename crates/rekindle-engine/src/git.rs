@@ -248,6 +248,12 @@ impl Repo {
         self
     }
 
+    /// The project's directory in a checkout.
+    fn project_in(&self, top: &Path) -> PathBuf {
+        // An empty name would leave a slash behind, and programs take that for another directory.
+        if self.prefix.as_os_str().is_empty() { top.to_owned() } else { top.join(&self.prefix) }
+    }
+
     /// The checkout that it was found by.
     #[must_use]
     pub fn top(&self) -> &Path {
@@ -329,6 +335,19 @@ impl Work {
     #[must_use]
     pub fn branch(&self) -> &str {
         &self.branch
+    }
+
+    /// The project's directory in the worktree of a key, where there is one; it is left as it is.
+    #[must_use]
+    pub fn standing(&self, key: &str) -> Option<PathBuf> {
+        let top = self.path(key);
+        top.join(".git").exists().then(|| self.repo.project_in(&top))
+    }
+
+    /// The commit that the work of a key began with, where it is recorded.
+    #[must_use]
+    pub fn base(&self, key: &str) -> Option<String> {
+        self.repo.commit(&names::base(&self.run, key)).ok().flatten()
     }
 
     /// Where the worktree of a key stands, made or not.

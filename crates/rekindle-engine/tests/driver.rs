@@ -95,6 +95,7 @@ fn coordinator(store: &Arc<MemoryStore>, world: &Obedient, backoff_ms: u64) -> D
     let settings = Settings {
         log_context_lines: 10,
         brief_budget_bytes: 8 * 1024,
+        prompts: std::collections::BTreeMap::new(),
         workspace: "/w".into(),
         build_status_path: "/w/b.md".into(),
     };

@@ -9,6 +9,7 @@ use rekindle_core::duration;
 use rekindle_core::event::{Body, Finish, Outcome, PauseReason, Recovery};
 use rekindle_core::report::{Door, Evidence, Exit, Origin};
 use rekindle_core::review;
+use rekindle_core::role::Role;
 use rekindle_core::time::Time;
 use rekindle_engine::store::StoredEvent;
 use serde_json::Value;
@@ -94,7 +95,10 @@ fn tell_task(body: &Body) -> Option<Parts> {
 
 fn tell_agent(body: &Body) -> Option<Parts> {
     Some(match body {
-        Body::Dispatched { cli, reason, .. } => ("STARTED", Tone::Active, format!("{cli}, {reason}")),
+        Body::Dispatched { role: Role::Developer, cli, reason, .. } => {
+            ("STARTED", Tone::Active, format!("{cli}, {reason}"))
+        }
+        Body::Dispatched { role, cli, reason, .. } => ("STARTED", Tone::Active, format!("{role} {cli}, {reason}")),
         Body::Redispatched { attempt, .. } => ("REKINDLE", Tone::Active, format!("a replacement, attempt {attempt}")),
         Body::AgentStarted { pid, shim_pid, .. } => ("RUNS", Tone::Dim, format!("process {pid}, held by {shim_pid}")),
         Body::AgentAdopted { pid, .. } => ("ADOPTED", Tone::Good, format!("process {pid} is still alive and goes on")),

@@ -43,6 +43,8 @@ pub(super) fn apply(state: &mut State, event: &Event) {
                 astray.since = now;
             }
         }),
+        Body::StatusAsked { attempt } => on(state, *attempt, |native| native.status_asked = Some(now)),
+        Body::StatusAnswered { attempt } => on(state, *attempt, |native| native.status_asked = None),
         Body::InputClosed { attempt } => on(state, *attempt, |native| native.input_closed = true),
         Body::AgentFailed { attempt, failure } => on(state, *attempt, |native| {
             native.words += 1;

@@ -2,7 +2,7 @@
 
 use super::{new_task, release};
 use crate::event::{Added, Body, Event};
-use crate::ids::{Epoch, TaskId};
+use crate::ids::{AttemptId, Epoch, TaskId};
 use crate::review::{DISAGREEMENTS_KEPT, FREE_CONFLICTS, KeptDisagreement, ReworkSource, Stage, VERDICTS_KEPT};
 use crate::state::{State, Task, TaskState};
 
@@ -23,6 +23,7 @@ pub(super) fn apply(state: &mut State, event: &Event) {
                 run.work_commit = Some(made.base.clone());
             }
         }
+        Body::TaskAssigned { attempt } => assign(state, event, *attempt),
         Body::HealthOrdered {} => state.health.checking = true,
         Body::HealthChecked(seen) => {
             state.health.checking = false;
@@ -58,6 +59,20 @@ fn add(state: &mut State, event: &Event, added: &Added) {
     state.tasks.insert(id.clone(), task);
     if let Some(parent) = &added.parent {
         split(state, parent, id);
+    }
+}
+
+/// An idle agent holds one more task, as if it had stood on its list from the beginning.
+fn assign(state: &mut State, event: &Event, attempt: AttemptId) {
+    let (Some(id), Some(found)) = (&event.task, state.attempts.get_mut(&attempt)) else { return };
+    found.tasks.push(id.clone());
+    found.idle_since = None;
+    let epoch = found.epoch;
+    if let Some(task) = state.tasks.get_mut(id) {
+        task.holder = Some(attempt);
+        task.epoch = epoch;
+        task.not_before = None;
+        task.last_attempts.insert(task.way.stage, attempt);
     }
 }
 

@@ -6,6 +6,7 @@ use super::BUDGET_BYTES;
 use crate::cause::Cause;
 use crate::ids::{AgentName, Epoch, TaskId};
 use crate::report::{CheckResult, Checkpoint};
+use crate::review::{FocusArea, GivenVerdict, Rework};
 use crate::role::Role;
 
 /// Everything that a brief says.
@@ -62,6 +63,18 @@ pub struct Facts {
     /// Only a report is asked for: the agent ended its turn without one.
     #[serde(default)]
     pub asks_for_report: bool,
+    /// An agent's session that goes on with its next task.
+    #[serde(default)]
+    pub next_task: bool,
+    /// What reviewers said, and what they have to know.
+    #[serde(default)]
+    pub review: ReviewFacts,
+    /// The words of the user's own prompt for the role, where there is one.
+    #[serde(default)]
+    pub template: Option<String>,
+    /// The whole plan, where it is put before the agent again.
+    #[serde(default)]
+    pub whole_plan: Option<Vec<PlanLine>>,
     /// 32 random letters or digits, new for every brief; the fence is made of them. Anything else is hashed into that form.
     pub nonce: String,
     /// How the agent can report.
@@ -99,6 +112,10 @@ impl Facts {
             advise_split: false,
             cut_off: None,
             asks_for_report: false,
+            next_task: false,
+            review: ReviewFacts::default(),
+            template: None,
+            whole_plan: None,
             nonce: String::new(),
             doors: Doors::default(),
             budget_bytes: BUDGET_BYTES,
@@ -114,14 +131,49 @@ impl Facts {
     /// Whether nobody has worked on the current task before.
     #[must_use]
     pub fn is_first(&self) -> bool {
-        self.cause.is_none() && self.attempt <= 1
+        self.cause.is_none() && self.attempt <= 1 && self.review.rework.is_none() && !self.role.reviews()
     }
 
     /// Whether smaller steps are asked for: always from the second retry on.
     #[must_use]
     pub fn asks_for_split(&self) -> bool {
-        self.advise_split || self.attempt >= 3
+        !self.role.reviews() && (self.advise_split || self.attempt >= 3)
     }
+}
+
+/// What belongs to review in a brief.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReviewFacts {
+    /// Why the current task was sent back.
+    pub rework: Option<Rework>,
+    /// The outcome of the current task in its developer's words.
+    pub result: Option<String>,
+    /// Earlier verdicts on it, newest last.
+    pub verdicts: Vec<GivenVerdict>,
+    /// What critics have missed before.
+    pub focus: Vec<FocusArea>,
+    /// The environments in which its checks run.
+    pub environments: Vec<String>,
+}
+
+/// A task of the whole plan, with how it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanLine {
+    /// Its id.
+    pub id: TaskId,
+    /// Its title.
+    pub title: String,
+    /// How it stands.
+    pub state: String,
+    /// What it waits for.
+    pub blocked_by: Vec<TaskId>,
+    /// What proves it.
+    pub accept: Vec<String>,
+    /// What must exist.
+    pub artifacts: Vec<String>,
+    /// What does not fit between its state and the plan.
+    pub doubt: Option<String>,
 }
 
 /// How a task stands in a brief.

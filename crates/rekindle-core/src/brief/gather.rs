@@ -1,8 +1,13 @@
 //! The facts of a brief that the state itself knows. Workspace, disk, activity and nonce are added by the engine.
 
-use super::facts::{Answered, CheckSeen, Decision, Facts, NamedTask, Standing, TaskFacts};
+use super::facts::{Answered, CheckSeen, Decision, Facts, NamedTask, PlanLine, Standing, TaskFacts};
+use crate::decide;
 use crate::ids::{AttemptId, TaskId};
+use crate::plan::PlanTask;
+use crate::review::focus_areas;
+use crate::role::Role;
 use crate::state::{Attempt, State, TaskState};
+use crate::view;
 
 /// Completed items of earlier checkpoints and tasks are listed as not to be redone, up to this many: more is no longer read.
 const REDO_MAX: usize = 100;
@@ -24,6 +29,11 @@ pub fn facts_from(state: &State, id: AttemptId) -> Option<Facts> {
     facts.cut_off = attempt.native.resumes.as_ref().and_then(|session| cut_off(state, id, session));
     if let Some(current) = facts.current().map(|task| task.id.clone()) {
         about_current(&mut facts, state, &current);
+        about_review(&mut facts, state, &current);
+    }
+    facts.next_task = attempt.native.resumes.is_some() && facts.is_first();
+    if decide::reloads(attempt.native.compactions) {
+        facts.whole_plan = Some(whole_plan(state));
     }
     facts.decisions =
         state.notes.iter().map(|note| Decision { by: note.agent.clone(), text: note.text.clone() }).collect();
@@ -66,6 +76,7 @@ fn own_tasks(state: &State, attempt: &Attempt) -> Vec<TaskFacts> {
         let standing = match task.state {
             TaskState::Complete | TaskState::Skipped => Standing::Completed,
             TaskState::Failed => continue,
+            _ if task.is_in_parts() => continue,
             _ if has_current => Standing::Pending,
             _ => Standing::Current,
         };
@@ -102,11 +113,15 @@ fn about_current(facts: &mut Facts, state: &State, id: &TaskId) {
     facts.attempt = task.tries().max(1);
     facts.attempt_limit = state.attempt_limit(id);
     facts.cause.clone_from(&task.last_cause);
-    facts.checkpoint.clone_from(&task.checkpoint);
-    facts.split.clone_from(&task.split);
+    // Where a developer stood says nothing to who judges its work.
+    facts.checkpoint = task.checkpoint.clone().filter(|_| !facts.role.reviews());
+    // Parts that became tasks are in the list of tasks themselves.
+    if task.way.parts.is_empty() {
+        facts.split.clone_from(&task.split);
+    }
     facts.advise_split = facts.attempt > 1
         && (facts.attempt >= facts.attempt_limit || task.last_cause.as_ref().is_some_and(advises_split));
-    if let Some(checkpoint) = &task.checkpoint {
+    if let Some(checkpoint) = &facts.checkpoint {
         let items = checkpoint.completed.iter().take(REDO_MAX);
         facts.do_not_redo = items.cloned().collect();
     }
@@ -119,6 +134,53 @@ fn about_current(facts: &mut Facts, state: &State, id: &TaskId) {
             .map(|result| CheckSeen { task: id.clone(), result: result.clone(), just_now: false })
             .collect();
     }
+}
+
+fn about_review(facts: &mut Facts, state: &State, id: &TaskId) {
+    let task = &state.tasks[id];
+    facts.review.rework.clone_from(&task.way.rework);
+    facts.review.verdicts.clone_from(&task.way.verdicts);
+    facts.review.result = task.result.clone().filter(|_| facts.role.reviews());
+    if facts.role == Role::Critic {
+        facts.review.focus = focus_areas(&state.disagreements);
+    }
+    let of_task = state.plan_task(id).map(|planned| planned.environments.clone()).unwrap_or_default();
+    let of_plan = || state.run.as_ref().and_then(|run| run.plan.settings.environments.clone()).unwrap_or_default();
+    facts.review.environments = if of_task.is_empty() { of_plan() } else { of_task };
+}
+
+/// Every task of the pinned plan with how it stands, and where the two do not fit.
+pub(super) fn whole_plan(state: &State) -> Vec<PlanLine> {
+    let planned = state.run.iter().flat_map(|run| &run.plan.tasks);
+    let line = |planned: &PlanTask| {
+        let (shown, _) = view::shown_state(state, &planned.id);
+        PlanLine {
+            id: planned.id.clone(),
+            title: planned.title.clone(),
+            state: shown.to_owned(),
+            blocked_by: planned.blocked_by.clone(),
+            accept: planned.accept.clone(),
+            artifacts: planned.artifacts.clone(),
+            doubt: doubt(state, planned),
+        }
+    };
+    planned.map(line).collect()
+}
+
+/// What speaks against a task's state, by the plan and by what was seen of it last.
+fn doubt(state: &State, planned: &PlanTask) -> Option<String> {
+    let task = state.tasks.get(&planned.id)?;
+    let begun = matches!(task.state, TaskState::Complete | TaskState::InProgress);
+    let unmet = state.unmet_blockers(&planned.id);
+    if begun && !unmet.is_empty() {
+        let unmet: Vec<&str> = unmet.iter().map(|id| id.as_str()).collect();
+        return Some(format!("it was begun although {} is not complete", unmet.join(", ")));
+    }
+    let evidence = task.evidence.as_ref().filter(|evidence| task.state == TaskState::Complete && !evidence.passed());
+    if let Some(evidence) = evidence {
+        return Some(format!("it is complete, but when its checks were last run: {}", evidence.complaint()));
+    }
+    (task.state == TaskState::Complete && task.unproven).then(|| "it is complete on a word alone".to_owned())
 }
 
 /// A task that ran out of context or time once is likely to do so again in one piece.

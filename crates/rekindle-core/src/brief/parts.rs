@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::facts::{Facts, Standing, TaskFacts};
 use super::fence::MARK;
-use super::{reporting, resume};
+use super::{judge, reporting, resume};
 use crate::ids::TaskId;
 use crate::text::{grouped, one_line, sanitize, truncate_bytes};
 
@@ -24,12 +24,26 @@ pub(super) fn who(facts: &Facts) -> String {
     let number = format!("attempt {} of {}, epoch {}", facts.attempt, facts.attempt_limit, facts.epoch);
     let plan = one_line(&facts.plan_title, TITLE_MAX_BYTES);
     let _ = match (&facts.cause, facts.is_first()) {
+        _ if facts.role.reviews() => writeln!(
+            out,
+            "Somebody else has done the work of a task of the plan \"{plan}\", and you judge it. This is {number}.{}",
+            match &facts.cause {
+                Some(cause) =>
+                    format!(" The {} before you stopped: {}.", facts.role, one_line(&cause.words(), CAUSE_MAX_BYTES)),
+                None => String::new(),
+            }
+        ),
         (Some(cause), _) => writeln!(
             out,
             "You are continuing work that a previous agent started. The previous agent stopped: {}.\n\
              This is {number}. Prior work may exist on disk: check before overwriting anything.\n\
              The plan is \"{plan}\".",
             one_line(&cause.words(), CAUSE_MAX_BYTES)
+        ),
+        (None, false) if facts.review.rework.is_some() => writeln!(
+            out,
+            "You are continuing work that was done and has been sent back. This is {number}. The work is on disk: mend it, do \
+             not begin anew.\nThe plan is \"{plan}\"."
         ),
         (None, false) => writeln!(
             out,
@@ -62,6 +76,10 @@ pub(super) fn about_fences() -> String {
 
 /// What is complete, in progress and pending. The current task is always named.
 pub(super) fn status(facts: &Facts, room: usize) -> String {
+    // Who judges one task has no list to work through.
+    if facts.role.reviews() {
+        return String::new();
+    }
     let begin = if facts.is_first() { "begin here" } else { "continue from here" };
     let mut current = String::new();
     if let Some(task) = facts.current() {
@@ -145,6 +163,9 @@ pub(super) fn current_task(facts: &Facts, room: usize) -> String {
     let Some(task) = facts.current() else {
         return String::new();
     };
+    if facts.role.reviews() {
+        return task_text("## The Task to Judge", task, &facts.plan_path, room);
+    }
     if facts.cause.as_ref().is_some_and(resume::hands_back) {
         return resume::section(facts, task, room);
     }
@@ -176,7 +197,7 @@ pub(super) fn task_text(heading: &str, task: &TaskFacts, path: &str, room: usize
 }
 
 /// The task's keys as the plan has them.
-fn keys(task: &TaskFacts) -> String {
+pub(super) fn keys(task: &TaskFacts) -> String {
     let mut out = String::new();
     let blockers: Vec<&str> = task.blocked_by.iter().map(TaskId::as_str).collect();
     let rows = [
@@ -210,8 +231,23 @@ pub(super) fn cut(words: &str, path: &str, room: usize) -> String {
     format!("{head}{}", marker(clean.len() - head.len()))
 }
 
-/// What to do, and how to report it.
+/// What to do.
 pub(super) fn instructions(facts: &Facts) -> String {
+    let mut out = "## Instructions\n\n".to_owned();
+    let steps = if facts.role.reviews() { judge::steps(facts) } else { work_steps(facts) };
+    for (index, step) in steps.iter().enumerate() {
+        let _ = writeln!(out, "{}. {step}", index + 1);
+    }
+    out
+}
+
+/// How to report.
+pub(super) fn report(facts: &Facts) -> String {
+    let task = facts.current().map_or("ID", |task| task.id.as_str());
+    reporting::words(&facts.doors, facts.role, task)
+}
+
+fn work_steps(facts: &Facts) -> Vec<String> {
     let mut steps = Vec::new();
     let task = facts.current().map(|task| task.id.as_str());
     let from = task.unwrap_or("the first task that is not complete");
@@ -221,6 +257,7 @@ pub(super) fn instructions(facts: &Facts) -> String {
         steps.push("Check the current state of the code first: see what has already been done.".to_owned());
         steps.push(format!("Continue from {from}. Do not overwrite prior work and do not do it again."));
     }
+    steps.extend(judge::steps(facts));
     if facts.asks_for_split() {
         steps.push(format!(
             "Earlier attempts did not get through, so {from} is too large for one go: break it into smaller subtasks, \
@@ -234,10 +271,5 @@ pub(super) fn instructions(facts: &Facts) -> String {
             .to_owned(),
     );
     steps.push("Stay in the workspace and leave the work of others alone.".to_owned());
-    let mut out = "## Instructions\n\n".to_owned();
-    for (index, step) in steps.iter().enumerate() {
-        let _ = writeln!(out, "{}. {step}", index + 1);
-    }
-    out.push_str(&reporting::words(&facts.doors, task.unwrap_or("ID")));
-    out
+    steps
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::facts::Facts;
 use super::fence::{self, MARK};
-use super::{Room, parts, past, reporting};
+use super::{Room, parts, past, reporting, rework, whole_plan};
 use crate::text::{one_line, truncate_bytes};
 
 /// The longest it may be: what a hook may add to a context is cut at 10,000 characters by the programs that have hooks.
@@ -20,15 +20,21 @@ pub fn reinject(facts: &Facts) -> String {
     let status = room.fill(|room| parts::status(facts, room.min(REINJECT_BYTES / 6)));
     // Half of the room stays for what the agent said itself: the task's text can be read in the plan again.
     let task = room.fill(|room| match facts.current() {
+        // The plan takes its part of the room where it is put before the agent again.
+        Some(task) if facts.whole_plan.is_some() => {
+            parts::task_text("## Your Task", task, &facts.plan_path, room.min(REINJECT_BYTES / 4))
+        }
         Some(task) => parts::task_text("## Your Task", task, &facts.plan_path, room.min(REINJECT_BYTES / 2)),
         None => String::new(),
     });
     let share = REINJECT_BYTES / 8;
+    let rework = room.fill(|room| rework::rework(facts, room.min(share * 2)));
+    let plan = room.fill(|room| whole_plan::whole_plan(facts, room.min(share * 3)));
     let checkpoint = room.fill(|room| checkpoint(facts, room.min(share * 2)));
     let split = room.fill(|room| past::split(facts, room.min(share)));
     let answers = room.fill(|room| past::answers(facts, room.min(share)));
     let decisions = room.fill(|room| past::decisions(facts, room.min(share)));
-    let draft = [who, status, task, checkpoint, split, answers, decisions, next].concat();
+    let draft = [who, status, task, rework, plan, checkpoint, split, answers, decisions, next].concat();
     fence::seal(truncate_bytes(&draft, REINJECT_BYTES), &facts.nonce)
 }
 
@@ -52,6 +58,9 @@ fn who(facts: &Facts) -> String {
 
 /// Its own words on where it stood. A resumed task has them with its text in a brief; here they always stand alone.
 fn checkpoint(facts: &Facts, room: usize) -> String {
+    if facts.role.reviews() {
+        return String::new();
+    }
     let Some(checkpoint) = &facts.checkpoint else {
         return "## Last Checkpoint\n\nNone was saved.\n\n".to_owned();
     };
@@ -71,11 +80,19 @@ fn next_step(facts: &Facts) -> String {
         true => "with the first point that the last checkpoint lists as remaining",
         false => "where the files show that it is not finished",
     };
+    if facts.role.reviews() {
+        let _ = writeln!(
+            out,
+            "Go on judging the work of {id}, with your own eyes, and change no files.\n\n{}",
+            reporting::in_short(&facts.doors, facts.role, id)
+        );
+        return out;
+    }
     let _ = writeln!(
         out,
         "Go on with {id}, {from}. Look at the files before you change them: do nothing a second time. Save a checkpoint \
          now, then go on until the checks of {id} pass.\n\n{}",
-        reporting::in_short(&facts.doors, id)
+        reporting::in_short(&facts.doors, facts.role, id)
     );
     out
 }

@@ -4,7 +4,7 @@
 //! nothing of what happened since, and nothing of the tasks that others finished.
 
 use super::facts::Facts;
-use super::{Room, fence, parts, past, reporting, resume};
+use super::{Room, fence, parts, past, resume, rework};
 use crate::text::{self, one_line};
 
 /// Longest call that is quoted.
@@ -21,13 +21,17 @@ pub fn render_resumed(facts: &Facts) -> String {
     let reporting = room.fill(|_| reporting(facts));
     let status = room.fill(|room| parts::status(facts, room.min(facts.budget_bytes / 4)));
     let current = room.fill(|room| match facts.current() {
+        // It knows nothing of a task that it is given now.
+        Some(task) if facts.next_task => parts::task_text("## Your Task", task, &facts.plan_path, room),
+        Some(task) if facts.role.reviews() => parts::task_text("## The Task to Judge", task, &facts.plan_path, room),
         Some(task) => resume::section(facts, task, room),
         None => String::new(),
     });
     let share = facts.budget_bytes / 8;
+    let rework = room.fill(|room| rework::rework(facts, room.min(share * 3)));
     let answers = room.fill(|room| past::answers(facts, room.min(share)));
     let disk = room.fill(|room| past::disk(facts, room.min(share * 2)));
-    let draft = [why, status, current, disk, answers, reporting].concat();
+    let draft = [why, status, current, rework, disk, answers, reporting].concat();
     let draft = text::truncate_bytes(&draft, facts.budget_bytes);
     fence::seal(draft, &facts.nonce)
 }
@@ -37,12 +41,25 @@ fn why(facts: &Facts) -> String {
     let cause = facts.cause.as_ref().map(|cause| one_line(&cause.words(), CAUSE_MAX_BYTES));
     out += &match cause {
         Some(cause) if facts.asks_for_report => format!(
-            "You ended your turn without a report ({cause}). Say now how your task stands: report it done, save a checkpoint \
-             with what is left and go on, or report that it cannot be done.\n"
+            "You ended your turn without a report ({cause}). {}\n",
+            match facts.role.reviews() {
+                true => "Give your verdict now.",
+                false =>
+                    "Say now how your task stands: report it done, save a checkpoint with what is left and go on, or report that it \
+                     cannot be done.",
+            }
         ),
         Some(cause) => {
             format!("You were interrupted: {cause}. You are `{}` as before, epoch {}.\n", facts.agent, facts.epoch)
         }
+        None if facts.review.rework.is_some() => format!(
+            "Your work was sent back: mend it, do not begin anew. You are `{}` as before, epoch {}.\n",
+            facts.agent, facts.epoch
+        ),
+        None if facts.next_task => format!(
+            "What you did so far is with its reviewers or complete. This is your next task. You are `{}` as before, epoch {}.\n",
+            facts.agent, facts.epoch
+        ),
         None => format!("You are `{}` as before, epoch {}.\n", facts.agent, facts.epoch),
     };
     if let Some(call) = &facts.cut_off {
@@ -57,6 +74,5 @@ fn why(facts: &Facts) -> String {
 }
 
 fn reporting(facts: &Facts) -> String {
-    let task = facts.current().map_or("ID", |task| task.id.as_str());
-    reporting::words(&facts.doors, task)
+    parts::report(facts)
 }

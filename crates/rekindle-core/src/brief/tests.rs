@@ -2,6 +2,7 @@
 
 mod corpus;
 mod reinjected;
+mod roles;
 
 use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
 //! The life and the end of an attempt: what its end is put down to, and what becomes of the work it held.
 
-use super::{About, Reply, Turn, gate, health, review, split};
+use super::{About, Reply, Turn, gate, health, review, split, team};
 use crate::cause::Cause;
 use crate::duration;
 use crate::event::Body;
@@ -120,8 +120,15 @@ pub(super) fn silent(turn: &mut Turn<'_>, id: AttemptId, quiet_ms: u64, evidence
         return Reply::Already;
     }
     let cause = hang_cause(turn.state, attempt);
+    if team::asks_first(turn, id) {
+        return Reply::Accepted;
+    }
     turn.emit_attempt(id, Body::AgentHung { attempt: id, quiet_ms, evidence });
     order_stop(turn, id, cause, false);
+    if turn.state.attempts[&id].native.status_asked.is_some() {
+        let standing = team::standing(turn.state);
+        turn.emit_run(Body::TeamChecked(standing));
+    }
     Reply::Accepted
 }
 

@@ -123,11 +123,7 @@ pub(super) fn finish_if_over(turn: &mut Turn<'_>) {
                 finish_if_over(turn);
             }
             Standstill::Time if turn.state.held.is_some() && !busy => session::pause_for_want(turn),
-            Standstill::Reset => {
-                if gate::pause_for_reset(turn) {
-                    finish_if_over(turn);
-                }
-            }
+            Standstill::Reset if gate::pause_for_reset(turn) => finish_if_over(turn),
             _ => {}
         },
         RunPhase::Waiting(_) if turn.state.limits.no_wait => {

@@ -146,7 +146,7 @@ fn may_report(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> 
     Ok(())
 }
 
-fn refuse(turn: &mut Turn<'_>, id: AttemptId, reason: String) -> Reply {
+pub(super) fn refuse(turn: &mut Turn<'_>, id: AttemptId, reason: String) -> Reply {
     if turn.state.attempts.get(&id).is_some_and(|attempt| attempt.refused < REFUSALS_LOGGED) {
         turn.emit_attempt(id, Body::ReportRefused { attempt: id, reason: reason.clone() });
     }

@@ -80,9 +80,9 @@ pub(super) fn verdict(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, door: D
     let role = turn.state.role_of(task);
     if given.role != role || turn.state.attempts[&id].role != role {
         let own = turn.state.attempts[&id].role;
-        return Reply::Refused {
-            reason: format!("the verdict of a {} on task {task} is not yours to give: you are its {own}", given.role),
-        };
+        let reason =
+            format!("the verdict of the {} on task {task} is not yours to give: you are its {own}", given.role);
+        return report::refuse(turn, id, reason);
     }
     if turn.state.tasks[task].is_being_proven() {
         return Reply::Already;

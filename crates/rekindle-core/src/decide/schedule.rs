@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{About, Turn, finish, gate, health, report, review, sign, usage};
+use super::{About, Turn, finish, gate, health, report, review, sign, team, usage};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
@@ -22,6 +22,7 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
     if turn.state.held.is_some() || health::baseline_missing(turn.state) {
         return;
     }
+    team::use_idle(turn);
     let mut free = (turn.state.limits.max_agents as usize).saturating_sub(turn.state.live_attempts().count());
     if free == 0 {
         return;
@@ -62,6 +63,11 @@ pub(super) struct Taken {
 
 impl Taken {
     pub(super) fn of(state: &State) -> Self {
+        Self::beside(state, None)
+    }
+
+    /// What all others than one attempt occupy.
+    pub(super) fn beside(state: &State, own: Option<AttemptId>) -> Self {
         let mut taken = Self {
             agents: BTreeSet::new(),
             tasks: BTreeSet::new(),
@@ -70,7 +76,7 @@ impl Taken {
             begun: BTreeMap::new(),
         };
         let busy = state.attempts.iter().filter(|(_, attempt)| attempt.phase != AttemptPhase::Ended);
-        for (id, _) in busy {
+        for (id, _) in busy.filter(|(id, _)| Some(**id) != own) {
             taken.add(state, *id);
         }
         // What is between two stages, under review or sent back, is not touched by others either.
@@ -154,7 +160,7 @@ fn wave_now(state: &State) -> u32 {
 }
 
 /// Tasks that could begin now, in the order in which they should.
-fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
+pub(super) fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
     let Some(run) = &state.run else {
         return Vec::new();
     };

@@ -1,12 +1,14 @@
 //! What an agent's own stream says of it: its session, its measures, what it forgot, how its turn ended.
 
-use super::{Reply, Turn, attempt, gate};
+use super::{Reply, Turn, attempt, gate, team};
 use crate::activity::{Failure, Measure, Sign, Transcript};
+use crate::brief;
 use crate::cause::Cause;
 use crate::event::{Body, CompactionOver};
 use crate::ids::AttemptId;
 use crate::limits::Traits;
 use crate::progress::Progress;
+use crate::role::Role;
 use crate::state::{Attempt, AttemptPhase, Native, State, TaskState};
 use crate::time::Time;
 
@@ -39,6 +41,7 @@ pub(super) fn signed(turn: &mut Turn<'_>, id: AttemptId, sign: Sign) -> Reply {
         attempt::order_stop(turn, id, Cause::StalledNoProgress, false);
         return Reply::Already;
     }
+    team::answered(turn, id);
     match sign {
         Sign::Session { id: session, model } => session_known(turn, id, session, model),
         Sign::Measured(measure) => measured(turn, id, measure),
@@ -123,16 +126,21 @@ fn prepare_compaction(turn: &mut Turn<'_>, id: AttemptId, context_remaining: u8)
 
 /// Asks an agent to save a checkpoint because the run is being paused. Whether it can hear it.
 pub(super) fn ask_for_checkpoint(turn: &mut Turn<'_>, id: AttemptId) -> bool {
-    let found = &turn.state.attempts[&id];
-    let at_work = found.phase == AttemptPhase::Running && found.native.turn_ended.is_none();
-    let hears = at_work && found.stop.is_none() && !found.native.input_closed;
-    if !hears || !traits(turn.state, id).takes_messages || turn.state.open_tasks(id).is_empty() {
+    if !hears(turn.state, id) {
         return false;
     }
     let text = "The run is being paused. Save a checkpoint of your task with rekindle now: what is done, what is left, which \
                 files. You will be stopped then, and somebody goes on from it later.";
     tell(turn, id, text.to_owned(), false);
     true
+}
+
+/// Whether an agent is at work and takes messages meanwhile.
+pub(super) fn hears(state: &State, id: AttemptId) -> bool {
+    let found = &state.attempts[&id];
+    let at_work = found.phase == AttemptPhase::Running && found.native.turn_ended.is_none();
+    let open = found.stop.is_none() && !found.native.input_closed;
+    at_work && open && traits(state, id).takes_messages && !state.open_tasks(id).is_empty()
 }
 
 /// When an agent that cannot compact is handed over although it did not save a checkpoint.
@@ -151,8 +159,9 @@ fn compacted(turn: &mut Turn<'_>, id: AttemptId, automatic: Option<bool>, turns:
         id,
         Body::AgentCompacted(crate::event::AgentCompacted { attempt: id, compactions, automatic, turns, calls }),
     );
-    if prepared {
-        let compaction_number = native(turn.state, id).compactions;
+    let compaction_number = native(turn.state, id).compactions;
+    // One that nobody saw coming is told of only where something follows from it.
+    if prepared || reloads(compaction_number) {
         compaction_over(turn, id, compaction_number);
     }
     if before.is_some_and(|before| turns.saturating_sub(before) <= LOOP_TURNS) {
@@ -168,7 +177,8 @@ fn compacted(turn: &mut Turn<'_>, id: AttemptId, automatic: Option<bool>, turns:
         return;
     }
     if able.takes_messages {
-        remind(turn, id, "Your context was compacted.");
+        let plan = if reloads(compaction_number) { brief::plan_again(turn.state, id) } else { String::new() };
+        remind(turn, id, "Your context was compacted.", &plan);
     } else {
         attempt::order_stop(turn, id, Cause::Compacted, false);
     }
@@ -195,6 +205,7 @@ fn on_task(turn: &mut Turn<'_>, id: AttemptId) {
 
 /// An agent spoke of its task: whatever it forgot, it is at it.
 pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId) {
+    team::answered(turn, id);
     if turn.state.attempts.get(&id).is_some_and(|found| found.native.astray.is_some()) {
         on_task(turn, id);
     }
@@ -223,7 +234,7 @@ pub(super) fn lost_its_thread(turn: &mut Turn<'_>, id: AttemptId) {
     if astray.told_again || !traits(turn.state, id).takes_messages {
         return attempt::order_stop(turn, id, Cause::Compacted, false);
     }
-    remind(turn, id, "You have not been seen at your task since your context was compacted.");
+    remind(turn, id, "You have not been seen at your task since your context was compacted.", "");
 }
 
 fn failed(turn: &mut Turn<'_>, id: AttemptId, failure: Failure) {
@@ -253,12 +264,16 @@ pub(super) fn after_turn(turn: &mut Turn<'_>, id: AttemptId) {
     if open.iter().any(|task| turn.state.tasks[task].is_being_proven()) {
         return;
     }
+    if open.is_empty() && team::hand_next(turn, id) {
+        return;
+    }
+    let Some(known) = turn.state.attempts.get(&id).map(|found| &found.native) else { return };
     let asked = open.iter().any(|task| turn.state.open_question(task).is_some());
     if open.is_empty() || asked || known.failure.is_some() || known.preparing.is_some() || !remindable(known) {
         turn.emit_attempt(id, Body::InputClosed { attempt: id });
         return;
     }
-    remind(turn, id, "You ended your turn.");
+    remind(turn, id, "You ended your turn.", "");
 }
 
 /// Whether a reminder may still help: not twice without a report in between, and not for ever.
@@ -266,8 +281,8 @@ fn remindable(known: &Native) -> bool {
     !known.reminded && known.reminders < REMINDERS_MAX
 }
 
-/// Tells an agent what is open and how to report it.
-fn remind(turn: &mut Turn<'_>, id: AttemptId, why: &str) {
+/// Tells an agent what is open and how to report it, with what else it has to know.
+fn remind(turn: &mut Turn<'_>, id: AttemptId, why: &str, more: &str) {
     let open = turn.state.open_tasks(id);
     let current = open.iter().find(|task| turn.state.tasks[*task].state == TaskState::InProgress).or(open.first());
     let Some(current) = current else { return };
@@ -276,16 +291,28 @@ fn remind(turn: &mut Turn<'_>, id: AttemptId, why: &str) {
         Some(evidence) => format!(" Its last check did not pass: {}.", evidence.complaint()),
         None => String::new(),
     };
-    let text = format!(
-        "{why} Task {current} ({title}) is still open.{checks} Look at what is done, finish it and report it with rekindle \
-         (task_done), save a checkpoint if you have to stop, ask if only a person can decide, or report task_fail if it \
-         cannot be done. An end without a report counts as a failed attempt."
-    );
+    let tool = match turn.state.attempts[&id].role {
+        Role::Critic => Some("review"),
+        role if role.reviews() => Some("audit"),
+        _ => None,
+    };
+    let what = match tool {
+        Some(tool) => format!(
+            "{why} The work of task {current} ({title}) is not judged yet. Finish looking at it and give your verdict with rekindle \
+             ({tool}), or ask if only a person can decide. An end without a verdict counts as a failed attempt."
+        ),
+        None => format!(
+            "{why} Task {current} ({title}) is still open.{checks} Look at what is done, finish it and report it with rekindle \
+             (task_done), save a checkpoint if you have to stop, ask if only a person can decide, or report task_fail if it \
+             cannot be done. An end without a report counts as a failed attempt."
+        ),
+    };
+    let text = if more.is_empty() { what } else { format!("{what}\n\n{more}") };
     tell(turn, id, text, true);
 }
 
 /// Puts a message for a running agent down; it is delivered once this is durable.
-fn tell(turn: &mut Turn<'_>, id: AttemptId, text: String, reminder: bool) {
+pub(super) fn tell(turn: &mut Turn<'_>, id: AttemptId, text: String, reminder: bool) {
     let number = native(turn.state, id).told.last().map_or(1, |told| told.number + 1);
     turn.emit_attempt(id, Body::AgentTold { attempt: id, number, text, reminder });
 }

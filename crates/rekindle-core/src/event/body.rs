@@ -474,6 +474,21 @@ pub enum Body {
     UsageSeen(UsageLeft),
     /// A task completed shortly before a pause or a crash is looked at again.
     ValidationStarted {},
+    /// An agent that was found alive and shows nothing was asked how it stands.
+    StatusAsked {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// It showed that it is there.
+    StatusAnswered {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// An idle agent goes on with another task of its name.
+    TaskAssigned {
+        /// The attempt.
+        attempt: AttemptId,
+    },
     /// The agents were looked at after a pause or a crash.
     TeamChecked(TeamStanding),
 }

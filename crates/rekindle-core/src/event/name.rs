@@ -93,6 +93,9 @@ impl Body {
             Self::UsageSeen(_) => "usage_seen",
             Self::ValidationStarted { .. } => "validation_started",
             Self::TeamChecked(_) => "team_checked",
+            Self::StatusAsked { .. } => "status_asked",
+            Self::StatusAnswered { .. } => "status_answered",
+            Self::TaskAssigned { .. } => "task_assigned",
             _ => "unnamed",
         }
     }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{as_spoken, in_plan_order, label, status_word};
+use super::{as_spoken, depth, in_plan_order, label, status_word};
 use crate::ids::{TaskId, name_from};
 use crate::plan::PlanTask;
 use crate::state::{State, Task, TaskState};
@@ -58,11 +58,15 @@ pub fn current_wave(state: &State) -> Option<u32> {
 }
 
 fn counts(state: &State) -> String {
-    let words = ["PASS", "FAIL", "SKIPPED", "IN PROGRESS", "PENDING", "BLOCKED"];
+    let words =
+        ["PASS", "FAIL", "SKIPPED", "IN PROGRESS", "AWAITING REVIEW", "AWAITING AUDIT", "REWORK", "PENDING", "BLOCKED"];
     let count = |word: &str| {
         in_plan_order(state).filter(|(planned, task)| status_word(state, &planned.id, task) == word).count()
     };
-    let parts: Vec<String> = words.iter().map(|word| format!("{} {word}", count(word))).collect();
+    // What belongs to review is named only where there is any.
+    let always = |word: &str| !matches!(word, "AWAITING REVIEW" | "AWAITING AUDIT" | "REWORK");
+    let counted = words.iter().map(|word| (*word, count(word))).filter(|(word, count)| *count > 0 || always(word));
+    let parts: Vec<String> = counted.map(|(word, count)| format!("{count} {word}")).collect();
     format!("{} in all, {}", state.tasks.len(), parts.join(", "))
 }
 
@@ -70,9 +74,9 @@ fn row_for(state: &State, planned: &PlanTask, task: &Task) -> String {
     let word = status_word(state, &planned.id, task);
     let limit = state.attempt_limit(&planned.id);
     let status = if word == "FAIL" { format!("FAIL ({}/{limit})", task.attempts) } else { word.to_owned() };
-    let agent = state.agent_for(&planned.id, crate::role::Role::Developer);
+    let agent = state.agent_for(&planned.id, state.role_of(&planned.id));
     let cells = [
-        planned.id.to_string(),
+        format!("{}{}", "↳ ".repeat(depth(state, task)), planned.id),
         status,
         format!("{}/{limit}", task.attempts),
         planned.wave.to_string(),

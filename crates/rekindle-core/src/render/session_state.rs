@@ -3,8 +3,9 @@
 
 use std::fmt::Write;
 
-use super::{as_spoken, in_plan_order, label, status_word};
+use super::{as_spoken, depth, in_plan_order, label, status_word};
 use crate::ids::AttemptId;
+use crate::review::Stage;
 use crate::state::{Attempt, AttemptPhase, State, TaskState};
 use crate::text::one_line;
 use crate::view;
@@ -41,12 +42,12 @@ struct Section {
 pub fn render(state: &State, files: &[String]) -> Option<String> {
     let mut out = head(state)?;
     let sections = [
+        section("Pending Questions", "questions", questions(state), 1_200),
         section("Agents", "ended attempts", agents(state), 1_600),
         section("Tasks", "tasks", tasks(state), 2_800),
         section("Decisions", "older decisions", decisions(state), 1_300),
         section("Files Modified", "files", modified(state, files), 900),
         section("Next Steps", "steps", next_steps(state), 900),
-        section("Open Questions", "questions", questions(state), 1_200),
     ];
     let rooms = allot(&sections, MAX_BYTES.saturating_sub(out.len()));
     for (section, room) in sections.iter().zip(rooms) {
@@ -60,7 +61,7 @@ fn section(heading: &'static str, noun: &'static str, items: Vec<Item>, share: u
 }
 
 /// Who is served first when room is left over: tasks, questions, steps, decisions, agents, files.
-const LEFT_OVER_ORDER: [usize; 6] = [1, 5, 4, 2, 0, 3];
+const LEFT_OVER_ORDER: [usize; 6] = [2, 0, 5, 3, 1, 4];
 
 /// Everyone gets their share or what they need; what is then left goes to those that need more.
 fn allot(sections: &[Section; 6], room: usize) -> [usize; 6] {
@@ -180,7 +181,8 @@ fn tasks(state: &State) -> Vec<Item> {
     let item = |(planned, task): (&crate::plan::PlanTask, &crate::state::Task)| {
         let mark = if task.state == TaskState::Complete { 'x' } else { ' ' };
         let word = status_word(state, &planned.id, task);
-        let mut text = format!("- [{mark}] {}: {} ({word}", planned.id, label(&planned.title));
+        let indent = "  ".repeat(depth(state, task));
+        let mut text = format!("{indent}- [{mark}] {}: {} ({word}", planned.id, label(&planned.title));
         if task.attempts > 0 {
             let _ = write!(text, ", attempt {}/{}", task.attempts, state.attempt_limit(&planned.id));
         }
@@ -188,10 +190,13 @@ fn tasks(state: &State) -> Vec<Item> {
             text += ", unproven";
         }
         text += ")\n";
+        if let Some(rework) = &task.way.rework {
+            let _ = writeln!(text, "{indent}  sent back: {}", label(&rework.issues.join("; ")));
+        }
         match (&task.result, &task.reason) {
-            (Some(result), _) => text += &as_spoken(result, "  > ", WORDS_MAX_BYTES),
+            (Some(result), _) => text += &as_spoken(result, &format!("{indent}  > "), WORDS_MAX_BYTES),
             (None, Some(reason)) => {
-                let _ = writeln!(text, "  {}", label(reason));
+                let _ = writeln!(text, "{indent}  {}", label(reason));
             }
             (None, None) => {}
         }
@@ -250,12 +255,22 @@ fn next_steps(state: &State) -> Vec<Item> {
                 let rest = rest.map(|rest| format!(", left: {}", label(&rest))).unwrap_or_default();
                 (format!("- finish {id}{rest}\n"), 1)
             }
-            TaskState::Pending if state.unmet_blockers(id).is_empty() => (format!("- begin {id}\n"), 0),
+            TaskState::Pending if state.unmet_blockers(id).is_empty() => (format!("- {} {id}\n", next_verb(task)), 0),
             _ => continue,
         };
         items.push(Item { text, weight });
     }
     items
+}
+
+/// What comes next for a task that nobody is at.
+fn next_verb(task: &crate::state::Task) -> &'static str {
+    match task.way.stage {
+        Stage::Review => "review",
+        Stage::Audit => "audit",
+        Stage::Implement if task.way.rework.is_some() => "rework",
+        Stage::Implement => "begin",
+    }
 }
 
 fn questions(state: &State) -> Vec<Item> {

@@ -53,6 +53,10 @@ pub struct Native {
     pub words: u32,
     /// It gets no more messages.
     pub input_closed: bool,
+    /// It was found alive after a restart.
+    pub adopted: bool,
+    /// Since when it owes an answer to a status check.
+    pub status_asked: Option<Time>,
     /// How its transcript was found after its end.
     pub transcript: Option<Transcript>,
     /// The call that it was in the middle of when it ended.

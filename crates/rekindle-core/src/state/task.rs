@@ -150,6 +150,12 @@ impl Task {
         self.claim.is_some() || self.way.merging.is_some()
     }
 
+    /// Whether its parts are worked on in its place.
+    #[must_use]
+    pub fn is_in_parts(&self) -> bool {
+        !self.way.parts.is_empty() && self.holder.is_none() && !self.state.is_terminal()
+    }
+
     /// Attempts that count at the stage where it stands.
     #[must_use]
     pub fn tries(&self) -> u32 {

@@ -341,6 +341,29 @@ fn nearly_full_context_is_prepared_for() {
 }
 
 #[test]
+fn every_second_compaction_puts_the_whole_plan_before_it_again() {
+    let limits = |traits| Limits {
+        traits: [("default".to_owned(), traits)].into(),
+        compaction: rekindle_core::limits::CompactionLimits { hand_over_after: 9, ..Default::default() },
+        ..Limits::default()
+    };
+    let mut story = Story::with(ONE, limits(Traits { takes_messages: true, reinjects: false, ..able() }));
+    story.started(1);
+    let told = |story: &Story| story.state.attempts[&AttemptId(1)].native.told.last().map(|told| told.text.clone());
+    let compact = |story: &mut Story, n: u64| {
+        let step = sign(story, 1, Sign::Compacted { automatic: Some(true), turns: n * 50, calls: n * 9 });
+        step.events.iter().any(|event| matches!(&event.body, Body::CompactionComplete(over) if over.full_reload))
+    };
+    assert!(!compact(&mut story, 1), "the first");
+    assert!(!told(&story).expect("told").contains("The Whole Plan"));
+    assert!(compact(&mut story, 2), "the second");
+    assert!(told(&story).expect("told").contains("## The Whole Plan (full reload)"));
+    let facts = rekindle_core::brief::facts_from(&story.state, AttemptId(1)).expect("facts");
+    assert_eq!(facts.whole_plan.map(|plan| plan.len()), Some(1));
+    assert!(!compact(&mut story, 3), "the third");
+}
+
+#[test]
 fn one_that_waits_for_messages_is_reminded_once_and_then_let_go() {
     let mut story = running(Traits { takes_messages: true, ..able() });
     let told = |step: &Step| step.effects.iter().any(|effect| matches!(effect, Effect::TellAgent { .. }));

@@ -199,6 +199,26 @@ fn play(moves: &[Move]) -> Story {
     story
 }
 
+/// What comes of an effect in a world in which nothing goes wrong.
+fn outcome(state: &State, effect: Effect) -> Option<Input> {
+    let ended = |attempt| {
+        let epoch = state.attempts[&attempt].epoch;
+        Input::AttemptExited { attempt, epoch, exit: Exit::default() }
+    };
+    Some(match effect {
+        Effect::LaunchAttempt { attempt } => Input::AttemptStarted { attempt, pid: 1, shim_pid: 2 },
+        Effect::StopAttempt { attempt, .. } | Effect::CloseInput { attempt } => ended(attempt),
+        Effect::RunChecks { task, epoch } => Input::ChecksFinished { task, epoch, evidence: evidence(true) },
+        Effect::InspectDisk => Input::DiskInspected { missing: Vec::new() },
+        Effect::MergeWork { task, epoch } => {
+            Input::WorkMerged { task, epoch, outcome: MergeOutcome::Merged { commit: None } }
+        }
+        Effect::CheckHealth => Input::HealthChecked { results: Vec::new() },
+        Effect::AskUsage => Input::UsageSeen(UsageLeft { remaining_percent: Some(50), resets_at: None }),
+        Effect::AlertPerson { .. } | Effect::TellAgent { .. } | Effect::LeaveWorkspace { .. } => return None,
+    })
+}
+
 /// From any state on, a world in which nothing goes wrong any more brings the run to an end.
 fn finish(mut state: State, mut now: rekindle_core::time::Time) -> State {
     let start = restart(&state, 0);
@@ -226,33 +246,7 @@ fn finish(mut state: State, mut now: rekindle_core::time::Time) -> State {
         if matches!(state.run.as_ref().map(|run| run.phase), Some(RunPhase::Paused(_))) {
             inputs.push(restart(&state, 0));
         }
-        for effect in decide::outstanding(&state) {
-            match effect {
-                Effect::LaunchAttempt { attempt } => {
-                    inputs.push(Input::AttemptStarted { attempt, pid: 1, shim_pid: 2 })
-                }
-                Effect::StopAttempt { attempt, .. } => {
-                    let epoch = state.attempts[&attempt].epoch;
-                    inputs.push(Input::AttemptExited { attempt, epoch, exit: Exit::default() });
-                }
-                Effect::RunChecks { task, epoch } => {
-                    inputs.push(Input::ChecksFinished { task, epoch, evidence: evidence(true) });
-                }
-                Effect::InspectDisk => inputs.push(Input::DiskInspected { missing: Vec::new() }),
-                Effect::CloseInput { attempt } => {
-                    let epoch = state.attempts[&attempt].epoch;
-                    inputs.push(Input::AttemptExited { attempt, epoch, exit: Exit::default() });
-                }
-                Effect::MergeWork { task, epoch } => {
-                    inputs.push(Input::WorkMerged { task, epoch, outcome: MergeOutcome::Merged { commit: None } });
-                }
-                Effect::CheckHealth => inputs.push(Input::HealthChecked { results: Vec::new() }),
-                Effect::AskUsage => {
-                    inputs.push(Input::UsageSeen(UsageLeft { remaining_percent: Some(50), resets_at: None }));
-                }
-                Effect::AlertPerson { .. } | Effect::TellAgent { .. } | Effect::LeaveWorkspace { .. } => {}
-            }
-        }
+        inputs.extend(decide::outstanding(&state).into_iter().filter_map(|effect| outcome(&state, effect)));
         for (id, _) in state.questions.iter().filter(|(_, question)| question.answer.is_none()) {
             inputs.push(Input::Ordered(Order::Answer { id: *id, text: "yes".into() }));
         }

@@ -83,6 +83,7 @@ impl<W: World> Driver<W> {
         facts.workspace.clone_from(&self.settings.workspace);
         facts.build_status_path.clone_from(&self.settings.build_status_path);
         facts.budget_bytes = self.settings.brief_budget_bytes;
+        facts.template = self.settings.prompts.get(&found.role).cloned();
         facts.nonce = self.tokens.fence(id, found.epoch);
         let mcp = self.state.limits.traits_of(&found.cli).mcp;
         facts.doors = Doors { program: Some("rekindle".to_owned()), signals: true, mcp };

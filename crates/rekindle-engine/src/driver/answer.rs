@@ -3,11 +3,11 @@
 use rekindle_core::brief::{self, Doors};
 use rekindle_core::decide::Reply;
 use rekindle_core::event::PauseReason;
-use rekindle_core::ids::{AttemptId, Epoch};
+use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Input, Order};
 use rekindle_core::report::{Door, Evidence, OVER};
 use rekindle_core::review::Stage;
-use rekindle_core::state::TaskState;
+use rekindle_core::state::{Task, TaskState};
 use rekindle_core::view;
 
 use super::{Answerer, Driver, Waiter};
@@ -53,10 +53,14 @@ impl<W: World> Driver<W> {
                 let tasks = self.task_lines(attempt);
                 self.pending.answers.push((reply, Answer::Tasks { tasks }));
             }
-            Call::Context => match self.reminder(attempt, epoch) {
-                Some(text) => self.pending.answers.push((reply, Answer::Context { text })),
-                None => self.refuse(reply, &format!("epoch {epoch} is over; {OVER}")),
-            },
+            Call::Context => {
+                // How often it was compacted stands in its stream. What the store refuses now it refuses again, and is heard then.
+                let _heard_with_the_next_message = self.read_on(attempt);
+                match self.reminder(attempt, epoch) {
+                    Some(text) => self.pending.answers.push((reply, Answer::Context { text })),
+                    None => self.refuse(reply, &format!("epoch {epoch} is over; {OVER}")),
+                }
+            }
             Call::WaitForAnswer { question } => {
                 let own = self.state.questions.get(&question).is_some_and(|found| found.attempt == attempt);
                 if own {
@@ -145,7 +149,7 @@ impl<W: World> Driver<W> {
         self.waiters = still;
     }
 
-    fn claim_outcome(&self, id: &rekindle_core::ids::TaskId, epoch: Epoch) -> Option<Answer> {
+    fn claim_outcome(&self, id: &TaskId, epoch: Epoch) -> Option<Answer> {
         let task = self.state.tasks.get(id)?;
         if task.claim.as_ref().is_some_and(|claim| claim.epoch == epoch) || task.way.merging.is_some() {
             return None;
@@ -181,7 +185,8 @@ impl<W: World> Driver<W> {
 
     fn task_lines(&self, attempt: AttemptId) -> Vec<TaskLine> {
         let Some(found) = self.state.attempts.get(&attempt) else { return Vec::new() };
-        let lines = found.tasks.iter().filter_map(|id| {
+        let in_parts = |id: &TaskId| self.state.tasks.get(id).is_some_and(Task::is_in_parts);
+        let lines = found.tasks.iter().filter(|id| !in_parts(id)).filter_map(|id| {
             let planned = self.state.plan_task(id)?;
             Some(TaskLine {
                 id: id.clone(),

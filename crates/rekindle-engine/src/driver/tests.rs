@@ -53,6 +53,7 @@ fn live(store: &Arc<MemoryStore>, notes: usize) {
     let settings = Settings {
         log_context_lines: 10,
         brief_budget_bytes: 8_192,
+        prompts: std::collections::BTreeMap::new(),
         workspace: "/w".into(),
         build_status_path: "/w/b.md".into(),
     };

@@ -191,6 +191,13 @@ impl Call {
         self
     }
 
+    /// Another limit of what it says.
+    #[cfg(test)]
+    pub fn most(mut self, bytes: usize) -> Self {
+        self.most = bytes;
+        self
+    }
+
     /// Only the beginning of the answer is wanted.
     pub fn beginning(mut self, bytes: usize) -> Self {
         self.most = bytes;

@@ -140,7 +140,7 @@ fn copy_with_time(from: &Path, to: &Path) -> io::Result<bool> {
 }
 
 /// Directories that git says it could not look into: it takes them for empty.
-fn unopened(said: &str) -> Vec<Left> {
+pub(super) fn unopened(said: &str) -> Vec<Left> {
     let named = said.lines().filter_map(|line| line.split_once("could not open directory '")?.1.split_once("':"));
     named.map(|(path, _)| Left::unread(path.as_bytes())).collect()
 }

@@ -54,7 +54,7 @@ impl Work {
         if !made {
             head = self.freshen(key, &at, head, &mut notes)?;
         }
-        let dir = at.dir.join(&self.repo.prefix);
+        let dir = self.repo.project_in(&at.dir);
         std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
         Ok(Workspace { dir, top: at.dir, head, made, notes })
     }

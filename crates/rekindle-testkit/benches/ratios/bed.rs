@@ -65,6 +65,7 @@ impl DriverBed {
         let settings = Settings {
             log_context_lines: 200,
             brief_budget_bytes: 48 * 1024,
+            prompts: std::collections::BTreeMap::new(),
             workspace: "/workspace".into(),
             build_status_path: "/workspace/build-status--bench.md".into(),
         };

@@ -119,6 +119,7 @@ impl Stage {
         let settings = Settings {
             log_context_lines: 20,
             brief_budget_bytes: 16 * 1024,
+            prompts: std::collections::BTreeMap::new(),
             workspace: "/project".to_owned(),
             build_status_path: "/project/build-status--story.md".to_owned(),
         };

@@ -13,6 +13,7 @@ mod mcp;
 mod owned;
 #[path = "../e2e/processes.rs"]
 mod processes;
+mod review;
 #[expect(dead_code, reason = "the tests with scripts for agents use the rest")]
 #[path = "../e2e/rig.rs"]
 mod rig;

@@ -46,10 +46,6 @@ fn every_tool_does_what_its_verb_does() {
         "task": "T1", "status": "half", "completed": ["a"], "remaining": ["b"], "files": ["c"], "progress": 40,
     });
     client.call("checkpoint", checkpoint).good();
-    let split = json!({ "task": "T1", "subtasks": ["read", "write"] });
-    let recorded = client.call("task_split", split.clone()).good();
-    assert_eq!(recorded.text, "recorded: work through the subtasks in order, then report the task itself");
-    assert_eq!(client.call("task_split", split).good().text, recorded.text, "said twice, recorded once");
     client.call("note", json!({ "decision": "use tabs" })).good();
     client.call("heartbeat", json!({})).good();
     proves_and_goes_on(&rig, &mut client);
@@ -58,12 +54,72 @@ fn every_tool_does_what_its_verb_does() {
     assert!(client.close().success());
     rig.touch("leave");
     assert_eq!(run.end().code, Some(3), "{}", rig.story());
-    assert_eq!(rig.events_of("split_proposed").len(), 1);
-    assert_eq!(rig.events_of("split_proposed")[0]["details"]["subtasks"], json!(["read", "write"]));
     assert_eq!(rig.events_of("checkpoint_saved")[0]["details"]["checkpoint"]["progress"], 40);
     assert_eq!(rig.events_of("note_recorded")[0]["details"]["text"], "use tabs");
     let why = rig.ok(&["why", "T1"]);
-    assert!(why.contains("1. read") && why.contains("by MCP"), "{why}");
+    assert!(why.contains("by MCP"), "{why}");
+    rig.audit();
+}
+
+#[test]
+fn a_split_makes_tasks_of_its_parts() {
+    let rig = Rig::new(ONE, STAYS);
+    let run = rig.run();
+    rig.await_file("here-1");
+    let mut client = Client::of_attempt(&rig, 1);
+    let split = json!({ "task": "T1", "subtasks": ["read", "write"] });
+    let recorded = client.call("task_split", split.clone()).good();
+    assert!(recorded.text.contains("tasks of yours now: T1.1, T1.2."), "{}", recorded.text);
+    assert_eq!(client.call("task_split", split).good().text, recorded.text, "said twice, recorded once");
+    let whole = client.call("task_done", json!({ "task": "T1", "result": "all" })).wrong();
+    assert!(whole.text.contains("report its parts instead, in order: T1.1, T1.2"), "{}", whole.text);
+    let first = client.call("task_done", json!({ "task": "T1.1", "result": "read" })).good();
+    assert!(first.text.contains("Go on with T1.2: write"), "{}", first.text);
+    rig.touch("made");
+    let last = client.call("task_done", json!({ "task": "T1.2", "result": "written" })).good();
+    assert!(last.text.contains("end your turn"), "{}", last.text);
+    assert!(client.close().success());
+    rig.touch("leave");
+    assert_eq!(run.end().code, Some(0), "{}", rig.story());
+    assert_eq!(rig.task("T1")["state"], "complete");
+    assert_eq!(rig.events_of("split_proposed").len(), 1);
+    rig.audit();
+}
+
+#[test]
+fn a_reviewer_has_the_tools_of_its_role_and_no_others() {
+    let plan = "---\nreview: [critic, auditor]\n---\n# Two\n\n### T1: work\n- accept: `true`\n\nWork.\n";
+    let agent = "[ $REKINDLE_ROLE = developer ] && { rekindle task done T1; exit; }\ntouch here-$REKINDLE_ROLE\n\
+        $FAKE wait leave-$REKINDLE_ROLE\n";
+    let rig = Rig::new(plan, agent);
+    let run = rig.run();
+    for (role, attempt, tool, other) in [("critic", 2, "review", "audit"), ("auditor", 3, "audit", "review")] {
+        rig.await_file(&format!("here-{role}"));
+        let mut client = Client::of_attempt(&rig, attempt);
+        let listed = client.request("tools/list", json!({}));
+        let found = names(&listed["result"]["tools"]);
+        assert!(found.contains(&tool) && found.is_sorted(), "{found:?}");
+        for missing in [other, "task_done", "task_split"] {
+            assert!(!found.contains(&missing), "{missing} in {found:?}");
+            let refused = client.request("tools/call", json!({ "name": missing, "arguments": { "task": "T1" } }));
+            let message = refused["error"]["message"].as_str().unwrap_or_default();
+            assert_eq!(message, format!("a {role} has no tool `{missing}`"), "{refused}");
+        }
+        let wrong = client.call(tool, json!({ "task": "T1", "verdict": "maybe", "issues": [] })).wrong();
+        assert!(wrong.text.contains("`pass`"), "{}", wrong.text);
+        let wrong = client.call(tool, json!({ "task": "T1", "verdict": "fail", "issues": [] })).wrong();
+        assert!(wrong.text.contains("needs `issues`"), "{}", wrong.text);
+        let verdict = json!({ "task": "T1", "verdict": "pass", "issues": [], "passed": "all of it" });
+        let taken = client.call(tool, verdict.clone()).good();
+        assert!(taken.text.contains("end your turn"), "{}", taken.text);
+        assert_eq!(client.call(tool, verdict).good().text, taken.text, "said twice, given once");
+        assert!(client.close().success());
+        rig.touch(&format!("leave-{role}"));
+    }
+    assert_eq!(run.end().code, Some(0), "{}", rig.story());
+    let given = rig.events_of("verdict_given");
+    assert_eq!(given.len(), 2, "{}", rig.story());
+    assert_eq!(given[1]["details"]["passed"], json!(["all of it"]));
     rig.audit();
 }
 

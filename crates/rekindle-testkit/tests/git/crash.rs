@@ -194,3 +194,33 @@ fn during_a_removal() {
         assert_eq!(left.len(), 1, "{what}: only T2 is left: {left:?}");
     });
 }
+
+#[test]
+fn while_files_are_being_deleted() {
+    let crash = Crash::new();
+    let mut killed = 0;
+    for at in (1..200).step_by(3) {
+        crash.reset();
+        // Only the worker itself is traced: its own deletions, not those of the gits that it calls.
+        let plain = worker(&crash.bed, "remove", "T1");
+        let inject = format!("inject=unlinkat,rmdir,unlink:signal=SIGKILL:when={at}");
+        let status = Command::new("strace")
+            .args(["-qq", "-o", "/dev/null", "-e", "trace=unlinkat,rmdir,unlink", "-e", &inject])
+            .arg(plain.get_program())
+            .args(plain.get_args())
+            .stdout(Stdio::null())
+            .status()
+            .expect("strace runs");
+        let dir = crash.bed.state().join("worktrees/T1");
+        let what = format!("killed at deletion {at}");
+        assert!(!dir.exists() || files(&dir) == crash.wanted, "{what}: half a worktree");
+        crash.bed.assert_kept(&dir, &crash.wanted, &what);
+        assert_eq!(after(&crash.bed).remove("T1", 1, "removed").expect("removed"), Removed::Yes, "{what}");
+        crash.bed.assert_kept(&dir, &crash.wanted, &what);
+        if status.success() {
+            break;
+        }
+        killed += 1;
+    }
+    assert!(killed >= 5, "only {killed} kills: these are not the calls that it makes");
+}

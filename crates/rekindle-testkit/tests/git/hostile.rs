@@ -1,7 +1,7 @@
 //! A repository that would have git run programs: none of them runs.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rekindle_engine::git::{Place, Removed};
 
@@ -12,8 +12,8 @@ fn script(path: &Path, trace: &Path) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("mode");
 }
 
-#[test]
-fn hooks_filters_drivers_monitors_and_signers_do_not_run() {
+/// A repository that names a program wherever one can be named; each says so in a file when it runs.
+fn booby_trapped() -> (Bed, PathBuf) {
     let bed = Bed::new();
     let trace = bed.dir.path().join("ran");
     bed.write(".gitattributes", b"* filter=evil diff=evil merge=evil\n");
@@ -63,6 +63,12 @@ fn hooks_filters_drivers_monitors_and_signers_do_not_run() {
     bed.quiet(&["config", "commit.gpgSign", "true"]);
     bed.quiet(&["config", "filter.evil.required", "true"]);
     bed.quiet(&["config", "core.hooksPath", &hooks.to_string_lossy()]);
+    (bed, trace)
+}
+
+#[test]
+fn hooks_filters_drivers_monitors_and_signers_do_not_run() {
+    let (bed, trace) = booby_trapped();
     let work = bed.work();
     let one = work.workspace("T1").expect("a workspace").dir;
     let two = work.workspace("T2").expect("a workspace").dir;

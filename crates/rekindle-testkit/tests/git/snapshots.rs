@@ -51,18 +51,41 @@ fn nothing_new_makes_no_new_ref_and_a_taken_name_is_not_overwritten() {
     assert!(work.snapshot(Place::Own, "T1", 2, "end").expect("taken").made.is_some());
 }
 
+/// A file that was changed in the instant in which its index was written has the size and times that the index tells of
+/// it, and other bytes. That instant cannot be met by trying, so the index is made to tell it.
 #[test]
 fn a_change_of_the_same_size_in_the_same_instant_is_seen() {
     let bed = Bed::new();
     let work = bed.work();
     let space = work.workspace("T1").expect("a workspace");
-    for round in 0..20_u8 {
-        write(&space.dir, "racy", &[b'a', round, b'\n']);
-        git(&space.dir, &["add", "racy"]);
-        write(&space.dir, "racy", &[b'b', round, b'\n']);
-        let taken = work.snapshot(Place::Own, "T1", u64::from(round), "end").expect("taken");
-        bed.assert_holds(commit_of(&taken), &files(&space.dir));
-    }
+    let racy = space.dir.join("racy");
+    write(&space.dir, "racy", b"before\n");
+    let before = bytes_of(&git(&space.dir, &["hash-object", "-w", "racy"]));
+    write(&space.dir, "racy", b"after!\n");
+    // Long ago, so that whatever is written now is later, to the second that git looks at.
+    let then = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_600_000_000);
+    set_time(&racy, then);
+    git(&space.dir, &["add", "racy"]);
+    let after = bytes_of(&git(&space.dir, &["hash-object", "racy"]));
+    let path = bed.repo().join(".git/worktrees/T1/index");
+    let mut index = std::fs::read(&path).expect("an index");
+    let at = index.windows(after.len()).position(|bytes| bytes == after).expect("the file's id");
+    index[at..at + before.len()].copy_from_slice(&before);
+    // Git takes an index that ends with zeros as one without a checksum.
+    let end = index.len() - before.len();
+    index[end..].fill(0);
+    std::fs::write(&path, index).expect("written");
+    set_time(&path, then);
+    let taken = work.snapshot(Place::Own, "T1", 1, "end").expect("taken");
+    bed.assert_holds(commit_of(&taken), &files(&space.dir));
+}
+
+fn set_time(path: &std::path::Path, time: std::time::SystemTime) {
+    std::fs::File::options().write(true).open(path).expect("opened").set_modified(time).expect("set");
+}
+
+fn bytes_of(id: &str) -> Vec<u8> {
+    (0..id.len()).step_by(2).map(|at| u8::from_str_radix(&id[at..at + 2], 16).expect("digits")).collect()
 }
 
 #[test]

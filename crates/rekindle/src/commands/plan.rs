@@ -126,6 +126,7 @@ fn check_agents(file: &PlanFile, plan: &plan::Plan, context: &Context) -> Result
         config.agent_for(task)?;
     }
     config.check_environments(plan)?;
+    config.prompts(&context.project.root)?;
     // A plan may be checked where it is not run: what is missing on this machine does not make it wrong.
     if let Err(error) = config.check_plan(plan, std::env::var_os("PATH").as_deref(), &context.project.root) {
         let causes: Vec<&str> =

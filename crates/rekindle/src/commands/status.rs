@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use rekindle_core::ids::TaskId;
+use rekindle_core::team::Class;
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, QuestionRow, TaskRow};
 use rekindle_engine::clock;
@@ -113,7 +114,7 @@ fn task_table(tasks: &[TaskRow], now: Time) -> Table {
         ("AGENT", Align::Left),
         ("TITLE", Align::Left),
     ]);
-    for task in tasks {
+    for (depth, task) in parts_below(tasks) {
         let state = match (task.verifying, task.unproven) {
             (true, _) => "verifying",
             (_, true) => "unproven",
@@ -122,7 +123,7 @@ fn task_table(tasks: &[TaskRow], now: Time) -> Table {
         let time = task.started_at.map(|start| elapsed(task.ended_at.unwrap_or(now).since_ms(start)));
         let note = task.reason.as_ref().or(task.result.as_ref()).map(|note| format!(" ({note})"));
         table.row([
-            (task.id.to_string(), Some(Tone::Strong)),
+            (format!("{}{}", "↳ ".repeat(depth), task.id), Some(Tone::Strong)),
             (state.to_owned(), Some(Tone::of_state(state))),
             (format!("{}/{}", task.attempts, task.attempt_limit), None),
             (task.wave.to_string(), None),
@@ -132,6 +133,20 @@ fn task_table(tasks: &[TaskRow], now: Time) -> Table {
         ]);
     }
     table
+}
+
+/// Tasks in the plan's order, each part below the whole that it belongs to, with how deep it stands.
+fn parts_below(tasks: &[TaskRow]) -> Vec<(usize, &TaskRow)> {
+    fn add<'a>(tasks: &'a [TaskRow], task: &'a TaskRow, depth: usize, ordered: &mut Vec<(usize, &'a TaskRow)>) {
+        ordered.push((depth, task));
+        let parts = task.parts.iter().filter_map(|part| tasks.iter().find(|task| task.id == *part));
+        parts.for_each(|part| add(tasks, part, depth + 1, ordered));
+    }
+    let mut ordered = Vec::new();
+    for task in tasks.iter().filter(|task| task.parent.is_none()) {
+        add(tasks, task, 0, &mut ordered);
+    }
+    ordered
 }
 
 /// What a column shows of an agent.
@@ -154,7 +169,7 @@ fn agent_table(agents: &[AttemptRow], now: Time, width: usize) -> Table {
         let cause = agent.cause.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default();
         let mut cells = vec![
             (agent.name.to_string(), Some(Tone::Strong)),
-            (agent.state.clone(), Some(Tone::of_state(&agent.state))),
+            (standing(agent), Some(Tone::of_state(&agent.state))),
             (agent.epoch.to_string(), None),
             (agent.pid.filter(|_| lives).map(|pid| pid.to_string()).unwrap_or_default(), None),
             (elapsed(agent.ended_at.unwrap_or(now).since_ms(agent.started_at)), None),
@@ -164,6 +179,14 @@ fn agent_table(agents: &[AttemptRow], now: Time, width: usize) -> Table {
         table.row(cells);
     }
     table
+}
+
+/// Its state, or how it stands in the team where that is not the ordinary.
+fn standing(agent: &AttemptRow) -> String {
+    match agent.class.filter(|class| *class != Class::Working && agent.state == "running") {
+        Some(class) => class.name().to_owned(),
+        None => agent.state.clone(),
+    }
 }
 
 /// How full its context is, and how often it was emptied.

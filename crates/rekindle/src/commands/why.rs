@@ -181,6 +181,9 @@ fn attempt_of(body: &Body) -> Option<AttemptId> {
         | Body::CompactionStart { attempt, .. }
         | Body::AgentTold { attempt, .. }
         | Body::InputClosed { attempt }
+        | Body::StatusAsked { attempt }
+        | Body::StatusAnswered { attempt }
+        | Body::TaskAssigned { attempt }
         | Body::AgentFailed { attempt, .. }
         | Body::TurnEnded { attempt, .. }
         | Body::SessionClosed { attempt, .. }

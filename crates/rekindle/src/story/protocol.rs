@@ -116,6 +116,13 @@ fn tell_look(body: &Body, now: Time) -> Option<Parts> {
         Body::TeamChecked(TeamStanding { working, idle, unresponsive }) => {
             ("TEAM", Tone::Dim, format!("{working} working, {idle} idle, {unresponsive} unresponsive"))
         }
+        Body::StatusAsked { .. } => {
+            ("ASKED", Tone::Warning, "nothing is seen of it: it was asked how it stands".to_owned())
+        }
+        Body::StatusAnswered { .. } => ("ANSWERED", Tone::Good, "it is there".to_owned()),
+        Body::TaskAssigned { .. } => {
+            ("GIVEN", Tone::Active, "its agent was idle and goes on with it in the same session".to_owned())
+        }
         Body::DiskInspected { missing: 0 } => {
             ("INSPECTED", Tone::Dim, "everything that is complete is on disk".to_owned())
         }

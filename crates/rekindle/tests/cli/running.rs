@@ -70,8 +70,8 @@ fn an_agent_that_hides_its_token_gives_no_orders_while_nobody_coordinates() {
         touch tried; sleep 300";
     let environment = project(script, "### T1: a\n- accept: `false`\n");
     let mut coordinator = Coordinator::start(&environment);
-    let agent = || environment.output(&["status", "--json"]).stdout;
-    let running = || String::from_utf8_lossy(&agent()).contains("\"state\": \"running\",\n      \"pid\"");
+    let status = || serde_json::from_slice(&environment.output(&["status", "--json"]).stdout).unwrap_or(Value::Null);
+    let running = || status()["agents"][0]["state"] == "running";
     until("a running agent", running);
     coordinator.kill();
     environment.write("alone", "");

@@ -6,7 +6,7 @@ use crate::history::eventful;
 #[test]
 fn the_help_shows_every_command_and_the_exit_codes() {
     let environment = Environment::new();
-    insta::assert_snapshot!(environment.run(&["--help"]), @r"
+    insta::assert_snapshot!(environment.run(&["--help"]), @"
     out| Runs a plan with a fleet of AI coding agents and finishes it, whatever crashes
     out| 
     out| Usage: rekindle [OPTIONS] <COMMAND>
@@ -29,6 +29,8 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|                a full brief
     out|   salvage      List and restore the snapshots of what agents left on disk
     out|   task         List, report on and change tasks
+    out|   review       Give the verdict of a review (for critics), or see what critics look at
+    out|   audit        Give the verdict of an audit (for auditors)
     out|   checkpoint   Say where you stand with a task (for agents)
     out|   ask          Ask a person (for agents)
     out|   questions    Show the questions that agents have asked
@@ -84,9 +86,9 @@ fn every_command_has_a_help() {
     insta::assert_snapshot!(environment.run(&["task", "done", "--help"]), @r#"
     out| Say that a task is done
     out| 
-    out| For an agent: rekindle runs the task's checks and answers. It ends with 0 when the task is complete,
-    out| with 1 and the failing check's output when it is not. For the operator: the task is complete on your
-    out| word, without checks.
+    out| For an agent: rekindle runs the task's checks and answers. It ends with 0 when the task is complete
+    out| or handed to its reviewers, with 1 and the failing check's output when it is not. For the operator:
+    out| the task is complete on your word, without checks.
     out| 
     out| Usage: rekindle task done [OPTIONS] [TASK]
     out| 

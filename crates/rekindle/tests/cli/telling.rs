@@ -52,8 +52,9 @@ fn status_shows_what_agents_have_used() {
     limited(&environment, TWO_HOURS_MS);
     let shown = environment.run(&["status", "--all"]);
     let (first, rest) = shown.split_once('\n').expect("lines");
-    assert!(first.starts_with("out| plan: running, 0/1 complete, "), "{first}");
-    insta::assert_snapshot!(rest, @r"
+    assert!(first.starts_with("out| plan: waiting, 0/1 complete, "), "{first}");
+    insta::assert_snapshot!(rest, @"
+    out| resumes in 0ms (2026-01-02T05:09:47.000Z)
     out| 
     out| TASK  STATE    TRIES  WAVE  TIME  AGENT         TITLE
     out| T1    pending    1/3     1        developer-T1  Parse (the account's usage limit was reached; 1 of 3 attempts used, nex…
@@ -94,7 +95,7 @@ fn status_counts_down_to_a_reset_that_is_still_to_come() {
     let environment = Environment::new();
     limited(&environment, 1_000 * 365 * 86_400_000);
     let shown = environment.run(&["status"]);
-    let wait = shown.lines().nth(1).expect("a second line");
+    let wait = shown.lines().nth(2).expect("a third line");
     assert!(wait.starts_with("out| team waits for its usage limit until ") && wait.contains(" (in 36"), "{shown}");
 }
 
@@ -116,7 +117,7 @@ fn what_nobody_tells_is_null_and_has_no_column() {
 fn events_of_a_session_are_told_in_words() {
     let environment = Environment::new();
     limited(&environment, TWO_HOURS_MS);
-    insta::assert_snapshot!(environment.run(&["events"]), @r"
+    insta::assert_snapshot!(environment.run(&["events"]), @"
     out|     1 03:04:06         RUN                          plan with 1 tasks from plan.md
     out|     2 03:04:07 COORDINATOR                          process 100
     out|     3 03:04:07     STARTED T1 developer-T1          default, first attempt
@@ -142,6 +143,8 @@ fn events_of_a_session_are_told_in_words() {
     out|    23 03:04:50       ENDED T1 developer-T1          usage_limit: the account's usage limit was reached
     out|    24 03:04:50       WAITS T1 developer-T1          team waits for its usage limit until 05:09:47 (in 2h04m)
     out|    25 03:04:50    REQUEUED T1 developer-T1          the account's usage limit was reached; 1 of 3 attempts used, next when its account may go on; this attempt does not count
+    out|    26 03:04:50     PAUSING                          Usage limit
+    out|    27 03:04:50      PAUSED                          all agents have ended
     exit 0
     ");
 }

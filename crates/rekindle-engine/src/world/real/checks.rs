@@ -67,7 +67,7 @@ fn run(shared: &Shared, order: &CheckOrder) -> Evidence {
     let _made_or_there = super::make_dir(&place);
     end_leftovers(&place);
     let label = format!("{}-{}", order.task, order.epoch);
-    let dir = match shared.place(order.workspace.as_deref()) {
+    let dir = match shared.standing_place(order.workspace.as_deref()) {
         Ok(dir) => dir,
         Err(reason) => return Evidence { checks: vec![not_run("workspace", &reason)], ..Evidence::default() },
     };

@@ -84,7 +84,8 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
         }
     }
     order.facts.workspace = workspace.to_string_lossy().into_owned();
-    order.facts.disk = disk::facts(&workspace, &order.facts);
+    let base = order.workspace.as_deref().zip(shared.work.as_ref()).and_then(|(key, work)| work.base(key));
+    order.facts.disk = disk::facts(&workspace, base.as_deref(), &order.facts);
     let prompt = match order.resume {
         Some(_) => brief::render_resumed(&order.facts),
         None => brief::render(&order.facts),

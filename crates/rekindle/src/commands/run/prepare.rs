@@ -276,6 +276,7 @@ fn setup(
         programs: config.programs(),
         log_context_lines: config.log_context_lines(),
         brief_budget_bytes: config.brief_budget_bytes(),
+        prompts: config.prompts(&context.project.root)?,
         files_dir,
         new_run,
         plan_path: plan_path.to_owned(),

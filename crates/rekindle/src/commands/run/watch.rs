@@ -167,15 +167,20 @@ impl Screen {
             let Told { verb, tone, text } = told;
             self.ui.rendered(&StatusLine { verb, tone: *tone, elapsed_ms, progress, task, text })
         };
-        let mut shown: Vec<String> = self.complaints();
+        let mut shown = self.complaints();
         for (place, event) in fresh.iter().enumerate().filter(|(_, event)| matters(event)) {
+            let before = place.checked_sub(1).and_then(|place| fresh.get(place));
             if let Some(block) = story::body(event).and_then(|body| blocks::block(&body, names)) {
+                // Who paused it, and what a second Ctrl-C does, stands only in the line.
+                if event.kind == "session_pause" {
+                    shown.push(line(&story::tell(event), Time(event.time_ms), ""));
+                }
                 shown.push(format!("\n{}\n", harmless(&block)));
                 continue;
             }
             let title = event.task.as_deref().and_then(|id| self.tasks.iter().find(|task| task.id.as_str() == id));
             let task = title.map_or_else(String::new, |task| format!("{} {}", task.id, task.title));
-            if !repeats(place.checked_sub(1).and_then(|place| fresh.get(place)), event) {
+            if !repeats(before, event) {
                 shown.push(line(&story::tell(event), Time(event.time_ms), &task));
             }
             shown.extend(choices(event));
@@ -206,7 +211,8 @@ fn choices(event: &StoredEvent) -> Vec<String> {
 /// Whether an alert says once more what the line before it has just said.
 fn repeats(before: Option<&StoredEvent>, event: &StoredEvent) -> bool {
     let said = |before: &StoredEvent| {
-        before.task == event.task && matches!(before.kind.as_str(), "workflow_failed" | "question_asked")
+        before.task == event.task
+            && matches!(before.kind.as_str(), "workflow_failed" | "question_asked" | "split_suggested")
     };
     event.kind == ALERT && before.is_some_and(said)
 }
@@ -220,6 +226,7 @@ fn matters(event: &StoredEvent) -> bool {
             matches!(cause, Cause::ExitedIncomplete | Cause::ShimLost | Cause::HostLost | Cause::StartFailed { .. })
         }
         Body::ChecksFinished { passed, .. } => !passed,
+        Body::TeamChecked(team) => team.working + team.idle + team.unresponsive > 0,
         Body::HealthChecked(seen) => seen.results.iter().any(|check| !check.passed),
         Body::Redispatched { .. }
         | Body::TaskCompleted { .. }
@@ -249,7 +256,6 @@ fn matters(event: &StoredEvent) -> bool {
         | Body::GateClosed(_)
         | Body::GateWidened { .. }
         | Body::GateOpened { .. }
-        | Body::PersonAlerted { .. }
         | Body::TaskHandedOn(_)
         | Body::VerdictGiven(_)
         | Body::TaskRework(_)
@@ -259,7 +265,10 @@ fn matters(event: &StoredEvent) -> bool {
         | Body::TaskAdded(_)
         | Body::SplitSuggested { .. }
         | Body::MergeConflicted { .. }
-        | Body::TeamChecked(_)
+        | Body::StatusAsked { .. }
+        | Body::StatusAnswered { .. }
+        | Body::TaskAssigned { .. }
+        | Body::PersonAlerted { .. }
         | Body::WaveStarted { .. } => true,
         _ => false,
     }

@@ -2,6 +2,8 @@
 
 use rekindle_core::event::PauseReason;
 use rekindle_core::report::{Checkpoint, Evidence};
+use rekindle_core::review::{GivenVerdict, Rework, Stage};
+use rekindle_core::team::Class;
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, TaskRow, WaitRow};
 use rekindle_engine::agents::command;
@@ -80,6 +82,13 @@ struct TaskJson {
     tokens: u64,
     cost_usd: Option<f64>,
     compactions: u32,
+    stage: Stage,
+    rework: Option<Rework>,
+    verdicts: Vec<GivenVerdict>,
+    parent: Option<String>,
+    parts: Vec<String>,
+    environments: Vec<String>,
+    merged: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -88,6 +97,8 @@ struct AgentJson {
     kind: String,
     role: String,
     state: String,
+    /// How a living one stands: `working`, `idle` or `unresponsive`.
+    class: Option<&'static str>,
     pid: Option<u32>,
     shim_pid: Option<u32>,
     task: Option<String>,
@@ -177,6 +188,13 @@ fn task_json(row: TaskRow, spent: &Spent) -> TaskJson {
         tokens: spent.tokens,
         cost_usd: spent.cost_usd,
         compactions: row.compactions,
+        stage: row.stage,
+        rework: row.rework,
+        verdicts: row.verdicts,
+        parent: row.parent.map(Into::into),
+        parts: row.parts.into_iter().map(Into::into).collect(),
+        environments: row.environments,
+        merged: row.merged,
         id: row.id.into(),
         title: row.title,
         state: row.state,
@@ -207,6 +225,7 @@ fn agent_json(row: AttemptRow) -> AgentJson {
         kind: if row.kind.is_empty() { command::KIND.to_owned() } else { row.kind },
         role: row.role.name().to_owned(),
         state: row.state,
+        class: row.class.map(Class::name),
         pid: row.pid,
         shim_pid: row.shim_pid,
         task: row.task.map(Into::into),

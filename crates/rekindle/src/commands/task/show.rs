@@ -1,6 +1,7 @@
 //! `rekindle task list` and `rekindle task show`.
 
 use clap::Args;
+use rekindle_core::review::{GivenVerdict, Rework, Stage, Verdict};
 use rekindle_core::view::TaskRow;
 use serde::Serialize;
 
@@ -85,6 +86,7 @@ pub fn show(args: &ShowArgs, context: &Context) -> Result<Exit> {
 fn facts(task: &TaskRow) -> Vec<(&'static str, String)> {
     let text = |value: Option<String>| value.unwrap_or_default();
     let blockers: Vec<&str> = task.blocked_by.iter().map(AsRef::as_ref).collect();
+    let parts: Vec<&str> = task.parts.iter().map(AsRef::as_ref).collect();
     let checkpoint = task.checkpoint.as_ref();
     let mut facts = vec![
         ("task", format!("{} {}", task.id, task.title)),
@@ -97,6 +99,12 @@ fn facts(task: &TaskRow) -> Vec<(&'static str, String)> {
         ("wave", task.wave.to_string()),
         ("epoch", task.epoch.to_string()),
         ("blocked by", blockers.join(", ")),
+        ("part of", text(task.parent.as_ref().map(ToString::to_string))),
+        ("parts", parts.join(", ")),
+        ("environments", task.environments.join(", ")),
+        ("stage", stage(task).to_owned()),
+        ("sent back", text(task.rework.as_ref().map(sent_back))),
+        ("merged", text(task.merged.clone())),
         ("started", text(task.started_at.map(stamp))),
         ("ended", text(task.ended_at.map(stamp))),
         ("not before", text(task.not_before.map(stamp))),
@@ -104,6 +112,31 @@ fn facts(task: &TaskRow) -> Vec<(&'static str, String)> {
         ("done", checkpoint.map(|checkpoint| checkpoint.completed.join("; ")).unwrap_or_default()),
         ("left", checkpoint.map(|checkpoint| checkpoint.remaining.join("; ")).unwrap_or_default()),
     ];
+    facts.extend(task.verdicts.iter().map(|given| ("verdict", verdict(given))));
     facts.retain(|(_, value)| !value.is_empty());
     facts
+}
+
+/// The stage where an open task stands; an ended one stands nowhere.
+fn stage(task: &TaskRow) -> &'static str {
+    match (task.ended_at, task.stage) {
+        (Some(_), _) => "",
+        (None, Stage::Implement) => "implement",
+        (None, Stage::Review) => "review",
+        (None, Stage::Audit) => "audit",
+    }
+}
+
+fn sent_back(rework: &Rework) -> String {
+    format!("by {}: {}", story::protocol::sent_by(rework), rework.issues.join("; "))
+}
+
+fn verdict(given: &GivenVerdict) -> String {
+    let decided = match given.verdict {
+        Verdict::Pass => "passed",
+        Verdict::Fail => "failed",
+        Verdict::Blocked => "blocked",
+    };
+    let issues = if given.issues.is_empty() { String::new() } else { format!(": {}", given.issues.join("; ")) };
+    format!("{} {decided}{issues}", given.role)
 }

@@ -1,0 +1,128 @@
+//! What those are told who judge the work of others: critic, auditor, health auditor. Also what is asked of who repairs the
+//! plan's health. Verdicts and results are others' words and stand behind the fence.
+
+use std::fmt::Write;
+
+use super::facts::Facts;
+use super::fence::{self, Keep};
+use super::past::section;
+use super::rework::list;
+use crate::review::{GivenVerdict, Verdict};
+use crate::role::Role;
+use crate::text::one_line;
+
+/// Longest name of a kind of issue.
+const CATEGORY_MAX_BYTES: usize = 80;
+
+/// What the developer says it did.
+pub(super) fn result(facts: &Facts, room: usize) -> String {
+    let Some(result) = facts.review.result.as_ref().filter(|_| facts.role.reviews()) else { return String::new() };
+    let heading = "## What the Developer Says\n\nA claim, not a proof:\n\n";
+    section(heading, room, |room| fence::data("the developer's words", result, Keep::Ends, room))
+}
+
+/// What reviewers said before, newest last.
+pub(super) fn verdicts(facts: &Facts, room: usize) -> String {
+    let mut out = String::new();
+    for given in &facts.review.verdicts {
+        let _ = writeln!(out, "{}", signal(given));
+        list(&mut out, "Issues", &given.issues);
+        list(&mut out, "Required Fixes", &given.required);
+        list(&mut out, "Passed", &given.passed);
+    }
+    let heading = "## Earlier Verdicts\n\nOldest first. See whether what was wrong is right now; do not take over what they say:\n\n";
+    section(heading, room, |room| fence::data("verdicts of reviewers", &out, Keep::Tail, room))
+}
+
+/// A verdict by the name of its signal.
+fn signal(given: &GivenVerdict) -> &'static str {
+    match (given.role, given.verdict) {
+        (Role::Critic, Verdict::Pass) => "The critic: REVIEW_PASSED",
+        (Role::Critic, _) => "The critic: REVIEW_FAILED",
+        (Role::HealthAuditor, Verdict::Pass) => "The health auditor: HEALTHY",
+        (Role::HealthAuditor, _) => "The health auditor: UNHEALTHY",
+        (_, Verdict::Pass) => "The auditor: AUDIT_PASSED",
+        (_, Verdict::Fail) => "The auditor: AUDIT_FAILED",
+        (_, Verdict::Blocked) => "The auditor: AUDIT_BLOCKED",
+    }
+}
+
+/// What critics have missed before.
+pub(super) fn focus(facts: &Facts, room: usize) -> String {
+    let mut out = String::new();
+    for area in &facts.review.focus {
+        let _ = writeln!(out, "- {} (missed {} times)", one_line(&area.category, CATEGORY_MAX_BYTES), area.misses);
+        for example in &area.examples {
+            let _ = writeln!(out, "  for example: {example}");
+        }
+    }
+    let heading = "## ADDITIONAL FOCUS AREAS (from historical patterns)\n\nThe following issues have been missed in past \
+                   reviews. Pay special attention to these areas.\n\n";
+    section(heading, room, |room| fence::data("what auditors found later", &out, Keep::Ends, room))
+}
+
+/// What is asked of a role besides what every agent is asked; nothing of a developer.
+pub(super) fn steps(facts: &Facts) -> Vec<String> {
+    let task = facts.current().map_or("the task", |task| task.id.as_str());
+    match facts.role {
+        Role::Developer => Vec::new(),
+        Role::Remediation => vec![
+            "Find the cause before you change anything: run the failing commands and read what they say.".to_owned(),
+            "Repair the cause with the smallest change that is right. Do not weaken, skip or remove the commands or what they \
+             test, and leave the tasks of the plan to others."
+                .to_owned(),
+        ],
+        Role::Critic => critic(task),
+        Role::Auditor => auditor(facts, task),
+        Role::HealthAuditor => vec![
+            "Run every `accept` command above yourself and read what it says: just run the checks, repair nothing.".to_owned(),
+            "See that the cause was repaired, not hidden: no command weakened, no test removed or skipped.".to_owned(),
+            NO_CHANGES.to_owned(),
+            "Give your verdict: pass when all of them are sound, fail with what is not.".to_owned(),
+        ],
+    }
+}
+
+/// What every reviewer is told.
+const NO_CHANGES: &str = "Change no files, commit nothing and leave nothing behind: you judge, others mend. What a run of the \
+    checks creates by itself does not matter.";
+
+fn critic(task: &str) -> Vec<String> {
+    vec![
+        format!("Read what {task} asks for, then the work itself: the changed files, `git diff` and `git log` where there is git."),
+        "Judge whether it does what was asked, all of it and nothing else; whether it is correct, also for odd input and when \
+         things fail; whether it is as simple as it can be, fits the code around it and is tested. Look for yourself: what the \
+         developer says is a claim."
+            .to_owned(),
+        NO_CHANGES.to_owned(),
+        "Fail it only for what has to be changed. Name every issue so that it can be mended without asking you: where, what, \
+         why; under required what has to be done; under passed what is good and must stay. Taste is no issue."
+            .to_owned(),
+        "Give one verdict, then end: nobody waits for anything else from you.".to_owned(),
+    ]
+}
+
+fn auditor(facts: &Facts, task: &str) -> Vec<String> {
+    let places = match facts.review.environments.as_slice() {
+        [] => String::new(),
+        names => format!(" in every environment ({})", names.join(", ")),
+    };
+    vec![
+        format!(
+            "Prove independently that {task} is done: take every acceptance criterion, in its text and under `accept` and \
+             `artifacts`, one by one, and see with your own eyes that it holds{places}. Run the commands yourself and read what \
+             they say."
+        ),
+        "Do not trust claims, neither the developer's nor the critic's: what you have not seen is not proven. Try what the \
+         checks do not: an empty input, a wrong one, the edges of what was asked."
+            .to_owned(),
+        NO_CHANGES.to_owned(),
+        "A criterion that does not hold fails the task, however small. Name every issue: which criterion, what you did, what \
+         you saw; under required what has to be done; under passed what you have proven."
+            .to_owned(),
+        "If something outside of the work keeps you from judging it (a service that is down, a tool that is missing), the verdict \
+         is blocked: a person is asked to see to it."
+            .to_owned(),
+        "Give one verdict, then end. rekindle runs the checks itself afterwards, whatever you say.".to_owned(),
+    ]
+}

@@ -1,0 +1,81 @@
+//! Work that was sent back, as its developer is told of it: by whom, what is wrong, what must be done, what is good already.
+//! The points are others' words and stand behind the fence; that they have to be dealt with is said outside of it.
+
+use std::fmt::Write;
+
+use super::facts::Facts;
+use super::fence::{self, Keep};
+use super::past::section;
+use crate::review::{Rework, ReworkSource};
+
+/// Who sent the work back, as a heading has it.
+fn by(source: ReworkSource) -> &'static str {
+    match source {
+        ReworkSource::Critic => "the Critic",
+        ReworkSource::Auditor => "the Auditor",
+        ReworkSource::Checks => "the Checks",
+        ReworkSource::Environment => "the Checks in Some Environments",
+        ReworkSource::Merge => "the Merge",
+        ReworkSource::Validation => "the Validation of Recent Work",
+    }
+}
+
+/// What happened, and what follows from it.
+fn why(source: ReworkSource) -> &'static str {
+    match source {
+        ReworkSource::Critic => {
+            "A critic has looked at the work and found what is quoted below. When it is mended the critic looks at it again."
+        }
+        ReworkSource::Auditor => {
+            "An auditor has tried to prove the work and found what is quoted below. When it is mended, critic and auditor look \
+             at it again."
+        }
+        ReworkSource::Checks => "rekindle ran the task's checks again, and they do not pass any more.",
+        ReworkSource::Environment => {
+            "The checks pass in some environments and fail in others. The work is done when they pass in all of them."
+        }
+        ReworkSource::Merge => {
+            "The work was accepted, but it does not fit what others have merged meanwhile. Bring the two together so that both \
+             keep what they do."
+        }
+        ReworkSource::Validation => {
+            "The task was completed shortly before an interruption and was looked at again: it does not hold."
+        }
+    }
+}
+
+/// The section, nothing where nothing was sent back.
+pub(super) fn rework(facts: &Facts, room: usize) -> String {
+    let Some(rework) = facts.review.rework.as_ref().filter(|_| !facts.role.reviews()) else { return String::new() };
+    let id = facts.current().map_or("the task", |task| task.id.as_str());
+    let heading = format!(
+        "## Sent Back by {}\n\n{} Deal with every point as far as it concerns {id}: issues and required fixes have to be \
+         gone, what passed must still pass. Then report {id} as before.\n\n",
+        by(rework.source),
+        why(rework.source)
+    );
+    section(&heading, room, |room| fence::data("why the work was sent back", &points(rework), Keep::Ends, room))
+}
+
+/// All of it in words.
+pub(super) fn points(rework: &Rework) -> String {
+    let mut out = String::new();
+    list(&mut out, "Issues", &rework.issues);
+    list(&mut out, "Required Fixes", &rework.required);
+    list(&mut out, "Passed", &rework.passed);
+    if !rework.context.trim().is_empty() {
+        let _ = writeln!(out, "Context:\n{}", rework.context.trim_end());
+    }
+    if out.is_empty() { "No reason was given: look at the task and at the work again.\n".to_owned() } else { out }
+}
+
+/// Points under their name, if there are any.
+pub(super) fn list(out: &mut String, name: &str, points: &[String]) {
+    if points.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "{name}:");
+    for point in points {
+        let _ = writeln!(out, "- {}", point.trim());
+    }
+}

@@ -1,0 +1,65 @@
+//! The whole plan, put before an agent again after every second compaction: all tasks with how they stand, what blocks what,
+//! what proves them, and where state and plan do not fit. What does not fit into the room stands in the plan's file.
+
+use std::fmt::Write;
+
+use super::facts::{Facts, PlanLine};
+use super::past::section;
+use super::{gather, parts};
+use crate::ids::{AttemptId, TaskId};
+use crate::state::State;
+use crate::text::{one_line, sanitize};
+
+/// Longest title on a line.
+const TITLE_MAX_BYTES: usize = 100;
+
+/// Longest plan in a message to a running agent: what a hook may add to a context is bounded likewise.
+const MESSAGE_BYTES: usize = 8_000;
+
+/// The whole plan for an agent that is told by a message.
+#[must_use]
+pub fn plan_again(state: &State, id: AttemptId) -> String {
+    let Some(mut facts) = gather::facts_from(state, id) else { return String::new() };
+    facts.whole_plan = Some(gather::whole_plan(state));
+    whole_plan(&facts, MESSAGE_BYTES)
+}
+
+/// The section, nothing where the plan is not put before the agent.
+pub(super) fn whole_plan(facts: &Facts, room: usize) -> String {
+    let Some(tasks) = &facts.whole_plan else { return String::new() };
+    let heading = "## The Whole Plan (full reload)\n\nYour context was compacted more than once, so here is all of it again. Where a \
+                   task is doubted, look at it before you build on it.\n\n";
+    section(heading, room, |room| {
+        let rules = facts.dispatch_rules.as_deref().unwrap_or_default();
+        let rules =
+            if rules.is_empty() { String::new() } else { format!("Dispatch rules: {}\n\n", sanitize(rules.trim())) };
+        let full: String = tasks.iter().map(|task| line(task, true)).collect();
+        let short: String = tasks.iter().map(|task| line(task, false)).collect();
+        // The graph whole is worth more than the proofs of a part of it.
+        let all = [format!("{rules}{full}"), format!("{rules}{short}"), short];
+        let fitting = all.iter().find(|text| text.len() <= room);
+        fitting.cloned().unwrap_or_else(|| parts::cut(&all[2], &facts.plan_path, room))
+    })
+}
+
+fn line(task: &PlanLine, proofs: bool) -> String {
+    let mark = if task.state == "complete" { 'x' } else { ' ' };
+    let mut out = format!("- [{mark}] {}: {} ({})", task.id, one_line(&task.title, TITLE_MAX_BYTES), task.state);
+    let blockers: Vec<&str> = task.blocked_by.iter().map(TaskId::as_str).collect();
+    if !blockers.is_empty() {
+        let _ = write!(out, ", blocked by {}", blockers.join(", "));
+    }
+    out.push('\n');
+    if let Some(doubt) = &task.doubt {
+        let _ = writeln!(out, "  doubted: {}", sanitize(doubt));
+    }
+    if proofs {
+        for command in &task.accept {
+            let _ = writeln!(out, "  accept: `{}`", sanitize(command));
+        }
+        if !task.artifacts.is_empty() {
+            let _ = writeln!(out, "  artifacts: {}", sanitize(&task.artifacts.join(", ")));
+        }
+    }
+    out
+}

@@ -1,0 +1,128 @@
+//! The agents as a team: who does not answer after a restart is asked once before it is replaced, and who is idle gets the
+//! next task of its name instead of a new process.
+
+use super::schedule::{Taken, ready};
+use super::{About, Turn, gate, health, report, sign, usage};
+use crate::event::{Body, TeamStanding};
+use crate::ids::{AttemptId, TaskId};
+use crate::plan::PlanTask;
+use crate::role::Role;
+use crate::state::{AttemptPhase, RunPhase, State};
+use crate::team::{Class, class_of};
+use crate::time::Time;
+
+/// How long an agent has to answer a status check.
+const ANSWER_MS: u64 = 30_000;
+
+/// How all living agents stand.
+pub(super) fn standing(state: &State) -> TeamStanding {
+    let mut team = TeamStanding::default();
+    for class in state.live_attempts().filter_map(|(id, _)| class_of(state, id)) {
+        match class {
+            Class::Working => team.working += 1,
+            Class::Idle => team.idle += 1,
+            Class::Unresponsive => team.unresponsive += 1,
+        }
+    }
+    team
+}
+
+/// Whether an agent that shows nothing is asked before it counts as hung: one that was taken over after a restart and takes
+/// messages, once. The evidence goes on being looked at: whoever shows something is not asked about again.
+pub(super) fn asks_first(turn: &mut Turn<'_>, id: AttemptId) -> bool {
+    let Some(found) = turn.state.attempts.get(&id) else { return false };
+    if let Some(asked) = found.native.status_asked {
+        return turn.now.since_ms(asked) < ANSWER_MS;
+    }
+    if !found.native.adopted || !sign::hears(turn.state, id) {
+        return false;
+    }
+    turn.emit_attempt(id, Body::StatusAsked { attempt: id });
+    let text = "Status check after a restart of the coordinator: report your current task state. Save a checkpoint of your \
+                task with rekindle now, then go on with it.";
+    sign::tell(turn, id, text.to_owned(), false);
+    true
+}
+
+/// An agent that was asked how it stands showed that it is there.
+pub(super) fn answered(turn: &mut Turn<'_>, id: AttemptId) {
+    if turn.state.attempts.get(&id).is_some_and(|found| found.native.status_asked.is_some()) {
+        turn.emit_attempt(id, Body::StatusAnswered { attempt: id });
+    }
+}
+
+/// Gives every idle agent the next ready task of its name.
+pub(super) fn use_idle(turn: &mut Turn<'_>) {
+    let live: Vec<AttemptId> = turn.state.live_attempts().map(|(id, _)| id).collect();
+    for id in live {
+        hand_next(turn, id);
+    }
+}
+
+/// Gives an idle agent the next ready task of its name by a message. Whether it did.
+pub(super) fn hand_next(turn: &mut Turn<'_>, id: AttemptId) -> bool {
+    let Some(task) = next_for(turn.state, id, turn.now) else { return false };
+    let Some(text) = turn.state.plan_task(&task).map(words) else { return false };
+    if !usage::may_dispatch(turn) {
+        return false;
+    }
+    let about = About { attempt: Some(id), task: Some(task.clone()), epoch: None };
+    turn.emit(about, Body::TaskAssigned { attempt: id });
+    report::begin(turn, id, &task);
+    sign::tell(turn, id, text, false);
+    true
+}
+
+/// The task that an idle agent goes on with: one that it would be started for, that nobody was at before.
+fn next_for(state: &State, id: AttemptId, now: Time) -> Option<TaskId> {
+    let goes_on = state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running) && state.held.is_none();
+    let reviewed = state.reviews(Role::Critic) || state.reviews(Role::Auditor);
+    if !goes_on || reviewed || health::baseline_missing(state) || !is_usable(state, id) {
+        return None;
+    }
+    let found = &state.attempts[&id];
+    let place = found.tasks.first().and_then(|task| state.workspace_of(task));
+    let fits = |task: &TaskId| {
+        let Some(planned) = state.plan_task(task).filter(|planned| planned.agent.as_ref() == Some(&found.agent)) else {
+            return false;
+        };
+        let open = &state.tasks[task];
+        let untouched = open.tries() == 0 && open.last_cause.is_none() && open.way.rework.is_none();
+        // Its word counts only for what was never handed to a later one.
+        untouched
+            && !planned.done
+            && open.epoch < found.epoch
+            && state.role_of(task) == found.role
+            && state.workspace_of(task) == place
+            && gate::cli_now(state, task, now).as_deref() == Some(found.cli.as_str())
+    };
+    let fitting: Vec<TaskId> = ready(state, now).into_iter().filter(fits).collect();
+    let taken = (!fitting.is_empty()).then(|| Taken::beside(state, Some(id)))?;
+    fitting.into_iter().find(|task| !taken.conflicts(state, task))
+}
+
+fn is_usable(state: &State, id: AttemptId) -> bool {
+    let Some(found) = state.attempts.get(&id) else { return false };
+    let native = &found.native;
+    let fresh = native.preparing.is_none() && native.failure.is_none() && native.astray.is_none();
+    found.phase == AttemptPhase::Running
+        && found.stop.is_none()
+        && found.role == Role::Developer
+        && fresh
+        && !native.input_closed
+        && state.limits.traits_of(&found.cli).takes_messages
+        && class_of(state, id) == Some(Class::Idle)
+}
+
+/// A task as a message.
+fn words(task: &PlanTask) -> String {
+    let mut out = format!("Your next task, in the same session: {}: {}\n\n{}\n", task.id, task.title, task.body.trim());
+    let lists =
+        [("Artifacts", &task.artifacts), ("Read first", &task.reading), ("Checks that must pass", &task.accept)];
+    for (name, items) in lists.into_iter().filter(|(_, items)| !items.is_empty()) {
+        out.push_str(&format!("\n{name}:\n"));
+        out.extend(items.iter().map(|item| format!("- {item}\n")));
+    }
+    out.push_str(&format!("\nReport it with rekindle (task_done {}) when it is finished.", task.id));
+    out
+}
