@@ -48,7 +48,7 @@ fn an_acknowledgement_before_the_commit_is_seen() {
 
 #[test]
 fn ending_only_the_process_group_is_seen() {
-    is_seen(Plant::KillpgOnly, &[Invariant::TreeGone]);
+    is_seen(Plant::KillpgOnly, &[Invariant::TreeGone, Invariant::Alone]);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_plan_whose_reviewers_are_forgotten_is_seen() {
 
 #[test]
 fn an_end_that_is_told_while_the_agent_is_there_is_seen() {
-    is_seen(Plant::EarlyExit, &[Invariant::Alone, Invariant::TreeGone]);
+    is_seen(Plant::EarlyExit, &[Invariant::Alone, Invariant::TreeGone, Invariant::OutputExact]);
 }
 
 #[test]

@@ -83,7 +83,8 @@ fn handed_on_by(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -
     let Report::Done { task, .. } = report else { return None };
     let held = turn.state.tasks.get(task)?;
     let own = turn.state.attempts.get(&id)?.epoch == epoch && held.last_attempts.get(&Stage::Implement) == Some(&id);
-    (own && held.epoch == epoch && held.way.stage != Stage::Implement).then(|| task.clone())
+    let with_reviewers = held.way.stage != Stage::Implement && !held.state.is_terminal();
+    (own && held.epoch == epoch && with_reviewers).then(|| task.clone())
 }
 
 /// Whether an attempt has noted the same before: a call that is repeated after a lost answer is one note.

@@ -442,3 +442,15 @@ fn a_failed_task_that_is_completed_by_hand_ends_in_an_epoch_of_its_own() {
     assert!(story.state.tasks[&task("T1")].way.merging.is_some());
     assert!(story.state.tasks[&task("T1")].epoch > failed);
 }
+
+#[test]
+fn a_repeated_claim_on_work_that_was_completed_meanwhile_changes_nothing() {
+    let mut story = Story::of(REVIEWED);
+    story.started(1);
+    story.done(1, "T1");
+    story.checked("T1", true);
+    assert!(matches!(story.done(1, "T1").reply, Reply::Verifying { .. }), "it is with its reviewers");
+    story.order(Order::Complete { task: task("T1"), result: None });
+    let step = story.done(1, "T1");
+    assert_eq!((step.reply, step.events.len()), (Reply::Already, 0));
+}

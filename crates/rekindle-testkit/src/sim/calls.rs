@@ -59,8 +59,10 @@ impl Sim {
     pub fn report(&mut self, attempt: AttemptId, report: Report, way: Way) {
         self.note_said(attempt, &report);
         if let (Way::Signal, Report::Verdict { role, .. }) = (way, &report) {
-            // There is no line for a critic that is blocked.
+            // There is no line for a critic that is blocked, and none of a health auditor's names a task.
             self.checkers.truth.judge(attempt, *role, Verdict::Fail);
+            let own = self.bundles.get(&attempt).and_then(|bundle| bundle.tasks.first());
+            self.checkers.truth.say(attempt, own, Verb::Verdict);
         }
         self.say(format_args!("attempt {attempt} says {} by {way:?}", words(&report)));
         match way {
