@@ -4,6 +4,8 @@
 mod agents;
 #[path = "core/found.rs"]
 mod found;
+#[path = "core/found_protocol.rs"]
+mod found_protocol;
 #[path = "core/harness.rs"]
 mod harness;
 #[path = "core/properties.rs"]

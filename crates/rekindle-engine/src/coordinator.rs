@@ -214,8 +214,10 @@ impl Coordinator {
         if !report.whole {
             verify_beside(&store, &setup.dir, &sender);
         }
-        if let Some(reason) = pressure::look(setup.dir.path()) {
-            driver.handle([Message::Pressure { reason: Some(reason) }])?;
+        let reason = pressure::look(setup.dir.path());
+        // A run that was paused for want of room and does not wait would be paused again before anybody looks.
+        if reason.is_some() || driver.is_over() && driver.state().held.is_some() {
+            driver.handle([Message::Pressure { reason }])?;
         }
         let now = clock.now();
         driver.reindex(&report.gaps)?;

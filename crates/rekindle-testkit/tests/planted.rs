@@ -75,3 +75,58 @@ fn a_sign_that_is_taken_twice_is_seen() {
 fn starting_on_an_account_that_has_to_wait_is_seen() {
     is_seen(Plant::MisreadLimit, &[Invariant::GateHeld]);
 }
+
+#[test]
+fn a_plan_whose_reviewers_are_forgotten_is_seen() {
+    is_seen(Plant::ForgetReview, &[Invariant::Reviewed, Invariant::Gated]);
+}
+
+#[test]
+fn an_end_that_is_told_while_the_agent_is_there_is_seen() {
+    is_seen(Plant::EarlyExit, &[Invariant::Alone, Invariant::TreeGone]);
+}
+
+#[test]
+fn more_tries_than_the_user_allows_are_seen() {
+    is_seen(Plant::MoreTries, &[Invariant::AttemptLimit, Invariant::Reviewed]);
+}
+
+#[test]
+fn a_late_verdict_that_passes_as_a_current_one_is_seen() {
+    is_seen(Plant::StaleVerdict, &[Invariant::StaleEpoch]);
+}
+
+#[test]
+fn a_merge_that_never_was_is_seen() {
+    is_seen(Plant::SkipMerge, &[Invariant::Merged]);
+}
+
+#[test]
+fn a_launch_into_a_merge_is_seen() {
+    is_seen(Plant::MergeAnsweredEarly, &[Invariant::Alone]);
+}
+
+#[test]
+fn a_start_before_the_baseline_is_seen() {
+    is_seen(Plant::NoBaseline, &[Invariant::Gated]);
+}
+
+#[test]
+fn a_start_before_recent_completions_are_looked_at_is_seen() {
+    is_seen(Plant::NoValidation, &[Invariant::Gated]);
+}
+
+#[test]
+fn a_start_in_a_pause_is_seen() {
+    is_seen(Plant::DropPause, &[Invariant::Gated]);
+}
+
+#[test]
+fn a_start_without_asking_for_the_allowance_is_seen() {
+    is_seen(Plant::StaleUsage, &[Invariant::Allowance]);
+}
+
+#[test]
+fn what_a_new_coordinator_forgets_is_seen() {
+    is_seen(Plant::ForgetOutstanding, &[Invariant::Outstanding]);
+}

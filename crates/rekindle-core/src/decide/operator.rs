@@ -104,6 +104,10 @@ fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>) -> Reply {
     let worked = |(part, task): (&TaskId, &Task)| !task.last_attempts.is_empty() && turn.state.root_of(part) == *id;
     let worked = turn.state.tasks.iter().any(worked);
     skip_parts(turn, id);
+    if worked && turn.state.limits.worktrees && turn.state.tasks[id].state.is_terminal() {
+        // It had ended and is merged now: that is another end, in an epoch of its own.
+        reconcile::reopen(turn, id, "completed by the operator".to_owned(), true);
+    }
     if worked {
         review::accept(turn, id, result, true);
     } else {

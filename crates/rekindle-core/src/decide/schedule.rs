@@ -82,8 +82,10 @@ impl Taken {
         // What is between two stages, under review or sent back, is not touched by others either.
         // One that could not go on itself holds nobody up: it may be waiting for just that.
         let validating = validation_open(state);
+        let later = |id: &TaskId| state.plan_task(id).is_some_and(|planned| planned.wave > wave_now(state));
         let goes_on = |id: &TaskId, task: &Task| {
-            task.is_being_proven() || (!validating || task.way.validating) && state.unmet_blockers(id).is_empty()
+            let free = (!validating || task.way.validating) && !later(id);
+            task.is_being_proven() || free && state.unmet_blockers(id).is_empty()
         };
         let begun = state.tasks.iter().filter(|(id, task)| task.is_between_stages() && goes_on(id, task));
         for (id, _) in begun {
@@ -152,12 +154,17 @@ fn open_wave(turn: &mut Turn<'_>) {
     }
 }
 
+/// The wave whose tasks may begin by now; all may where the plan names none.
+fn wave_now(state: &State) -> u32 {
+    state.run.as_ref().filter(|run| run.plan.explicit_waves).map_or(u32::MAX, |run| run.wave)
+}
+
 /// Tasks that could begin now, in the order in which they should.
 pub(super) fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
     let Some(run) = &state.run else {
         return Vec::new();
     };
-    let open_wave = if run.plan.explicit_waves { run.wave } else { u32::MAX };
+    let open_wave = wave_now(state);
     let validating = validation_open(state);
     let mut ready: Vec<_> = run
         .plan
@@ -284,12 +291,14 @@ fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Taken) -> Vec<Task
     let (Some(run), Some(Some(agent))) = (&state.run, state.plan_task(first).map(|task| task.agent.clone())) else {
         return list;
     };
-    let open_wave = if run.plan.explicit_waves { run.wave } else { u32::MAX };
+    let open_wave = wave_now(state);
     for planned in run.plan.tasks.iter().filter(|task| task.agent.as_ref() == Some(&agent) && task.id != *first) {
         let task = &state.tasks[&planned.id];
         let free = task.state == TaskState::Pending
             && task.holder.is_none()
             && task.not_before.is_none()
+            // A whole is looked at when its parts are through, not worked on behind them.
+            && !task.waits_for_parts()
             && !taken.holds_any_of(planned);
         let reachable = state.unmet_blockers(&planned.id).iter().all(|blocker| list.contains(blocker));
         if free && reachable && planned.wave <= open_wave && cli_for(state, &planned.id) == cli {

@@ -58,6 +58,10 @@ impl Sim {
     /// An agent reports through a door.
     pub fn report(&mut self, attempt: AttemptId, report: Report, way: Way) {
         self.note_said(attempt, &report);
+        if let (Way::Signal, Report::Verdict { role, .. }) = (way, &report) {
+            // There is no line for a critic that is blocked.
+            self.checkers.truth.judge(attempt, *role, Verdict::Fail);
+        }
         self.say(format_args!("attempt {attempt} says {} by {way:?}", words(&report)));
         match way {
             Way::Signal => self.signal(attempt, &report),
@@ -278,7 +282,8 @@ impl Sim {
             Caller::Intruder(who) if !refused => {
                 self.checkers.broken(Invariant::OwnTasks, format!("{who} was answered {}", short(&answer)));
             }
-            Caller::Stale(who) if !(refused || answer == Answer::Already) => {
+            // A claim that is repeated is answered as before: it is with its reviewers.
+            Caller::Stale(who) if !(refused || matches!(answer, Answer::Already | Answer::HandedOn { .. })) => {
                 self.checkers
                     .broken(Invariant::StaleEpoch, format!("{who}, long over, was answered {}", short(&answer)));
             }

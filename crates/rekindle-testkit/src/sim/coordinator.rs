@@ -132,9 +132,10 @@ impl Stage {
         if fresh {
             self.request_run();
         }
-        let short = self.sim.borrow().short.then(|| "no room (simulated)".to_owned());
-        if let Some(reason) = short {
-            self.act_or_die(|driver| driver.handle([Message::Pressure { reason: Some(reason) }]));
+        let reason = self.sim.borrow().short.then(|| "no room (simulated)".to_owned());
+        let held = |driver: &Driver<SimWorld>| driver.is_over() && driver.state().held.is_some();
+        if reason.is_some() || self.driver.as_ref().is_some_and(held) {
+            self.act_or_die(|driver| driver.handle([Message::Pressure { reason }]));
         }
         self.take_over();
         if self.driver.is_some() {

@@ -87,6 +87,7 @@ impl Sim {
             if self.rng.chance(80) { self.rng.between(5, 3 * SECOND) } else { self.rng.between(SECOND, MINUTE) };
         let number = self.coordinator.number;
         if self.plant == Some(Plant::MergeAnsweredEarly) {
+            self.checkers.truth.merged.insert((order.task.clone(), order.epoch));
             let outcome = MergeOutcome::Merged { commit: None };
             self.deliver(Message::Merged { task: order.task.clone(), epoch: order.epoch, outcome });
         }

@@ -340,3 +340,6 @@ impl Sim {
 pub(super) fn is_own(door: Door) -> bool {
     door == Door::Own
 }
+
+#[cfg(test)]
+mod tests;
