@@ -115,7 +115,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
         attempt: order.attempt.to_string(),
         epoch: order.epoch.0,
         nonce: shared.tokens.nonce(order.attempt, order.epoch),
-        argv: launch.argv,
+        argv: launch.argv.into_iter().map(|word| found_in(&shared.workspace, &workspace, word)).collect(),
         cwd: workspace.clone(),
         env,
         env_remove: launch.env_remove,
@@ -146,6 +146,17 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
         }
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// A program or script of the project that is not in the agent's own workspace, as when it was never committed, is meant as it
+/// stands in the project.
+fn found_in(project: &Path, workspace: &Path, word: String) -> String {
+    let plain = !word.starts_with('-') && Path::new(&word).is_relative() && project != workspace;
+    let there = project.join(&word);
+    if plain && there.is_file() && !workspace.join(&word).exists() {
+        return there.to_string_lossy().into_owned();
+    }
+    word
 }
 
 /// What an agent finds in its environment. The token is in no argument and no log.
