@@ -184,8 +184,7 @@ impl Coordinator {
         let world = RealWorld::new(
             clock.clone(),
             &setup.dir,
-            setup.workspace.clone(),
-            apart.work,
+            (setup.workspace.clone(), apart.work),
             setup.programs,
             tokens.clone(),
             setup.limits.stop_grace_ms,
