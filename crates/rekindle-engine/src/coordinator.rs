@@ -184,8 +184,7 @@ impl Coordinator {
         let world = RealWorld::new(
             clock.clone(),
             &setup.dir,
-            setup.workspace.clone(),
-            apart.work,
+            (setup.workspace.clone(), apart.work),
             setup.programs,
             tokens.clone(),
             setup.limits.stop_grace_ms,
@@ -214,11 +213,7 @@ impl Coordinator {
         if !report.whole {
             verify_beside(&store, &setup.dir, &sender);
         }
-        let reason = pressure::look(setup.dir.path());
-        // A run that was paused for want of room and does not wait would be paused again before anybody looks.
-        if reason.is_some() || driver.is_over() && driver.state().held.is_some() {
-            driver.handle([Message::Pressure { reason }])?;
-        }
+        look_for_room(&mut driver, setup.dir.path())?;
         let now = clock.now();
         driver.reindex(&report.gaps)?;
         driver.index_ended(report.repaired.is_some() || report.replayed > 0)?;
@@ -412,6 +407,16 @@ fn refuse_agents(state: &State) -> Result<(), Error> {
         true => Err(Error::Refused(driver::HIDDEN_TOKEN.to_owned())),
         false => Ok(()),
     }
+}
+
+/// Whether the machine has room, before anything is begun.
+fn look_for_room(driver: &mut Driver<RealWorld>, dir: &Path) -> Result<(), Error> {
+    let reason = pressure::look(dir);
+    // A run that was paused for want of room and does not wait would be paused again before anybody looks.
+    if reason.is_some() || driver.is_over() && driver.state().held.is_some() {
+        driver.handle([Message::Pressure { reason }])?;
+    }
+    Ok(())
 }
 
 fn settle_isolation(setup: &Setup, state: &State, slug: &str) -> Result<isolation::Apart, Error> {

@@ -9,6 +9,9 @@ use rekindle_core::state::Run;
 
 use crate::git::{Repo, Start, Work};
 
+/// Most of git's list of changes that is counted.
+const STATUS_BYTES: usize = 64 * 1024;
+
 /// What was settled.
 #[derive(Debug, Default)]
 pub struct Apart {
@@ -74,6 +77,15 @@ fn begin(state_dir: &Path, workspace: &Path, of: Of<'_>) -> Result<Apart, crate:
     let repo = Repo::of(workspace)?;
     let base = repo.begin(of.slug, of.run, Start::New)?;
     let work = Work::new(repo, state_dir, of.run, &base.branch)?;
-    let made = WorkBranch { branch: base.branch, base: base.commit, notes: base.notes };
+    let mut notes = base.notes;
+    let changes = crate::git::ask(workspace, &["status", "--porcelain"], STATUS_BYTES).unwrap_or_default();
+    if !changes.trim().is_empty() {
+        let count = changes.lines().count();
+        let words = if count == 1 { "1 path".to_owned() } else { format!("{count} paths") };
+        notes.push(format!(
+            "{words} of your checkout with uncommitted changes are not part of this run: commit them first"
+        ));
+    }
+    let made = WorkBranch { branch: base.branch, base: base.commit, notes };
     Ok(Apart { work: Some(work), worktrees: true, made: Some(made) })
 }

@@ -128,6 +128,10 @@ fn tell_run(body: &Body) -> Option<Parts> {
         Body::RunStarted { plan, plan_path, .. } => {
             ("RUN", Tone::Active, format!("{} with {} tasks from {plan_path}", plan.name, plan.tasks.len()))
         }
+        Body::BranchMade(made) => {
+            let notes: String = made.notes.iter().map(|note| format!("; {note}")).collect();
+            ("BRANCH", Tone::Dim, format!("accepted work goes to {}{notes}", made.branch))
+        }
         Body::StartsHeld { reason } => ("HELD", Tone::Warning, format!("nothing new is started: {reason}")),
         Body::StartsReleased {} => ("RELEASED", Tone::Good, "the machine has room again".to_owned()),
         Body::CoordinatorStarted { pid, .. } => ("COORDINATOR", Tone::Dim, format!("process {pid}")),

@@ -257,7 +257,7 @@ impl RunView<'_> {
     /// How long a run that waits still waits, in words.
     #[must_use]
     pub fn resumes(&self, now: Time) -> Option<String> {
-        let until = self.row.resumes_at.filter(|_| self.row.state == "waiting")?;
+        let until = self.row.resumes_at.filter(|until| self.row.state == "waiting" && *until > now)?;
         Some(format!("resumes in {} ({})", elapsed(until.since_ms(now)), stamp(until)))
     }
 

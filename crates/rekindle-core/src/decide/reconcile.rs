@@ -47,7 +47,7 @@ pub(super) fn recent(state: &State, before: Time) -> Vec<TaskId> {
 /// Looks at recent completions again: their checks are run, and an auditor judges them where the plan has one.
 pub(super) fn validate_recent(turn: &mut Turn<'_>, before: Time) {
     for id in recent(turn.state, before) {
-        reopen(turn, &id, "completed shortly before the run was interrupted: looked at again".to_owned(), true);
+        reopen(turn, &id, "completed shortly before the run was interrupted: looked at again".to_owned(), false);
         turn.emit_task(&id, Body::ValidationStarted {});
         review::claim_for_itself(turn, &id);
     }

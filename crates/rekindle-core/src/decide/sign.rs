@@ -194,7 +194,7 @@ pub(super) fn compaction_over(turn: &mut Turn<'_>, attempt: AttemptId, compactio
 /// Whether the whole plan is put before an agent again: with every second compaction, for what was lost adds up.
 #[must_use]
 pub fn reloads(compactions: u32) -> bool {
-    compactions > 0 && compactions % 2 == 0
+    compactions > 0 && compactions.is_multiple_of(2)
 }
 
 fn on_task(turn: &mut Turn<'_>, id: AttemptId) {

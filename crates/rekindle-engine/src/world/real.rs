@@ -98,15 +98,14 @@ pub struct RealWorld {
 }
 
 impl RealWorld {
-    /// The outside of a state directory.
+    /// The outside of a state directory, with the project's directory and the run's share of its repository.
     ///
     /// # Errors
     /// When processes cannot be watched or the directory cannot be written.
     pub fn new(
         clock: Clock,
         dir: &StateDir,
-        workspace: PathBuf,
-        work: Option<Work>,
+        (workspace, work): (PathBuf, Option<Work>),
         programs: Programs,
         tokens: Tokens,
         stop_grace_ms: u64,

@@ -51,7 +51,7 @@ fn a_plan_that_changes_during_a_run_is_reported_and_not_taken_over() {
 
 #[test]
 fn another_git_branch_is_refused() {
-    let rig = Rig::new(ONE, WAITS);
+    let rig = Rig::new(&format!("---\nisolation: shared\n---\n{ONE}"), WAITS);
     let git = |arguments: &[&str]| {
         let mut command = Command::new("git");
         rig.prepare(&mut command);

@@ -136,6 +136,13 @@ fn what_cannot_be_is_said_with_what_to_write() {
             "`timeouts.developer` must be longer than nothing",
             "write developer = \"15m\"",
         ),
+    ];
+    assert_each(&cases);
+}
+
+#[test]
+fn what_sections_cannot_hold_is_said_with_what_to_write() {
+    let cases = [
         (
             "[run]\nisolation = \"vm\"\n",
             "`run.isolation` cannot be `vm`",

@@ -54,7 +54,6 @@ fn status_shows_what_agents_have_used() {
     let (first, rest) = shown.split_once('\n').expect("lines");
     assert!(first.starts_with("out| plan: waiting, 0/1 complete, "), "{first}");
     insta::assert_snapshot!(rest, @"
-    out| resumes in 0ms (2026-01-02T05:09:47.000Z)
     out| 
     out| TASK  STATE    TRIES  WAVE  TIME  AGENT         TITLE
     out| T1    pending    1/3     1        developer-T1  Parse (the account's usage limit was reached; 1 of 3 attempts used, nex…

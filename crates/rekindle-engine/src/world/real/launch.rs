@@ -75,17 +75,7 @@ pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) {
 
 fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
     let (adapter, program) = shared.adapter(&order.cli).ok_or_else(|| format!("there is no [agents.{}]", order.cli))?;
-    let workspace = shared.place(order.workspace.as_deref())?;
-    if let Some(task) = order.tasks.first() {
-        let kept = shared.snapshot(order.workspace.as_deref(), task, order.attempt, "start");
-        // In a directory that all share, git may be in no state to keep anything; that is no reason not to work.
-        if order.workspace.is_some() {
-            kept?;
-        }
-    }
-    order.facts.workspace = workspace.to_string_lossy().into_owned();
-    let base = order.workspace.as_deref().zip(shared.work.as_ref()).and_then(|(key, work)| work.base(key));
-    order.facts.disk = disk::facts(&workspace, base.as_deref(), &order.facts);
+    let workspace = take_place(shared, &mut order)?;
     let prompt = match order.resume {
         Some(_) => brief::render_resumed(&order.facts),
         None => brief::render(&order.facts),
@@ -115,7 +105,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
         attempt: order.attempt.to_string(),
         epoch: order.epoch.0,
         nonce: shared.tokens.nonce(order.attempt, order.epoch),
-        argv: launch.argv,
+        argv: launch.argv.into_iter().map(|word| found_in(&shared.workspace, &workspace, word)).collect(),
         cwd: workspace.clone(),
         env,
         env_remove: launch.env_remove,
@@ -146,6 +136,33 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
         }
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// The directory that an agent works in, kept as it is before it begins; its prompt tells what is there.
+fn take_place(shared: &Shared, order: &mut LaunchOrder) -> Result<PathBuf, String> {
+    let workspace = shared.place(order.workspace.as_deref())?;
+    if let Some(task) = order.tasks.first() {
+        let kept = shared.snapshot(order.workspace.as_deref(), task, order.attempt, "start");
+        // In a directory that all share, git may be in no state to keep anything; that is no reason not to work.
+        if order.workspace.is_some() {
+            kept?;
+        }
+    }
+    order.facts.workspace = workspace.to_string_lossy().into_owned();
+    let base = order.workspace.as_deref().zip(shared.work.as_ref()).and_then(|(key, work)| work.base(key));
+    order.facts.disk = disk::facts(&workspace, base.as_deref(), &order.facts);
+    Ok(workspace)
+}
+
+/// A program or script of the project that is not in the agent's own workspace, as when it was never committed, is meant as it
+/// stands in the project.
+fn found_in(project: &Path, workspace: &Path, word: String) -> String {
+    let plain = !word.starts_with('-') && Path::new(&word).is_relative() && project != workspace;
+    let there = project.join(&word);
+    if plain && there.is_file() && !workspace.join(&word).exists() {
+        return there.to_string_lossy().into_owned();
+    }
+    word
 }
 
 /// What an agent finds in its environment. The token is in no argument and no log.

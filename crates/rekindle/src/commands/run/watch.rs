@@ -265,6 +265,7 @@ fn matters(event: &StoredEvent) -> bool {
         | Body::TaskAdded(_)
         | Body::SplitSuggested { .. }
         | Body::MergeConflicted { .. }
+        | Body::BranchMade(_)
         | Body::StatusAsked { .. }
         | Body::StatusAnswered { .. }
         | Body::TaskAssigned { .. }

@@ -97,8 +97,6 @@ struct AgentJson {
     kind: String,
     role: String,
     state: String,
-    /// How a living one stands: `working`, `idle` or `unresponsive`.
-    class: Option<&'static str>,
     pid: Option<u32>,
     shim_pid: Option<u32>,
     task: Option<String>,
@@ -118,6 +116,8 @@ struct AgentJson {
     tokens: u64,
     usage: Option<UsageJson>,
     cost_usd: Option<f64>,
+    /// How a living one stands: `working`, `idle` or `unresponsive`.
+    class: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -225,7 +225,6 @@ fn agent_json(row: AttemptRow) -> AgentJson {
         kind: if row.kind.is_empty() { command::KIND.to_owned() } else { row.kind },
         role: row.role.name().to_owned(),
         state: row.state,
-        class: row.class.map(Class::name),
         pid: row.pid,
         shim_pid: row.shim_pid,
         task: row.task.map(Into::into),
@@ -249,5 +248,6 @@ fn agent_json(row: AttemptRow) -> AgentJson {
             cached_tokens: usage.cached_tokens,
         }),
         cost_usd: usage.and_then(|usage| usage.cost_usd),
+        class: row.class.map(Class::name),
     }
 }
