@@ -77,8 +77,11 @@ impl Sim {
         let first = self.bundles.get(&attempt).and_then(|bundle| bundle.tasks.first());
         let task = report.task().or(first.filter(|_| matches!(report, Report::Verdict { .. })));
         self.checkers.truth.say(attempt, task, verb_of(report));
+        let own = self.bundles.get(&attempt).map(|bundle| bundle.role);
         if let Report::Verdict { role, verdict, .. } = report {
-            self.checkers.truth.judge(attempt, *role, *verdict);
+            // Auditor and health auditor have the same words.
+            let heard = own.filter(|own| same_words(*own, *role)).unwrap_or(*role);
+            self.checkers.truth.judge(attempt, heard, *verdict);
         }
     }
 
@@ -90,7 +93,7 @@ impl Sim {
         };
         let own = report.task().is_none_or(known);
         let fits = bundle.is_some_and(|bundle| match &report {
-            Report::Verdict { role, .. } => *role == bundle.role,
+            Report::Verdict { role, .. } => *role == bundle.role || same_words(bundle.role, *role),
             Report::Done { .. } | Report::Split { .. } => !bundle.role.reviews(),
             _ => true,
         });
@@ -384,6 +387,11 @@ impl Sim {
         agent.script.push_front(Act::Call(Call::WaitForAnswer { question }));
         self.plan_step(attempt, 5 * SECOND);
     }
+}
+
+/// Whether an attempt of one role is heard when it speaks in another.
+fn same_words(own: Role, spoken: Role) -> bool {
+    own == Role::HealthAuditor && spoken == Role::Auditor
 }
 
 /// How a reviewer without any other door says what it thinks.
