@@ -77,6 +77,8 @@ pub struct Outcome {
     pub coordinators: u32,
     /// Signs of telling agents that were put down, and messages that they were given.
     pub signs: u64,
+    /// How often each kind of event was put down.
+    pub told: BTreeMap<String, u64>,
 }
 
 /// Plays the story of a seed.
@@ -104,6 +106,7 @@ pub fn play(options: Options) -> Outcome {
         hash: sim.trace.hash(),
         events: sim.checkers.seq(),
         signs: sim.checkers.signs_taken(),
+        told: sim.checkers.told.clone(),
         lines: sim.trace.into_lines(),
         happenings,
         coordinators,

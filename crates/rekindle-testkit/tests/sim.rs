@@ -1,9 +1,37 @@
 //! The simulator itself: stories repeat exactly, and a first few seeds pass here and now.
 
+use std::collections::BTreeMap;
+
 use rekindle_testkit::sim::{Options, Outcome, play};
 
 /// Seeds played in the tests; `cargo xtask sim` plays many more.
 const SEEDS: u64 = 60;
+
+/// What must happen in some of them, or nothing is shown about it.
+const TOLD: [&str; 22] = [
+    "critic_dispatched",
+    "auditor_dispatched",
+    "remediation_dispatched",
+    "health_auditor_dispatched",
+    "task_handed_on",
+    "verdict_given",
+    "task_rework",
+    "critic_bypassed",
+    "review_audit_disagreement",
+    "environment_disagreement",
+    "task_added",
+    "split_proposed",
+    "merge_ordered",
+    "work_merged",
+    "merge_conflicted",
+    "health_checked",
+    "usage_seen",
+    "session_pause",
+    "session_resume",
+    "validation_started",
+    "question_asked",
+    "starts_held",
+];
 
 fn story(seed: u64) -> Outcome {
     play(Options { seed, plant: None, aloud: false })
@@ -22,13 +50,19 @@ fn a_seed_tells_the_same_story_every_time() {
 #[test]
 fn no_invariant_breaks() {
     let (mut coordinators, mut events, mut signs) = (0, 0, 0);
+    let mut told: BTreeMap<String, u64> = BTreeMap::new();
     for seed in 0..SEEDS {
         let outcome = story(seed);
         assert_eq!(outcome.violation, None, "seed {seed}:\n{}", outcome.lines.join("\n"));
         coordinators += u64::from(outcome.coordinators);
         events += outcome.events;
         signs += outcome.signs;
+        for (name, count) in outcome.told {
+            *told.entry(name).or_default() += count;
+        }
     }
+    let silent: Vec<&&str> = TOLD.iter().filter(|name| !told.contains_key(**name)).collect();
+    assert!(silent.is_empty(), "{silent:?} never happened; what did: {told:?}");
     assert!(coordinators > 2 * SEEDS, "coordinators hardly ever died: {coordinators}");
     assert!(signs > 5 * SEEDS, "hardly anybody told of itself: {signs}");
     assert!(events > 50 * SEEDS, "hardly anything happened: {events}");

@@ -82,10 +82,8 @@ impl Taken {
         // What is between two stages, under review or sent back, is not touched by others either.
         // One that could not go on itself holds nobody up: it may be waiting for just that.
         let validating = validation_open(state);
-        let later = |id: &TaskId| state.plan_task(id).is_some_and(|planned| planned.wave > wave_now(state));
         let goes_on = |id: &TaskId, task: &Task| {
-            let free = (!validating || task.way.validating) && !later(id);
-            task.is_being_proven() || free && state.unmet_blockers(id).is_empty()
+            task.is_being_proven() || (!validating || task.way.validating) && comes_next(state, id)
         };
         let begun = state.tasks.iter().filter(|(id, task)| task.is_between_stages() && goes_on(id, task));
         for (id, _) in begun {
@@ -190,12 +188,18 @@ pub(super) fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
     ready.into_iter().map(|(.., id)| id).collect()
 }
 
-/// Whether something is being looked at again: that comes before anything new. What waits for a person, or for another task,
-/// holds nobody up: it may be waiting for just those.
+/// Whether nothing that is to be done before a task is open.
+fn comes_next(state: &State, id: &TaskId) -> bool {
+    let later = state.plan_task(id).is_some_and(|planned| planned.wave > wave_now(state));
+    !later && state.unmet_blockers(id).is_empty()
+}
+
+/// Whether something is being looked at again: that comes before anything new. What waits for a person, for another task or
+/// for its wave holds nobody up: it may be waiting for just those.
 pub(super) fn validation_open(state: &State) -> bool {
     let goes_on = |id: &TaskId, task: &Task| match task.state {
         TaskState::InProgress => true,
-        TaskState::Pending => state.unmet_blockers(id).is_empty(),
+        TaskState::Pending => comes_next(state, id),
         _ => false,
     };
     state.tasks.iter().any(|(id, task)| task.way.validating && goes_on(id, task))

@@ -454,3 +454,16 @@ fn a_repeated_claim_on_work_that_was_completed_meanwhile_changes_nothing() {
     let step = story.done(1, "T1");
     assert_eq!((step.reply, step.events.len()), (Reply::Already, 0));
 }
+
+#[test]
+fn a_look_again_in_a_later_wave_does_not_hold_this_one_up() {
+    let plan = "---\nreview: [auditor]\n---\n# Demo\n\n## Wave 1\n\n### T1: a\n- accept: `true`\n\n## Wave 2\n\n### T2: b\n- accept: `true`\n";
+    let mut story = Story::of(plan);
+    story.order(Order::Complete { task: task("T2"), result: None });
+    crash(&mut story);
+    story.checked("T2", true);
+    assert_eq!(story.state.tasks[&task("T2")].way.stage, Stage::Audit, "it waits for its wave");
+    story.after_ms(600_000).input(Input::TimePassed);
+    let newest = &story.state.attempts[&AttemptId(story.state.last_attempt)];
+    assert_eq!((newest.is_live(), newest.tasks.clone()), (true, vec![task("T1")]));
+}

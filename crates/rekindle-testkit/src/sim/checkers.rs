@@ -61,17 +61,17 @@ pub enum Invariant {
     NoClash,
     /// 8: once faults stop, the run ends or says what it waits for.
     Progress,
-    /// 9: an agent changes only its own attempt's tasks, with its own token.
+    /// 10: an agent changes only its own attempt's tasks, with its own token.
     OwnTasks,
-    /// 11: what grows has a bound.
+    /// 12: what grows has a bound.
     Bounds,
-    /// 12: work is accepted only when every reviewer that the plan asks for has passed it, in their order, and the checks have.
+    /// 9: work is accepted only when every reviewer that the plan asks for has passed it, in their order, and the checks have.
     Reviewed,
-    /// 12: nobody is at work that somebody else may still change, in its workspace, or where it is being merged.
+    /// 9: nobody is at work that somebody else may still change, in its workspace, or where it is being merged.
     Alone,
-    /// 12: a whole is accepted after its parts.
+    /// 9: a whole is accepted after its parts.
     Parts,
-    /// 12: work that was done apart is merged before its task completes.
+    /// 9: work that was done apart is merged before its task completes.
     Merged,
     /// 8: nothing begins in a pause, before the baseline, without room, or before recent completions are looked at again.
     Gated,
@@ -102,12 +102,12 @@ impl Invariant {
             Self::AttemptLimit => "8 attempts keep their limit",
             Self::NoClash => "8 no two at one task, artifact or name",
             Self::Progress => "8 once faults stop, the run ends",
-            Self::OwnTasks => "9 an agent changes only its own tasks",
-            Self::Bounds => "11 everything has a bound",
-            Self::Reviewed => "12 work is accepted when all its reviewers and checks have passed it",
-            Self::Alone => "12 nobody is at work that somebody may still change",
-            Self::Parts => "12 a whole is accepted after its parts",
-            Self::Merged => "12 work is merged before its task completes",
+            Self::OwnTasks => "10 an agent changes only its own tasks",
+            Self::Bounds => "12 everything has a bound",
+            Self::Reviewed => "9 work is accepted when all its reviewers and checks have passed it",
+            Self::Alone => "9 nobody is at work that somebody may still change",
+            Self::Parts => "9 a whole is accepted after its parts",
+            Self::Merged => "9 work is merged before its task completes",
             Self::Gated => "8 nothing begins while the run may not go on",
             Self::Allowance => "8 nothing begins on an old answer about the allowance",
             Self::Outstanding => "2 what was under way is taken up again",
@@ -223,6 +223,8 @@ pub struct Checkers {
     lines: u64,
     indexed: BTreeMap<(AttemptId, Stream), u64>,
     settled: BTreeSet<AttemptId>,
+    /// How often each kind of event was put down.
+    pub told: BTreeMap<String, u64>,
     signs: signs::Taken,
     ways: protocol::Ways,
 }

@@ -52,6 +52,7 @@ impl Checkers {
     }
 
     fn remember(&mut self, event: &Event) {
+        *self.told.entry(event.body.name().to_string()).or_default() += 1;
         self.signs.remember(event);
         match (&event.body, &event.task, event.epoch) {
             (Body::Dispatched { attempt, .. }, ..) => {

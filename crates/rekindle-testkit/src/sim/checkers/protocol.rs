@@ -163,7 +163,9 @@ impl Checkers {
         gate(baseline, "dispatched before the baseline")?;
         gate(self.ways.to_validate.is_empty(), "dispatched before recent completions are looked at")?;
         let goes_on = |id: &TaskId, task: &Task| {
-            let free = task.state == TaskState::Pending && state.unmet_blockers(id).is_empty();
+            let run = state.run.as_ref().filter(|run| run.plan.explicit_waves);
+            let later = state.plan_task(id).zip(run).is_some_and(|(planned, run)| planned.wave > run.wave);
+            let free = task.state == TaskState::Pending && !later && state.unmet_blockers(id).is_empty();
             task.way.validating && (free || task.state == TaskState::InProgress)
         };
         let open = state.tasks.iter().any(|(id, task)| goes_on(id, task));
