@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use rekindle_core::decide::Reply;
+use rekindle_core::event::WorkBranch;
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Input;
 use rekindle_core::limits::Limits;
@@ -160,6 +161,7 @@ pub struct Coordinator {
     last_output: Time,
     deadline: Option<Time>,
     housekeeping_at: Time,
+    made: Option<WorkBranch>,
     _lock: state_dir::CoordinatorLock,
 }
 
@@ -205,7 +207,7 @@ impl Coordinator {
         {
             return Err(Error::Refused(reason));
         }
-        if let Some(made) = made {
+        if let Some(made) = made.clone() {
             driver.request_run(Input::BranchMade(made))?;
         }
         door::server::open(setup.dir.path(), sender.clone())
@@ -232,6 +234,7 @@ impl Coordinator {
             last_output: now,
             deadline: None,
             housekeeping_at: now,
+            made,
             _lock: lock,
         })
     }
@@ -240,6 +243,12 @@ impl Coordinator {
     #[must_use]
     pub fn report(&self) -> &OpenReport {
         &self.report
+    }
+
+    /// The branch that accepted work goes to, where it was made just now.
+    #[must_use]
+    pub fn branch_made(&self) -> Option<&WorkBranch> {
+        self.made.as_ref()
     }
 
     /// The way to speak to the running coordinator, for signals.

@@ -7,6 +7,7 @@ use crate::ids::{AttemptId, RunId, TaskId};
 use crate::input::Found;
 use crate::plan::Plan;
 use crate::progress::Progress;
+use crate::review::Stage;
 use crate::state::{AttemptPhase, RunPhase, State, TaskState};
 use crate::time::Time;
 
@@ -185,6 +186,19 @@ fn mend(turn: &mut Turn<'_>) {
         .collect();
     for task in stranded {
         attempt::settle(turn, &task, &Cause::ShimLost, false);
+    }
+    reopen_spent(turn);
+}
+
+/// A log that ends inside a second look at a completion leaves a task open whose attempts are used up: it begins anew.
+fn reopen_spent(turn: &mut Turn<'_>) {
+    let spent = turn.state.tasks.iter().filter(|(id, task)| {
+        let idle = task.state == TaskState::Pending && task.holder.is_none() && task.way.parts.is_empty();
+        idle && task.way.stage == Stage::Implement && task.attempts >= turn.state.attempt_limit(id)
+    });
+    let spent: Vec<TaskId> = spent.map(|(id, _)| id.clone()).collect();
+    for id in spent {
+        reconcile::reopen(turn, &id, "its attempts are used up and it is open: counted anew".to_owned(), true);
     }
 }
 

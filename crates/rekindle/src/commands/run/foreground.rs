@@ -33,6 +33,10 @@ pub fn coordinate(setup: Setup, context: &Context) -> Result<Exit> {
     let alerts = setup.programs.alerts.clone();
     let coordinator = Coordinator::open(setup).map_err(coordinator_error)?;
     tell_repairs(context, coordinator.report());
+    if let Some(made) = coordinator.branch_made() {
+        made.notes.iter().for_each(|note| context.ui.warn(note));
+        context.ui.hint(&format!("agents work in worktrees; accepted work goes to the branch {}", made.branch));
+    }
     let first_signal = Arc::new(AtomicI32::new(0));
     let hung_up = Arc::new(AtomicBool::new(false));
     listen_for_signals(coordinator.sender(), Arc::clone(&first_signal), Arc::clone(&hung_up))?;
