@@ -1,6 +1,6 @@
 //! The beginning of a run, of a coordinator, and of a pause: what is taken over from before.
 
-use super::{About, Reply, Turn, attempt, health, reconcile, report, sign};
+use super::{About, Reply, Turn, attempt, health, reconcile, report, review, sign};
 use crate::cause::Cause;
 use crate::event::{Body, Pause, PauseReason, Recovery, Resume, TeamStanding};
 use crate::ids::{AttemptId, RunId, TaskId};
@@ -40,7 +40,10 @@ pub(super) fn coordinator_started(
     turn.emit_run(started);
     match phase {
         RunPhase::Created | RunPhase::Finished(_) => {}
-        RunPhase::Paused(_) => resume(turn),
+        RunPhase::Paused(_) => {
+            mend(turn);
+            resume(turn);
+        }
         RunPhase::Running | RunPhase::Pausing(_) | RunPhase::Waiting(_) => recover(turn, found, saved_at),
     }
     reconcile::reopen_missing(turn, missing);
@@ -185,7 +188,12 @@ fn mend(turn: &mut Turn<'_>) {
         .map(|(id, _)| id.clone())
         .collect();
     for task in stranded {
-        attempt::settle(turn, &task, &Cause::ShimLost, false);
+        // What nobody held was claimed by rekindle itself: it is looked at once more.
+        if turn.state.tasks[&task].holder.is_none() {
+            review::claim_for_itself(turn, &task);
+        } else {
+            attempt::settle(turn, &task, &Cause::ShimLost, false);
+        }
     }
     reopen_spent(turn);
 }

@@ -250,7 +250,7 @@ fn settings(agent: &str, env: &[(&str, String)], more: &str) -> String {
     let env: Vec<String> = env.iter().map(|(name, value)| format!("{name} = {}", quoted(value))).collect();
     format!(
         "[agents.worker]\n{agent}env = {{ {} }}\n\n\
-         [run]\nagent = \"worker\"\nbackoff = \"10ms\"\n\n[stop]\ngrace = \"2s\"\n{more}",
+         [run]\nisolation = \"shared\"\nagent = \"worker\"\nbackoff = \"10ms\"\n\n[stop]\ngrace = \"2s\"\n{more}",
         env.join(", "),
     )
 }

@@ -3,6 +3,7 @@
 
 mod acp;
 mod adoption;
+mod apart;
 mod audit;
 mod client;
 mod context;

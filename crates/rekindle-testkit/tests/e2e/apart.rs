@@ -1,0 +1,61 @@
+//! Work that is done apart: every task in a worktree of its own, accepted work on the run's branch, the user's checkout as it
+//! was, also when the coordinator is killed in between.
+
+use std::process::Command;
+
+use crate::rig::Rig;
+
+const PLAN: &str = "---\nplan: apart\n---\n# Apart\n\n### T1: one\n- artifacts: t1\n- accept: `test -s t1`\n\nWork.\n\n\
+    ### T2: two\n- artifacts: t2\n- accept: `test -s t2`\n\nWork.\n\n\
+    ### T3: three\n- blocked by: T1, T2\n- accept: `test -s t1 && test -s t2`\n\nWork.\n";
+
+/// Both first tasks change the same file; whoever comes second merges the run's branch and keeps both.
+const AGENT: &str = "pwd >> \"$PROJECT/places\"\n\
+    if grep -q 'git merge' \"$REKINDLE_PROMPT_FILE\"; then\n\
+      git merge -q rekindle/apart || { git checkout -q --ours shared; echo \"$REKINDLE_TASK too\" >> shared; }\n\
+    else\n\
+      lower=$(echo $REKINDLE_TASK | tr T t); echo made > $lower; echo \"$REKINDLE_TASK\" >> shared\n\
+    fi\n\
+    [ \"$REKINDLE_TASK\" != T3 ] || while [ ! -e \"$PROJECT/go\" ]; do sleep 0.05; done\n\
+    rekindle task done $REKINDLE_TASK\n";
+
+fn git(rig: &Rig, arguments: &[&str]) -> String {
+    let mut command = Command::new("git");
+    rig.prepare(&mut command);
+    let output = command.args(["-c", "user.name=t", "-c", "user.email=t@t"]).args(arguments).output().expect("git");
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+#[test]
+fn accepted_work_is_merged_and_the_checkout_stays_as_it_was() {
+    let agent = |rig: &Rig| AGENT.replace("$PROJECT", &rig.path("").to_string_lossy());
+    let rig = Rig::new(PLAN, "true\n");
+    rig.write("agent.sh", &agent(&rig));
+    rig.write("shared", "base\n");
+    git(&rig, &["init", "-q", "-b", "main"]);
+    git(&rig, &["add", "shared"]);
+    git(&rig, &["commit", "-q", "-m", "first"]);
+    let (head, index) = (git(&rig, &["rev-parse", "HEAD"]), git(&rig, &["ls-files", "-s"]));
+    let run = rig.run();
+    rig.until("both merged", || (rig.events_of("work_merged").len() >= 2).then_some(()));
+    rig.until("the third", || (rig.events_of("agent_started").len() >= 3).then_some(()));
+    run.kill();
+    rig.touch("go");
+    rig.finish();
+    for id in ["T1", "T2", "T3"] {
+        assert_eq!(rig.task(id)["state"], "complete", "{}", rig.story());
+    }
+    assert_eq!(git(&rig, &["rev-parse", "HEAD"]), head, "the user's HEAD has moved");
+    assert_eq!(git(&rig, &["ls-files", "-s"]), index, "the user's index has changed");
+    assert_eq!(std::fs::read_to_string(rig.path("shared")).expect("shared"), "base\n");
+    let tree = git(&rig, &["ls-tree", "-r", "--name-only", "rekindle/apart"]);
+    assert_eq!(tree.lines().collect::<Vec<_>>(), ["shared", "t1", "t2", "t3"], "{}", rig.story());
+    let merged = git(&rig, &["show", "rekindle/apart:shared"]);
+    assert!(merged.contains("T1") && merged.contains("T2") && merged.contains("T3"), "{merged}\n{}", rig.story());
+    let places = std::fs::read_to_string(rig.path("places")).expect("places");
+    assert!(places.lines().all(|place| place.contains("/.rekindle/worktrees/T")), "{places}");
+    let kept = rig.ok(&["salvage", "--json"]);
+    assert!(kept.contains("\"T1\"") && kept.contains("\"T2\""), "{kept}");
+    rig.audit();
+}
