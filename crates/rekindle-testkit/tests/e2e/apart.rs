@@ -12,7 +12,8 @@ const PLAN: &str = "---\nplan: apart\n---\n# Apart\n\n### T1: one\n- artifacts: 
 /// Both first tasks change the same file; whoever comes second merges the run's branch and keeps both.
 const AGENT: &str = "pwd >> \"$PROJECT/places\"\n\
     if grep -q 'git merge' \"$REKINDLE_PROMPT_FILE\"; then\n\
-      git merge -q rekindle/apart || { git checkout -q --ours shared; echo \"$REKINDLE_TASK too\" >> shared; }\n\
+      git -c user.name=a -c user.email=a@a merge -q -X ours -m both rekindle/apart\n\
+      git show rekindle/apart:shared >> shared\n\
     else\n\
       lower=$(echo $REKINDLE_TASK | tr T t); echo made > $lower; echo \"$REKINDLE_TASK\" >> shared\n\
     fi\n\
@@ -38,6 +39,7 @@ fn accepted_work_is_merged_and_the_checkout_stays_as_it_was() {
     git(&rig, &["commit", "-q", "-m", "first"]);
     let (head, index) = (git(&rig, &["rev-parse", "HEAD"]), git(&rig, &["ls-files", "-s"]));
     let run = rig.run();
+    rig.await_file("places");
     rig.until("both merged", || (rig.events_of("work_merged").len() >= 2).then_some(()));
     rig.until("the third", || (rig.events_of("agent_started").len() >= 3).then_some(()));
     run.kill();
