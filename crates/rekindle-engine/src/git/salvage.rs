@@ -45,8 +45,8 @@ impl Repo {
     pub fn snapshots(&self, key: Option<&str>) -> Result<Vec<Found>> {
         let format =
             "%(refname)%00%(objectname)%00%(committerdate:unix)%00%(trailers:key=Rekindle-Base,valueonly,separator=)";
-        let call = self.call().args(["for-each-ref", "--sort=committerdate", "--sort=-refname"]);
-        let listed = call.args(["--sort=committerdate", &format!("--format={format}"), "refs/rekindle/"]).ok()?;
+        let call = self.call().args(["for-each-ref", &format!("--format={format}"), "refs/rekindle/"]);
+        let listed = call.ok()?;
         let mut found = Vec::new();
         for line in String::from_utf8_lossy(&listed).lines() {
             let mut fields = line.split('\0');
@@ -70,6 +70,8 @@ impl Repo {
                 commit: commit.to_owned(),
             });
         }
+        // Oldest first; within a second by attempt, and the start of one before its end.
+        found.sort_by(|a, b| (a.time, a.attempt).cmp(&(b.time, b.attempt)).then_with(|| b.label.cmp(&a.label)));
         Ok(found)
     }
 
