@@ -2,7 +2,7 @@
 
 use rekindle_engine::git::{Place, Snapshot};
 
-use crate::bed::{Bed, files, git, git_any, odd_work, write};
+use crate::bed::{Bed, Files, files, git, git_any, odd_work, write};
 
 fn commit_of(snapshot: &Snapshot) -> &str {
     snapshot.commit.as_deref().expect("a commit")
@@ -111,11 +111,15 @@ fn line_ends_and_filters_change_no_byte() {
     bed.git(&["config", "core.autocrlf", "true"]);
     let work = bed.work();
     let space = work.workspace("T1").expect("a workspace");
+    let checked_out = files(&space.dir);
     write(&space.dir, "a.txt", b"one\r\ntwo\n");
     write(&space.dir, "b.enc", b"h\0i\0\n\0");
     write(&space.dir, "c.up", b"lower\n");
     write(&space.dir, "d", b"x\r\ny\r\n");
-    let wanted = files(&space.dir);
+    // What git itself wrote with other line ends and nobody changed is in the commit: by the times in the index git may
+    // know that without a look at the bytes, or not.
+    let wanted: Files = files(&space.dir).into_iter().filter(|(path, _)| !checked_out.contains_key(path)).collect();
+    assert_eq!(wanted.len(), 4);
     let taken = work.snapshot(Place::Own, "T1", 1, "end").expect("taken");
     bed.assert_kept(&bed.dir.path().join("none"), &wanted, "in the snapshot");
     assert_eq!(taken.left, []);
