@@ -10,6 +10,7 @@ pub mod command;
 mod fields;
 mod foreign;
 pub mod gemini;
+pub mod guarded;
 pub mod opencode;
 mod quote;
 

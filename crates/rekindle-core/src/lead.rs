@@ -1,0 +1,12 @@
+//! The lead: a person's own interactive session, alone or with helpers, that rekindle does not run but guards. Its program's
+//! hooks tell what happens; here that is added up, and it is decided when the session has to be told again and what.
+//!
+//! Pure like everything here: the journal, the transcript, the disk and the clock are read by the engine.
+
+pub mod command;
+pub mod fact;
+pub mod recovery;
+pub mod session;
+pub mod state_file;
+pub mod statement;
+pub mod when;

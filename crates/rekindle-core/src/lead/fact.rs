@@ -1,0 +1,292 @@
+//! The language that every program's hooks and transcripts are translated into: what happened in a session, in small pieces
+//! that may be told twice. What they add up to is in `session`.
+
+use serde::{Deserialize, Serialize};
+
+use super::statement::Statement;
+use crate::text::{sanitize, truncate_bytes};
+
+/// Longest piece of text in a fact: a prompt or a summary may be long, a journal must stay small.
+pub const TEXT_MAX_BYTES: usize = 8 << 10;
+
+/// One line of a session's journal: what one hook told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// When, in milliseconds of the wall clock.
+    pub at: u64,
+    /// The hook's own name for the moment.
+    #[serde(default)]
+    pub event: String,
+    /// What it told. Facts that a later version invented are left out when an older one reads them.
+    #[serde(default, deserialize_with = "known_facts")]
+    pub facts: Vec<Fact>,
+}
+
+/// Why a session's context began as it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Beginning {
+    /// A new session.
+    New,
+    /// An earlier session goes on.
+    Resumed,
+    /// The same session with a compacted context.
+    Compacted,
+    /// The person wanted an empty context.
+    Cleared,
+}
+
+/// How a task of the lead's own list stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    /// Not begun.
+    Pending,
+    /// Being worked on.
+    InProgress,
+    /// Finished, as the lead says.
+    Completed,
+    /// Taken off the list.
+    Deleted,
+}
+
+/// An entry of a list that is told whole every time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Todo {
+    /// What is to be done.
+    pub text: String,
+    /// How it stands.
+    pub status: TaskStatus,
+}
+
+/// How a helper's work ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It said what it had to say.
+    Finished,
+    /// It failed.
+    Failed,
+    /// It was stopped.
+    Stopped,
+    /// It waits for more work.
+    Idle,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum Fact {
+    /// A context began.
+    Begun {
+        /// How.
+        how: Beginning,
+    },
+    /// The program's process, as the engine describes it; opaque here.
+    Process {
+        /// The description.
+        id: serde_json::Value,
+    },
+    /// Where the program keeps the conversation.
+    Transcript {
+        /// The file.
+        path: String,
+    },
+    /// The transcript was read so far; everything that it holds up to there is told.
+    ReadTo {
+        /// Bytes from its beginning.
+        offset: u64,
+    },
+    /// This session goes on with what an earlier one left.
+    Inherits {
+        /// The earlier session's key.
+        session: String,
+    },
+    /// The person's words.
+    Prompt {
+        /// As typed.
+        text: String,
+    },
+    /// A line by the assistant that states something worth keeping.
+    Said {
+        /// What it states.
+        what: Statement,
+        /// The line.
+        text: String,
+        /// Which helper said it; nothing means the lead.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
+    /// `rekindle note`.
+    Noted {
+        /// The words.
+        text: String,
+    },
+    /// A task of the lead's list was made or changed; what is not given stays as it was.
+    Task {
+        /// Its id in the program.
+        id: String,
+        /// Its title.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        subject: Option<String>,
+        /// What is to be done.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        description: Option<String>,
+        /// How it stands.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<TaskStatus>,
+        /// Who has it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owner: Option<String>,
+        /// Tasks that must be finished before; added to those known.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        blocked_by: Vec<String>,
+    },
+    /// The whole list of a program whose list is told whole.
+    Todos {
+        /// The entries in order.
+        items: Vec<Todo>,
+    },
+    /// A helper was called: a subagent, a teammate.
+    HelperCalled {
+        /// The call's id.
+        call: String,
+        /// What it is called, or what its work is in a few words.
+        name: String,
+        /// Its kind in the program.
+        #[serde(default)]
+        kind: String,
+        /// What it was told to do.
+        #[serde(default)]
+        prompt: String,
+    },
+    /// A helper runs: the program gave it an id. Without a call it is the oldest call of this kind that has none.
+    HelperRuns {
+        /// The call's id, where the program tells it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
+        /// Its id.
+        helper: String,
+        /// Its kind.
+        #[serde(default)]
+        kind: String,
+    },
+    /// A helper's work ended.
+    HelperEnded {
+        /// The call's id, where the program tells it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
+        /// Its id, where the program tells it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        helper: Option<String>,
+        /// How.
+        outcome: Outcome,
+        /// Its last words.
+        #[serde(default)]
+        words: String,
+    },
+    /// A file was written.
+    FileChanged {
+        /// Its path.
+        path: String,
+        /// Which helper did; nothing means the lead.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
+    /// A plan was read or written.
+    PlanFile {
+        /// Its path.
+        path: String,
+    },
+    /// A command was run.
+    Command {
+        /// The call's id.
+        call: String,
+        /// The command line.
+        line: String,
+        /// What went wrong, if it did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<String>,
+        /// The end of what it printed, where that tells what it did: the id of a commit, an address.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        printed: String,
+        /// Which helper ran it; nothing means the lead.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
+    /// The person was asked something.
+    Asked {
+        /// The call's id.
+        call: String,
+        /// The question, with its choices.
+        text: String,
+    },
+    /// The person answered.
+    Answered {
+        /// The call's id.
+        call: String,
+        /// The answer.
+        text: String,
+    },
+    /// The program is about to compact the context.
+    Compacting,
+    /// The program said that the context was compacted. A notice that comes twice for one compaction counts once.
+    Compacted {
+        /// The program's own summary, where it shows it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
+    },
+    /// A usage limit or an outage stopped the session.
+    Limit {
+        /// The program's words.
+        text: String,
+    },
+    /// How much is left, in percent; told when a threshold is passed.
+    Gauge {
+        /// Of the context.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context: Option<u8>,
+        /// Of the allowance.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<u8>,
+    },
+    /// The lead's turn ended.
+    TurnEnded {
+        /// Its last words.
+        #[serde(default)]
+        words: String,
+    },
+    /// The session ended.
+    Ended {
+        /// Whether the person meant it to: asked for it, or it had nothing more to do.
+        meant: bool,
+        /// The program's word.
+        #[serde(default)]
+        reason: String,
+    },
+    /// The session was told again.
+    ToldAgain {
+        /// For which compaction; 0 for a resumed or a new session.
+        compaction: u32,
+        /// Whether the whole plan was part of it.
+        full: bool,
+    },
+}
+
+/// Text as it goes into a fact: harmless, without blanks around it, not longer than [`TEXT_MAX_BYTES`].
+#[must_use]
+pub fn text(words: &str) -> String {
+    bounded(words, TEXT_MAX_BYTES)
+}
+
+/// The same with another bound.
+#[must_use]
+pub fn bounded(words: &str, max_bytes: usize) -> String {
+    let clean = sanitize(truncate_bytes(words, max_bytes.saturating_mul(2)));
+    truncate_bytes(clean.trim(), max_bytes).to_owned()
+}
+
+fn known_facts<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Fact>, D::Error> {
+    let values = Vec::<serde_json::Value>::deserialize(from)?;
+    Ok(values.into_iter().filter_map(|value| serde_json::from_value(value).ok()).collect())
+}
