@@ -63,6 +63,11 @@ pub trait Guarded: Send + Sync {
     /// What the hook prints so that `text` comes into the session's context; nothing where this moment is not good for it.
     fn answer(&self, heard: &Heard, text: &str) -> Option<String>;
 
+    /// Whether a compaction is seen in the transcript alone: it is then looked for after every tool.
+    fn compaction_only_in_transcript(&self) -> bool {
+        false
+    }
+
     /// The variable in which the program tells those it starts which session they belong to.
     fn session_variable(&self) -> Option<&'static str> {
         None
