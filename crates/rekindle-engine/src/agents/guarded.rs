@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use rekindle_core::lead::fact::{Beginning, Fact};
 use serde_json::Value;
 
+use super::{claude, codex};
+
 /// What one hook told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heard {
@@ -85,7 +87,7 @@ pub trait Guarded: Send + Sync {
 /// Every program that can be guarded, in the order in which they are looked for.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Guarded] {
-    &[]
+    &[&claude::Claude, &codex::Codex]
 }
 
 /// The program of this name.
