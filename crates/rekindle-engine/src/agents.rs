@@ -12,6 +12,7 @@ mod foreign;
 pub mod gemini;
 pub mod guarded;
 pub mod opencode;
+mod pieces;
 mod quote;
 
 use std::collections::{BTreeMap, BTreeSet};
