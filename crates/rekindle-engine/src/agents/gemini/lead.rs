@@ -34,6 +34,9 @@ const PRINTED_MAX_BYTES: usize = 600;
 /// Of a command line this much names it: no call's id is told to hooks.
 const NAME_MAX_BYTES: usize = 400;
 
+/// Of a transcript this much is read, from its end, for the model's last words.
+const LAST_MAX_BYTES: u64 = 256 << 10;
+
 /// Summaries remembered by their id, since a resumed session writes them again; a session has a handful.
 const SUMMARIES_MAX: usize = 1024;
 
@@ -54,6 +57,8 @@ impl Guarded for Gemini {
             // Of a request without a summary nothing is to be told.
             "BeforeModel" => (Moment::Request(up_to_summary(asked)?.into()), Vec::new()),
             "BeforeTool" => (Moment::Other, tool_begins(asked)?),
+            // What is added to the result of a failed call is dropped.
+            "AfterTool" if asked.pointer("/tool_response/error").is_some() => (Moment::Other, tool_ended(asked)),
             "AfterTool" => (Moment::Tool, tool_ended(asked)),
             "AfterAgent" => (Moment::Batch, turn_ended(asked)),
             _ => return None,
@@ -118,11 +123,29 @@ fn prompt(asked: &Value) -> Option<Fact> {
     (!words.is_empty()).then_some(Fact::Prompt { text: words })
 }
 
+/// The transcript has the model's last words as they were; those that the hook is given repeat themselves.
 fn turn_ended(asked: &Value) -> Vec<Fact> {
-    let words = text(asked, "prompt_response").unwrap_or_default();
-    let mut facts = said(words);
-    facts.push(Fact::TurnEnded { words: fact::text(words) });
+    let words = text(asked, "transcript_path").and_then(last_words);
+    let words = words.unwrap_or_else(|| text(asked, "prompt_response").unwrap_or_default().trim().to_owned());
+    let mut facts = said(&words);
+    facts.push(Fact::TurnEnded { words: fact::text(&words) });
     facts
+}
+
+fn last_words(transcript: &str) -> Option<String> {
+    use std::io::{Read, Seek, SeekFrom};
+    let mut file = std::fs::File::open(transcript).ok()?;
+    let from = file.metadata().ok()?.len().saturating_sub(LAST_MAX_BYTES);
+    file.seek(SeekFrom::Start(from)).ok()?;
+    let mut end = Vec::new();
+    file.take(LAST_MAX_BYTES).read_to_end(&mut end).ok()?;
+    let end = String::from_utf8_lossy(&end);
+    let of_model = |line: &str| {
+        let entry: Value = serde_json::from_str(line).ok()?;
+        let words = content(entry.get("content").filter(|_| entry["type"] == "gemini")?);
+        Some(words).filter(|words| !words.trim().is_empty())
+    };
+    end.lines().rev().find_map(of_model)
 }
 
 fn said(words: &str) -> Vec<Fact> {

@@ -159,7 +159,6 @@ fn tool(asked: &Value, by: Option<&str>) -> Vec<Fact> {
             paths.flat_map(|path| changed(Some(path), by)).collect()
         }
         "read" => text(input, "filePath").filter(|path| looks_like_plan(path)).map(plan).into_iter().collect(),
-        "todowrite" if by.is_none() => vec![Fact::Todos { items: todos(input) }],
         _ => Vec::new(),
     }
 }
