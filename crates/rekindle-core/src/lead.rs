@@ -5,6 +5,7 @@
 
 pub mod command;
 pub mod fact;
+mod lists;
 pub mod recovery;
 pub mod session;
 pub mod state_file;
