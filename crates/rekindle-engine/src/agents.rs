@@ -13,6 +13,7 @@ pub mod gemini;
 pub mod guarded;
 mod hooked;
 pub mod opencode;
+mod pieces;
 mod quote;
 
 use std::collections::{BTreeMap, BTreeSet};

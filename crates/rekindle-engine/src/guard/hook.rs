@@ -143,6 +143,7 @@ impl Hearing<'_> {
                 Some(OwnedChance::Prompt(prompt.unwrap_or_default()))
             }
             Moment::Tool if self.program.compaction_only_in_transcript() => Some(OwnedChance::Tool),
+            Moment::Request(_) => Some(OwnedChance::Tool),
             Moment::Tool | Moment::Batch | Moment::Ends | Moment::Other => None,
         }
     }
@@ -192,7 +193,14 @@ impl Hearing<'_> {
             self.say(&session, &mut record, telling, Some(died), out)?;
         }
         let mut journal = journal?;
-        journal.append(&record)?;
+        let often = matches!(self.heard.moment, Moment::Tool | Moment::Request(_));
+        if often && record.facts.is_empty() && record.read.is_empty() {
+            return Ok(());
+        }
+        let (before, after) = journal.append(&record)?;
+        if often && before / WRITE_EVERY_BYTES == after / WRITE_EVERY_BYTES {
+            return Ok(());
+        }
         self.write_state(&journal)
     }
 
@@ -234,6 +242,10 @@ impl Hearing<'_> {
             out.write_all(answer.as_bytes())?;
             out.flush()?;
         } else if !launched {
+            return Ok(());
+        }
+        // What is part of one request alone does not stay.
+        if matches!(self.heard.moment, Moment::Request(_)) {
             return Ok(());
         }
         record.facts.push(Fact::ToldAgain { compaction: telling.compaction, full: telling.full });
