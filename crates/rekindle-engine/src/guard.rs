@@ -6,6 +6,7 @@
 pub mod hook;
 pub mod journal;
 pub mod lookup;
+pub mod note;
 pub mod place;
 pub mod recover;
 pub mod sessions;
