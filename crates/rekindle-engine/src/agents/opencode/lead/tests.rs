@@ -126,7 +126,7 @@ fn what_a_subagent_does_is_its_own() {
 fn a_question_waits_for_its_answer() {
     let input = json!({"questions": [{"question": "Which one?", "options": [{"label": "A"}, {"label": "B"}]}]});
     let ask = Fact::Asked { call: "call_1".into(), text: "Which one? (A / B)".into() };
-    assert_eq!(tool("question", "running", input.clone(), json!({})), [ask.clone()]);
+    assert_eq!(tool("question", "running", input.clone(), json!({})), std::slice::from_ref(&ask));
     let answer = Fact::Answered { call: "call_1".into(), text: "B".into() };
     assert_eq!(tool("question", "completed", input, json!({"output": "B"})), [ask, answer]);
 }
