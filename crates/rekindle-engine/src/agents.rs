@@ -11,6 +11,7 @@ mod fields;
 mod foreign;
 pub mod gemini;
 pub mod guarded;
+mod hooked;
 pub mod opencode;
 mod pieces;
 mod quote;

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use rekindle_core::lead::fact::{Beginning, Fact};
 use serde_json::Value;
 
+use super::{claude, codex, gemini, opencode};
+
 /// What one hook told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heard {
@@ -88,12 +90,8 @@ pub trait Guarded: Send + Sync {
 
 /// Every program that can be guarded, in the order in which they are looked for.
 #[must_use]
-#[rustfmt::skip]
 pub fn all() -> &'static [&'static dyn Guarded] {
-    &[
-        &super::gemini::Gemini,
-        &super::opencode::Opencode,
-    ]
+    &[&claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::Opencode]
 }
 
 /// The program of this name.

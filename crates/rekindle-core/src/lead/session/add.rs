@@ -26,7 +26,13 @@ impl Session {
             }
             Fact::Process { id } => self.process = Some(id.clone()),
             Fact::Transcript { path } => self.transcript = Some(path.clone()),
-            Fact::ReadTo { offset } => self.read_to = *offset,
+            Fact::ReadTo { offset } => {
+                self.read_to = *offset;
+                // Read from its beginning again: what it shows is counted anew.
+                if *offset == 0 {
+                    self.boundaries = 0;
+                }
+            }
             Fact::Inherits { session } => {
                 if !self.inherits.contains(session) && self.inherits.len() < INHERITED_MAX {
                     self.inherits.push(session.clone());
