@@ -11,6 +11,7 @@ mod fields;
 mod foreign;
 pub mod gemini;
 pub mod guarded;
+pub mod installable;
 pub mod opencode;
 mod quote;
 

@@ -4,6 +4,7 @@
 //! hook and the permission for its own tools are handed over by flags and by files in the bundle: nothing is written into the
 //! user's repository or home, and the user's own settings, hooks and MCP servers stay as they are.
 
+mod settings;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,8 @@ use rekindle_shim::bundle::Stdin;
 use serde_json::json;
 
 use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program, quote};
+
+pub use settings::Settings;
 
 /// The name in `kind = "…"`.
 pub const KIND: &str = "claude";

@@ -7,6 +7,7 @@
 mod home;
 mod reader;
 mod report;
+mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,8 @@ use rekindle_shim::ladder::{Rung, StopSignal};
 use serde_json::{Value, json};
 
 use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
+
+pub use settings::Settings;
 
 /// The name in `kind = "…"`.
 pub const KIND: &str = "gemini";
