@@ -303,7 +303,8 @@ fn take_out(
     };
     let record = ledger.get(path).cloned();
     let seen = file::look(path)?;
-    let (left, removal) = left(path, &content, record.as_ref(), seen.as_ref())?;
+    let guessed = seen.as_ref().filter(|_| record.is_none()).and_then(|seen| all_ours(program, &seen.text));
+    let (left, removal) = left(path, &content, record.as_ref().or(guessed.as_ref()), seen.as_ref())?;
     match (&seen, left) {
         (Some(seen), None) => file::remove(path, seen)?,
         (Some(seen), Some(text)) if text != seen.text => file::put(path, Some(seen), &text)?,
@@ -316,6 +317,16 @@ fn take_out(
         ledger.save()?;
     }
     Ok(removal)
+}
+
+/// A record that was lost, where the text tells by itself that the file was made by us: an installation would make just that.
+fn all_ours(program: &dyn Installable, text: &str) -> Option<Record> {
+    let found = edit::find(text, program.kind(), None).ok()?;
+    let content = content(&found.entries.first()?.call.rekindle, program, None).ok()?;
+    let made = content.build(None).ok()??;
+    let mut record = Record::default();
+    record.remember(&made);
+    record.made(text).then_some(record)
 }
 
 /// What is left of a file without ours; nothing where it goes.

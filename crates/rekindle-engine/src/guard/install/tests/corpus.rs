@@ -28,7 +28,7 @@ const OTHERS: &str = r#"{
 
 /// All of them, with a word for each.
 pub fn corpus() -> Vec<(&'static str, String)> {
-    let huge: String = (0..20_000).map(|n| format!("    \"Bash(tool-{n} *)\",\n")).collect();
+    let huge: String = (0..4_000).map(|n| format!("    \"Bash(tool-{n} *)\",\n")).collect();
     let texts = [
         ("empty file", ""),
         ("only space", " \n\n"),
@@ -130,7 +130,12 @@ fn without_a_manifest_our_entries_are_known_by_themselves() {
             bed.install(program, Scope::Local).expect("installed");
             std::fs::remove_dir_all(bed.root.join(".rekindle")).expect("the manifest is lost");
             let removed = bed.uninstall(program, Scope::Local).expect("uninstalled");
-            assert_eq!(removed[0].removal, Removal::TakenOut, "{name}");
+            // An empty file cannot be told from none.
+            let expected = if before.is_empty() { Removal::Deleted } else { Removal::TakenOut };
+            assert_eq!(removed[0].removal, expected, "{name}");
+            if before.is_empty() {
+                continue;
+            }
             let after = text(&file);
             // An empty object or list that was there before cannot be told from one that we have made.
             let mut was = parsed(&before);
