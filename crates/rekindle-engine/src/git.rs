@@ -30,7 +30,7 @@ mod submodule;
 mod workspace;
 
 pub use branch::{Base, Start, Summary};
-pub use call::ask;
+pub use call::{ask, ask_within};
 pub use merge::Accepted;
 pub use remove::Removed;
 pub use salvage::{Found, Restored};

@@ -4,6 +4,7 @@
 //! hook and the permission for its own tools are handed over by flags and by files in the bundle: nothing is written into the
 //! user's repository or home, and the user's own settings, hooks and MCP servers stay as they are.
 
+mod lead;
 mod settings;
 mod stream;
 #[cfg(test)]

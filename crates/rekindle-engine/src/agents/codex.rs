@@ -7,6 +7,7 @@
 //! hooks a repository brings.
 
 mod hook;
+mod lead;
 mod rollout;
 mod settings;
 mod stream;

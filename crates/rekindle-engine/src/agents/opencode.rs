@@ -4,6 +4,7 @@
 //! Tools and plugin are handed over in a variable, so neither the user's files nor a configuration directory of theirs is touched.
 
 mod failure;
+pub mod lead;
 mod reader;
 mod settings;
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::place;
 use crate::agents::installable::{Call, Form, Installable, Places, Scope, Verb};
 use crate::git::{self, Repo};
 use crate::state_dir::{self, StateDir};
@@ -26,9 +27,6 @@ use manifest::{Ledger, Record};
 
 pub use edit::Found;
 pub use look::{Standing, State, chained_command, hooks_file, look};
-
-/// The directory of the guard's files in a state directory.
-pub const GUARD_DIR: &str = "guard";
 
 /// Why nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -146,11 +144,10 @@ impl Site<'_> {
     /// Where the manifest of a scope is, and the directory that its paths start from.
     fn ledger_dir(&self, scope: Scope) -> Result<(PathBuf, PathBuf), Error> {
         if scope != Scope::User {
-            return Ok((self.state.join(GUARD_DIR), self.places.root.to_owned()));
+            return Ok((self.state.join(place::DIR_NAME), self.places.root.to_owned()));
         }
-        let state = self.places.set("XDG_STATE_HOME").map(PathBuf::from);
-        let state = state.or_else(|| Some(self.places.home()?.join(".local/state"))).ok_or(Error::NoHome)?;
-        Ok((state.join("rekindle").join(GUARD_DIR), PathBuf::from("/")))
+        let dir = place::users(self.places.var).ok_or(Error::NoHome)?;
+        Ok((dir, PathBuf::from("/")))
     }
 
     /// Takes the manifest of a scope for writing.
