@@ -63,9 +63,8 @@ impl Installable for Settings {
         if let Some((file, Value::Bool(false))) = enabled.last() {
             troubles.push(format!("hooksConfig.enabled in {} switches every hook off: take it out", file.display()));
         }
-        let ours = |name: &Value| {
-            name == NAME || entries.iter().any(|entry| entry.handler.get("command") == Some(name))
-        };
+        let ours =
+            |name: &Value| name == NAME || entries.iter().any(|entry| entry.handler.get("command") == Some(name));
         let disabled = |layer: &Map<String, Value>| {
             let list = layer.get("hooksConfig").and_then(|config| config.get("disabled")).and_then(Value::as_array);
             list.is_some_and(|names| names.iter().any(ours))

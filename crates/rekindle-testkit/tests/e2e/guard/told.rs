@@ -59,6 +59,7 @@ fn a_resumed_session_and_one_whose_person_says_it_forgot() {
     lead.works("s");
     let told = lead.prompt("s", "You were compacted. Where were we?").expect("told");
     assert!(told.contains("parse the quokka file"), "{told}");
+    lead.hook("s", "Stop", json!({ "last_assistant_message": "At the parser." }));
     let told = lead.begins("s", "resume").expect("told");
     assert!(told.contains("parse the quokka file"), "{told}");
 }
