@@ -273,7 +273,7 @@ fn finish(mut state: State, mut now: rekindle_core::time::Time) -> State {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn replay_of_the_log_gives_the_live_state(moves in prop::collection::vec(any::<Move>(), 0..120)) {
