@@ -123,7 +123,7 @@ fn may_report(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> 
         }
         let parts = &held.way.parts;
         let again = matches!(report, Report::Split { subtasks, .. } if *subtasks == held.split);
-        if held.epoch == epoch && again {
+        if held.epoch == epoch && again && !parts.is_empty() {
             return Err(Refusal::Already);
         }
         if held.epoch == epoch

@@ -120,6 +120,34 @@ fn a_whole_that_is_left_out_takes_its_parts_with_it() {
 }
 
 #[test]
+fn a_task_that_was_split_and_opened_again_can_be_split_again() {
+    let mut story = Story::of("# Demo\n\n### T1: a\n- accept: `true`\n\n### T2: b\n- accept: `true`\n");
+    story.started(1);
+    story.report(1, split("T1"));
+    story.order(Order::Skip { task: task("T1"), reason: "enough".into() });
+    story.exited(1, exit_code(0));
+    story.order(Order::Retry { task: task("T1") });
+    story.started(3);
+    let step = story.report(3, split("T1"));
+    assert_eq!(step.reply, Reply::Accepted);
+    let parts = ["T1.3", "T1.4"];
+    assert_eq!(story.state.tasks[&task("T1")].way.parts, parts.map(task));
+    assert_eq!(story.report(3, split("T1")).reply, Reply::Already, "said again, it is one split");
+    assert_eq!(
+        story.state.tasks[&task("T1.1")].state,
+        TaskState::Skipped,
+        "those of the first split stay as they were"
+    );
+    for part in parts {
+        story.done(3, part);
+        story.checked(part, true);
+    }
+    story.checked("T1", true);
+    assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Complete);
+    assert_eq!(story.replayed(), story.state);
+}
+
+#[test]
 fn a_part_is_not_opened_again_once_the_whole_has_gone_on() {
     let mut story = Story::of("# Demo\n\n### T1: a\n- accept: `true`\n");
     story.started(1);
