@@ -202,6 +202,17 @@ mod tests {
     }
 
     #[test]
+    fn findings_stand_among_the_details_of_their_event() {
+        let words = r#"{"attempt":1,"issues":["no test"],"passed":[],"required":[],"role":"critic","verdict":"fail"}"#;
+        let body = Body::from_parts("verdict_given", words).expect("a verdict");
+        let Body::VerdictGiven(given) = &body else { panic!("{body:?}") };
+        assert_eq!(given.findings.issues, ["no test"]);
+        assert_eq!(body.details(), words);
+        let short = r#"{"source":"critic"}"#;
+        assert!(Body::from_parts("task_rework", short).is_ok(), "what was not found may be left out");
+    }
+
+    #[test]
     fn what_an_agent_says_of_itself_comes_back_from_the_log() {
         let usage = Usage { input_tokens: 1, output_tokens: 2, cached_tokens: 3, cost_usd: Some(0.25) };
         let measure = Measure { usage, context_used: Some(4), context_window: None };

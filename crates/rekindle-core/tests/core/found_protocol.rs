@@ -8,7 +8,7 @@ use rekindle_core::ids::{AttemptId, QuestionId};
 use rekindle_core::input::{Found, Input, MergeOutcome, Order};
 use rekindle_core::limits::{Limits, Traits, UsageLimits};
 use rekindle_core::report::{CheckResult, Report};
-use rekindle_core::review::{Stage, Verdict};
+use rekindle_core::review::{Findings, Stage, Verdict};
 use rekindle_core::role::Role;
 use rekindle_core::state::{AttemptPhase, RunPhase, TaskState};
 use rekindle_core::view::Touched;
@@ -19,7 +19,7 @@ const REVIEWED: &str = "---\nreview: [critic, auditor]\n---\n# Demo\n\n### T1: a
 
 fn verdict(role: Role, verdict: Verdict) -> Report {
     let issues = vec!["an edge case".to_owned()];
-    Report::Verdict { task: None, role, verdict, issues, required: Vec::new(), passed: Vec::new() }
+    Report::Verdict { task: None, role, verdict, findings: Findings { issues, ..Findings::default() } }
 }
 
 fn split(id: &str) -> Report {

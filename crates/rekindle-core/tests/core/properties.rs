@@ -12,7 +12,7 @@ use rekindle_core::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use rekindle_core::input::{Found, Input, MergeOutcome, Order};
 use rekindle_core::limits::{Limits, Traits};
 use rekindle_core::report::{Checkpoint, Door, Exit, Report};
-use rekindle_core::review::Verdict;
+use rekindle_core::review::{Findings, Verdict};
 use rekindle_core::role::Role;
 use rekindle_core::state::{AttemptPhase, RunPhase, State, TaskState};
 use rekindle_core::time::Time;
@@ -106,9 +106,7 @@ fn random_verdict(role: Role, task: TaskId, how: u8) -> Report {
         task: Some(task),
         role,
         verdict,
-        issues: vec!["i".into()],
-        required: Vec::new(),
-        passed: Vec::new(),
+        findings: Findings { issues: vec!["i".into()], ..Findings::default() },
     }
 }
 
