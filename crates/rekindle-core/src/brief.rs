@@ -6,7 +6,7 @@
 
 mod activity;
 mod facts;
-mod fence;
+pub(crate) mod fence;
 mod gather;
 mod judge;
 mod parts;

@@ -5,8 +5,11 @@
 
 pub mod command;
 pub mod fact;
+mod lists;
 pub mod recovery;
 pub mod session;
 pub mod state_file;
 pub mod statement;
+#[cfg(test)]
+mod tests;
 pub mod when;

@@ -4,6 +4,7 @@
 //! not be written again.
 
 pub mod build_status;
+pub(crate) mod sections;
 pub mod session_state;
 
 use crate::review::Stage;

@@ -12,7 +12,9 @@ mod foreign;
 pub mod gemini;
 pub mod guarded;
 mod hooked;
+pub mod installable;
 pub mod opencode;
+mod pieces;
 mod quote;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 mod branch;
 mod call;
+mod exclude;
 mod guard;
 mod index;
 mod links;
@@ -29,7 +30,7 @@ mod submodule;
 mod workspace;
 
 pub use branch::{Base, Start, Summary};
-pub use call::ask;
+pub use call::{ask, ask_within};
 pub use merge::Accepted;
 pub use remove::Removed;
 pub use salvage::{Found, Restored};

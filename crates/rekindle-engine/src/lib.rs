@@ -8,6 +8,7 @@ pub mod door;
 pub mod driver;
 pub mod files;
 pub mod git;
+pub mod guard;
 pub mod ingest;
 pub mod isolation;
 pub mod offline;

@@ -112,6 +112,26 @@ impl Process {
         Self::of_child(std::process::id())
     }
 
+    /// Pins the program that started this one: the nearest ancestor whose program is none of `between`, the shells and the like
+    /// that only stand in between. Nothing where none is found within a few generations.
+    #[must_use]
+    pub fn caller(between: &[&str]) -> Option<Self> {
+        /// A shell, perhaps one more, a wrapper.
+        const GENERATIONS: usize = 5;
+        let mut pid = u32::try_from(rustix::process::getppid()?.as_raw_nonzero().get()).ok()?;
+        for _ in 0..GENERATIONS {
+            let (process, stat) = Self::pin(pid)?;
+            if stat.pid <= 1 {
+                return None;
+            }
+            if !between.contains(&stat.name.as_str()) {
+                return Some(process);
+            }
+            pid = stat.ppid;
+        }
+        None
+    }
+
     /// Pins a living process together with its row of the process table; `None` when it is gone.
     pub(crate) fn pin(pid: u32) -> Option<(Self, os::ProcStat)> {
         let handle = os::Handle::open(pid).ok()?;

@@ -72,6 +72,7 @@ enum Command {
     Note(commands::note::NoteArgs),
     Report(commands::report::ReportArgs),
     Heartbeat(commands::heartbeat::HeartbeatArgs),
+    Hook(commands::hook::HookArgs),
     Mcp(commands::mcp::McpArgs),
     Doctor(commands::doctor::DoctorArgs),
     Completions(commands::completions::CompletionsArgs),
@@ -81,8 +82,13 @@ enum Command {
 pub fn hidden() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     let command = arguments.next()?;
-    let dir = arguments.next().map(PathBuf::from);
-    match (command.to_str()?, dir) {
+    let first = arguments.next();
+    // A hook ends with 0 whatever it is given, help excepted: an older version may be called in a newer way.
+    if command == commands::hook::COMMAND {
+        let cli = first.as_deref().map(|cli| cli.to_str().unwrap_or_default());
+        return (!matches!(cli, Some("--help" | "-h"))).then(|| commands::hook::main(cli));
+    }
+    match (command.to_str()?, first.map(PathBuf::from)) {
         (rekindle_shim::SHIM_COMMAND, Some(dir)) => Some(rekindle_shim::shim_main(&dir)),
         (rekindle_shim::STUB_COMMAND, Some(dir)) => Some(rekindle_shim::stub_main(&dir)),
         (acp::COMMAND, Some(setup)) => Some(acp::main(&setup)),
@@ -137,6 +143,7 @@ fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
         Command::Note(args) => commands::note::run(args, context),
         Command::Report(args) => commands::report::run(args, context),
         Command::Heartbeat(args) => commands::heartbeat::run(args, context),
+        Command::Hook(args) => commands::hook::run(args, context),
         Command::Mcp(args) => commands::mcp::run(args, context),
         Command::Doctor(args) => commands::doctor::run(args, context),
         Command::Completions(args) => commands::completions::run(args, context),

@@ -10,6 +10,7 @@ pub mod demo;
 pub mod doctor;
 pub mod events;
 pub mod heartbeat;
+pub mod hook;
 pub mod init;
 pub mod logs;
 pub mod mcp;

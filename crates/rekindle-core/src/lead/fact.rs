@@ -18,8 +18,11 @@ pub struct Record {
     #[serde(default)]
     pub event: String,
     /// What it told. Facts that a later version invented are left out when an older one reads them.
-    #[serde(default, deserialize_with = "known_facts")]
+    #[serde(default, deserialize_with = "known_facts", skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<Fact>,
+    /// What the transcript told since it was last read.
+    #[serde(default, deserialize_with = "known_facts", skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<Fact>,
 }
 
 /// Why a session's context began as it did.

@@ -1,1 +1,326 @@
-//! To come.
+//! A lead's session: everything that its journal tells, added up. Facts are keyed, so one that is told twice, by a hook that
+//! fires twice or by the transcript as well, changes nothing. Every list has a bound; what is oldest is forgotten first.
+
+mod add;
+
+use serde::{Deserialize, Serialize};
+
+use super::fact::{Fact, Outcome, Record, TaskStatus, Todo};
+use super::statement::Statement;
+
+/// Prompts kept; the first ones say what the session is for and are never forgotten.
+pub const PROMPTS_MAX: usize = 200;
+
+/// Prompts at the beginning that stay.
+pub const FIRST_PROMPTS: usize = 4;
+
+/// Statements kept of each kind.
+pub const SAID_MAX: usize = 150;
+
+/// Notes kept.
+pub const NOTES_MAX: usize = 200;
+
+/// Tasks kept.
+pub const TASKS_MAX: usize = 500;
+
+/// Helpers kept.
+pub const HELPERS_MAX: usize = 200;
+
+/// Files kept.
+pub const FILES_MAX: usize = 1_000;
+
+/// Commands kept: those that failed, and those with an effect.
+pub const COMMANDS_MAX: usize = 200;
+
+/// Questions kept.
+pub const QUESTIONS_MAX: usize = 50;
+
+/// Words of the person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prompt {
+    /// When.
+    pub at: u64,
+    /// As typed.
+    pub text: String,
+}
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// When.
+    pub at: u64,
+    /// What it states.
+    pub what: Statement,
+    /// The line.
+    pub text: String,
+    /// Which helper said it.
+    pub by: Option<String>,
+}
+
+/// A task of the lead's list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its id in the program.
+    pub id: String,
+    /// Its title.
+    pub subject: String,
+    /// What is to be done.
+    pub description: String,
+    /// How it stands.
+    pub status: TaskStatus,
+    /// Who has it.
+    pub owner: Option<String>,
+    /// Tasks that must be finished before.
+    pub blocked_by: Vec<String>,
+    /// When it last changed.
+    pub at: u64,
+}
+
+/// A helper: a subagent, a teammate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Helper {
+    /// The call that started it.
+    pub call: Option<String>,
+    /// Its id, once the program gave it one.
+    pub id: Option<String>,
+    /// What it is called.
+    pub name: String,
+    /// Its kind.
+    pub kind: String,
+    /// What it was told to do.
+    pub prompt: String,
+    /// How its work ended; nothing while it runs.
+    pub outcome: Option<Outcome>,
+    /// Its last words.
+    pub words: String,
+    /// When it last changed.
+    pub at: u64,
+}
+
+/// A file that was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// Its path.
+    pub path: String,
+    /// Which helper wrote it.
+    pub by: Option<String>,
+    /// When, last.
+    pub at: u64,
+}
+
+/// A command that failed or had an effect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ran {
+    /// The call's id.
+    pub call: String,
+    /// The command line.
+    pub line: String,
+    /// What went wrong.
+    pub failure: Option<String>,
+    /// The end of what it printed.
+    pub printed: String,
+    /// Which helper ran it.
+    pub by: Option<String>,
+    /// When.
+    pub at: u64,
+}
+
+/// A question to the person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// The call's id.
+    pub call: String,
+    /// The question.
+    pub text: String,
+    /// The answer, once there is one.
+    pub answer: Option<String>,
+    /// When it was asked.
+    pub at: u64,
+}
+
+/// When and for what the session was last told again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// How often.
+    pub times: u32,
+    /// The compactions counted then.
+    pub compaction: u32,
+    /// The process that was told.
+    pub process: Option<serde_json::Value>,
+    /// Whether nothing but beginnings was heard since.
+    pub quiet: bool,
+}
+
+/// A session, added up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Session {
+    /// The person's words.
+    pub prompts: Vec<Prompt>,
+    /// What was stated in prose.
+    pub said: Vec<Said>,
+    /// What was noted on purpose.
+    pub notes: Vec<Prompt>,
+    /// The lead's tasks, in the order in which they were made.
+    pub tasks: Vec<Task>,
+    /// The list of a program that tells its list whole.
+    pub todos: Vec<Todo>,
+    /// Helpers in the order of their calls.
+    pub helpers: Vec<Helper>,
+    /// Files written, the newest last.
+    pub files: Vec<Written>,
+    /// Commands that failed or had an effect.
+    pub commands: Vec<Ran>,
+    /// Questions to the person.
+    pub questions: Vec<Question>,
+    /// The plan last read or written.
+    pub plan_file: Option<String>,
+    /// Compactions that hooks told of.
+    pub noticed: u32,
+    /// Compactions that the transcript shows.
+    pub boundaries: u32,
+    /// Whether nothing happened since the last notice: another one is about the same compaction.
+    pub quiet: bool,
+    /// The program's last summary.
+    pub summary: Option<String>,
+    /// What stopped it last, until it went on.
+    pub limit: Option<Prompt>,
+    /// Percent of the context left, when it was last told.
+    pub context_left: Option<u8>,
+    /// Percent of the allowance left.
+    pub usage_left: Option<u8>,
+    /// Whether the person waits for the lead.
+    pub turn_open: bool,
+    /// The lead's last words.
+    pub last_words: String,
+    /// How it ended: whether that was meant, and the program's word.
+    pub ended: Option<(bool, String)>,
+    /// When and for what it was told again.
+    pub told: Told,
+    /// Where the conversation is kept.
+    pub transcript: Option<String>,
+    /// How far that was read.
+    pub read_to: u64,
+    /// The program's process.
+    pub process: Option<serde_json::Value>,
+    /// Sessions that this one goes on with.
+    pub inherits: Vec<String>,
+    /// When it was first heard of.
+    pub first_at: u64,
+    /// When it was last heard of.
+    pub last_at: u64,
+    /// Records added up.
+    pub records: u64,
+}
+
+impl Session {
+    /// Adds a record.
+    pub fn add(&mut self, record: &Record) {
+        if self.records == 0 {
+            self.first_at = record.at;
+        }
+        self.last_at = self.last_at.max(record.at);
+        self.records += 1;
+        for fact in &record.facts {
+            self.hear(fact);
+            self.take(fact, record.at);
+        }
+        for fact in &record.read {
+            match fact {
+                // The transcript holds every compaction once: hooks and transcript are counted apart, never added.
+                Fact::Compacted { summary } => {
+                    // One without hooks for it writes its summary again when it is resumed.
+                    let again = self.noticed == 0 && summary.is_some() && *summary == self.summary;
+                    self.boundaries += u32::from(!again);
+                    self.summary = summary.clone().or(self.summary.take());
+                }
+                // Whether the person still waits, the hooks know: a prompt that only the transcript tells is an old one.
+                Fact::Prompt { text } => self.prompt(text, record.at, false),
+                fact => self.take(fact, record.at),
+            }
+        }
+    }
+
+    /// Takes over what an earlier session left; called for a session that inherits it, before its own records.
+    pub fn inherit(&mut self, earlier: &Self) {
+        let mut next = earlier.clone();
+        (next.noticed, next.boundaries, next.read_to, next.records) = (0, 0, 0, 0);
+        (next.transcript, next.process, next.ended, next.told) = (None, None, None, Told::default());
+        (next.turn_open, next.quiet, next.limit) = (false, false, None);
+        // Nobody ends what a dead session had started: whether it still runs has to be looked at.
+        next.inherits = Vec::new();
+        *self = next;
+    }
+
+    /// How often the context was compacted.
+    #[must_use]
+    pub fn compactions(&self) -> u32 {
+        self.noticed.max(self.boundaries)
+    }
+
+    /// Whether there is anything to tell.
+    #[must_use]
+    pub fn has_content(&self) -> bool {
+        !(self.prompts.is_empty()
+            && self.said.is_empty()
+            && self.notes.is_empty()
+            && self.tasks.is_empty()
+            && self.todos.is_empty()
+            && self.helpers.is_empty()
+            && self.files.is_empty()
+            && self.commands.is_empty()
+            && self.questions.is_empty())
+    }
+
+    /// Whether something was left unfinished: a turn, a task, a helper, a question.
+    #[must_use]
+    pub fn has_open_work(&self) -> bool {
+        self.turn_open
+            || self.limit.is_some()
+            || self.tasks.iter().any(|task| task.is_open())
+            || self.todos.iter().any(|todo| is_open(todo.status))
+            || self.helpers.iter().any(|helper| helper.outcome.is_none())
+            || self.open_questions().next().is_some()
+    }
+
+    /// Questions without an answer.
+    pub fn open_questions(&self) -> impl Iterator<Item = &Question> {
+        self.questions.iter().filter(|question| question.answer.is_none())
+    }
+
+    /// Whether a notice is about a compaction that is already counted, and what a quiet time means: any fact of work ends it.
+    fn hear(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Begun { how: super::fact::Beginning::Compacted } | Fact::Compacted { .. } => {
+                if !self.quiet {
+                    self.noticed += 1;
+                    self.quiet = true;
+                }
+            }
+            Fact::Begun { .. }
+            | Fact::Process { .. }
+            | Fact::Transcript { .. }
+            | Fact::ReadTo { .. }
+            | Fact::Inherits { .. }
+            | Fact::Gauge { .. }
+            | Fact::ToldAgain { .. } => {}
+            // A notice before the compaction, or anything that is work.
+            _ => {
+                self.quiet = false;
+                self.told.quiet = false;
+            }
+        }
+    }
+}
+
+impl Task {
+    /// Whether it is still to be done.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        is_open(self.status)
+    }
+}
+
+fn is_open(status: TaskStatus) -> bool {
+    matches!(status, TaskStatus::Pending | TaskStatus::InProgress)
+}

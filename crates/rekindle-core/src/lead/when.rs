@@ -1,1 +1,69 @@
-//! To come.
+//! When a session has to be told again what it was doing. Concrete signs decide: the program's own notice, the person's word,
+//! or a transcript that no longer holds what the state names. In doubt it is told: reading it again costs little.
+
+use super::fact::Beginning;
+use super::session::Session;
+use super::statement::says_compacted;
+
+/// A moment at which something can be put into the session's context.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chance<'a> {
+    /// A context begins.
+    Begins(Beginning),
+    /// The person has typed something.
+    Prompt(&'a str),
+    /// A tool was used.
+    Tool,
+}
+
+/// Why a session is told again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    /// Its context was compacted.
+    Compacted,
+    /// It goes on after a pause.
+    Resumed,
+    /// It is a new one; the last one died with work open.
+    Died,
+    /// The person says that it has forgotten.
+    PersonSays,
+    /// The transcript no longer holds what the state names.
+    Missing,
+}
+
+/// What is to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Telling {
+    /// Why.
+    pub occasion: Occasion,
+    /// The compactions so far.
+    pub compaction: u32,
+    /// With the whole plan: after every second compaction, when what was lost adds up.
+    pub full: bool,
+}
+
+/// Whether to tell the session now. `inherits`: it has just taken over a session that died with work open. `missing`: what the
+/// transcript shows is less than what was read of it before.
+#[must_use]
+pub fn telling(session: &Session, chance: &Chance<'_>, inherits: bool, missing: bool) -> Option<Telling> {
+    if !session.has_content() {
+        return None;
+    }
+    let compaction = session.compactions();
+    let untold = compaction > session.told.compaction;
+    // A hook that is installed twice fires twice, in the same process.
+    let just_told = session.told.quiet && session.told.process == session.process && !untold;
+    let occasion = match chance {
+        Chance::Begins(_) if just_told => return None,
+        Chance::Begins(Beginning::Compacted) => Occasion::Compacted,
+        Chance::Begins(Beginning::Resumed) => Occasion::Resumed,
+        Chance::Begins(Beginning::New) if inherits => Occasion::Died,
+        Chance::Begins(Beginning::New | Beginning::Cleared) => return None,
+        Chance::Prompt(_) | Chance::Tool if untold => Occasion::Compacted,
+        Chance::Prompt(_) if missing => Occasion::Missing,
+        Chance::Prompt(text) if says_compacted(text) => Occasion::PersonSays,
+        Chance::Prompt(_) | Chance::Tool => return None,
+    };
+    let full = compaction > 0 && compaction.is_multiple_of(2) && occasion == Occasion::Compacted;
+    Some(Telling { occasion, compaction, full })
+}

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use super::sections::{self, Item, Section};
 use super::{as_spoken, depth, in_plan_order, label, status_word};
 use crate::ids::AttemptId;
 use crate::review::Stage;
@@ -16,112 +17,25 @@ pub const MAX_BYTES: usize = 10_000;
 /// Longest piece of an agent's own words; the whole of it is in the build status file and in the store.
 const WORDS_MAX_BYTES: usize = 600;
 
-/// Room for a line that counts what was folded.
-const FOLD_BYTES: usize = 80;
-
-/// One thing to say, and how much it matters.
-struct Item {
-    text: String,
-    /// Lower is folded first; ties fold the oldest first.
-    weight: u8,
-}
-
-/// A list under a heading.
-struct Section {
-    heading: &'static str,
-    /// What its items are called when they are counted.
-    noun: &'static str,
-    items: Vec<Item>,
-    /// Bytes that it can count on.
-    share: usize,
-}
-
 /// The file's text, at most [`MAX_BYTES`]. `files` are modified files that are known from elsewhere than checkpoints.
 /// Without a run there is no text.
 #[must_use]
 pub fn render(state: &State, files: &[String]) -> Option<String> {
-    let mut out = head(state)?;
+    let out = head(state)?;
     let sections = [
-        section("Pending Questions", "questions", questions(state), 1_200),
-        section("Agents", "ended attempts", agents(state), 1_600),
-        section("Tasks", "tasks", tasks(state), 2_800),
-        section("Decisions", "older decisions", decisions(state), 1_300),
-        section("Files Modified", "files", modified(state, files), 900),
-        section("Next Steps", "steps", next_steps(state), 900),
+        Section::new("Pending Questions", "questions", questions(state), 1_200),
+        Section::new("Agents", "ended attempts", agents(state), 1_600),
+        Section::new("Tasks", "tasks", tasks(state), 2_800),
+        Section::new("Decisions", "older decisions", decisions(state), 1_300),
+        Section::new("Files Modified", "files", modified(state, files), 900),
+        Section::new("Next Steps", "steps", next_steps(state), 900),
     ];
-    let rooms = allot(&sections, MAX_BYTES.saturating_sub(out.len()));
-    for (section, room) in sections.iter().zip(rooms) {
-        out += &section.text(room);
-    }
-    Some(out)
-}
-
-fn section(heading: &'static str, noun: &'static str, items: Vec<Item>, share: usize) -> Section {
-    Section { heading, noun, items, share }
+    let room = MAX_BYTES.saturating_sub(out.len());
+    Some(out + &sections::texts(&sections, &LEFT_OVER_ORDER, room))
 }
 
 /// Who is served first when room is left over: tasks, questions, steps, decisions, agents, files.
 const LEFT_OVER_ORDER: [usize; 6] = [2, 0, 5, 3, 1, 4];
-
-/// Everyone gets their share or what they need; what is then left goes to those that need more.
-fn allot(sections: &[Section; 6], room: usize) -> [usize; 6] {
-    let mut rooms = sections.each_ref().map(|section| section.wanted().min(section.share));
-    let mut left = room.saturating_sub(rooms.iter().sum());
-    for index in LEFT_OVER_ORDER {
-        let more = sections[index].wanted() - rooms[index];
-        let more = more.min(left);
-        rooms[index] += more;
-        left -= more;
-    }
-    rooms
-}
-
-impl Section {
-    fn title(&self) -> String {
-        format!("\n## {}\n\n", self.heading)
-    }
-
-    fn wanted(&self) -> usize {
-        let items: usize = self.items.iter().map(|item| item.text.len()).sum();
-        self.title().len() + items.max("None.\n".len())
-    }
-
-    fn text(&self, room: usize) -> String {
-        let mut out = self.title();
-        if self.items.is_empty() {
-            return out + "None.\n";
-        }
-        let kept = self.choose(room.saturating_sub(out.len()));
-        let folded = kept.iter().filter(|kept| !**kept).count();
-        if folded > 0 {
-            let _ = writeln!(out, "- … {folded} {} folded", self.noun);
-        }
-        for (item, _) in self.items.iter().zip(&kept).filter(|(_, kept)| **kept) {
-            out += &item.text;
-        }
-        out
-    }
-
-    /// The weightiest and newest that fit.
-    fn choose(&self, room: usize) -> Vec<bool> {
-        let whole: usize = self.items.iter().map(|item| item.text.len()).sum();
-        if whole <= room {
-            return vec![true; self.items.len()];
-        }
-        let mut order: Vec<usize> = (0..self.items.len()).collect();
-        order.sort_by_key(|index| (std::cmp::Reverse(self.items[*index].weight), std::cmp::Reverse(*index)));
-        let mut kept = vec![false; self.items.len()];
-        let mut left = room.saturating_sub(FOLD_BYTES);
-        for index in order {
-            let Some(after) = left.checked_sub(self.items[index].text.len()) else {
-                break;
-            };
-            left = after;
-            kept[index] = true;
-        }
-        kept
-    }
-}
 
 fn head(state: &State) -> Option<String> {
     let (run, row) = (state.run.as_ref()?, view::run_row(state)?);

@@ -5,8 +5,10 @@
 //! its own instead: the user's settings with rekindle's added, and links to everything else.
 
 mod home;
+mod lead;
 mod reader;
 mod report;
+mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +20,8 @@ use rekindle_shim::ladder::{Rung, StopSignal};
 use serde_json::{Value, json};
 
 use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
+
+pub use settings::Settings;
 
 /// The name in `kind = "…"`.
 pub const KIND: &str = "gemini";
@@ -110,16 +114,7 @@ impl Adapter for Gemini {
 
     fn hook_answer(&self, asked: &str, text: &str) -> Option<String> {
         let asked: Value = serde_json::from_str(asked).ok()?;
-        let messages = asked.pointer("/llm_request/messages")?.as_array()?;
-        let holds = |message: &&Value| message["content"].as_str().is_some_and(|content| content.contains(SNAPSHOT));
-        let at = messages.iter().rposition(|message| message["role"] == "user" && holds(&message))?;
-        // Only what leads up to the summary is handed back: the program keeps the rest of the request as it is.
-        let mut kept = messages.get(..=at)?.to_vec();
-        let content = kept.last()?["content"].as_str()?;
-        let content = format!("{content}\n\n{text}");
-        kept.last_mut()?["content"] = Value::String(content);
-        let answer = json!({"hookEventName": "BeforeModel", "llm_request": {"messages": kept}});
-        Some(json!({ "hookSpecificOutput": answer }).to_string())
+        with_words(up_to_summary(&asked)?, text)
     }
 
     fn hook_text_stays(&self) -> bool {
@@ -143,6 +138,24 @@ impl Adapter for Gemini {
                     .into(),
         }
     }
+}
+
+/// The messages of a request up to the summary that replaced the history; nothing where none did.
+fn up_to_summary(asked: &Value) -> Option<Vec<Value>> {
+    let messages = asked.pointer("/llm_request/messages")?.as_array()?;
+    let holds = |message: &&Value| message["content"].as_str().is_some_and(|content| content.contains(SNAPSHOT));
+    let at = messages.iter().rposition(|message| message["role"] == "user" && holds(&message))?;
+    Some(messages.get(..=at)?.to_vec())
+}
+
+/// What a hook prints so that words stand below that summary. Only what leads up to it is handed back: the program keeps the
+/// rest of the request as it is.
+fn with_words(mut kept: Vec<Value>, words: &str) -> Option<String> {
+    let content = kept.last()?["content"].as_str()?;
+    let content = format!("{content}\n\n{words}");
+    kept.last_mut()?["content"] = Value::String(content);
+    let answer = json!({"hookEventName": "BeforeModel", "llm_request": {"messages": kept}});
+    Some(json!({ "hookSpecificOutput": answer }).to_string())
 }
 
 /// How it is logged in, in words.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rekindle_core::lead::fact::{Beginning, Fact};
 use serde_json::Value;
 
-use super::{claude, codex};
+use super::{claude, codex, gemini, opencode};
 
 /// What one hook told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +36,9 @@ pub enum Moment {
     Prompt,
     /// A tool was used; nothing is printed unless the program has no better moment after a compaction.
     Tool,
+    /// A request goes to the model; what the hook prints is part of this one alone. A session that has to be told again is told
+    /// here as well, which does not count: it is still to be told where it stays. With it comes what the program wants back.
+    Request(Value),
     /// A good time to write the state: a turn, a helper or a batch of work has ended, or a compaction is near.
     Batch,
     /// The session is over.
@@ -62,6 +65,12 @@ pub trait Guarded: Send + Sync {
     /// A reader of its transcript; nothing where it keeps none in lines.
     fn transcript(&self) -> Option<Box<dyn Transcript>>;
 
+    /// Whether a compaction is seen in the transcript only: its new lines are then read at every moment at which the session can
+    /// be told something, before that is decided.
+    fn compaction_only_in_transcript(&self) -> bool {
+        false
+    }
+
     /// What the hook prints so that `text` comes into the session's context; nothing where this moment is not good for it.
     fn answer(&self, heard: &Heard, text: &str) -> Option<String>;
 
@@ -82,7 +91,7 @@ pub trait Guarded: Send + Sync {
 /// Every program that can be guarded, in the order in which they are looked for.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Guarded] {
-    &[&claude::Claude, &codex::Codex]
+    &[&claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::Opencode]
 }
 
 /// The program of this name.

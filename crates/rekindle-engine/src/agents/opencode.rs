@@ -4,7 +4,9 @@
 //! Tools and plugin are handed over in a variable, so neither the user's files nor a configuration directory of theirs is touched.
 
 mod failure;
+pub mod lead;
 mod reader;
+mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +17,8 @@ use rekindle_shim::bundle::Stdin;
 use serde_json::{Map, Value, json};
 
 use super::foreign::json_object;
+
+pub use settings::Settings;
 use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
 
 /// The name in `kind = "…"`.

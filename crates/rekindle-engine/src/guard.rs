@@ -1,0 +1,14 @@
+//! Guard: what happens when a person's own session tells something through a hook. One record goes into the session's journal;
+//! where the session has forgotten, it is told where it stands. What that is, and when, the core decides.
+//!
+//! A hook must never break the program that calls it: whatever fails here is a line in guard's own log.
+
+pub mod hook;
+pub mod install;
+pub mod journal;
+pub mod lookup;
+pub mod note;
+pub mod place;
+pub mod recover;
+pub mod sessions;
+mod transcript;

@@ -1,0 +1,179 @@
+//! What rekindle can establish itself before it tells a session where it stands, so that nobody has to be told to find out:
+//! which files are there, which team, which processes live, what the repository holds, which plan is followed.
+
+use std::path::Path;
+
+use rekindle_core::lead::recovery::{Plan, Team};
+use rekindle_core::lead::session::Session;
+use rekindle_core::view::RunRow;
+use serde_json::Value;
+
+use super::sessions;
+use crate::agents::guarded::Guarded;
+use crate::git;
+use crate::state_dir::StateDir;
+use crate::store::{Read, SqliteReader, Table};
+
+/// Largest plan that is read; what is put before a session is cut further.
+const PLAN_MAX_BYTES: u64 = 256 << 10;
+
+/// Largest file of a team.
+const TEAM_MAX_BYTES: u64 = 1 << 20;
+
+/// Members of a team that are named.
+const MEMBERS_MAX: usize = 20;
+
+/// Files that are looked for, the newest first.
+const FILES_MAX: usize = 200;
+
+/// What is read of an answer of git.
+const GIT_BYTES: usize = 64 << 10;
+
+/// How long git is waited for: a session waits for the hook, and a hook that is late is not heard.
+const GIT_MS: u64 = 1_500;
+
+/// Files that are named when they are missing.
+const NAMED_MAX: usize = 5;
+
+/// Everything that was looked up.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// A sentence each.
+    pub sentences: Vec<String>,
+    /// The team, where the plan has a name that one would be called after.
+    pub team: Option<Team>,
+    /// The plan.
+    pub plan: Option<Plan>,
+}
+
+/// Looks everything up. `dir` is where the session works, `same_process`: it goes on in the process that it was in.
+#[must_use]
+pub fn look(
+    program: &dyn Guarded,
+    session: &Session,
+    dir: &Path,
+    state_dir: &Path,
+    same_process: bool,
+    var: &dyn Fn(&str) -> Option<String>,
+) -> Found {
+    let run = run(state_dir);
+    let mut sentences = Vec::new();
+    sentences.extend(files(session, dir));
+    sentences.extend(repository(dir));
+    sentences.extend(helpers(session, same_process));
+    sentences.extend(run.as_ref().map(|run| {
+        format!("There is a rekindle run of the plan \"{}\" here, {}: `rekindle status` shows it", run.title, run.state)
+    }));
+    let plan = plan(session, dir, run.as_ref());
+    let slug = run.as_ref().map(|run| run.plan.clone()).or_else(|| {
+        let path = plan.as_ref()?.path.as_ref()?;
+        Some(Path::new(path).file_stem()?.to_string_lossy().into_owned())
+    });
+    let team = slug.and_then(|slug| team(program, &slug, session, var));
+    Found { sentences, team, plan }
+}
+
+/// Whether what was written is there.
+fn files(session: &Session, dir: &Path) -> Option<String> {
+    let newest: Vec<&str> = session.files.iter().rev().take(FILES_MAX).map(|file| file.path.as_str()).collect();
+    if newest.is_empty() {
+        return None;
+    }
+    let missing: Vec<&str> = newest.iter().copied().filter(|path| dir.join(path).symlink_metadata().is_err()).collect();
+    Some(match missing.len() {
+        0 => format!("Of the files changed, all {} are there", newest.len()),
+        n => {
+            let named = missing[..n.min(NAMED_MAX)].join(", ");
+            format!("Of the {} files changed, {n} are not there: {named}", newest.len())
+        }
+    })
+}
+
+/// Where the repository stands.
+fn repository(dir: &Path) -> Option<String> {
+    let ask = |arguments: &[&str]| git::ask_within(dir, arguments, GIT_BYTES, GIT_MS);
+    let last = ask(&["log", "-1", "--format=%h %s"])?;
+    let branch = ask(&["rev-parse", "--abbrev-ref", "HEAD"])?;
+    let changed = ask(&["status", "--porcelain", "--untracked-files=normal"]);
+    let changed = changed.map(|paths| format!(", {} uncommitted paths", paths.lines().count())).unwrap_or_default();
+    Some(format!("Git: on {}, last commit {}{changed}", branch.trim(), last.trim()))
+}
+
+/// What became of helpers that live inside the program's own process.
+fn helpers(session: &Session, same_process: bool) -> Option<String> {
+    let open = session.helpers.iter().filter(|helper| helper.outcome.is_none()).count();
+    if open == 0 {
+        return None;
+    }
+    Some(match same_process || sessions::process_lives(session) {
+        true => format!("The process that started the {open} helpers that had not ended is alive, they may still run"),
+        false => format!(
+            "The process that started the {open} helpers that had not ended is gone, and those inside it with it"
+        ),
+    })
+}
+
+/// The newest run of the directory, if it can be read.
+fn run(state_dir: &Path) -> Option<RunRow> {
+    let dir = StateDir::open(state_dir).ok()?;
+    if !dir.database().exists() {
+        return None;
+    }
+    let reader = SqliteReader::open(&dir).ok()?;
+    let rows = reader.rows(Table::Run, None).ok()?;
+    let rows: Vec<RunRow> = rows.into_iter().filter_map(|row| serde_json::from_str(&row.json).ok()).collect();
+    rows.into_iter().next_back()
+}
+
+/// The plan that the session follows: the run's, else the file it last read or wrote.
+fn plan(session: &Session, dir: &Path, run: Option<&RunRow>) -> Option<Plan> {
+    let own =
+        run.map(|run| run.plan_path.clone()).or_else(|| project_plan(dir)).or_else(|| session.plan_file.clone())?;
+    let path = dir.join(&own);
+    let text = read_bounded(&path, PLAN_MAX_BYTES)?;
+    Some(Plan { path: Some(path.display().to_string()), text })
+}
+
+/// A plan file of the project that reads as a plan.
+fn project_plan(dir: &Path) -> Option<String> {
+    let name = "plan.md";
+    let text = read_bounded(&dir.join(name), PLAN_MAX_BYTES)?;
+    rekindle_core::plan::parse("plan", text.as_bytes()).plan.map(|_| name.to_owned())
+}
+
+/// The team that a lead of this plan would have made.
+fn team(program: &dyn Guarded, slug: &str, session: &Session, var: &dyn Fn(&str) -> Option<String>) -> Option<Team> {
+    let name = format!("exec-{slug}");
+    let dir = program.team_files(&name, var)?;
+    let file = dir.join("config.json");
+    let text = read_bounded(&file, TEAM_MAX_BYTES);
+    // A team that nobody made is nothing to tell of, unless there are helpers who may have been one.
+    if text.is_none() && session.helpers.is_empty() {
+        return None;
+    }
+    let members = text.as_deref().map(members).unwrap_or_default();
+    Some(Team { name, file: text.is_some().then(|| file.display().to_string()), members })
+}
+
+/// The members that a team's file names.
+fn members(text: &str) -> Vec<String> {
+    let config: Value = serde_json::from_str(text).unwrap_or_default();
+    let all = config["members"].as_array().cloned().unwrap_or_default();
+    let line = |member: &Value| {
+        let name = member["name"].as_str()?;
+        let kind = member["agentType"].as_str().map(|kind| format!(" ({kind})")).unwrap_or_default();
+        Some(format!("{name}{kind}"))
+    };
+    all.iter().filter_map(line).take(MEMBERS_MAX).collect()
+}
+
+fn read_bounded(path: &Path, max: u64) -> Option<String> {
+    use std::io::Read as _;
+    let file = std::fs::File::open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(max).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

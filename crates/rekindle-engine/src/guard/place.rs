@@ -1,0 +1,63 @@
+//! Where guard keeps what it hears: in the project's state directory where there is one, else in the user's own. It never
+//! makes a directory inside a project that did not ask for it.
+
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// Guard's directory in a state directory.
+pub const DIR_NAME: &str = "guard";
+
+/// Where a hook says what it could not do, one line each.
+pub const LOG_FILE: &str = "hook.log";
+
+/// Longest id of a session that is used as it is in a file's name.
+const ID_MAX_BYTES: usize = 80;
+
+/// Only the owner reads what was said.
+const DIR_MODE: u32 = 0o700;
+
+/// Guard's directory for a project: `state_dir` where it exists, else a directory of the user's for `root`.
+#[must_use]
+pub fn of(state_dir: &Path, root: &Path, var: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    if state_dir.is_dir() {
+        return Some(state_dir.join(DIR_NAME));
+    }
+    let name = root.file_name().map(|name| plain(&name.to_string_lossy())).unwrap_or_default();
+    let hash = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
+    Some(users(var)?.join(format!("{name}-{}", &hash[..16])))
+}
+
+/// Guard's directory for all that belongs to the user and to no project.
+#[must_use]
+pub fn users(var: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let given = var("XDG_STATE_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let base = match given {
+        Some(dir) => dir,
+        None => PathBuf::from(var("HOME").filter(|home| !home.is_empty())?).join(".local/state"),
+    };
+    Some(base.join("rekindle").join(DIR_NAME))
+}
+
+/// The name of a session's directory: its program and its id, harmless as a file's name.
+#[must_use]
+pub fn key(program: &str, session: &str) -> String {
+    let fit = !session.is_empty()
+        && session.len() <= ID_MAX_BYTES
+        && session.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+    match fit {
+        true => format!("{program}-{session}"),
+        false => format!("{program}-{}", &blake3::hash(session.as_bytes()).to_hex()[..32]),
+    }
+}
+
+/// Makes a directory with all above it that are missing, for the owner alone.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn make(dir: &Path) -> std::io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(DIR_MODE).create(dir)
+}
+
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')).take(40).collect()
+}

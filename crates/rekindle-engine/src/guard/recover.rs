@@ -1,0 +1,71 @@
+//! Puts together what a session is told: the record, what was looked up just now, the plan.
+
+use std::path::Path;
+
+use rekindle_core::lead::recovery::{Facts, text};
+use rekindle_core::lead::session::Session;
+use rekindle_core::lead::when::Telling;
+
+use super::lookup;
+use crate::agents::guarded::Guarded;
+
+/// The name of the state's file in a session's directory.
+pub const STATE_FILE: &str = "session-state.md";
+
+/// Whom to tell, and where it is.
+#[derive(Clone, Copy)]
+pub struct Whom<'a> {
+    /// Its program.
+    pub program: &'a dyn Guarded,
+    /// The session whose record it is.
+    pub session: &'a Session,
+    /// That session's key.
+    pub key: &'a str,
+    /// The directory with the state's file.
+    pub session_dir: &'a Path,
+    /// Where the session works.
+    pub dir: &'a Path,
+    /// The project's state directory.
+    pub state_dir: &'a Path,
+    /// Whether it goes on in the process that it was in.
+    pub same_process: bool,
+}
+
+/// The text for it. Every one carries a mark of its own: programs drop what they have already shown.
+#[must_use]
+pub fn compose(whom: &Whom<'_>, telling: Telling, var: &dyn Fn(&str) -> Option<String>) -> String {
+    let found = lookup::look(whom.program, whom.session, whom.dir, whom.state_dir, whom.same_process, var);
+    let heard_until = moment(whom.session.last_at);
+    text(&Facts {
+        session: whom.session,
+        key: whom.key,
+        telling,
+        established: &found.sentences,
+        team: found.team.as_ref(),
+        plan: found.plan.as_ref(),
+        state_file: &whom.session_dir.join(STATE_FILE).display().to_string(),
+        heard_until: &heard_until,
+        nonce: &nonce(),
+    })
+}
+
+/// A moment, to the second.
+fn moment(ms: u64) -> String {
+    let moment = i64::try_from(ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+    moment.map_or_else(|| ms.to_string(), |moment| format!("{moment:.0}"))
+}
+
+/// Random, or at least never the same: where the system gives no randomness the time does.
+fn nonce() -> String {
+    let mut bytes = [0_u8; 16];
+    if getrandom::fill(&mut bytes).is_err() {
+        let now = rekindle_shim::clock::monotonic_ms() ^ rekindle_shim::clock::wall_ms().rotate_left(32);
+        bytes[..8].copy_from_slice(&now.to_le_bytes());
+        bytes[8..12].copy_from_slice(&std::process::id().to_le_bytes());
+    }
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,79 @@
+//! The sessions of one place: which there are, which of them live, and whether the last one died with work open.
+
+use std::path::{Path, PathBuf};
+
+use rekindle_core::lead::session::Session;
+use rekindle_shim::identity::{Opened, ProcId};
+
+use super::journal;
+
+/// Sessions that are looked at, the newest first; older ones are history.
+const LOOKED_AT_MAX: usize = 40;
+
+/// How long a session that died is offered, in milliseconds: after two weeks nobody waits for it.
+const OFFERED_MS: u64 = 14 * 24 * 60 * 60 * 1000;
+
+/// A session of this place.
+#[derive(Debug)]
+pub struct Known {
+    /// The name of its directory.
+    pub key: String,
+    /// Its directory.
+    pub dir: PathBuf,
+    /// What its journal adds up to.
+    pub session: Session,
+}
+
+impl Known {
+    /// The program's name in the key.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        self.key.split_once('-').map_or(self.key.as_str(), |(program, _)| program)
+    }
+
+    /// Whether its process lives; where nothing is known of it, it does not.
+    #[must_use]
+    pub fn lives(&self) -> bool {
+        self.session.ended.is_none() && process_lives(&self.session)
+    }
+}
+
+/// Whether the process that a session last ran in is alive.
+#[must_use]
+pub fn process_lives(session: &Session) -> bool {
+    let id: Option<ProcId> = session.process.as_ref().and_then(|id| serde_json::from_value(id.clone()).ok());
+    id.is_some_and(|id| matches!(id.open(), Ok(Opened::Ours(_) | Opened::Likely(_))))
+}
+
+/// The sessions of a place, the one last heard of first.
+#[must_use]
+pub fn all(guard_dir: &Path) -> Vec<Known> {
+    let entries = std::fs::read_dir(guard_dir).into_iter().flatten().flatten();
+    let mut found: Vec<(std::time::SystemTime, PathBuf)> = entries
+        .filter_map(|entry| {
+            let journal = entry.path().join(journal::FILE).metadata().ok()?;
+            Some((journal.modified().ok()?, entry.path()))
+        })
+        .collect();
+    found.sort_by(|one, other| other.cmp(one));
+    let known = found.into_iter().take(LOOKED_AT_MAX).filter_map(|(_, dir)| {
+        let key = dir.file_name()?.to_str()?.to_owned();
+        Some(Known { session: journal::session(&dir).ok()?, key, dir })
+    });
+    let mut known: Vec<Known> = known.collect();
+    known.sort_by_key(|known| std::cmp::Reverse(known.session.last_at));
+    known
+}
+
+/// The session that a new one goes on with: the last that is not alive, if it died with work open and nobody has taken it up.
+#[must_use]
+pub fn died(guard_dir: &Path, own_key: &str, now_ms: u64) -> Option<Known> {
+    let known = all(guard_dir);
+    let taken_up: Vec<String> = known.iter().flat_map(|known| known.session.inherits.clone()).collect();
+    let last = known.into_iter().filter(|known| known.key != own_key).find(|known| !known.lives())?;
+    let session = &last.session;
+    let meant = session.ended.as_ref().is_some_and(|(meant, _)| *meant);
+    let recent = now_ms.saturating_sub(session.last_at) < OFFERED_MS;
+    let open = session.has_content() && session.has_open_work();
+    (!meant && recent && open && !taken_up.contains(&last.key)).then_some(last)
+}
