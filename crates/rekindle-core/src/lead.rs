@@ -10,4 +10,6 @@ pub mod recovery;
 pub mod session;
 pub mod state_file;
 pub mod statement;
+#[cfg(test)]
+mod tests;
 pub mod when;

@@ -12,6 +12,7 @@ mod foreign;
 pub mod gemini;
 pub mod guarded;
 mod hooked;
+pub mod installable;
 pub mod opencode;
 mod pieces;
 mod quote;

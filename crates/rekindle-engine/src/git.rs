@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 mod branch;
 mod call;
+mod exclude;
 mod guard;
 mod index;
 mod links;

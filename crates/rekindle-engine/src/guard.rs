@@ -4,8 +4,10 @@
 //! A hook must never break the program that calls it: whatever fails here is a line in guard's own log.
 
 pub mod hook;
+pub mod install;
 pub mod journal;
 pub mod lookup;
+pub mod note;
 pub mod place;
 pub mod recover;
 pub mod sessions;

@@ -9,10 +9,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 
 /// How temporary files end, so that a sweep at start can recognise them.
 pub const TEMPORARY_SUFFIX: &str = ".tmp";
+
+/// What programs ask for when they make a file; the mask takes from it.
+const USUAL: Mode = Mode::from_raw_mode(0o666);
 
 /// Tells apart the temporary files of one process.
 static SERIAL: AtomicU64 = AtomicU64::new(0);
@@ -34,15 +37,47 @@ pub fn save(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     save_in(open_dir(dir)?, name, bytes)
 }
 
+/// Whose a saved file is to be and who may read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// The owner alone.
+    Private,
+    /// As any new file: what the caller's mask leaves of everybody's reading and the owner's writing.
+    Usual,
+    /// As another file was: these bits, this owner and group where they can be given.
+    Like {
+        /// The permission bits.
+        mode: u32,
+        /// The owner.
+        uid: u32,
+        /// The group.
+        gid: u32,
+    },
+}
+
+/// [`save`] with another access: for files that are not rekindle's own.
+///
+/// # Errors
+/// As [`save`]; also when the owner cannot be kept.
+pub fn save_as(dir: &Path, name: &str, bytes: &[u8], access: Access) -> io::Result<()> {
+    save_with(open_dir(dir)?, name, bytes, access)
+}
+
 /// [`save`] in a directory that is already open.
 ///
 /// # Errors
 /// As [`save`].
 pub fn save_in<Fd: AsFd>(dir: Fd, name: &str, bytes: &[u8]) -> io::Result<()> {
+    save_with(dir, name, bytes, Access::Private)
+}
+
+fn save_with<Fd: AsFd>(dir: Fd, name: &str, bytes: &[u8], access: Access) -> io::Result<()> {
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
     let temporary = format!(".{name}.{}.{serial}{TEMPORARY_SUFFIX}", std::process::id());
-    let file = create_new(dir.as_fd(), &temporary)?;
-    let done = write_all(&file, bytes)
+    let mode = if access == Access::Usual { USUAL } else { Mode::RUSR | Mode::WUSR };
+    let file = create_new_as(dir.as_fd(), &temporary, mode)?;
+    let done = give(&file, access)
+        .and_then(|()| write_all(&file, bytes))
         .and_then(|()| Ok(rustix::fs::fsync(&file)?))
         .and_then(|()| commit(dir.as_fd(), &temporary, name));
     if done.is_err() {
@@ -52,10 +87,28 @@ pub fn save_in<Fd: AsFd>(dir: Fd, name: &str, bytes: &[u8]) -> io::Result<()> {
     done
 }
 
+/// Gives a new file the access of another one.
+fn give(file: &OwnedFd, access: Access) -> io::Result<()> {
+    let Access::Like { mode, uid, gid } = access else { return Ok(()) };
+    let made = rustix::fs::fstat(file)?;
+    if made.st_uid != uid {
+        rustix::fs::fchown(file, Some(Uid::from_raw(uid)), None)?;
+    }
+    if made.st_gid != gid {
+        // A group that we are not in cannot be given; the bits for it then count for ours.
+        let _ = rustix::fs::fchown(file, None, Some(Gid::from_raw(gid)));
+    }
+    Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode & 0o7777))?)
+}
+
 /// Creates a file that did not exist, private to its owner.
 pub(crate) fn create_new<Fd: AsFd>(dir: Fd, name: &str) -> io::Result<OwnedFd> {
+    create_new_as(dir, name, Mode::RUSR | Mode::WUSR)
+}
+
+fn create_new_as<Fd: AsFd>(dir: Fd, name: &str, mode: Mode) -> io::Result<OwnedFd> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(rustix::fs::openat(dir, name, flags, Mode::RUSR | Mode::WUSR)?)
+    Ok(rustix::fs::openat(dir, name, flags, mode)?)
 }
 
 /// Gives a synced temporary file its name, durably.
@@ -89,6 +142,21 @@ mod tests {
         save(dir.path(), "a", &[b'x'; 100_000]).expect("second save");
         assert_eq!(std::fs::read(dir.path().join("a")).expect("read"), vec![b'x'; 100_000]);
         assert_eq!(std::fs::read_dir(dir.path()).expect("list").count(), 1);
+    }
+
+    #[test]
+    fn a_file_is_saved_with_the_access_of_another() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        let dir = tempfile::tempdir().expect("tempdir");
+        let known = dir.path().metadata().expect("metadata");
+        let like = Access::Like { mode: 0o640, uid: known.uid(), gid: known.gid() };
+        save_as(dir.path(), "a", b"x", like).expect("saved");
+        let mode = || dir.path().join("a").metadata().expect("metadata").permissions().mode() & 0o777;
+        assert_eq!(mode(), 0o640);
+        save_as(dir.path(), "a", b"y", Access::Private).expect("saved");
+        assert_eq!(mode(), 0o600);
+        save_as(dir.path(), "a", b"z", Access::Usual).expect("saved");
+        assert_eq!(mode() & 0o600, 0o600, "whatever the mask leaves to others");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! user's repository or home, and the user's own settings, hooks and MCP servers stay as they are.
 
 mod lead;
+mod settings;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,8 @@ use rekindle_shim::bundle::Stdin;
 use serde_json::json;
 
 use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program, quote};
+
+pub use settings::Settings;
 
 /// The name in `kind = "…"`.
 pub const KIND: &str = "claude";

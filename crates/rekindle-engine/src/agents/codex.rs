@@ -9,6 +9,7 @@
 mod hook;
 mod lead;
 mod rollout;
+mod settings;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,8 @@ use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
 
 use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program, quote};
+
+pub use settings::Settings;
 
 /// The name in `kind = "…"`.
 pub const KIND: &str = "codex";

@@ -8,6 +8,7 @@ mod home;
 mod lead;
 mod reader;
 mod report;
+mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,8 @@ use rekindle_shim::ladder::{Rung, StopSignal};
 use serde_json::{Value, json};
 
 use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
+
+pub use settings::Settings;
 
 /// The name in `kind = "…"`.
 pub const KIND: &str = "gemini";

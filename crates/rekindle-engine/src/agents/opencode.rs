@@ -6,6 +6,7 @@
 mod failure;
 pub mod lead;
 mod reader;
+mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,8 @@ use rekindle_shim::bundle::Stdin;
 use serde_json::{Map, Value, json};
 
 use super::foreign::json_object;
+
+pub use settings::Settings;
 use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
 
 /// The name in `kind = "…"`.

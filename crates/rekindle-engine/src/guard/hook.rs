@@ -117,7 +117,8 @@ impl Hearing<'_> {
     }
 
     fn record(&self) -> Record {
-        let mut facts = std::mem::take(&mut self.heard.facts.clone());
+        let mut facts = self.heard.facts.clone();
+        self.shorten(&mut facts);
         if self.new || matches!(self.heard.moment, Moment::Begins(_)) {
             if let Some(process) = Process::caller(&BETWEEN)
                 && let Ok(id) = serde_json::to_value(process.id())
@@ -129,6 +130,17 @@ impl Hearing<'_> {
             }
         }
         Record { at: clock::wall_ms(), event: self.heard.event.clone(), facts, read: Vec::new() }
+    }
+
+    /// Paths inside the project are kept without the way to it: they are shown in a bounded room.
+    fn shorten(&self, facts: &mut [Fact]) {
+        for fact in facts {
+            if let Fact::FileChanged { path, .. } | Fact::PlanFile { path } = fact
+                && let Ok(inside) = Path::new(path.as_str()).strip_prefix(&self.heard.dir)
+            {
+                *path = inside.display().to_string();
+            }
+        }
     }
 
     /// Whether something could be told now.
@@ -268,7 +280,8 @@ impl Hearing<'_> {
         let (Some(program), Some(path)) = (program, path) else {
             return Vec::new();
         };
-        let facts = transcript::read_on(program, Path::new(path), died.session.read_to).facts;
+        let mut facts = transcript::read_on(program, Path::new(path), died.session.read_to).facts;
+        self.shorten(&mut facts);
         // Its compactions and its places are not ours.
         let own = |fact: &Fact| !matches!(fact, Fact::Compacted { .. } | Fact::ReadTo { .. });
         facts.into_iter().filter(own).collect()
@@ -276,10 +289,12 @@ impl Hearing<'_> {
 
     fn read_on(&self, session: &Session) -> transcript::Reading {
         let known = session.transcript.as_ref().map(PathBuf::from);
-        match self.heard.transcript.clone().or(known) {
-            Some(path) => transcript::read_on(self.program, &path, session.read_to),
-            None => transcript::Reading::default(),
-        }
+        let Some(path) = self.heard.transcript.clone().or(known) else {
+            return transcript::Reading::default();
+        };
+        let mut reading = transcript::read_on(self.program, &path, session.read_to);
+        self.shorten(&mut reading.facts);
+        reading
     }
 
     fn write_state(&self, journal: &Journal) -> io::Result<()> {

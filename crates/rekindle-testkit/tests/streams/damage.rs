@@ -77,7 +77,7 @@ pub fn damaged_values(recording: &Recording, dice: &mut Dice) -> Vec<Step> {
 }
 
 /// Goes down to a random place and changes what is there.
-fn replace(value: &mut Value, others: &[Value], dice: &mut Dice) {
+pub fn replace(value: &mut Value, others: &[Value], dice: &mut Dice) {
     let deeper = dice.below(5) > 0;
     match value {
         Value::Object(map) if deeper && !map.is_empty() => {

@@ -4,6 +4,7 @@
 
 mod damage;
 mod laws;
+mod lead;
 mod planted;
 mod recordings;
 mod shown;

@@ -3,13 +3,16 @@
 //! The program runs a hook only when its hash is recorded as trusted, under a key made of the place it was configured at and
 //! its position there. Both are known for what is given on the command line.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::super::quote;
 
 /// Seconds the hook may take: it reads one file and asks the coordinator.
 const TIMEOUT_S: u64 = 30;
+
+/// Seconds that the program gives a hook whose entry names none; they are part of its hash.
+const DEFAULT_TIMEOUT_S: u64 = 600;
 
 /// The key of the first hook for the start of a session among those given on the command line.
 const KEY: &str = "/<session-flags>/config.toml:session_start:0:0";
@@ -26,24 +29,29 @@ pub fn settings(command: &[String]) -> [String; 2] {
     ]
 }
 
-/// The program's hash of a hook: over its normalized form as JSON with sorted keys.
 fn hash(command: &str) -> String {
-    let hook = json!({
-        "additionalContextLimit": 0,
-        "async": false,
-        "command": command,
-        "timeout": TIMEOUT_S,
-        "type": "command",
-    });
-    let identity = json!({"event_name": "session_start", "hooks": [hook], "matcher": "compact"});
+    let hook = json!({"type": "command", "command": command, "timeout": TIMEOUT_S, "additionalContextLimit": 0});
+    hash_of("session_start", Some("compact"), &hook)
+}
+
+/// The program's hash of a hook: over its normalized form as JSON with sorted keys.
+pub(super) fn hash_of(event: &str, matcher: Option<&str>, handler: &Value) -> String {
+    let mut hook = handler.clone();
+    if let Some(fields) = hook.as_object_mut() {
+        fields.entry("async").or_insert(Value::Bool(false));
+        fields.entry("timeout").or_insert(DEFAULT_TIMEOUT_S.into());
+    }
+    let mut identity = json!({"event_name": event, "hooks": [hook]});
+    if let Some(matcher) = matcher {
+        identity["matcher"] = matcher.into();
+    }
     let digest = Sha256::digest(sorted(&identity).as_bytes());
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")
 }
 
 /// JSON with its keys in order, whatever order this build's maps keep.
-fn sorted(value: &serde_json::Value) -> String {
-    use serde_json::Value;
+fn sorted(value: &Value) -> String {
     match value {
         Value::Object(map) => {
             let mut keys: Vec<&String> = map.keys().collect();
@@ -67,6 +75,19 @@ mod tests {
             hash("'/opt/rekindle' '__context'"),
             "sha256:5829cdeff3495e988af928e13c6fcf2fa9598fe060a3aae4c14f09f77c4a3f06"
         );
+    }
+
+    #[test]
+    fn hashes_of_hooks_in_a_file_are_the_programs_own() {
+        // What version 0.166.0 lists for these entries.
+        let listed = [
+            ("stop", None, json!({"type": "command", "command": "echo b"}), "bebc6154"),
+            ("subagent_start", Some(""), json!({"type": "command", "command": "echo c", "timeout": 3}), "c1e61dd2"),
+        ];
+        for (event, matcher, handler, begins) in listed {
+            let hash = hash_of(event, matcher, &handler);
+            assert!(hash.starts_with(&format!("sha256:{begins}")), "{event}: {hash}");
+        }
     }
 
     #[test]

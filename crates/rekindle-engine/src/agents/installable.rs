@@ -1,0 +1,218 @@
+//! Programs whose settings take rekindle's hooks: in which file, in which form, at which events, and what keeps hooks from
+//! running without a word. How a file is changed and put back is `guard::install`'s business; what a hook tells, `guarded`'s.
+
+mod call;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+pub use call::{Call, Verb};
+
+use super::foreign::json_object;
+
+/// The longest settings file that is read; the largest seen have some hundred kilobytes.
+pub const FILE_MAX_BYTES: u64 = 16 << 20;
+
+/// Whose settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// One person's in one project; git does not see them.
+    Local,
+    /// The project's, for everybody who works in it.
+    Project,
+    /// One person's everywhere.
+    User,
+}
+
+impl Scope {
+    /// All, the nearest first.
+    pub const ALL: [Self; 3] = [Self::Local, Self::Project, Self::User];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Project => "project",
+            Self::User => "user",
+        }
+    }
+
+    /// The scope of a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.name() == name)
+    }
+}
+
+/// Where settings are looked for.
+#[derive(Clone, Copy)]
+pub struct Places<'a> {
+    /// The project's directory.
+    pub root: &'a Path,
+    /// Reads the user's environment.
+    pub var: &'a dyn Fn(&str) -> Option<String>,
+    /// Where the machine's administrator keeps settings: `/etc`.
+    pub system: &'a Path,
+}
+
+impl Places<'_> {
+    /// A variable that is set to something.
+    #[must_use]
+    pub fn set(&self, name: &str) -> Option<String> {
+        (self.var)(name).filter(|value| !value.is_empty())
+    }
+
+    /// The user's home.
+    #[must_use]
+    pub fn home(&self) -> Option<PathBuf> {
+        self.set("HOME").map(PathBuf::from)
+    }
+}
+
+/// A moment at which a program calls rekindle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The program's name for it.
+    pub name: &'static str,
+    /// Which tools or sources it is wanted for; nothing means all.
+    pub matcher: Option<&'static str>,
+    /// How long the program waits for the hook, in the program's own unit.
+    pub timeout: u64,
+}
+
+impl Event {
+    /// A moment of every kind.
+    pub(super) const fn every(name: &'static str, timeout: u64) -> Self {
+        Self { name, matcher: None, timeout }
+    }
+}
+
+/// How hooks get into a program.
+#[derive(Clone, Copy)]
+pub enum Form {
+    /// Entries among others in a JSON file that may hold comments, below `hooks`.
+    Entries(&'static [Event]),
+    /// A file of our own with this text, in which the program's path is put in the place of a mark.
+    Own(&'static OwnFile),
+}
+
+/// A file that is ours alone.
+pub struct OwnFile {
+    /// Its text.
+    pub text: &'static str,
+    /// In the text: replaced by the path of rekindle as a JSON string.
+    pub mark: &'static str,
+    /// How the text begins, whatever version wrote it: a file that begins otherwise is not ours.
+    pub head: &'static str,
+}
+
+/// One of our entries as it stands in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// At which event.
+    pub event: String,
+    /// The position of its group among those of the event.
+    pub group: usize,
+    /// The group's matcher.
+    pub matcher: Option<String>,
+    /// Its position in the group.
+    pub position: usize,
+    /// The whole entry.
+    pub handler: Value,
+    /// What it calls.
+    pub call: Call,
+}
+
+/// How much is left, in percent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Of the context.
+    pub context: Option<u8>,
+    /// Of the allowance of five hours.
+    pub five_hours: Option<u8>,
+    /// Of the allowance of seven days.
+    pub seven_days: Option<u8>,
+}
+
+impl Left {
+    /// Of the allowance that will be used up first.
+    #[must_use]
+    pub fn usage(&self) -> Option<u8> {
+        self.five_hours.into_iter().chain(self.seven_days).min()
+    }
+}
+
+/// What a program tells the command of its status line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gauged {
+    /// The session.
+    pub session: Option<String>,
+    /// Where it works.
+    pub dir: Option<PathBuf>,
+    /// What is left.
+    pub left: Left,
+}
+
+/// One program that takes hooks.
+pub trait Installable: Send + Sync {
+    /// The name in `rekindle hook NAME` and `--cli NAME`.
+    fn kind(&self) -> &'static str;
+
+    /// Its name for people.
+    fn title(&self) -> &'static str;
+
+    /// The file for a scope; nothing where the user has no home.
+    fn file(&self, scope: Scope, places: &Places<'_>) -> Option<PathBuf>;
+
+    /// How its hooks are written.
+    fn form(&self) -> Form;
+
+    /// One entry, as ordered fields.
+    fn handler(&self, event: &Event, command: &str) -> Vec<(&'static str, Value)> {
+        vec![("type", "command".into()), ("command", command.into()), ("timeout", event.timeout.into())]
+    }
+
+    /// What to do after an installation before it works.
+    fn next(&self, scope: Scope) -> &'static str;
+
+    /// What keeps the hooks of this file from running, one line each: what, where, what to do.
+    fn troubles(&self, scope: Scope, file: &Path, entries: &[Entry], places: &Places<'_>) -> Vec<String>;
+
+    /// The key of a command that draws a line under the prompt, where the program has one.
+    fn status_line(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What that command is told.
+    fn gauged(&self, _asked: &Value) -> Gauged {
+        Gauged::default()
+    }
+}
+
+/// Every program that takes hooks, in the order in which they are looked for.
+#[must_use]
+pub fn all() -> &'static [&'static dyn Installable] {
+    &[&super::claude::Settings, &super::codex::Settings, &super::gemini::Settings, &super::opencode::Settings]
+}
+
+/// The program of this name.
+#[must_use]
+pub fn of(kind: &str) -> Option<&'static dyn Installable> {
+    all().iter().copied().find(|program| program.kind() == kind)
+}
+
+/// The settings in a file; nothing where there is none or where it cannot be understood.
+pub(super) fn settings(file: &Path) -> Option<Map<String, Value>> {
+    json_object(&read(file)?)
+}
+
+/// A file's text, unless it is too long to be what it should be.
+pub(super) fn read(file: &Path) -> Option<String> {
+    let known = file.metadata().ok()?;
+    if !known.is_file() || known.len() > FILE_MAX_BYTES {
+        return None;
+    }
+    std::fs::read_to_string(file).ok()
+}

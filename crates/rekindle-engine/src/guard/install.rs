@@ -1,0 +1,515 @@
+//! Putting rekindle's hooks into programs' settings and taking them out again. Every byte that is somebody else's stays as it is;
+//! what nobody has changed since is put back byte for byte, and from everything else only our own entries are taken.
+//!
+//! Which files, forms and events a program has is told by `agents::installable`. In here no program has a name.
+
+mod content;
+mod edit;
+mod file;
+mod look;
+mod manifest;
+mod splice;
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::place;
+use crate::agents::installable::{Call, Form, Installable, Places, Scope, Verb};
+use crate::git::{self, Repo};
+use crate::state_dir::{self, StateDir};
+use content::Content;
+use edit::{Group, Unfit, Wanted};
+use file::Seen;
+use manifest::{Ledger, Record};
+
+pub use edit::Found;
+pub use look::{Standing, State, chained_command, hooks_file, look};
+
+/// Why nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no home to find the user's settings in.
+    #[error("HOME is not set, so your settings cannot be found")]
+    NoHome,
+    /// The path of this program cannot stand in a settings file.
+    #[error("{} is not text that a settings file can hold: move rekindle elsewhere", .0.display())]
+    NotAPath(PathBuf),
+    /// The file is no JSON.
+    #[error("{} is not valid JSON (line {line}, column {column}: {why}), nothing was changed: correct it first", path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: usize,
+        /// The column.
+        column: usize,
+        /// What is wrong.
+        why: String,
+    },
+    /// Something in the file has another type than it must have.
+    #[error("{what} in {} is not {wanted}, nothing was changed: correct it first", path.display())]
+    WrongType {
+        /// The file.
+        path: PathBuf,
+        /// What.
+        what: String,
+        /// What it has to be.
+        wanted: &'static str,
+    },
+    /// Git tracks the file, so a change would be everybody's.
+    #[error("git tracks {}, so it is not yours alone: type --project to install for everybody, or --user for yourself", .0.display())]
+    Tracked(PathBuf),
+    /// A file of the same name that is not ours.
+    #[error("{} is not rekindle's: move it away first", .0.display())]
+    Foreign(PathBuf),
+    /// The file is protected.
+    #[error("{} is read-only, nothing was changed: chmod u+w it first", .0.display())]
+    ReadOnly(PathBuf),
+    /// A link without a target.
+    #[error("{} is a symbolic link that leads nowhere: remove it or make its target first", .0.display())]
+    DeadLink(PathBuf),
+    /// Something else than a file.
+    #[error("{} is not a file", .0.display())]
+    NotAFile(PathBuf),
+    /// Not UTF-8.
+    #[error("{} is not UTF-8 text", .0.display())]
+    NotText(PathBuf),
+    /// Longer than settings are.
+    #[error("{} is longer than {most} bytes: these are no settings", path.display())]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+        /// The limit.
+        most: u64,
+    },
+    /// Somebody wrote it in between.
+    #[error("{} was changed by another program just now: try again", .0.display())]
+    Changed(PathBuf),
+    /// Another installation is at work.
+    #[error("another rekindle guard holds {}: try again when it has ended", .0.display())]
+    Busy(PathBuf),
+    /// A newer rekindle wrote the manifest.
+    #[error("{} was written by a newer rekindle: use that one", .0.display())]
+    Newer(PathBuf),
+    /// The state directory cannot be used.
+    #[error(transparent)]
+    State(#[from] state_dir::Error),
+    /// Git cannot be asked.
+    #[error(transparent)]
+    Git(#[from] git::Error),
+    /// The operating system said no.
+    #[error("cannot use {}: {source}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The answer.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io { path: path.to_owned(), source }
+    }
+
+    fn unfit(path: &Path, unfit: Unfit) -> Self {
+        let path = path.to_owned();
+        match unfit {
+            Unfit::Broken(broken) => {
+                Self::Broken { path, line: broken.line, column: broken.column, why: broken.why }
+            }
+            Unfit::WrongType { key, wanted } => {
+                let what = if key.is_empty() { "the whole".to_owned() } else { format!("`{key}`") };
+                Self::WrongType { path, what, wanted }
+            }
+        }
+    }
+}
+
+/// Where rekindle is called, and which rekindle.
+#[derive(Clone, Copy)]
+pub struct Site<'a> {
+    /// Where settings are.
+    pub places: Places<'a>,
+    /// The project's state directory, made if need be.
+    pub state: &'a Path,
+    /// The program that hooks call: absolute.
+    pub rekindle: &'a Path,
+}
+
+impl Site<'_> {
+    /// Where the manifest of a scope is, and the directory that its paths start from.
+    fn ledger_dir(&self, scope: Scope) -> Result<(PathBuf, PathBuf), Error> {
+        if scope != Scope::User {
+            return Ok((self.state.join(place::DIR_NAME), self.places.root.to_owned()));
+        }
+        let dir = place::users(self.places.var).ok_or(Error::NoHome)?;
+        Ok((dir, PathBuf::from("/")))
+    }
+
+    /// Takes the manifest of a scope for writing.
+    fn ledger(&self, scope: Scope) -> Result<Ledger, Error> {
+        let (dir, base) = self.ledger_dir(scope)?;
+        match scope {
+            Scope::User => file::make_dirs(&file::missing_dirs(&dir))?,
+            _ => drop(StateDir::open_or_create(self.state)?),
+        }
+        Ledger::take(&dir, &base)
+    }
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It is new.
+    Made,
+    /// Our entries were added.
+    Added,
+    /// Our entries were renewed.
+    Renewed,
+    /// It was as it should be.
+    Same,
+}
+
+/// An installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installed {
+    /// The file.
+    pub file: PathBuf,
+    /// What became of it.
+    pub change: Change,
+    /// The events that call rekindle; none where the file is ours alone.
+    pub events: Vec<&'static str>,
+    /// The list of patterns that now hides the file from git.
+    pub hidden_by: Option<PathBuf>,
+    /// Whether the status line is ours now.
+    pub status_line: bool,
+    /// What was the status line's command before.
+    pub chained: Option<String>,
+}
+
+/// Installs one program's hooks.
+///
+/// # Errors
+/// Why it cannot be done; nothing was changed then.
+pub fn install(site: &Site<'_>, program: &dyn Installable, scope: Scope, status_line: bool) -> Result<Installed, Error> {
+    let path = program.file(scope, &site.places).ok_or(Error::NoHome)?;
+    let hidden = if scope == Scope::Local { Hidden::find(site.places.root, &path)? } else { None };
+    let seen = file::look(&path)?;
+    file::check_writable(&path, seen.as_ref())?;
+    let chained = chained_command(site, program, scope);
+    let key = program.status_line();
+    let found = match (&seen, program.form()) {
+        (Some(seen), Form::Entries(_)) => {
+            edit::find(&seen.text, program.kind(), key).map_err(|unfit| Error::unfit(&path, unfit))?
+        }
+        _ => Found::default(),
+    };
+    let line = key.filter(|_| status_line || found.status_line.is_some()).map(|key| (key, chained.as_deref()));
+    let content = content(site.rekindle, program, line)?;
+    // Refused before anything is made, the state directory included.
+    next(&path, &content, None, seen.as_ref())?;
+    let mut ledger = site.ledger(scope)?;
+    let new = next(&path, &content, ledger.get(&path), seen.as_ref())?;
+    let mut record = new.record;
+    (record.kind, record.scope) = (program.kind().to_owned(), scope.name().to_owned());
+    let dirs = file::missing_dirs(&path);
+    record.dirs = ledger.get(&path).map(|known| ledger.dirs(known)).unwrap_or_default();
+    record.dirs.extend(dirs.iter().cloned());
+    ledger.keep(&path, record);
+    ledger.save()?;
+    let hidden_by = hide(&mut ledger, &path, hidden)?;
+    let change = match (&seen, &new.text) {
+        (Some(seen), Some(text)) if seen.text == *text => Change::Same,
+        (Some(_), _) if !found.is_empty() => Change::Renewed,
+        (Some(_), _) => Change::Added,
+        (None, _) => Change::Made,
+    };
+    if let Some(text) = new.text.filter(|_| change != Change::Same) {
+        file::make_dirs(&dirs)?;
+        file::put(&path, seen.as_ref(), &text)?;
+    }
+    let events = match program.form() {
+        Form::Entries(events) => events.iter().map(|event| event.name).collect(),
+        Form::Own(_) => Vec::new(),
+    };
+    Ok(Installed { file: path, change, events, hidden_by, status_line: line.is_some(), chained })
+}
+
+/// How something was taken out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// It is as it was before, byte for byte.
+    Restored,
+    /// It was not there before and is gone.
+    Deleted,
+    /// Others have changed it since: only our entries were taken out.
+    TakenOut,
+    /// Nothing of ours was in it.
+    Nothing,
+}
+
+/// A file that nothing of ours is in any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// The file.
+    pub file: PathBuf,
+    /// How.
+    pub removal: Removal,
+}
+
+/// Takes one program's hooks out of the settings of a scope, and out of whichever other files the manifest names for it.
+///
+/// # Errors
+/// Why a file cannot be changed; it is as it was then.
+pub fn uninstall(site: &Site<'_>, program: &dyn Installable, scope: Scope) -> Result<Vec<Removed>, Error> {
+    let (dir, base) = site.ledger_dir(scope)?;
+    let mut ledger = Ledger::take_if_there(&dir, &base)?;
+    let mut paths: Vec<PathBuf> = program.file(scope, &site.places).into_iter().collect();
+    for (path, record) in ledger.all() {
+        if record.kind == program.kind() && record.scope == scope.name() && !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    let mut removed = Vec::new();
+    for path in paths {
+        let hidden = if scope == Scope::Local { Hidden::find(site.places.root, &path).unwrap_or_default() } else { None };
+        let removal = take_out(&mut ledger, program, &path, hidden)?;
+        if removal != Removal::Nothing {
+            removed.push(Removed { file: path, removal });
+        }
+    }
+    Ok(removed)
+}
+
+fn take_out(
+    ledger: &mut Ledger,
+    program: &dyn Installable,
+    path: &Path,
+    hidden: Option<Hidden>,
+) -> Result<Removal, Error> {
+    let key = program.status_line();
+    let content = match program.form() {
+        Form::Entries(_) => {
+            Content::Entries { kind: program.kind(), status_line: key, wanted: Wanted::default() }
+        }
+        Form::Own(file) => Content::Own { file, text: String::new() },
+    };
+    let record = ledger.get(path).cloned();
+    let seen = file::look(path)?;
+    let guessed = seen.as_ref().filter(|_| record.is_none()).and_then(|seen| all_ours(program, &seen.text));
+    let (left, removal) = left(path, &content, record.as_ref().or(guessed.as_ref()), seen.as_ref())?;
+    match (&seen, left) {
+        (Some(seen), None) => file::remove(path, seen)?,
+        (Some(seen), Some(text)) if text != seen.text => file::put(path, Some(seen), &text)?,
+        _ => {}
+    }
+    show(ledger, path, hidden)?;
+    if let Some(record) = record {
+        file::remove_dirs(&ledger.dirs(&record));
+        ledger.forget(path);
+        ledger.save()?;
+    }
+    Ok(removal)
+}
+
+/// A record that was lost, where the text tells by itself that the file was made by us: an installation would make just that.
+fn all_ours(program: &dyn Installable, text: &str) -> Option<Record> {
+    let found = edit::find(text, program.kind(), None).ok()?;
+    let content = content(&found.entries.first()?.call.rekindle, program, None).ok()?;
+    let made = content.build(None).ok()??;
+    let mut record = Record::default();
+    record.remember(&made);
+    record.made(text).then_some(record)
+}
+
+/// What is left of a file without ours; nothing where it goes.
+fn left(
+    path: &Path,
+    content: &Content,
+    record: Option<&Record>,
+    seen: Option<&Seen>,
+) -> Result<(Option<String>, Removal), Error> {
+    let Some(seen) = seen else { return Ok((None, Removal::Nothing)) };
+    let (text, removal) = match record {
+        Some(record) if record.made(&seen.text) => (record.before.clone(), Removal::Restored),
+        Some(record) if record.before.as_ref() == Some(&seen.text) => (record.before.clone(), Removal::Nothing),
+        _ => {
+            let before = record.and_then(|record| record.before.as_deref());
+            let text = content.strip(&seen.text, before).map_err(|unfit| Error::unfit(path, unfit))?;
+            let made = record.is_some_and(|record| record.before.is_none());
+            let text = text.filter(|text| !(made && edit::says_nothing(text)));
+            let removal = if text.as_ref() == Some(&seen.text) { Removal::Nothing } else { Removal::TakenOut };
+            (text, removal)
+        }
+    };
+    match text {
+        // Somebody has put the file elsewhere and left a link: it goes on holding nothing.
+        None if seen.linked => Ok((Some("{}\n".to_owned()), Removal::TakenOut)),
+        None => Ok((None, Removal::Deleted)),
+        Some(text) => Ok((Some(text), removal)),
+    }
+}
+
+/// What a file becomes.
+struct Next {
+    record: Record,
+    text: Option<String>,
+}
+
+fn next(path: &Path, content: &Content, record: Option<&Record>, seen: Option<&Seen>) -> Result<Next, Error> {
+    let unfit = |unfit| Error::unfit(path, unfit);
+    let mut new = match (record, seen) {
+        (_, None) => Record::default(),
+        (Some(record), Some(seen)) if record.knows(&seen.text) => record.clone(),
+        (record, Some(seen)) => {
+            let old = record.and_then(|record| record.before.as_deref());
+            let before = content.strip(&seen.text, old).map_err(unfit)?;
+            let made = record.is_some_and(|record| record.before.is_none());
+            let before = before.filter(|text| !(made && edit::says_nothing(text)));
+            let mut new = Record { before, ..Record::default() };
+            if new.before.as_ref() != Some(&seen.text) {
+                new.remember(&seen.text);
+            }
+            new
+        }
+    };
+    let current = seen.filter(|seen| content.is(&seen.text)).map(|seen| seen.text.clone());
+    let text = match current {
+        Some(text) => text,
+        None => content.build(new.before.as_deref()).map_err(unfit)?.ok_or_else(|| Error::Foreign(path.to_owned()))?,
+    };
+    new.remember(&text);
+    Ok(Next { record: new, text: Some(text) })
+}
+
+/// What a program's file has to hold.
+fn content(rekindle: &Path, program: &dyn Installable, line: Option<(&'static str, Option<&str>)>) -> Result<Content, Error> {
+    let not_a_path = || Error::NotAPath(rekindle.to_owned());
+    let events = match program.form() {
+        Form::Entries(events) => events,
+        Form::Own(file) => {
+            let path = serde_json::Value::from(rekindle.to_str().ok_or_else(not_a_path)?).to_string();
+            return Ok(Content::Own { file, text: file.text.replace(file.mark, &path) });
+        }
+    };
+    let kind = program.kind();
+    let command = Call::line(rekindle, Verb::Hook, kind, None).ok_or_else(not_a_path)?;
+    let status_line = line.map(|(key, chained)| {
+        Call::line(rekindle, Verb::StatusLine, kind, chained).map(|command| (key, command)).ok_or_else(not_a_path)
+    });
+    let groups = events
+        .iter()
+        .map(|event| Group { event: event.name, matcher: event.matcher, handler: program.handler(event, &command) });
+    let wanted = Wanted { groups: groups.collect(), status_line: status_line.transpose()? };
+    Ok(Content::Entries { kind, status_line: program.status_line(), wanted })
+}
+
+/// What git has to be told so that it does not see a file.
+struct Hidden {
+    list: PathBuf,
+    pattern: String,
+    /// Git ignores it already.
+    ignored: bool,
+}
+
+impl Hidden {
+    /// Nothing where there is no repository.
+    fn find(root: &Path, path: &Path) -> Result<Option<Self>, Error> {
+        let repo = match Repo::of(root) {
+            Ok(repo) => repo,
+            Err(git::Error::NotARepository(_) | git::Error::Bare(_) | git::Error::NoGit) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let file = path.strip_prefix(root).unwrap_or(path);
+        if repo.tracks(file)? {
+            return Err(Error::Tracked(path.to_owned()));
+        }
+        let ignored = repo.ignores(file)?;
+        let pattern = repo.pattern(file).ok_or_else(|| Error::NotText(path.to_owned()))?;
+        Ok(Some(Self { list: repo.exclude_file(), pattern, ignored }))
+    }
+}
+
+/// Hides a file from git where that is wanted, and shows it again where it is not. Returns the list that hides it.
+fn hide(ledger: &mut Ledger, path: &Path, hidden: Option<Hidden>) -> Result<Option<PathBuf>, Error> {
+    let Some(hidden) = hidden else {
+        show(ledger, path, None)?;
+        return Ok(None);
+    };
+    let mut lines = ledger.get(&hidden.list).map(|record| record.lines.clone()).unwrap_or_default();
+    let ours = lines.contains(&hidden.pattern);
+    if ours || hidden.ignored {
+        return Ok(ours.then_some(hidden.list));
+    }
+    lines.push(hidden.pattern);
+    set_lines(ledger, &hidden.list, lines, Vec::new())?;
+    Ok(Some(hidden.list))
+}
+
+/// Takes the pattern of a file out of whichever list it was put into; `hidden` tells where it would be if nothing is known.
+fn show(ledger: &mut Ledger, path: &Path, hidden: Option<Hidden>) -> Result<(), Error> {
+    let known = ledger.all().filter(|(_, record)| !record.lines.is_empty());
+    let mut lists: Vec<(PathBuf, Vec<String>)> = known.map(|(list, record)| (list, record.lines.clone())).collect();
+    if let Some(hidden) = hidden
+        && !lists.iter().any(|(list, _)| *list == hidden.list)
+    {
+        lists.push((hidden.list, vec![hidden.pattern]));
+    }
+    for (list, lines) in lists {
+        let (gone, kept): (Vec<String>, Vec<String>) = lines.into_iter().partition(|line| names(line, path));
+        if !gone.is_empty() {
+            set_lines(ledger, &list, kept, gone)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a pattern is the one of a file: its path ends with it, as it was written.
+fn names(pattern: &str, path: &Path) -> bool {
+    let mut plain = String::new();
+    let mut letters = pattern.trim_start_matches('/').chars();
+    while let Some(letter) = letters.next() {
+        plain.extend(if letter == '\\' { letters.next() } else { Some(letter) });
+    }
+    path.ends_with(&plain)
+}
+
+/// Sets the patterns that are ours in a list.
+fn set_lines(ledger: &mut Ledger, list: &Path, lines: Vec<String>, gone: Vec<String>) -> Result<(), Error> {
+    let seen = file::look(list)?;
+    file::check_writable(list, seen.as_ref())?;
+    let record = ledger.get(list).cloned();
+    let content = Content::Lines { wanted: lines.clone(), ours: lines.iter().cloned().chain(gone).collect() };
+    if lines.is_empty() {
+        let (text, _) = left(list, &content, record.as_ref(), seen.as_ref())?;
+        match (&seen, text) {
+            (Some(seen), None) => file::remove(list, seen)?,
+            (Some(seen), Some(text)) if text != seen.text => file::put(list, Some(seen), &text)?,
+            _ => {}
+        }
+        if let Some(record) = record {
+            file::remove_dirs(&ledger.dirs(&record));
+        }
+        ledger.forget(list);
+        return ledger.save();
+    }
+    let new = next(list, &content, record.as_ref(), seen.as_ref())?;
+    let dirs = file::missing_dirs(list);
+    let mut kept = new.record;
+    kept.dirs = record.as_ref().map(|record| ledger.dirs(record)).unwrap_or_default();
+    kept.dirs.extend(dirs.iter().cloned());
+    kept.lines = lines;
+    ledger.keep(list, kept);
+    ledger.save()?;
+    match new.text.filter(|text| seen.as_ref().is_none_or(|seen| seen.text != *text)) {
+        Some(text) => {
+            file::make_dirs(&dirs)?;
+            file::put(list, seen.as_ref(), &text)
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,348 @@
+//! JSON with comments as bytes: how something is put into an object or a list, and taken out again, with every other byte left
+//! as it was. It owns commas, indentation and line ends; what is put in and what counts as ours is decided in `edit`.
+
+use std::ops::Range;
+
+use jsonc_parser::ast::Value as Node;
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde_json::Value;
+
+/// The indentation of a file that does not show one.
+const INDENT: &str = "  ";
+
+/// What is written, with its keys in the order given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Json {
+    /// Text, a number, a truth value, or anything whose order does not matter.
+    Plain(Value),
+    /// A list.
+    List(Vec<Json>),
+    /// An object.
+    Object(Vec<(String, Json)>),
+}
+
+impl Json {
+    /// An object of these fields.
+    pub fn object<'a>(fields: impl IntoIterator<Item = (&'a str, Json)>) -> Self {
+        Self::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    /// A text.
+    pub fn text(text: &str) -> Self {
+        Self::Plain(Value::from(text))
+    }
+}
+
+/// Why a text cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
+    /// What is wrong there.
+    pub why: String,
+}
+
+/// How a file is written.
+#[derive(Clone, Debug)]
+struct Style {
+    newline: &'static str,
+    unit: String,
+    /// Everything stands on one line.
+    one_line: bool,
+    /// There is a space after colons and commas.
+    spaced: bool,
+}
+
+/// A text that was read.
+pub struct Doc<'a> {
+    text: &'a str,
+    /// The value; nothing where there are only space and comments.
+    pub root: Option<Node<'a>>,
+    style: Style,
+}
+
+/// An object or a list: where its brackets stand and what is in it.
+#[derive(Clone, Debug)]
+pub struct Container {
+    open: usize,
+    close: usize,
+    children: Vec<Range<usize>>,
+}
+
+impl Container {
+    /// The container that a node is; nothing for anything else.
+    pub fn of(node: &Node<'_>) -> Option<Self> {
+        let (range, children) = match node {
+            Node::Object(object) => (object.range, object.properties.iter().map(|p| p.range).collect::<Vec<_>>()),
+            Node::Array(list) => (list.range, list.elements.iter().map(Ranged::range).collect()),
+            _ => return None,
+        };
+        let children = children.into_iter().map(|range| range.start..range.end).collect();
+        Some(Self { open: range.start, close: range.end.checked_sub(1)?, children })
+    }
+}
+
+/// Text that goes to a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Insertion {
+    at: usize,
+    text: String,
+}
+
+impl<'a> Doc<'a> {
+    /// Reads a text without its byte order mark.
+    pub fn read(text: &'a str) -> Result<Self, Broken> {
+        let strict = ParseOptions {
+            allow_comments: true,
+            allow_trailing_commas: true,
+            allow_loose_object_property_names: false,
+            allow_missing_commas: false,
+            allow_single_quoted_strings: false,
+            allow_hexadecimal_numbers: false,
+            allow_unary_plus_numbers: false,
+            allow_bare_decimal_point_numbers: false,
+            allow_non_finite_numbers: false,
+            allow_extended_string_escapes: false,
+        };
+        let read = parse_to_ast(text, &CollectOptions::default(), &strict).map_err(|error| Broken {
+            line: error.line_display(),
+            column: error.column_display(),
+            why: error.kind().to_string().to_lowercase(),
+        })?;
+        let style = style(text, read.value.as_ref());
+        Ok(Self { text, root: read.value, style })
+    }
+
+    /// Puts things at the end of a container: a name before each where it is an object.
+    pub fn append(&self, container: &Container, items: &[(Option<&str>, &Json)]) -> Vec<Insertion> {
+        match (container.children.first(), container.children.last()) {
+            (Some(first), Some(last)) => self.append_after(container, first, last, items),
+            _ => vec![self.fill(container, items)],
+        }
+    }
+
+    fn append_after(
+        &self,
+        container: &Container,
+        first: &Range<usize>,
+        last: &Range<usize>,
+        items: &[(Option<&str>, &Json)],
+    ) -> Vec<Insertion> {
+        let comma = self.comma(last.end, container.close);
+        let (at, ended) = self.after_comments(comma.map_or(last.end, |comma| comma + 1), container.close);
+        let lines = ended || self.text[container.open..first.start].contains('\n');
+        let indent = if lines { self.indent_at(first.start) } else { String::new() };
+        let between = match (lines, self.style.spaced) {
+            (true, _) => format!("{}{indent}", self.style.newline),
+            (false, true) => " ".to_owned(),
+            (false, false) => String::new(),
+        };
+        let items: Vec<String> =
+            items.iter().map(|(name, value)| format!("{between}{}", self.shown(*name, value, lines, &indent))).collect();
+        // A list that ends with a comma keeps ending with one.
+        let text = format!("{}{}", items.join(","), if comma.is_some() { "," } else { "" });
+        let comma = comma.is_none().then(|| Insertion { at: last.end, text: ",".to_owned() });
+        comma.into_iter().chain([Insertion { at, text }]).collect()
+    }
+
+    /// Puts things into a container that holds nothing but space and comments.
+    fn fill(&self, container: &Container, items: &[(Option<&str>, &Json)]) -> Insertion {
+        let (mut at, mut ended) = (container.open + 1, false);
+        let mut from = at;
+        while let Some(comment) = self.comment(self.past_space(from)) {
+            ended = self.text[comment.clone()].starts_with("//");
+            (at, from) = (comment.end, comment.end);
+        }
+        let lines = !self.style.one_line || ended;
+        if !lines {
+            let between = if self.style.spaced { ", " } else { "," };
+            let items: Vec<String> = items.iter().map(|(name, value)| self.shown(*name, value, false, "")).collect();
+            return Insertion { at, text: items.join(between) };
+        }
+        let outer = self.indent_at(container.open);
+        let indent = format!("{outer}{}", self.style.unit);
+        let newline = self.style.newline;
+        let items: Vec<String> = items
+            .iter()
+            .map(|(name, value)| format!("{newline}{indent}{}", self.shown(*name, value, true, &indent)))
+            .collect();
+        let rest = &self.text[at..container.close];
+        let end = if rest.contains('\n') { String::new() } else { format!("{newline}{outer}") };
+        Insertion { at, text: format!("{}{end}", items.join(",")) }
+    }
+
+    /// The text with everything put in.
+    pub fn with(&self, mut insertions: Vec<Insertion>) -> String {
+        insertions.sort_by_key(|insertion| insertion.at);
+        let mut text = String::with_capacity(self.text.len() + 4096);
+        let mut from = 0;
+        for Insertion { at, text: new } in insertions {
+            text.push_str(&self.text[from..at]);
+            text.push_str(&new);
+            from = at;
+        }
+        text.push_str(&self.text[from..]);
+        text
+    }
+
+    /// The text with another value in the place of one.
+    pub fn replaced(&self, place: Range<usize>, value: &Json) -> String {
+        let indent = self.indent_at(place.start);
+        let shown = self.shown(None, value, !self.style.one_line, &indent);
+        format!("{}{shown}{}", &self.text[..place.start], &self.text[place.end..])
+    }
+
+    /// The text without one child of a container. Comments stay.
+    pub fn without(&self, container: &Container, child: usize) -> String {
+        let Some(Range { start, end }) = container.children.get(child).cloned() else { return self.text.to_owned() };
+        let only = container.children.len() == 1;
+        let inside = [&self.text[container.open + 1..start], &self.text[end..container.close]];
+        if only && inside.iter().all(|text| text.trim_matches([' ', '\t', '\r', '\n', ',']).is_empty()) {
+            return self.cut(&[container.open + 1..container.close]);
+        }
+        let comma_after = self.comma(end, container.children.get(child + 1).map_or(container.close, |next| next.start));
+        let comma_before =
+            child.checked_sub(1).and_then(|before| self.comma(container.children[before].end, start));
+        let comma = comma_after.or(comma_before).map(|at| at..at + 1);
+        let tail = match comma_after {
+            Some(comma) if self.text[end..comma].trim().is_empty() => comma + 1,
+            _ => end,
+        };
+        let head = self.text[..start].trim_end_matches([' ', '\t']).len();
+        let after = self.text[tail..].trim_start_matches([' ', '\t']);
+        let whole_lines = self.text[..head].ends_with('\n') && (after.starts_with('\n') || after.starts_with("\r\n"));
+        let last = child + 1 == container.children.len();
+        let own = if whole_lines {
+            // Only one line end goes: an empty line before it is somebody's.
+            let line = head - if self.text[..head].ends_with("\r\n") { 2 } else { 1 };
+            line..self.text.len() - after.len()
+        } else if last && !self.text[..head].ends_with('\n') {
+            head.max(container.open + 1)..tail
+        } else {
+            start..self.text.len() - after.len()
+        };
+        let mut cuts = vec![own];
+        cuts.extend(comma.filter(|comma| !cuts[0].contains(&comma.start)));
+        cuts.sort_by_key(|cut| cut.start);
+        self.cut(&cuts)
+    }
+
+    fn cut(&self, cuts: &[Range<usize>]) -> String {
+        let mut text = String::with_capacity(self.text.len());
+        let mut from = 0;
+        for cut in cuts {
+            text.push_str(&self.text[from..cut.start]);
+            from = cut.end;
+        }
+        text.push_str(&self.text[from..]);
+        text
+    }
+
+    /// The comma after a child, if there is one before the limit.
+    fn comma(&self, from: usize, limit: usize) -> Option<usize> {
+        let mut at = self.past_space(from);
+        while let Some(comment) = self.comment(at) {
+            at = self.past_space(comment.end);
+        }
+        (at < limit && self.text[at..].starts_with(',')).then_some(at)
+    }
+
+    /// Past the comments that stand behind something on its line, and whether the last of them ends the line.
+    fn after_comments(&self, from: usize, limit: usize) -> (usize, bool) {
+        let (mut at, mut ended) = (from, false);
+        loop {
+            let rest = &self.text[at..limit];
+            let start = at + (rest.len() - rest.trim_start_matches([' ', '\t']).len());
+            match self.comment(start) {
+                Some(comment) if !ended => {
+                    ended = self.text[comment.clone()].starts_with("//");
+                    at = comment.end;
+                }
+                _ => return (at, ended),
+            }
+        }
+    }
+
+    fn past_space(&self, from: usize) -> usize {
+        let rest = &self.text[from..];
+        from + (rest.len() - rest.trim_start().len())
+    }
+
+    /// The comment that starts here, without its line end.
+    fn comment(&self, at: usize) -> Option<Range<usize>> {
+        let rest = self.text.get(at..)?;
+        let length = if rest.starts_with("//") {
+            rest.find(['\r', '\n']).unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map_or(rest.len(), |end| end + 2)
+        } else {
+            return None;
+        };
+        Some(at..at + length)
+    }
+
+    /// The indentation of the line that something stands on.
+    fn indent_at(&self, at: usize) -> String {
+        let line = self.text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        let rest = &self.text[line..at];
+        rest[..rest.len() - rest.trim_start_matches([' ', '\t']).len()].to_owned()
+    }
+
+    fn shown(&self, name: Option<&str>, value: &Json, lines: bool, indent: &str) -> String {
+        let mut text = String::new();
+        if let Some(name) = name {
+            text.push_str(&Value::from(name).to_string());
+            text.push_str(if lines || self.style.spaced { ": " } else { ":" });
+        }
+        self.write(value, lines, indent, &mut text);
+        text
+    }
+
+    fn write(&self, value: &Json, lines: bool, indent: &str, text: &mut String) {
+        let (open, close, items): (_, _, Vec<(Option<&str>, &Json)>) = match value {
+            Json::Plain(value) => return text.push_str(&value.to_string()),
+            Json::List(items) => ('[', ']', items.iter().map(|item| (None, item)).collect()),
+            Json::Object(fields) => ('{', '}', fields.iter().map(|(name, item)| (Some(name.as_str()), item)).collect()),
+        };
+        let deeper = format!("{indent}{}", self.style.unit);
+        text.push(open);
+        for (index, (name, item)) in items.iter().enumerate() {
+            if index > 0 {
+                text.push_str(if lines || !self.style.spaced { "," } else { ", " });
+            }
+            if lines {
+                text.push_str(self.style.newline);
+                text.push_str(&deeper);
+            }
+            text.push_str(&self.shown(*name, item, lines, &deeper));
+        }
+        if lines && !items.is_empty() {
+            text.push_str(self.style.newline);
+            text.push_str(indent);
+        }
+        text.push(close);
+    }
+}
+
+fn style(text: &str, root: Option<&Node<'_>>) -> Style {
+    let newline = match text.find('\n') {
+        Some(at) if text[..at].ends_with('\r') => "\r\n",
+        _ => "\n",
+    };
+    let container = root.and_then(Container::of);
+    let first = container.as_ref().and_then(|container| Some((container.open, container.children.first()?.start)));
+    let unit = first.and_then(|(open, first)| {
+        let (_, indent) = text[open..first].rsplit_once('\n')?;
+        (!indent.is_empty() && indent.trim_matches([' ', '\t']).is_empty()).then(|| indent.to_owned())
+    });
+    let empty = container.is_none_or(|container| container.children.is_empty());
+    Style {
+        newline,
+        unit: unit.unwrap_or_else(|| INDENT.to_owned()),
+        one_line: !empty && !text.trim().contains('\n'),
+        spaced: text.contains("\": "),
+    }
+}

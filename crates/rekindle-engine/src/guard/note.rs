@@ -1,0 +1,46 @@
+//! A decision that is noted on purpose, by a session's own shell or by a person beside it.
+
+use std::io;
+use std::path::Path;
+
+use rekindle_core::lead::fact::{Fact, Record, text};
+use rekindle_core::lead::state_file;
+use rekindle_shim::{atomic, clock};
+
+use super::journal::{self, Journal};
+use super::recover::STATE_FILE;
+use super::{place, sessions};
+use crate::agents::guarded;
+
+/// The session that calls: by the variable that its program sets for those it starts.
+#[must_use]
+pub fn calling(guard_dir: &Path, var: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let named = guarded::all().iter().filter_map(|program| {
+        let session = var(program.session_variable()?).filter(|session| !session.is_empty())?;
+        Some(place::key(program.kind(), &session))
+    });
+    named.into_iter().find(|key| guard_dir.join(key).join(journal::FILE).exists())
+}
+
+/// The session of this directory that was last heard of.
+#[must_use]
+pub fn newest(guard_dir: &Path) -> Option<String> {
+    sessions::all(guard_dir).into_iter().next().map(|known| known.key)
+}
+
+/// Notes it.
+///
+/// # Errors
+/// When it cannot be kept.
+pub fn note(guard_dir: &Path, key: &str, words: &str, work_dir: &Path) -> io::Result<()> {
+    let dir = guard_dir.join(key);
+    let mut journal = Journal::open(&dir)?;
+    let facts = vec![Fact::Noted { text: text(words) }];
+    journal.append(&Record { at: clock::wall_ms(), event: "note".to_owned(), facts, read: Vec::new() })?;
+    // It is kept; the file is written again with the next batch at the latest.
+    if let Ok(session) = journal.keep_sum() {
+        let text = state_file::render(&session, key, &work_dir.display().to_string());
+        drop(atomic::save(&dir, STATE_FILE, text.as_bytes()));
+    }
+    Ok(())
+}
