@@ -132,9 +132,10 @@ fn trust(config: &Table, file: &Path, entries: &[Entry]) -> Vec<String> {
     let (mut untrusted, mut changed, mut disabled) = (0, 0, 0);
     for entry in entries {
         let event = snake(&entry.event);
-        let known = files.iter().flatten().find_map(|file| {
-            state?.get(&format!("{}:{event}:{}:{}", file.display(), entry.group, entry.position))
-        });
+        let known = files
+            .iter()
+            .flatten()
+            .find_map(|file| state?.get(&format!("{}:{event}:{}:{}", file.display(), entry.group, entry.position)));
         let trusted = known.and_then(|known| known.get("trusted_hash")).and_then(Toml::as_str);
         match trusted {
             None => untrusted += 1,
@@ -149,7 +150,10 @@ fn trust(config: &Table, file: &Path, entries: &[Entry]) -> Vec<String> {
         (changed, "changed since they were trusted: type /hooks in Codex and trust them again"),
         (disabled, "switched off: type /hooks in Codex and switch them on"),
     ];
-    told.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} of {of} hooks are {what}")).collect()
+    told.into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} of {of} hooks are {what}"))
+        .collect()
 }
 
 /// The name of an event in a key.
