@@ -65,7 +65,8 @@ impl Lead {
         match cli {
             Cli::Gemini => hooks(&home.join(".gemini/settings.json")),
             _ => {
-                let plugins = rig.path(".opencode/plugins");
+                // In the home: the program installs packages into every folder of its own that it finds, and there it does so anyway.
+                let plugins = home.join(".config/opencode/plugins");
                 std::fs::create_dir_all(&plugins).expect("a folder for plugins");
                 let text = plugin(program().to_str().expect("text"));
                 std::fs::write(plugins.join("rekindle.js"), text).expect("the plugin");

@@ -227,6 +227,19 @@ fn the_transcript_shows_each_compression_once_and_what_was_said() {
 }
 
 #[test]
+fn everything_that_is_installed_is_heard() {
+    let messages = json!([{"role": "user", "content": "<state_snapshot>s</state_snapshot>"}]);
+    let more = json!({"llm_request": {"messages": messages}, "tool_name": "ask_user", "tool_input": {}});
+    for event in super::super::settings::EVENTS {
+        assert!(Gemini.hear(&asked(event.name, more.clone()), &|_| None).is_some(), "{}", event.name);
+    }
+    let names: Vec<&str> = super::super::settings::EVENTS.iter().map(|event| event.name).collect();
+    for name in ["SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeModel", "BeforeTool", "AfterTool"] {
+        assert!(names.contains(&name), "{name} is not installed");
+    }
+}
+
+#[test]
 fn nonsense_means_nothing() {
     for asked in [json!({}), json!([]), json!("x"), json!(null), json!({"session_id": "x"})] {
         assert_eq!(Gemini.hear(&asked, &|_| None), None);
