@@ -18,8 +18,8 @@ use serde_json::{Map, Value, json};
 
 use super::foreign::json_object;
 
-pub use settings::Settings;
 use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
+pub use settings::Settings;
 
 /// The name in `kind = "…"`.
 pub const KIND: &str = "opencode";

@@ -118,9 +118,7 @@ impl Error {
     fn unfit(path: &Path, unfit: Unfit) -> Self {
         let path = path.to_owned();
         match unfit {
-            Unfit::Broken(broken) => {
-                Self::Broken { path, line: broken.line, column: broken.column, why: broken.why }
-            }
+            Unfit::Broken(broken) => Self::Broken { path, line: broken.line, column: broken.column, why: broken.why },
             Unfit::WrongType { key, wanted } => {
                 let what = if key.is_empty() { "the whole".to_owned() } else { format!("`{key}`") };
                 Self::WrongType { path, what, wanted }
@@ -195,7 +193,12 @@ pub struct Installed {
 ///
 /// # Errors
 /// Why it cannot be done; nothing was changed then.
-pub fn install(site: &Site<'_>, program: &dyn Installable, scope: Scope, status_line: bool) -> Result<Installed, Error> {
+pub fn install(
+    site: &Site<'_>,
+    program: &dyn Installable,
+    scope: Scope,
+    status_line: bool,
+) -> Result<Installed, Error> {
     let path = program.file(scope, &site.places).ok_or(Error::NoHome)?;
     let hidden = if scope == Scope::Local { Hidden::find(site.places.root, &path)? } else { None };
     let seen = file::look(&path)?;
@@ -276,7 +279,8 @@ pub fn uninstall(site: &Site<'_>, program: &dyn Installable, scope: Scope) -> Re
     }
     let mut removed = Vec::new();
     for path in paths {
-        let hidden = if scope == Scope::Local { Hidden::find(site.places.root, &path).unwrap_or_default() } else { None };
+        let hidden =
+            if scope == Scope::Local { Hidden::find(site.places.root, &path).unwrap_or_default() } else { None };
         let removal = take_out(&mut ledger, program, &path, hidden)?;
         if removal != Removal::Nothing {
             removed.push(Removed { file: path, removal });
@@ -293,9 +297,7 @@ fn take_out(
 ) -> Result<Removal, Error> {
     let key = program.status_line();
     let content = match program.form() {
-        Form::Entries(_) => {
-            Content::Entries { kind: program.kind(), status_line: key, wanted: Wanted::default() }
-        }
+        Form::Entries(_) => Content::Entries { kind: program.kind(), status_line: key, wanted: Wanted::default() },
         Form::Own(file) => Content::Own { file, text: String::new() },
     };
     let record = ledger.get(path).cloned();
@@ -387,7 +389,11 @@ fn next(path: &Path, content: &Content, record: Option<&Record>, seen: Option<&S
 }
 
 /// What a program's file has to hold.
-fn content(rekindle: &Path, program: &dyn Installable, line: Option<(&'static str, Option<&str>)>) -> Result<Content, Error> {
+fn content(
+    rekindle: &Path,
+    program: &dyn Installable,
+    line: Option<(&'static str, Option<&str>)>,
+) -> Result<Content, Error> {
     let not_a_path = || Error::NotAPath(rekindle.to_owned());
     let events = match program.form() {
         Form::Entries(events) => events,
@@ -401,9 +407,11 @@ fn content(rekindle: &Path, program: &dyn Installable, line: Option<(&'static st
     let status_line = line.map(|(key, chained)| {
         Call::line(rekindle, Verb::StatusLine, kind, chained).map(|command| (key, command)).ok_or_else(not_a_path)
     });
-    let groups = events
-        .iter()
-        .map(|event| Group { event: event.name, matcher: event.matcher, handler: program.handler(event, &command) });
+    let groups = events.iter().map(|event| Group {
+        event: event.name,
+        matcher: event.matcher,
+        handler: program.handler(event, &command),
+    });
     let wanted = Wanted { groups: groups.collect(), status_line: status_line.transpose()? };
     Ok(Content::Entries { kind, status_line: program.status_line(), wanted })
 }

@@ -15,10 +15,15 @@ const RECOVERY_MS: u64 = 30_000;
 /// The name by which the program lists our hooks and lets people switch them off.
 const NAME: &str = "rekindle";
 
+/// Tools that start somebody or ask somebody: what is known before they end survives a crash meanwhile.
+const BEGINS: &str = "invoke_agent|ask_user";
+
 /// The moments. The one before compression is left out: it comes before every request, compressed or not.
 pub(in crate::agents) const EVENTS: &[Event] = &[
     Event::every("SessionStart", RECOVERY_MS),
     Event::every("BeforeAgent", RECOVERY_MS),
+    Event::every("BeforeModel", RECOVERY_MS),
+    Event { name: "BeforeTool", matcher: Some(BEGINS), timeout: RECORD_MS },
     Event::every("AfterTool", RECOVERY_MS),
     Event::every("AfterAgent", RECORD_MS),
     Event::every("SessionEnd", RECORD_MS),
@@ -63,9 +68,8 @@ impl Installable for Settings {
         if let Some((file, Value::Bool(false))) = enabled.last() {
             troubles.push(format!("hooksConfig.enabled in {} switches every hook off: take it out", file.display()));
         }
-        let ours = |name: &Value| {
-            name == NAME || entries.iter().any(|entry| entry.handler.get("command") == Some(name))
-        };
+        let ours =
+            |name: &Value| name == NAME || entries.iter().any(|entry| entry.handler.get("command") == Some(name));
         let disabled = |layer: &Map<String, Value>| {
             let list = layer.get("hooksConfig").and_then(|config| config.get("disabled")).and_then(Value::as_array);
             list.is_some_and(|names| names.iter().any(ours))

@@ -82,8 +82,12 @@ pub fn remove(path: &Path, seen: &Seen) -> Result<(), Error> {
 
 /// The directories that have to be made for a file, the outermost first.
 pub fn missing_dirs(path: &Path) -> Vec<PathBuf> {
-    let mut missing: Vec<PathBuf> =
-        path.ancestors().skip(1).take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists()).map(Path::to_owned).collect();
+    let mut missing: Vec<PathBuf> = path
+        .ancestors()
+        .skip(1)
+        .take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists())
+        .map(Path::to_owned)
+        .collect();
     missing.reverse();
     missing
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::edit::{self, Found, Group, Wanted};
 use super::manifest::{Ledger, Record};
 use super::{Content, Error, Site, content, file};
-use crate::agents::installable::{Form, Installable, Scope};
+use crate::agents::installable::{Event, Form, Installable, Scope};
 
 /// How one file of one program stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +77,10 @@ fn entries(site: &Site<'_>, program: &dyn Installable, scope: Scope, path: &Path
     let mut troubles = gone(&call.rekindle);
     let line = found.status_line.as_ref().map(|(line, _)| line.clone());
     if let Ok(Content::Entries { wanted, .. }) = content(&call.rekindle, program, None) {
-        let wanted = Wanted { status_line: line.as_ref().and_then(|line| Some((program.status_line()?, line.clone()))), ..wanted };
+        let wanted = Wanted {
+            status_line: line.as_ref().and_then(|line| Some((program.status_line()?, line.clone()))),
+            ..wanted
+        };
         if !found.is(&wanted) {
             let again = "some of its hooks are missing or were changed: type rekindle guard install again";
             troubles.push(again.to_owned());
@@ -131,12 +134,14 @@ pub fn chained_command(site: &Site<'_>, program: &dyn Installable, strongest: Sc
     None
 }
 
-/// A program's hooks as a file of their own, for a plugin: the same events as an installation has, with another command.
-pub fn hooks_file(program: &dyn Installable, description: &str, command: &str) -> Option<String> {
-    let Form::Entries(events) = program.form() else { return None };
-    let groups = events
-        .iter()
-        .map(|event| Group { event: event.name, matcher: event.matcher, handler: program.handler(event, command) });
+/// Hooks as a file of their own, for a plugin: entries as a program has them, with another command.
+#[must_use]
+pub fn hooks_file(program: &dyn Installable, events: &[Event], description: &str, command: &str) -> Option<String> {
+    let groups = events.iter().map(|event| Group {
+        event: event.name,
+        matcher: event.matcher,
+        handler: program.handler(event, command),
+    });
     let head = format!("{{\n  \"description\": {}\n}}\n", serde_json::Value::from(description));
     edit::add(&head, &Wanted { groups: groups.collect(), status_line: None }).ok()
 }

@@ -140,8 +140,10 @@ impl<'a> Doc<'a> {
             (false, true) => " ".to_owned(),
             (false, false) => String::new(),
         };
-        let items: Vec<String> =
-            items.iter().map(|(name, value)| format!("{between}{}", self.shown(*name, value, lines, &indent))).collect();
+        let items: Vec<String> = items
+            .iter()
+            .map(|(name, value)| format!("{between}{}", self.shown(*name, value, lines, &indent)))
+            .collect();
         // A list that ends with a comma keeps ending with one.
         let text = format!("{}{}", items.join(","), if comma.is_some() { "," } else { "" });
         let comma = comma.is_none().then(|| Insertion { at: last.end, text: ",".to_owned() });
@@ -204,8 +206,7 @@ impl<'a> Doc<'a> {
             return self.cut(&[container.open + 1..container.close]);
         }
         let comma_after = self.comma(end, container.children.get(child + 1).map_or(container.close, |next| next.start));
-        let comma_before =
-            child.checked_sub(1).and_then(|before| self.comma(container.children[before].end, start));
+        let comma_before = child.checked_sub(1).and_then(|before| self.comma(container.children[before].end, start));
         let comma = comma_after.or(comma_before).map(|at| at..at + 1);
         let tail = match comma_after {
             Some(comma) if self.text[end..comma].trim().is_empty() => comma + 1,

@@ -99,7 +99,8 @@ impl Bed {
         while let Some(dir) = dirs.pop() {
             for entry in std::fs::read_dir(dir).expect("listed").flatten() {
                 let path = entry.path();
-                let own = [".rekindle", "rekindle"].iter().any(|name| path.file_name().is_some_and(|found| found == *name));
+                let own =
+                    [".rekindle", "rekindle"].iter().any(|name| path.file_name().is_some_and(|found| found == *name));
                 if own || path.ends_with(".local") {
                     continue;
                 }

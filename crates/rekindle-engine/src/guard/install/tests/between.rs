@@ -57,7 +57,10 @@ fn hooks_that_somebody_adds_around_ours_stay() {
         bed.uninstall(program, Scope::Project).expect("uninstalled");
         let left = parsed(&text(&file));
         for (event, groups) in left["hooks"].as_object().expect("events") {
-            let commands: Vec<&str> = groups.as_array().expect("groups").iter()
+            let commands: Vec<&str> = groups
+                .as_array()
+                .expect("groups")
+                .iter()
                 .flat_map(|group| group["hooks"].as_array().expect("hooks"))
                 .map(|hook| hook["command"].as_str().expect("a command"))
                 .collect();

@@ -51,7 +51,10 @@ pub fn corpus() -> Vec<(&'static str, String)> {
         ("block comment inside", "{ /* nothing yet */ }\n"),
         ("only a comment", "// to be filled\n"),
         ("a comment without a line end", "// to be filled"),
-        ("trailing commas everywhere", "{\n  \"a\": [\n    1,\n    2,\n  ],\n  \"hooks\": {\n    \"Stop\": [],\n  },\n}\n"),
+        (
+            "trailing commas everywhere",
+            "{\n  \"a\": [\n    1,\n    2,\n  ],\n  \"hooks\": {\n    \"Stop\": [],\n  },\n}\n",
+        ),
         ("others' hooks", OTHERS),
         ("hooks first, odd order", "{\"hooks\":{\"Stop\":[{\"hooks\":[]}]},\n\"zeta\":1,\n      \"alpha\":2}\n"),
         ("empty hooks", "{\n  \"hooks\": {}\n}\n"),

@@ -125,13 +125,17 @@ struct Inner<'a> {
 impl Inner<'_> {
     fn install_all(&self) {
         for program in all() {
-            self.bed.on_site_in(self.root, |site| super::super::install(site, *program, Scope::Local, false)).expect("installed");
+            self.bed
+                .on_site_in(self.root, |site| super::super::install(site, *program, Scope::Local, false))
+                .expect("installed");
         }
     }
 
     fn uninstall_all(&self) {
         for program in all() {
-            self.bed.on_site_in(self.root, |site| super::super::uninstall(site, *program, Scope::Local)).expect("uninstalled");
+            self.bed
+                .on_site_in(self.root, |site| super::super::uninstall(site, *program, Scope::Local))
+                .expect("uninstalled");
         }
     }
 }

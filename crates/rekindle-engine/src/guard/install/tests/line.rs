@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::super::{Change, chained_command, look, State};
+use super::super::{Change, State, chained_command, look};
 use super::Bed;
 use super::bed::{parsed, text, with_line};
 use crate::agents::installable::Scope;
@@ -14,7 +14,9 @@ fn the_users_own_line_is_kept_and_comes_back() {
     for scope in Scope::ALL {
         let bed = Bed::new();
         let file = bed.file(program, scope);
-        let before = format!("{{\n  \"{key}\": {{ \"type\": \"command\", \"command\": \"date # mine\", \"padding\": 2 }},\n  \"a\": 1\n}}\n");
+        let before = format!(
+            "{{\n  \"{key}\": {{ \"type\": \"command\", \"command\": \"date # mine\", \"padding\": 2 }},\n  \"a\": 1\n}}\n"
+        );
         bed.write(&file, &before);
         let done = bed.install_as("one", program, scope, true).expect("installed");
         assert!(done.status_line);
@@ -23,8 +25,15 @@ fn the_users_own_line_is_kept_and_comes_back() {
         assert_eq!(line["padding"], 2, "what is not ours to say stays");
         let command = line["command"].as_str().expect("a command");
         assert!(command.contains("__status_line") && command.contains("date # mine\n}"), "{command}");
-        assert_eq!(bed.on_site("one", |site| chained_command(site, program, Scope::Local)).as_deref(), Some("date # mine"));
-        assert_eq!(bed.install(program, scope).expect("again").change, Change::Same, "it stays without being asked for");
+        assert_eq!(
+            bed.on_site("one", |site| chained_command(site, program, Scope::Local)).as_deref(),
+            Some("date # mine")
+        );
+        assert_eq!(
+            bed.install(program, scope).expect("again").change,
+            Change::Same,
+            "it stays without being asked for"
+        );
         let moved = bed.install_as("two", program, scope, false).expect("moved");
         assert_eq!(moved.chained.as_deref(), Some("date # mine"));
         let theirs = text(&file).replacen("{", "{ \"b\": 2,", 1);
