@@ -72,6 +72,7 @@ enum Command {
     Note(commands::note::NoteArgs),
     Report(commands::report::ReportArgs),
     Heartbeat(commands::heartbeat::HeartbeatArgs),
+    Guard(commands::guard::GuardArgs),
     Hook(commands::hook::HookArgs),
     Mcp(commands::mcp::McpArgs),
     Doctor(commands::doctor::DoctorArgs),
@@ -93,6 +94,9 @@ pub fn hidden() -> Option<ExitCode> {
         (rekindle_shim::STUB_COMMAND, Some(dir)) => Some(rekindle_shim::stub_main(&dir)),
         (acp::COMMAND, Some(setup)) => Some(acp::main(&setup)),
         (commands::context::COMMAND, _) => Some(commands::context::main(std::env::args_os().skip(2))),
+        (commands::guard::status_line::COMMAND, kind) => {
+            Some(commands::guard::status_line::main(kind.as_deref().and_then(std::path::Path::to_str)))
+        }
         (commands::demo::agent::COMMAND, _) => Some(commands::demo::agent::main()),
         _ => None,
     }
@@ -143,6 +147,7 @@ fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
         Command::Note(args) => commands::note::run(args, context),
         Command::Report(args) => commands::report::run(args, context),
         Command::Heartbeat(args) => commands::heartbeat::run(args, context),
+        Command::Guard(args) => commands::guard::run(args, context),
         Command::Hook(args) => commands::hook::run(args, context),
         Command::Mcp(args) => commands::mcp::run(args, context),
         Command::Doctor(args) => commands::doctor::run(args, context),

@@ -9,6 +9,7 @@ pub mod context;
 pub mod demo;
 pub mod doctor;
 pub mod events;
+pub mod guard;
 pub mod heartbeat;
 pub mod hook;
 pub mod init;

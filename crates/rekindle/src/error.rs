@@ -4,6 +4,7 @@
 use std::error::Error;
 use std::fmt;
 
+use rekindle_engine::guard::install;
 use rekindle_engine::{git, state_dir, store};
 
 use crate::exit_code::Exit;
@@ -161,6 +162,20 @@ impl From<git::Error> for CliError {
         match error {
             E::NotARepository(_) | E::Bare(_) | E::BadName(_) | E::WouldOverwrite { .. } => Self::usage(message),
             _ => Self::internal(message),
+        }
+    }
+}
+
+impl From<install::Error> for CliError {
+    fn from(error: install::Error) -> Self {
+        use install::Error as E;
+        let message = error.to_string();
+        match error {
+            E::State(error) => error.into(),
+            E::Git(error) => error.into(),
+            E::Io { .. } => Self::internal(message),
+            E::Changed(_) | E::Busy(_) => Self::refused(message),
+            _ => Self::usage(message),
         }
     }
 }

@@ -18,6 +18,7 @@ use serde_json::json;
 
 use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program, quote};
 
+pub(in crate::agents) use settings::EVENTS;
 pub use settings::Settings;
 
 /// The name in `kind = "…"`.

@@ -22,6 +22,7 @@ use rekindle_shim::bundle::Stdin;
 
 use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program, quote};
 
+pub(in crate::agents) use settings::MORE;
 pub use settings::Settings;
 
 /// The name in `kind = "…"`.

@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 
 use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
 
+pub(in crate::agents) use settings::EVENTS;
 pub use settings::Settings;
 
 /// The name in `kind = "…"`.

@@ -2,12 +2,14 @@
 //! running without a word. How a file is changed and put back is `guard::install`'s business; what a hook tells, `guarded`'s.
 
 mod call;
+mod plugin;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
 pub use call::{Call, Verb};
+pub use plugin::plugins;
 
 use super::foreign::json_object;
 

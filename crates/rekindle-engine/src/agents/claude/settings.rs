@@ -16,8 +16,8 @@ const RECOVERY_S: u64 = 30;
 const BEGINS: &str = "Agent|Task|AskUserQuestion";
 
 /// Tools with an outcome worth keeping. Reading and searching are not: the transcript has them.
-const MATTERS: &str = "Write|Edit|MultiEdit|NotebookEdit|Bash|Agent|Task|TaskCreate|TaskUpdate|TaskStop|TodoWrite|\
-    AskUserQuestion|ExitPlanMode|SendMessage|TeamCreate|TeamDelete";
+const MATTERS: &str = "Write|Edit|MultiEdit|NotebookEdit|Bash|PowerShell|Agent|Task|TaskCreate|TaskUpdate|TaskList|TaskStop|\
+    KillShell|TodoWrite|AskUserQuestion|ExitPlanMode|SendMessage|TeamCreate|TeamDelete";
 
 /// The moments.
 pub(in crate::agents) const EVENTS: &[Event] = &[

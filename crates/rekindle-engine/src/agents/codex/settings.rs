@@ -16,9 +16,10 @@ const RECORD_S: u64 = 10;
 const RECOVERY_S: u64 = 30;
 
 /// The moments. All tools are told of: their names differ from version to version.
-pub(in crate::agents) const EVENTS: &[Event] = &[
+const EVENTS: &[Event] = &[
     Event::every(BEGINS, RECOVERY_S),
     Event::every("UserPromptSubmit", RECOVERY_S),
+    PRE,
     Event::every("PostToolUse", RECORD_S),
     Event::every("Stop", RECORD_S),
     Event::every("SubagentStart", RECORD_S),
@@ -26,6 +27,23 @@ pub(in crate::agents) const EVENTS: &[Event] = &[
     Event::every("PreCompact", RECORD_S),
     Event::every("PostCompact", RECORD_S),
     Event::every("SessionEnd", RECORD_S),
+];
+
+/// Tools that start somebody or ask somebody: what is known before they end survives a crash meanwhile. The name of a group may
+/// stand before them.
+const PRE: Event = Event { name: "PreToolUse", matcher: Some(".*(spawn_agent|request_user_input)"), timeout: RECORD_S };
+
+/// What a plugin that it shares with another program asks for besides: the tools that only this one has.
+pub(in crate::agents) const MORE: &[Event] = &[
+    PRE,
+    Event {
+        name: "PostToolUse",
+        matcher: Some(
+            ".*(spawn|wait|close|interrupt|resume)_agent|.*(send_input|followup_task)|apply_patch|update_plan|\
+             request_user_input|exec_command|shell_command|shell",
+        ),
+        timeout: RECORD_S,
+    },
 ];
 
 /// The moments at which something may be put into the context.

@@ -15,13 +15,16 @@ const RECOVERY_MS: u64 = 30_000;
 /// The name by which the program lists our hooks and lets people switch them off.
 const NAME: &str = "rekindle";
 
+/// Tools that start somebody or ask somebody: what is known before they end survives a crash meanwhile.
+const BEGINS: &str = "invoke_agent|ask_user";
+
 /// The moments. The one before compression is left out: it comes before every request, compressed or not. The one before a request
 /// is the only one between a compression and the first request after it.
 pub(in crate::agents) const EVENTS: &[Event] = &[
     Event::every("SessionStart", RECOVERY_MS),
     Event::every("BeforeAgent", RECOVERY_MS),
     Event::every("BeforeModel", RECOVERY_MS),
-    Event { name: "BeforeTool", matcher: Some("invoke_agent|ask_user"), timeout: RECORD_MS },
+    Event { name: "BeforeTool", matcher: Some(BEGINS), timeout: RECORD_MS },
     Event::every("AfterTool", RECOVERY_MS),
     Event::every("AfterAgent", RECORD_MS),
     Event::every("SessionEnd", RECORD_MS),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::edit::{self, Found, Group, Wanted};
 use super::manifest::{Ledger, Record};
 use super::{Content, Error, Site, content, file};
-use crate::agents::installable::{Form, Installable, Scope};
+use crate::agents::installable::{Event, Form, Installable, Scope};
 
 /// How one file of one program stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,9 +134,9 @@ pub fn chained_command(site: &Site<'_>, program: &dyn Installable, strongest: Sc
     None
 }
 
-/// A program's hooks as a file of their own, for a plugin: the same events as an installation has, with another command.
-pub fn hooks_file(program: &dyn Installable, description: &str, command: &str) -> Option<String> {
-    let Form::Entries(events) = program.form() else { return None };
+/// Hooks as a file of their own, for a plugin: entries as a program has them, with another command.
+#[must_use]
+pub fn hooks_file(program: &dyn Installable, events: &[Event], description: &str, command: &str) -> Option<String> {
     let groups = events.iter().map(|event| Group {
         event: event.name,
         matcher: event.matcher,

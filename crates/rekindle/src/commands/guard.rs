@@ -1,0 +1,137 @@
+//! `rekindle guard`: recovery for a session that a person leads. It routes to its own commands and says where they work; what is
+//! written where is the engine's business.
+
+mod install;
+mod recover;
+mod status;
+pub mod status_line;
+mod uninstall;
+
+use std::path::{Path, PathBuf};
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use rekindle_engine::agents::installable::{self, Installable, Places, Scope};
+use rekindle_engine::agents::{self, Place, Program};
+use rekindle_engine::guard::install::Site;
+
+use super::Context;
+use crate::error::{CliError, Result};
+use crate::exit_code::Exit;
+
+/// Where the machine's administrator keeps settings.
+const SYSTEM: &str = "/etc";
+
+/// Keep the thread of your own coding sessions through compactions, crashes and closed terminals
+#[derive(Debug, Args)]
+pub struct GuardArgs {
+    #[command(subcommand)]
+    command: GuardCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum GuardCommand {
+    Install(install::InstallArgs),
+    Status(status::StatusArgs),
+    Recover(recover::RecoverArgs),
+    Uninstall(uninstall::UninstallArgs),
+}
+
+/// Runs what was asked for.
+pub fn run(args: &GuardArgs, context: &Context) -> Result<Exit> {
+    match &args.command {
+        GuardCommand::Install(args) => install::run(args, context),
+        GuardCommand::Status(args) => status::run(args, context),
+        GuardCommand::Recover(args) => recover::run(args, context),
+        GuardCommand::Uninstall(args) => uninstall::run(args, context),
+    }
+}
+
+/// Which programs.
+#[derive(Debug, Args)]
+struct Chosen {
+    /// The program: claude, codex, gemini or opencode; may be given several times
+    #[arg(long, value_name = "CLI", value_delimiter = ',', value_parser = kinds(), hide_possible_values = true)]
+    cli: Vec<String>,
+}
+
+fn kinds() -> PossibleValuesParser {
+    PossibleValuesParser::new(installable::all().iter().map(|program| program.kind()))
+}
+
+impl Chosen {
+    /// Those that were named; nothing when none was.
+    fn named(&self) -> Option<Vec<&'static dyn Installable>> {
+        let named =
+            installable::all().iter().copied().filter(|program| self.cli.iter().any(|kind| kind == program.kind()));
+        (!self.cli.is_empty()).then(|| named.collect())
+    }
+}
+
+/// Whose settings.
+#[derive(Debug, Args)]
+struct Whose {
+    /// In the project's settings, for everybody who works in it
+    #[arg(long, conflicts_with = "user")]
+    project: bool,
+    /// In your own settings, for all your projects
+    #[arg(long)]
+    user: bool,
+}
+
+/// What the engine has to know about where this was called.
+struct Here {
+    root: PathBuf,
+    state: PathBuf,
+    rekindle: PathBuf,
+}
+
+impl Here {
+    fn find(context: &Context) -> Result<Self> {
+        let own =
+            std::env::current_exe().map_err(|e| CliError::internal("cannot find rekindle's own file").because(&e))?;
+        let rekindle = lasting(&own, &context.project.root);
+        Ok(Self { root: context.project.root.clone(), state: context.project.state_dir.clone(), rekindle })
+    }
+
+    fn on_site<T>(&self, work: impl FnOnce(&Site<'_>) -> T) -> T {
+        let var = |name: &str| std::env::var(name).ok();
+        let places = Places { root: &self.root, var: &var, system: Path::new(SYSTEM) };
+        work(&Site { places, state: &self.state, rekindle: &self.rekindle })
+    }
+}
+
+/// The path that goes on leading to this program after an update: the one on `PATH`, if it leads here, since package managers
+/// keep each version in a folder of its own.
+fn lasting(own: &Path, root: &Path) -> PathBuf {
+    let found = find("rekindle", root).filter(|found| found.is_absolute());
+    let same = |found: &PathBuf| found.canonicalize().ok() == own.canonicalize().ok();
+    found.filter(same).unwrap_or_else(|| own.to_owned())
+}
+
+fn find(name: &str, root: &Path) -> Option<PathBuf> {
+    agents::find_program(&Place { program: &Program::default(), workspace: root, bundle: root }, name)
+}
+
+/// Every program that is installed here.
+fn installed(root: &Path) -> Vec<&'static dyn Installable> {
+    let there = |program: &&'static dyn Installable| {
+        let name = agents::of(program.kind()).and_then(agents::Adapter::program);
+        name.is_some_and(|name| find(name, root).is_some())
+    };
+    installable::all().iter().copied().filter(there).collect()
+}
+
+/// A path as people see it: below the project where it lies there.
+fn shown(path: &Path, root: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
+}
+
+/// What a scope is called in a sentence.
+fn whose(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Local => "yours in this project",
+        Scope::Project => "everybody's in this project",
+        Scope::User => "yours everywhere",
+    }
+}

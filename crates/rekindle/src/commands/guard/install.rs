@@ -1,0 +1,89 @@
+//! `rekindle guard install`: the hooks into the settings of every program that is there.
+
+use clap::Args;
+use rekindle_engine::agents::installable::{Installable, Scope};
+use rekindle_engine::guard::install::{self, Change, Installed};
+
+use super::super::Context;
+use super::{Chosen, Here, Whose, installed, shown, whose};
+use crate::error::{CliError, Result};
+use crate::exit_code::Exit;
+use crate::ui::one_line;
+
+/// Put rekindle's hooks into your coding programs' settings
+///
+/// Without --project or --user they go where only you see them in this project: a settings file that git does not see. Whatever
+/// stands in a file stays as it is, comments included, and `rekindle guard uninstall` puts it back byte for byte.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  rekindle guard install\n  rekindle guard install --cli claude --status-line\n  rekindle guard install --user"
+)]
+pub struct InstallArgs {
+    #[command(flatten)]
+    chosen: Chosen,
+    #[command(flatten)]
+    whose: Whose,
+    /// Also show what is left of context and usage under the prompt, behind your own status line (Claude Code)
+    #[arg(long)]
+    status_line: bool,
+}
+
+/// Installs what was chosen; what cannot be done for one program keeps no other from being done.
+pub fn run(args: &InstallArgs, context: &Context) -> Result<Exit> {
+    let here = Here::find(context)?;
+    let programs = args.chosen.named().unwrap_or_else(|| installed(&here.root));
+    if programs.is_empty() {
+        let known = "claude, codex, gemini and opencode are looked for on PATH";
+        return Err(CliError::usage(format!("no coding program was found: {known}"))
+            .hint("install one, or name the one you will install: rekindle guard install --cli claude"));
+    }
+    if args.status_line && !programs.iter().any(|program| program.status_line().is_some()) {
+        return Err(CliError::usage("--status-line needs a program that has one").hint("add --cli claude"));
+    }
+    let scope = match &args.whose {
+        Whose { project: true, .. } => Scope::Project,
+        Whose { user: true, .. } => Scope::User,
+        Whose { .. } => Scope::Local,
+    };
+    let mut exit = Exit::Success;
+    for program in programs {
+        let line = args.status_line && program.status_line().is_some();
+        match here.on_site(|site| install::install(site, program, scope, line)) {
+            Ok(done) => tell(program, scope, &done, &here, context),
+            Err(error) => {
+                let error = CliError::from(error);
+                exit = error.exit();
+                context.ui.error(&error);
+            }
+        }
+    }
+    if exit == Exit::Success {
+        context.ui.hint("see whether everything works: rekindle guard status");
+    }
+    Ok(exit)
+}
+
+fn tell(program: &dyn Installable, scope: Scope, done: &Installed, here: &Here, context: &Context) {
+    let file = one_line(&shown(&done.file, &here.root));
+    let title = program.title();
+    let count = match done.events.len() {
+        0 => "a plugin".to_owned(),
+        events => format!("hooks at {events} events"),
+    };
+    let told = match done.change {
+        Change::Made => format!("{title}: wrote {file} ({}): {count}", whose(scope)),
+        Change::Added => format!("{title}: added to {file} ({}): {count}", whose(scope)),
+        Change::Renewed => format!("{title}: renewed in {file}: {count}"),
+        Change::Same => format!("{title}: {file} has everything already"),
+    };
+    context.ui.say(&told);
+    if let Some(list) = &done.hidden_by {
+        context.ui.say(&format!("  git does not see it: {}", one_line(&shown(list, &here.root))));
+    }
+    if done.status_line {
+        let behind =
+            done.chained.as_deref().map_or(String::new(), |own| format!(", behind your own: {}", one_line(own)));
+        context.ui.say(&format!("  the status line shows what is left of context and usage{behind}"));
+    }
+    context.ui.hint(&format!("{title}: {}", program.next(scope)));
+}

@@ -1,0 +1,112 @@
+//! `rekindle guard status`: which programs are guarded, and what keeps a guard from working without a word.
+
+use clap::Args;
+use rekindle_engine::agents::installable;
+use rekindle_engine::guard::install::{Standing, State, look};
+use serde::Serialize;
+
+use super::super::Context;
+use super::{Here, shown};
+use crate::error::Result;
+use crate::exit_code::Exit;
+use crate::ui::{Align, Table, Tone, one_line};
+
+/// Show which programs are guarded, and what keeps the hooks from running
+///
+/// Ends with 1 when something is installed that cannot work.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  rekindle guard status\n  rekindle guard status --json")]
+pub struct StatusArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Everything, for programs.
+#[derive(Serialize)]
+struct StatusJson<'a> {
+    schema_version: u32,
+    ok: bool,
+    programs: Vec<ProgramJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct ProgramJson<'a> {
+    cli: &'a str,
+    scope: &'a str,
+    file: String,
+    installed: bool,
+    rekindle: Option<String>,
+    rekindle_exists: bool,
+    status_line: bool,
+    problems: Vec<&'a str>,
+}
+
+/// Looks at every program in every scope.
+pub fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
+    let here = Here::find(context)?;
+    let standings: Vec<Standing> =
+        here.on_site(|site| installable::all().iter().flat_map(|program| look(site, *program)).collect());
+    let programs: Vec<ProgramJson<'_>> = standings.iter().map(json).collect();
+    let ok = programs.iter().all(|program| !program.installed || program.problems.is_empty());
+    if args.json {
+        context.ui.json(&StatusJson { schema_version: 1, ok, programs })?;
+    } else {
+        table(&programs, &here, context)?;
+    }
+    Ok(if ok { Exit::Success } else { Exit::Failure })
+}
+
+fn json(standing: &Standing) -> ProgramJson<'_> {
+    let mut program = ProgramJson {
+        cli: standing.kind,
+        scope: standing.scope.name(),
+        file: standing.file.display().to_string(),
+        installed: false,
+        rekindle: None,
+        rekindle_exists: false,
+        status_line: false,
+        problems: Vec::new(),
+    };
+    match &standing.state {
+        State::Absent => {}
+        State::Unreadable(why) => program.problems.push(why),
+        State::Installed { rekindle, status_line, troubles } => {
+            program.installed = true;
+            program.rekindle = Some(rekindle.display().to_string());
+            program.rekindle_exists = rekindle.is_file();
+            program.status_line = *status_line;
+            program.problems = troubles.iter().map(String::as_str).collect();
+        }
+    }
+    program
+}
+
+fn table(programs: &[ProgramJson<'_>], here: &Here, context: &Context) -> Result<()> {
+    let ui = context.ui;
+    let mut table = Table::new(&["PROGRAM", "SCOPE", "GUARD", "FILE"].map(|name| (name, Align::Left)));
+    let told = programs.iter().filter(|program| program.installed || !program.problems.is_empty());
+    for program in told.clone() {
+        let (text, tone) = match (program.installed, program.problems.is_empty()) {
+            (true, true) if program.status_line => ("installed, with status line", Tone::Good),
+            (true, true) => ("installed", Tone::Good),
+            (true, false) => ("does not work", Tone::Error),
+            (false, _) => ("cannot be read", Tone::Warning),
+        };
+        let file = one_line(&shown(std::path::Path::new(&program.file), &here.root));
+        let plain = |text: &str| (text.to_owned(), None);
+        table.row([plain(program.cli), plain(program.scope), (text.to_owned(), Some(tone)), plain(&file)]);
+    }
+    if told.clone().next().is_none() {
+        ui.say("no program is guarded here");
+        ui.hint("rekindle guard install");
+        return Ok(());
+    }
+    ui.line(&table.render(ui.paint(), ui.width()))?;
+    for program in told {
+        for problem in &program.problems {
+            ui.warn(&format!("{}: {}", program.cli, one_line(problem)));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! `rekindle __status_line`: the user's own status line with one segment more, what is left of context and usage. Whatever goes
+//! wrong with ours, the user's line is printed as it is, and it always ends with 0.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use rekindle_engine::agents::installable::{self, Gauged, Installable, Left, Places, Scope};
+use rekindle_engine::guard::install::{Site, chained_command};
+use serde_json::Value;
+
+use super::SYSTEM;
+use crate::project::{Project, STATE_DIR_VARIABLE};
+
+/// The hidden subcommand.
+pub const COMMAND: &str = "__status_line";
+
+/// Longest input that is read: the programs send a few kilobytes.
+const INPUT_MAX_BYTES: u64 = 4 << 20;
+
+/// Longest output of the user's own command: more is no line.
+const OUTPUT_MAX_BYTES: u64 = 1 << 20;
+
+/// How long the user's own command may take; the programs themselves give up sooner.
+const OWN_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is left at or below this, in percent, is told as a warning.
+const LOW: u8 = 10;
+
+/// Set for the user's own command, so that a line which calls us again ends there.
+const INSIDE_VARIABLE: &str = "REKINDLE_STATUS_LINE";
+
+/// Prints the line.
+pub fn main(kind: Option<&str>) -> ExitCode {
+    let mut input = Vec::new();
+    // A cut input is no JSON: the user's own line is drawn all the same.
+    let _whole = std::io::stdin().lock().take(INPUT_MAX_BYTES).read_to_end(&mut input);
+    let Some(program) = kind.and_then(installable::of) else { return ExitCode::SUCCESS };
+    if std::env::var_os(INSIDE_VARIABLE).is_some() {
+        return ExitCode::SUCCESS;
+    }
+    let gauged = gauged(program, &input);
+    let own = own_command(program, gauged.dir.as_deref()).map(|command| run(&command, input)).unwrap_or_default();
+    let coloured = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let line = joined(&own, segment(&gauged.left, coloured));
+    let mut out = std::io::stdout().lock();
+    let _unheard = out.write_all(&line).and_then(|()| out.flush());
+    ExitCode::SUCCESS
+}
+
+/// What the program tells: the one place where session, directory and what is left are known together.
+fn gauged(program: &dyn Installable, input: &[u8]) -> Gauged {
+    let asked: Value = serde_json::from_slice(input).unwrap_or_default();
+    program.gauged(&asked)
+}
+
+/// The user's own command, as their settings say now.
+fn own_command(program: &dyn Installable, dir: Option<&Path>) -> Option<String> {
+    let here = dir.map(Path::to_owned).or_else(|| std::env::current_dir().ok())?;
+    let state = std::env::var_os(STATE_DIR_VARIABLE).filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let project = Project::from(&here, state.as_deref());
+    let var = |name: &str| std::env::var(name).ok();
+    let places = Places { root: &project.root, var: &var, system: Path::new(SYSTEM) };
+    let site = Site { places, state: &project.state_dir, rekindle: Path::new("") };
+    chained_command(&site, program, Scope::Local)
+}
+
+/// What the user's own command prints, given what we were given.
+fn run(command: &str, input: Vec<u8>) -> Vec<u8> {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).env(INSIDE_VARIABLE, "1");
+    let Ok(mut child) = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else { return Vec::new() };
+    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+    let feed = move || {
+        // A command that does not read its input has ended before it was written.
+        let _unread = stdin.map(|mut stdin| stdin.write_all(&input));
+    };
+    let (give, take) = sync_channel(1);
+    let listen = move || {
+        let mut output = Vec::new();
+        let _cut = stdout.map(|stdout| stdout.take(OUTPUT_MAX_BYTES).read_to_end(&mut output));
+        let _too_late = give.send(output);
+    };
+    let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+    let started = thread("own line's input").spawn(feed).is_ok() && thread("own line").spawn(listen).is_ok();
+    let output = if started { take.recv_timeout(OWN_PATIENCE).unwrap_or_default() } else { Vec::new() };
+    // It has said all that is shown; nothing waits for whatever else it does.
+    let _gone = child.kill().and_then(|()| child.wait());
+    output
+}
+
+/// The user's line as it is, and the segment at its end.
+fn joined(own: &[u8], segment: Option<String>) -> Vec<u8> {
+    let Some(segment) = segment else { return own.to_vec() };
+    let end = own.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
+    let mut line = own[..end].to_vec();
+    if end > 0 {
+        // Colours that were left on are not ours.
+        let reset: &[u8] = if line.contains(&0x1b) { b"\x1b[0m" } else { b"" };
+        line.extend_from_slice(reset);
+        line.extend_from_slice(b" | ");
+    }
+    line.extend_from_slice(segment.as_bytes());
+    line.push(b'\n');
+    line
+}
+
+/// What is left, with a warning where it is little.
+fn segment(left: &Left, coloured: bool) -> Option<String> {
+    let parts = [("context", left.context), ("5h", left.five_hours), ("7d", left.seven_days)];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter_map(|(name, left)| {
+            let left = left?;
+            let text = format!("{name} {left}%");
+            Some(match (left <= LOW, coloured) {
+                (true, true) => format!("\x1b[31m! {text} left\x1b[0m"),
+                (true, false) => format!("! {text} left"),
+                (false, _) => text,
+            })
+        })
+        .collect();
+    (!parts.is_empty()).then(|| parts.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn little_is_told_as_a_warning() {
+        let left = |context, five_hours, seven_days| Left { context, five_hours, seven_days };
+        assert_eq!(segment(&left(Some(43), Some(71), Some(12)), true).as_deref(), Some("context 43% 5h 71% 7d 12%"));
+        assert_eq!(segment(&left(Some(11), None, None), false).as_deref(), Some("context 11%"));
+        assert_eq!(segment(&left(Some(10), None, Some(0)), false).as_deref(), Some("! context 10% left ! 7d 0% left"));
+        assert_eq!(segment(&left(None, Some(3), None), true).as_deref(), Some("\x1b[31m! 5h 3% left\x1b[0m"));
+        assert_eq!(segment(&Left::default(), true), None);
+    }
+
+    #[test]
+    fn the_users_line_stays_as_it_is() {
+        let shown = |own: &[u8], segment: Option<&str>| {
+            String::from_utf8(joined(own, segment.map(str::to_owned))).expect("text")
+        };
+        assert_eq!(shown(b"main ~/x\n", None), "main ~/x\n");
+        assert_eq!(shown(b"main ~/x\n", Some("s")), "main ~/x | s\n");
+        assert_eq!(shown(b"one\n\x1b[32mtwo", Some("s")), "one\n\x1b[32mtwo\x1b[0m | s\n");
+        assert_eq!(shown(b"", Some("s")), "s\n");
+        assert_eq!(shown(b"", None), "");
+    }
+}

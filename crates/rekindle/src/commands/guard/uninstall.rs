@@ -1,0 +1,65 @@
+//! `rekindle guard uninstall`: everything of ours out of the settings again.
+
+use clap::Args;
+use rekindle_engine::agents::installable::{self, Scope};
+use rekindle_engine::guard::install::{self, Removal};
+
+use super::super::Context;
+use super::{Chosen, Here, Whose, shown};
+use crate::error::{CliError, Result};
+use crate::exit_code::Exit;
+use crate::ui::one_line;
+
+/// Take rekindle's hooks out of your coding programs' settings
+///
+/// Without --project or --user: all of this project. A file that nobody has changed since is put back byte for byte; from
+/// any other only rekindle's own entries are taken.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  rekindle guard uninstall\n  rekindle guard uninstall --user --cli codex")]
+pub struct UninstallArgs {
+    #[command(flatten)]
+    chosen: Chosen,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+/// Takes out what was chosen; what cannot be done for one program keeps no other from being done.
+pub fn run(args: &UninstallArgs, context: &Context) -> Result<Exit> {
+    let here = Here::find(context)?;
+    let programs = args.chosen.named().unwrap_or_else(|| installable::all().to_vec());
+    let scopes: &[Scope] = match &args.whose {
+        Whose { project: true, .. } => &[Scope::Project],
+        Whose { user: true, .. } => &[Scope::User],
+        Whose { .. } => &[Scope::Local, Scope::Project],
+    };
+    let (mut exit, mut nothing) = (Exit::Success, true);
+    for program in programs {
+        for scope in scopes {
+            match here.on_site(|site| install::uninstall(site, program, *scope)) {
+                Ok(removed) => {
+                    for one in removed {
+                        nothing = false;
+                        let file = one_line(&shown(&one.file, &here.root));
+                        let how = match one.removal {
+                            Removal::Restored => "is as it was before",
+                            Removal::Deleted => "is gone, as it was before",
+                            Removal::TakenOut | Removal::Nothing => {
+                                "has been changed since: only rekindle's entries are out"
+                            }
+                        };
+                        context.ui.say(&format!("{}: {file} {how}", program.title()));
+                    }
+                }
+                Err(error) => {
+                    let error = CliError::from(error);
+                    (exit, nothing) = (error.exit(), false);
+                    context.ui.error(&error);
+                }
+            }
+        }
+    }
+    if nothing {
+        context.ui.say("nothing of rekindle was there");
+    }
+    Ok(exit)
+}
