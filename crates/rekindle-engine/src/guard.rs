@@ -3,6 +3,7 @@
 //!
 //! A hook must never break the program that calls it: whatever fails here is a line in guard's own log.
 
+pub mod gauge;
 pub mod hook;
 pub mod install;
 pub mod journal;

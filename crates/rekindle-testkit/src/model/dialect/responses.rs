@@ -109,6 +109,13 @@ fn item(act: &Act, number: u64, place: usize) -> Value {
             item["namespace"] = json!(format!("mcp__{SERVER}"));
             item
         }
-        Act::Call { tool, args } => call(tool, args),
+        Act::Call { tool, args } => match tool.split_once('.') {
+            Some((namespace, tool)) => {
+                let mut item = call(tool, args);
+                item["namespace"] = json!(namespace);
+                item
+            }
+            None => call(tool, args),
+        },
     }
 }

@@ -8,10 +8,13 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use rekindle_engine::agents::installable::{self, Gauged, Installable, Left, Places, Scope};
+use rekindle_engine::guard::gauge::{self, LOW};
 use rekindle_engine::guard::install::{Site, chained_command};
+use rekindle_engine::guard::place;
 use serde_json::Value;
 
 use super::SYSTEM;
+use crate::commands::hook;
 use crate::project::{Project, STATE_DIR_VARIABLE};
 
 /// The hidden subcommand.
@@ -25,9 +28,6 @@ const OUTPUT_MAX_BYTES: u64 = 1 << 20;
 
 /// How long the user's own command may take; the programs themselves give up sooner.
 const OWN_PATIENCE: Duration = Duration::from_secs(10);
-
-/// What is left at or below this, in percent, is told as a warning.
-const LOW: u8 = 10;
 
 /// Set for the user's own command, so that a line which calls us again ends there.
 const INSIDE_VARIABLE: &str = "REKINDLE_STATUS_LINE";
@@ -47,7 +47,19 @@ pub fn main(kind: Option<&str>) -> ExitCode {
     let line = joined(&own, segment(&gauged.left, coloured));
     let mut out = std::io::stdout().lock();
     let _unheard = out.write_all(&line).and_then(|()| out.flush());
+    keep(program, &gauged);
     ExitCode::SUCCESS
+}
+
+/// Keeps in the session's journal that little is left. Where it cannot be kept it was shown all the same.
+fn keep(program: &dyn Installable, gauged: &Gauged) {
+    let var = |name: &str| std::env::var(name).ok();
+    if let (Some(session), Some(dir)) = (&gauged.session, &gauged.dir)
+        && let Some(places) = hook::places(dir, &var)
+    {
+        let session_dir = places.guard_dir.join(place::key(program.kind(), session));
+        let _shown = gauge::keep(&session_dir, gauged.left.context, gauged.left.usage());
+    }
 }
 
 /// What the program tells: the one place where session, directory and what is left are known together.

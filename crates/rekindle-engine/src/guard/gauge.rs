@@ -1,0 +1,34 @@
+//! The fuel gauge: what the status line shows of context and allowance goes into the journal when little is left, and when there
+//! is enough again.
+
+use std::io;
+use std::path::Path;
+
+use rekindle_core::lead::fact::{Fact, Record};
+use rekindle_shim::clock;
+
+use super::journal::{self, Journal};
+
+/// At or below this many percent little is left.
+pub const LOW: u8 = 10;
+
+/// Keeps what is left of context and allowance, in percent, if it has passed the mark since it was last kept. A session that
+/// nobody guards has no journal, and gets none.
+///
+/// # Errors
+/// When it cannot be kept.
+pub fn keep(session_dir: &Path, context: Option<u8>, usage: Option<u8>) -> io::Result<()> {
+    if !session_dir.join(journal::FILE).exists() {
+        return Ok(());
+    }
+    let known = journal::session(session_dir)?;
+    let passed = |known: Option<u8>, now: Option<u8>| {
+        now.is_some_and(|now| (now <= LOW) != known.is_some_and(|known| known <= LOW))
+    };
+    if !passed(known.context_left, context) && !passed(known.usage_left, usage) {
+        return Ok(());
+    }
+    let facts = vec![Fact::Gauge { context, usage }];
+    let record = Record { at: clock::wall_ms(), event: "status line".to_owned(), facts, read: Vec::new() };
+    Journal::open(session_dir)?.append(&record).map(|_| ())
+}
