@@ -5,7 +5,7 @@ mod add;
 
 use serde::{Deserialize, Serialize};
 
-use super::fact::{Fact, Outcome, Record, TaskStatus, Todo};
+use super::fact::{Fact, Outcome, Record, TaskStatus, Todo, bounded};
 use super::statement::Statement;
 
 /// Prompts kept; the first ones say what the session is for and are never forgotten.
@@ -22,6 +22,12 @@ pub const NOTES_MAX: usize = 200;
 
 /// Tasks kept.
 pub const TASKS_MAX: usize = 500;
+
+/// Longest title of a task.
+const SUBJECT_BYTES: usize = 300;
+
+/// Longest description of one.
+const DESCRIPTION_BYTES: usize = 1_000;
 
 /// Helpers kept.
 pub const HELPERS_MAX: usize = 200;
@@ -221,10 +227,7 @@ impl Session {
         }
         self.last_at = self.last_at.max(record.at);
         self.records += 1;
-        for fact in &record.facts {
-            self.hear(fact);
-            self.take(fact, record.at);
-        }
+        // What the transcript holds came before what the hook tells now.
         for fact in &record.read {
             match fact {
                 // The transcript holds every compaction once: hooks and transcript are counted apart, never added.
@@ -238,6 +241,10 @@ impl Session {
                 Fact::Prompt { text } => self.prompt(text, record.at, false),
                 fact => self.take(fact, record.at),
             }
+        }
+        for fact in &record.facts {
+            self.hear(fact);
+            self.take(fact, record.at);
         }
     }
 
@@ -286,6 +293,25 @@ impl Session {
     /// Questions without an answer.
     pub fn open_questions(&self) -> impl Iterator<Item = &Question> {
         self.questions.iter().filter(|question| question.answer.is_none())
+    }
+
+    /// Whether a fact would change something. Only of tasks it is asked: programs tell their whole list again and again.
+    #[must_use]
+    pub fn is_news(&self, fact: &Fact) -> bool {
+        let Fact::Task { id, subject, description, status, owner, blocked_by } = fact else {
+            return true;
+        };
+        let Some(task) = self.tasks.iter().find(|task| task.id == *id) else {
+            return true;
+        };
+        let same = |given: &Option<String>, known: &str, max: usize| {
+            given.as_ref().is_none_or(|given| bounded(given, max) == known)
+        };
+        !(same(subject, &task.subject, SUBJECT_BYTES)
+            && same(description, &task.description, DESCRIPTION_BYTES)
+            && status.is_none_or(|status| status == task.status)
+            && (owner.is_none() || *owner == task.owner)
+            && blocked_by.iter().all(|blocker| task.blocked_by.contains(blocker)))
     }
 
     /// Whether a notice is about a compaction that is already counted, and what a quiet time means: any fact of work ends it.

@@ -169,6 +169,7 @@ impl Hearing<'_> {
         let mut journal = Journal::open(&self.dir)?;
         if batch {
             let session = journal.session()?;
+            record.facts.retain(|fact| session.is_news(fact));
             record.read = self.read_on(&session).facts;
         }
         let (before, after) = journal.append(&record)?;
@@ -194,6 +195,7 @@ impl Hearing<'_> {
             session.inherit(&died.session);
         } else {
             let reading = self.read_on(&session);
+            record.facts.retain(|fact| session.is_news(fact));
             record.read = reading.facts;
             if let Some(telling) = self.when(&session, &record, chance, false, reading.missing) {
                 self.say(&session, &mut record, telling, None, out)?;

@@ -8,6 +8,7 @@ use rekindle_core::lead::session::Session;
 use rekindle_core::view::RunRow;
 use serde_json::Value;
 
+use super::recover::Whom;
 use super::sessions;
 use crate::agents::guarded::Guarded;
 use crate::git;
@@ -46,16 +47,10 @@ pub struct Found {
     pub plan: Option<Plan>,
 }
 
-/// Looks everything up. `dir` is where the session works, `same_process`: it goes on in the process that it was in.
+/// Looks everything up.
 #[must_use]
-pub fn look(
-    program: &dyn Guarded,
-    session: &Session,
-    dir: &Path,
-    state_dir: &Path,
-    same_process: bool,
-    var: &dyn Fn(&str) -> Option<String>,
-) -> Found {
+pub fn look(whom: &Whom<'_>, var: &dyn Fn(&str) -> Option<String>) -> Found {
+    let Whom { program, session, key, dir, state_dir, same_process, .. } = *whom;
     let run = run(state_dir);
     let mut sentences = Vec::new();
     sentences.extend(files(session, dir));
@@ -69,7 +64,8 @@ pub fn look(
         let path = plan.as_ref()?.path.as_ref()?;
         Some(Path::new(path).file_stem()?.to_string_lossy().into_owned())
     });
-    let team = slug.and_then(|slug| team(program, &slug, session, var));
+    let named = slug.map(|slug| format!("exec-{slug}"));
+    let team = team(program, named.as_deref(), key, session, var);
     Found { sentences, team, plan }
 }
 
@@ -141,18 +137,25 @@ fn project_plan(dir: &Path) -> Option<String> {
     rekindle_core::plan::parse("plan", text.as_bytes()).plan.map(|_| name.to_owned())
 }
 
-/// The team that a lead of this plan would have made.
-fn team(program: &dyn Guarded, slug: &str, session: &Session, var: &dyn Fn(&str) -> Option<String>) -> Option<Team> {
-    let name = format!("exec-{slug}");
-    let dir = program.team_files(&name, var)?;
-    let file = dir.join("config.json");
-    let text = read_bounded(&file, TEAM_MAX_BYTES);
-    // A team that nobody made is nothing to tell of, unless there are helpers who may have been one.
-    if text.is_none() && session.helpers.is_empty() {
-        return None;
+/// The team that a lead of this plan would have made; some programs call it by the session's id instead.
+fn team(
+    program: &dyn Guarded,
+    named: Option<&str>,
+    key: &str,
+    session: &Session,
+    var: &dyn Fn(&str) -> Option<String>,
+) -> Option<Team> {
+    let own = key.strip_prefix(program.kind()).and_then(|id| id.strip_prefix('-'));
+    for name in named.into_iter().chain(own) {
+        let file = program.team_files(name, var)?.join("config.json");
+        if let Some(text) = read_bounded(&file, TEAM_MAX_BYTES) {
+            let file = Some(file.display().to_string());
+            return Some(Team { name: name.to_owned(), file, members: members(&text) });
+        }
     }
-    let members = text.as_deref().map(members).unwrap_or_default();
-    Some(Team { name, file: text.is_some().then(|| file.display().to_string()), members })
+    // A team that nobody made is nothing to tell of, unless there are helpers who may have been one.
+    let name = named.filter(|_| !session.helpers.is_empty())?.to_owned();
+    Some(Team { name, file: None, members: Vec::new() })
 }
 
 /// The members that a team's file names.

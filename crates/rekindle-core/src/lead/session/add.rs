@@ -1,8 +1,8 @@
 //! How one fact changes a session.
 
 use super::{
-    COMMANDS_MAX, FILES_MAX, FIRST_PROMPTS, HELPERS_MAX, Helper, NOTES_MAX, PROMPTS_MAX, Prompt, QUESTIONS_MAX,
-    Question, Ran, SAID_MAX, Said, Session, TASKS_MAX, Task, Told, Written,
+    COMMANDS_MAX, DESCRIPTION_BYTES, FILES_MAX, FIRST_PROMPTS, HELPERS_MAX, Helper, NOTES_MAX, PROMPTS_MAX, Prompt,
+    QUESTIONS_MAX, Question, Ran, SAID_MAX, SUBJECT_BYTES, Said, Session, TASKS_MAX, Task, Told, Written,
 };
 use crate::lead::command::has_effect;
 use crate::lead::fact::{Beginning, Fact, Outcome, TaskStatus, bounded};
@@ -76,7 +76,6 @@ impl Session {
             Fact::Ended { meant, reason } => self.ended = Some((*meant, reason.clone())),
             Fact::ToldAgain { compaction, .. } => {
                 let times = self.told.times + 1;
-                // What the transcript tells in the same record is added after this, and was known when it was told.
                 let compaction = self.compactions().max(*compaction);
                 self.told = Told { times, compaction, process: self.process.clone(), quiet: true };
             }
@@ -127,10 +126,10 @@ impl Session {
         let task = &mut self.tasks[at_index];
         let before = task.clone();
         if let Some(subject) = subject {
-            task.subject = bounded(subject, 300);
+            task.subject = bounded(subject, SUBJECT_BYTES);
         }
         if let Some(description) = description {
-            task.description = bounded(description, 1_000);
+            task.description = bounded(description, DESCRIPTION_BYTES);
         }
         task.status = status.unwrap_or(task.status);
         task.owner = owner.clone().or(task.owner.take());
@@ -206,7 +205,9 @@ impl Session {
         let Fact::Command { call, line, failure, printed, by } = fact else {
             return;
         };
-        if self.commands.iter().any(|ran| ran.call == *call) {
+        if let Some(known) = self.commands.iter_mut().find(|ran| ran.call == *call) {
+            // A hook may not know how a command ended; the transcript does.
+            known.failure = known.failure.take().or_else(|| failure.clone());
             return;
         }
         if failure.is_none() {
