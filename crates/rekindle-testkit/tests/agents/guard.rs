@@ -62,9 +62,12 @@ fn works(cli: Cli, script: Script) -> Script {
                 "run_in_background": false });
             let file = json!({ "file_path": "importer.txt", "content": "hi" });
             let script = script.then(calls(tasks)).then(calls(changes)).then(calls(vec![call("Agent", agent)]));
-            script.then(calls(vec![call("Write", file)]))
+            // The helper's own request comes next.
+            script.then(found).then(calls(vec![call("Write", file)]))
         }
         _ => {
+            // It works beside the lead.
+            let script = script.whenever([When::Purpose(Purpose::Main), When::Last(SCOUT.to_owned())], found);
             let tasks = json!({ "plan": [
                 { "step": "parse the quokka file", "status": "in_progress" },
                 { "step": "ship it to the bilbies", "status": "pending" },
