@@ -151,12 +151,9 @@ fn helpers(session: &Session) -> Vec<Item> {
 }
 
 fn helper(helper: &Helper) -> Item {
-    let kind = if helper.kind.is_empty() || helper.kind == helper.name {
-        String::new()
-    } else {
-        format!(" ({})", helper.kind)
-    };
-    let name = format!("{}{}", one_line(&helper.name, 80), one_line(&kind, 40));
+    let plain = helper.kind.is_empty() || helper.kind == helper.name;
+    let kind = if plain { String::new() } else { format!(" ({})", one_line(&helper.kind, 40)) };
+    let name = format!("{}{kind}", one_line(&helper.name, 80));
     let told = |max: usize| match helper.prompt.is_empty() {
         true => String::new(),
         false => format!("; told: \"{}\"", one_line(&helper.prompt, max)),
@@ -172,6 +169,12 @@ fn helper(helper: &Helper) -> Item {
     }
 }
 
+/// What a helper is called, by its id.
+fn name_of(session: &Session, id: &str) -> String {
+    let helper = session.helpers.iter().rfind(|helper| helper.id.as_deref() == Some(id));
+    one_line(helper.map_or(id, |helper| &helper.name), 60)
+}
+
 fn decisions(session: &Session) -> Vec<Item> {
     let mut items: Vec<(u64, Item)> = Vec::new();
     for note in &session.notes {
@@ -185,7 +188,7 @@ fn decisions(session: &Session) -> Vec<Item> {
         }
     }
     for said in session.said.iter().filter(|said| said.what == Statement::Decision) {
-        let by = said.by.as_ref().map(|by| format!("{}: ", one_line(by, 40))).unwrap_or_default();
+        let by = said.by.as_ref().map(|by| format!("{}: ", name_of(session, by))).unwrap_or_default();
         let explicit = said.text.to_lowercase().contains("deci");
         let weight = 1 + u8::from(explicit) - u8::from(said.by.is_some());
         items.push((said.at, item(weight, &format!("{by}{}", one_line(&said.text, 300)))));
@@ -228,7 +231,7 @@ fn tail(text: &str) -> &str {
 
 fn files(session: &Session) -> Vec<Item> {
     let line = |file: &super::session::Written| {
-        let by = file.by.as_ref().map(|by| format!(" (by {})", one_line(by, 40))).unwrap_or_default();
+        let by = file.by.as_ref().map(|by| format!(" (by {})", name_of(session, by))).unwrap_or_default();
         item(u8::from(file.by.is_none()), &format!("{}{by}", one_line(&file.path, 160)))
     };
     session.files.iter().map(line).collect()

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::bed::waiting_tool;
 use crate::guarded::{Lead, SUMMARY, forgetting, text_of, told};
+use crate::rig::program;
 use crate::setting::MUCH;
 
 const PROMPT: &str = "Build the wombat importer. Never touch the legacy folder.";
@@ -46,9 +47,7 @@ fn calls(acts: Vec<Act>) -> Answer {
 
 /// The session's work, in each program's own tools.
 fn works(cli: Cli, script: Script) -> Script {
-    let helper = [When::Purpose(Purpose::Main), When::Last(SCOUT.to_owned())];
-    let script =
-        script.whenever(helper, Answer::say("I looked: the parser is in src/lex.rs, bilby-9.").tokens(900, 20));
+    let found = Answer::say("I looked: the parser is in src/lex.rs, bilby-9.").tokens(900, 20);
     let script = match cli {
         Cli::Claude => {
             let task = |subject: &str| call("TaskCreate", json!({ "subject": subject, "description": "all of it" }));
@@ -81,7 +80,8 @@ fn works(cli: Cli, script: Script) -> Script {
             script.then(Answer::shell(patch).tokens(2_000, 20))
         }
     };
-    let note = "rekindle note 'errors are problem details, potoroo-3'";
+    // By its path: a login shell may have another search path.
+    let note = format!("'{}' note 'errors are problem details, potoroo-3'", program().display());
     script.then(Answer::shell("no-such-program-kowari").tokens(2_000, 20)).then(Answer::shell(note).tokens(2_000, 20))
 }
 

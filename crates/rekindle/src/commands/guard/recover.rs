@@ -60,7 +60,7 @@ pub fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
     };
     let text = compose(&whom, telling, &var);
     if !args.launch {
-        context.ui.say(text.trim_end());
+        context.ui.line(text.trim_end())?;
         return Ok(Exit::Success);
     }
     if known.lives() {
