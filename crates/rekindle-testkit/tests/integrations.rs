@@ -32,7 +32,10 @@ fn hooks_are_those_that_an_installation_writes() {
             std::fs::write(integrations().join(name), &expected).expect("written");
         }
         let found = std::fs::read_to_string(integrations().join(name)).unwrap_or_default();
-        assert_eq!(found, expected, "{name} is out of date: {WRITE}=1 cargo test -p rekindle-testkit --test integrations");
+        assert_eq!(
+            found, expected,
+            "{name} is out of date: {WRITE}=1 cargo test -p rekindle-testkit --test integrations"
+        );
     }
 }
 

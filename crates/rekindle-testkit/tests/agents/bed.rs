@@ -264,7 +264,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// The usual search path, with the folder of the `node` that one program is run by.
-fn with_node() -> PathBuf {
+pub fn with_node() -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let node = std::env::split_paths(&path).find(|dir| dir.join("node").is_file()).expect("node on PATH");
     let usual = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from);
@@ -273,7 +273,7 @@ fn with_node() -> PathBuf {
 }
 
 /// Waits for a turn: whichever runner runs these tests, few of them run at once.
-fn slot(dir: &Path) -> File {
+pub fn slot(dir: &Path) -> File {
     let files: Vec<File> =
         (0..SLOTS).map(|n| File::create(dir.join(format!("slot-{n}"))).expect("a file to lock")).collect();
     loop {
