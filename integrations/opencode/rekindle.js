@@ -5,9 +5,12 @@ import { spawn } from "node:child_process"
 const REKINDLE = "rekindle"
 const WAIT_MS = 5000
 const TEXT_CHARS = 16384
+const TOLD = ["bash", "write", "edit", "multiedit", "patch", "apply_patch", "task", "question"]
 const LIVE = (globalThis[Symbol.for("rekindle.guard")] ??= new Set())
 
+// Texts are bounded; what is left out is not needed to know what happened.
 const cut = (value) => (typeof value === "string" ? value.slice(0, TEXT_CHARS) : value)
+// Nobody waits longer than this, whatever becomes of it.
 const soon = (work) => Promise.race([work, new Promise((done) => setTimeout(done, WAIT_MS).unref?.())]).catch(() => {})
 const end = (value) => (typeof value === "string" ? value.slice(-TEXT_CHARS) : undefined)
 
@@ -37,7 +40,8 @@ export const RekindleGuard = async ({ client, directory }) => {
   const begun = new Set()
   const told = new Map() // What a session has to know; letter for letter the same until it is told again.
   const compacting = new Map() // The summary of a compaction that is not done, once there is one.
-  const words = new Map()
+  const words = new Map() // The last that was said in a session.
+  const running = new Set()
   let queue = Promise.resolve()
 
   const root = (id) => (parents.get(id) ? root(parents.get(id)) : id)
@@ -84,9 +88,11 @@ export const RekindleGuard = async ({ client, directory }) => {
     else if (type === "todo.updated") tell(type, id, { todos: it.todos })
     else if (type === "message.part.updated" && it.part?.type === "tool") {
       const { tool, callID, state } = it.part
+      if (!TOLD.includes(tool) && !(tool === "read" && /\.(md|markdown)$/i.test(state.input?.filePath))) return
       const over = state.status === "completed" || state.status === "error"
-      const long = state.status === "running" && (tool === "task" || tool === "question")
+      const long = state.status === "running" && (tool === "task" || tool === "question") && !running.has(callID)
       if (!over && !long) return
+      if (long) running.add(callID)
       const { exit, sessionId } = state.metadata ?? {}
       const more = { output: end(state.output), error: cut(state.error), exit, child: sessionId }
       tell("tool", id, { tool, call: callID, status: state.status, input: input(state.input), ...more })
