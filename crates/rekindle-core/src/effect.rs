@@ -63,6 +63,8 @@ pub enum Effect {
         text: String,
         /// The commands to choose from.
         choices: Vec<String>,
+        /// The task, if it is about one.
+        task: Option<TaskId>,
     },
 }
 
@@ -91,7 +93,7 @@ pub fn following(event: &Event) -> Option<Effect> {
         }
         Body::InputClosed { attempt } => Some(Effect::CloseInput { attempt: *attempt }),
         Body::PersonAlerted { text, choices } => {
-            Some(Effect::AlertPerson { text: text.clone(), choices: choices.clone() })
+            Some(Effect::AlertPerson { text: text.clone(), choices: choices.clone(), task: event.task.clone() })
         }
         _ => None,
     }

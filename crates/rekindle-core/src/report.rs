@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::TaskId;
-use crate::review::Verdict;
+use crate::review::{Findings, Verdict};
 use crate::role::Role;
 
 /// Through which door a report came.
@@ -104,15 +104,9 @@ pub enum Report {
         role: Role,
         /// What it decided.
         verdict: Verdict,
-        /// What is wrong, an item each.
-        #[serde(default)]
-        issues: Vec<String>,
-        /// What must be done about it.
-        #[serde(default)]
-        required: Vec<String>,
-        /// What is good as it is.
-        #[serde(default)]
-        passed: Vec<String>,
+        /// What it found.
+        #[serde(flatten)]
+        findings: Findings,
     },
     /// It notes a decision.
     Note {

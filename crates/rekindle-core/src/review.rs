@@ -70,6 +70,18 @@ pub enum Verdict {
     Blocked,
 }
 
+/// What was found in a task's work.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Findings {
+    /// What is wrong, an item each.
+    pub issues: Vec<String>,
+    /// What must be done about it.
+    pub required: Vec<String>,
+    /// What is good as it is and must not be broken.
+    pub passed: Vec<String>,
+}
+
 /// A verdict as it was given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenVerdict {
@@ -79,15 +91,9 @@ pub struct GivenVerdict {
     pub role: Role,
     /// What it decided.
     pub verdict: Verdict,
-    /// What is wrong, an item each.
-    #[serde(default)]
-    pub issues: Vec<String>,
-    /// What must be done about it.
-    #[serde(default)]
-    pub required: Vec<String>,
-    /// What is good as it is.
-    #[serde(default)]
-    pub passed: Vec<String>,
+    /// What it found.
+    #[serde(flatten)]
+    pub findings: Findings,
 }
 
 /// Who sent the work back.
@@ -113,15 +119,9 @@ pub enum ReworkSource {
 pub struct Rework {
     /// By whom.
     pub source: ReworkSource,
-    /// What is wrong.
-    #[serde(default)]
-    pub issues: Vec<String>,
-    /// What must be done about it.
-    #[serde(default)]
-    pub required: Vec<String>,
-    /// What has passed and must not be broken.
-    #[serde(default)]
-    pub passed: Vec<String>,
+    /// What was found.
+    #[serde(flatten)]
+    pub findings: Findings,
     /// More words: outputs of checks, common causes, how to go about it.
     #[serde(default)]
     pub context: String,

@@ -376,8 +376,9 @@ pub fn shown_state(state: &State, id: &TaskId) -> (&'static str, Option<String>)
         TaskState::Pending => {
             let unmet = state.unmet_blockers(id);
             if unmet.is_empty() || task.holder.is_some() {
-                let sent_back =
-                    || task.way.rework.as_ref().map(|rework| format!("sent back: {}", rework.issues.join("; ")));
+                let sent_back = || {
+                    task.way.rework.as_ref().map(|rework| format!("sent back: {}", rework.findings.issues.join("; ")))
+                };
                 return (task.way.stage.awaiting().unwrap_or("pending"), sent_back());
             }
             let names: Vec<String> = unmet.iter().map(ToString::to_string).collect();

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use rekindle_core::decide::{self, Reply, Standstill};
 use rekindle_core::effect::Effect;
-use rekindle_core::event::{Body, PauseReason, UsageLeft};
+use rekindle_core::event::{PauseReason, UsageLeft};
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Input, MergeOutcome, Order};
 use rekindle_core::limits::Limits;
@@ -201,8 +201,6 @@ pub struct Driver<W: World> {
     /// Attempts whose process is gone and whose output is not yet read to its end.
     ending: BTreeSet<AttemptId>,
     heard_from: BTreeMap<AttemptId, Time>,
-    /// Alerts that were decided and not yet told, with the task that each is about.
-    alerted: Vec<(String, Option<TaskId>)>,
     reminders: i64,
     /// Effects are left to what is outstanding once the state is taken over.
     taking_over: bool,
@@ -235,7 +233,6 @@ impl<W: World> Driver<W> {
             more_to_read: BTreeSet::new(),
             ending: BTreeSet::new(),
             heard_from: BTreeMap::new(),
-            alerted: Vec::new(),
             reminders: 0,
             taking_over: false,
             events_since_snapshot: 0,
@@ -415,9 +412,6 @@ impl<W: World> Driver<W> {
         for event in &step.events {
             self.pending.touched.add(&self.state, event);
             self.pending.batch.events.push(commit::encode(event));
-            if let Body::PersonAlerted { text, .. } = &event.body {
-                self.alerted.push((text.clone(), event.task.clone()));
-            }
         }
         self.pending.effects.extend(step.effects);
         step.reply

@@ -182,8 +182,7 @@ impl Report {
             agent: event.agent.clone(),
             text,
         };
-        // By its name: whoever disagrees, an older report tells it too.
-        if event.kind.contains("disagreement") {
+        if matches!(event.kind.as_str(), "review_audit_disagreement" | "environment_disagreement") {
             let what = event.kind.replace('_', " ");
             self.disagreements.add(entry(format!("{what}: {}", story::tell(event).text)));
             return;

@@ -26,9 +26,9 @@ pub(super) fn verdicts(facts: &Facts, room: usize) -> String {
     let mut out = String::new();
     for given in &facts.review.verdicts {
         let _ = writeln!(out, "{}", signal(given));
-        list(&mut out, "Issues", &given.issues);
-        list(&mut out, "Required Fixes", &given.required);
-        list(&mut out, "Passed", &given.passed);
+        list(&mut out, "Issues", &given.findings.issues);
+        list(&mut out, "Required Fixes", &given.findings.required);
+        list(&mut out, "Passed", &given.findings.passed);
     }
     let heading = "## Earlier Verdicts\n\nOldest first. See whether what was wrong is right now; do not take over what they say:\n\n";
     section(heading, room, |room| fence::data("verdicts of reviewers", &out, Keep::Tail, room))

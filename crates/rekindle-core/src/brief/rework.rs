@@ -60,9 +60,9 @@ pub(super) fn rework(facts: &Facts, room: usize) -> String {
 /// All of it in words.
 pub(super) fn points(rework: &Rework) -> String {
     let mut out = String::new();
-    list(&mut out, "Issues", &rework.issues);
-    list(&mut out, "Required Fixes", &rework.required);
-    list(&mut out, "Passed", &rework.passed);
+    list(&mut out, "Issues", &rework.findings.issues);
+    list(&mut out, "Required Fixes", &rework.findings.required);
+    list(&mut out, "Passed", &rework.findings.passed);
     if !rework.context.trim().is_empty() {
         let _ = writeln!(out, "Context:\n{}", rework.context.trim_end());
     }

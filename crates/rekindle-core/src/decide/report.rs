@@ -36,16 +36,16 @@ pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: D
             )
         }
         Report::Done { task, result } => claim(turn, id, &task, door, result),
-        Report::Verdict { task, role, verdict, issues, required, passed } => {
+        Report::Verdict { task, role, verdict, findings } => {
             let Some(task) = task else { return Reply::Already };
             // Who repairs does not judge: it says that it is done. Nobody else may say so.
             if role == Role::Remediation && turn.state.role_of(&task) == role {
                 return match verdict {
                     Verdict::Pass => claim(turn, id, &task, door, None),
-                    Verdict::Fail | Verdict::Blocked => give_up(turn, id, &task, issues.join("; ")),
+                    Verdict::Fail | Verdict::Blocked => give_up(turn, id, &task, findings.issues.join("; ")),
                 };
             }
-            let given = GivenVerdict { attempt: id, role, verdict, issues, required, passed };
+            let given = GivenVerdict { attempt: id, role, verdict, findings };
             review::verdict(turn, id, &task, door, given)
         }
         Report::Fail { task, reason } => give_up(turn, id, &task, reason),
@@ -67,14 +67,14 @@ pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: D
 /// A verdict that names no task is on the one that its attempt has; an auditor's word is that of the health auditor where
 /// the attempt is one.
 fn named(turn: &Turn<'_>, id: AttemptId, report: Report) -> Report {
-    let Report::Verdict { task, role, verdict, issues, required, passed } = report else { return report };
+    let Report::Verdict { task, role, verdict, findings } = report else { return report };
     let found = turn.state.attempts.get(&id);
     let task = task.or_else(|| found.and_then(|found| found.tasks.first().cloned()));
     let role = match found.map(|found| found.role) {
         Some(Role::HealthAuditor) if role == Role::Auditor => Role::HealthAuditor,
         _ => role,
     };
-    Report::Verdict { task, role, verdict, issues, required, passed }
+    Report::Verdict { task, role, verdict, findings }
 }
 
 /// The task of a claim that this attempt made before and that is with its reviewers now: said again after a lost answer, it is
@@ -123,7 +123,7 @@ fn may_report(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> 
         }
         let parts = &held.way.parts;
         let again = matches!(report, Report::Split { subtasks, .. } if *subtasks == held.split);
-        if held.epoch == epoch && again {
+        if held.epoch == epoch && again && !parts.is_empty() {
             return Err(Refusal::Already);
         }
         if held.epoch == epoch

@@ -6,7 +6,7 @@ use crate::ids::{AttemptId, TaskId};
 use crate::input::MergeOutcome;
 use crate::report::{Door, Evidence};
 use crate::review::{
-    self, Disagreement, DisagreementType, GivenVerdict, Rework, ReworkSource, Stage, Verdict, categorise,
+    self, Disagreement, DisagreementType, Findings, GivenVerdict, Rework, ReworkSource, Stage, Verdict, categorise,
 };
 use crate::role::Role;
 use crate::state::{Claim, Merging, State, Task};
@@ -91,9 +91,9 @@ pub(super) fn verdict(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, door: D
     turn.emit_task(task, Body::VerdictGiven(given.clone()));
     match (role, decided) {
         (_, Verdict::Blocked) => {
-            let why = given.issues.join("; ");
+            let why = given.findings.issues.join("; ");
             let text = format!("the {role} of task {task} cannot judge it: {why}. See to it, then answer `done`");
-            attempt::ask_person(turn, id, task, text, given.required.join("\n"));
+            attempt::ask_person(turn, id, task, text, given.findings.required.join("\n"));
         }
         (Role::Critic, Verdict::Fail) => send_back(turn, task, rework_of(ReworkSource::Critic, given)),
         (Role::Critic, Verdict::Pass) if next_stage(turn.state, task).is_some() => {
@@ -111,8 +111,7 @@ pub(super) fn verdict(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, door: D
 }
 
 fn rework_of(source: ReworkSource, given: GivenVerdict) -> Rework {
-    let GivenVerdict { issues, required, passed, .. } = given;
-    Rework { source, issues, required, passed, context: String::new() }
+    Rework { source, findings: given.findings, context: String::new() }
 }
 
 /// The checks of a claim are through and its evidence is put down: what becomes of the task.
@@ -139,24 +138,24 @@ fn audit_failed(turn: &mut Turn<'_>, id: &TaskId, evidence: &Evidence) {
     let Some(audit) = verdicts.last().cloned() else { return };
     let critic = verdicts.iter().rev().skip(1).find(|given| given.role == Role::Critic);
     if let Some(critic) = critic.filter(|given| given.verdict == Verdict::Pass && !turn.state.tasks[id].way.bypassed) {
-        let critic_passed = match critic.passed.as_slice() {
+        let critic_passed = match critic.findings.passed.as_slice() {
             [] => "REVIEW_PASSED".to_owned(),
             passed => format!("REVIEW_PASSED: {}", passed.join("; ")),
         };
         let disagreement_type = categorise(evidence);
-        let issue_category = review::category(&audit.issues).to_owned();
-        let auditor_failed = audit.issues.clone();
+        let issue_category = review::category(&audit.findings.issues).to_owned();
+        let auditor_failed = audit.findings.issues.clone();
         let what = Disagreement { critic_passed, auditor_failed, disagreement_type, issue_category };
         turn.emit_task(id, Body::ReviewAuditDisagreement(what));
         if disagreement_type == DisagreementType::CodeQuality {
-            turn.emit_task(id, Body::CriticMissedQualityIssue { issues: audit.issues.clone() });
+            turn.emit_task(id, Body::CriticMissedQualityIssue { issues: audit.findings.issues.clone() });
         }
     }
     let source = if turn.state.tasks[id].way.validating { ReworkSource::Validation } else { ReworkSource::Auditor };
     let mut rework = rework_of(source, audit);
     let checks = from_checks(evidence, source);
-    rework.issues.extend(checks.issues);
-    rework.passed.extend(checks.passed);
+    rework.findings.issues.extend(checks.findings.issues);
+    rework.findings.passed.extend(checks.findings.passed);
     rework.context = checks.context;
     send_back(turn, id, rework);
 }
@@ -184,7 +183,7 @@ fn from_checks(evidence: &Evidence, source: ReworkSource) -> Rework {
         context.push_str(review::COMMON_CAUSES);
     }
     let source = if differs && source == ReworkSource::Checks { ReworkSource::Environment } else { source };
-    Rework { source, issues, required: Vec::new(), passed, context }
+    Rework { source, findings: Findings { issues, required: Vec::new(), passed }, context }
 }
 
 /// Sends work back to its developer, unless it has had all its attempts.
@@ -198,7 +197,7 @@ pub(super) fn send_back(turn: &mut Turn<'_>, id: &TaskId, rework: Rework) {
     if free || task.attempts < limit {
         return turn.emit_task(id, Body::TaskRework(rework));
     }
-    let issues = text::one_line(&rework.issues.join("; "), OUTPUT_MAX_BYTES).to_string();
+    let issues = text::one_line(&rework.findings.issues.join("; "), OUTPUT_MAX_BYTES).to_string();
     let detail =
         format!("sent back by the {}: {issues}; {} of {limit} attempts used", source_words(&rework), task.attempts);
     if task.way.health {
@@ -245,8 +244,8 @@ pub(super) fn merged(turn: &mut Turn<'_>, id: &TaskId, epoch: crate::ids::Epoch,
             turn.emit_task(id, Body::MergeConflicted { files: files.clone() });
             let issues = files.iter().map(|file| format!("{file} was changed by others too, and the changes conflict"));
             let passed = vec!["the work itself was accepted".to_owned()];
-            let source = ReworkSource::Merge;
-            let rework = Rework { source, issues: issues.collect(), required: Vec::new(), passed, context: advice };
+            let findings = Findings { issues: issues.collect(), required: Vec::new(), passed };
+            let rework = Rework { source: ReworkSource::Merge, findings, context: advice };
             send_back(turn, id, rework);
         }
         MergeOutcome::Failed { reason } => {

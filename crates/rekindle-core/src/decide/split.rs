@@ -97,12 +97,14 @@ fn named_parts(
     if depth > DEPTH_MAX {
         return Err(format!("task {id} is a part of a part already: finish it in one go"));
     }
-    let named = subtasks.iter().enumerate().map(|(number, words)| {
-        let part = TaskId::new(format!("{id}.{}", number + 1)).ok();
-        let free = part.filter(|part| !turn.state.tasks.contains_key(part));
-        free.map(|part| (part, words.clone()))
-    });
-    named.collect::<Option<Vec<_>>>().ok_or_else(|| format!("the parts of task {id} cannot be named {id}.1, {id}.2, …"))
+    // Names of an earlier split stay with its parts.
+    let names = (1_u32..).map_while(|number| TaskId::new(format!("{id}.{number}")).ok());
+    let free = names.filter(|part| !turn.state.tasks.contains_key(part));
+    let named: Vec<_> = subtasks.iter().cloned().zip(free).map(|(words, part)| (part, words)).collect();
+    if named.len() < subtasks.len() {
+        return Err(format!("the parts of task {id} cannot be named {id}.1, {id}.2, …: its own name is too long"));
+    }
+    Ok(named)
 }
 
 fn part_of(

@@ -54,17 +54,14 @@ pub(super) fn seen(turn: &mut Turn<'_>, left: UsageLeft) -> Reply {
     accounts.sort();
     accounts.dedup();
     for account in accounts {
-        // One that waits that long already is left as it is.
-        let known = turn.state.gates.get(&account).and_then(|gate| gate.until);
-        if known.is_some_and(|known| known >= until) {
+        // One that waits that long already is left as it is, and so is a question that nobody has answered.
+        let known = turn.state.gates.get(&account);
+        if known.and_then(|gate| gate.until).is_some_and(|known| known >= until) {
             continue;
         }
         let cause = Cause::UsageLimit { resets_at: left.resets_at };
-        // A wait that is already longer stands, and so does a question that nobody has answered.
-        let known = turn.state.gates.get(&account);
-        let until = known.and_then(|gate| gate.until).max(Some(until));
         let (question, strikes) = (known.and_then(|gate| gate.question), known.map_or(1, |gate| gate.strikes));
-        let closed = GateClosed { account, cause, until, question, strikes };
+        let closed = GateClosed { account, cause, until: Some(until), question, strikes };
         turn.emit(About::default(), Body::GateClosed(closed));
     }
     Reply::Accepted

@@ -2,101 +2,117 @@
 
 use super::Body;
 
+/// Writes down the name of every fact. There is no wildcard: an event without a name does not compile, since a log with one
+/// could not be read again.
+macro_rules! names {
+    ($($variant:ident $name:literal)*) => {
+        impl Body {
+            /// The name by which the log is read back.
+            fn tag(&self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => $name,)*
+                }
+            }
+        }
+
+        #[cfg(test)]
+        const TAGS: &[&str] = &[$($name),*];
+    };
+}
+
+names! {
+    Dispatched "dispatched"
+    Redispatched "redispatched"
+    RoleTimeout "role_timeout"
+    RunStarted "run_started"
+    CoordinatorStarted "coordinator_started"
+    CoordinatorRecovered "coordinator_recovered"
+    AgentAdopted "agent_adopted"
+    OrphanAgentDetected "orphan_agent_detected"
+    StateReconciled "state_reconciled"
+    AgentStarted "agent_started"
+    TaskStarted "task_started"
+    TaskClaimed "task_claimed"
+    ChecksFinished "checks_finished"
+    TaskCompleted "task_completed"
+    TaskFailReported "task_fail_reported"
+    CheckpointSaved "checkpoint_saved"
+    SplitProposed "split_proposed"
+    NoteRecorded "note_recorded"
+    QuestionAsked "question_asked"
+    QuestionAnswered "question_answered"
+    ReportRefused "report_refused"
+    AgentHung "agent_hung"
+    StopOrdered "stop_ordered"
+    AgentCrashed "agent_crashed"
+    AttemptExited "attempt_exited"
+    AttemptEnded "attempt_ended"
+    TaskRequeued "task_requeued"
+    TaskParked "task_parked"
+    WorkflowFailed "workflow_failed"
+    TaskSkipped "task_skipped"
+    TaskReopened "task_reopened"
+    BreakerOpened "breaker_opened"
+    PersonAlerted "person_alerted"
+    AgentSession "agent_session"
+    AgentMeasured "agent_measured"
+    AgentCompacted "agent_compacted"
+    AgentOnTask "agent_on_task"
+    CompactionStart "compaction_start"
+    CompactionComplete "compaction_complete"
+    AgentTold "agent_told"
+    InputClosed "input_closed"
+    AgentFailed "agent_failed"
+    TurnEnded "turn_ended"
+    SessionClosed "session_closed"
+    GateClosed "gate_closed"
+    GateWidened "gate_widened"
+    GateOpened "gate_opened"
+    SessionPause "session_pause"
+    RunPaused "run_paused"
+    SessionResume "session_resume"
+    StartsHeld "starts_held"
+    StartsReleased "starts_released"
+    RunReopened "run_reopened"
+    WaveEnded "wave_ended"
+    DiskInspected "disk_inspected"
+    WaveStarted "wave_started"
+    PlanChanged "plan_changed"
+    RunFinished "run_finished"
+    TaskHandedOn "task_handed_on"
+    VerdictGiven "verdict_given"
+    TaskRework "task_rework"
+    CriticBypassed "critic_bypassed"
+    ReviewAuditDisagreement "review_audit_disagreement"
+    CriticMissedQualityIssue "critic_missed_quality_issue"
+    EnvironmentDisagreement "environment_disagreement"
+    FocusReset "focus_reset"
+    TaskAdded "task_added"
+    SplitSuggested "split_suggested"
+    MergeOrdered "merge_ordered"
+    WorkMerged "work_merged"
+    MergeConflicted "merge_conflicted"
+    BranchMade "branch_made"
+    HealthOrdered "health_ordered"
+    HealthChecked "health_checked"
+    UsageAsked "usage_asked"
+    UsageSeen "usage_seen"
+    ValidationStarted "validation_started"
+    TeamChecked "team_checked"
+    StatusAsked "status_asked"
+    StatusAnswered "status_answered"
+    TaskAssigned "task_assigned"
+}
+
 impl Body {
     /// The name that readers of the log see. Names that carry a role are made from it.
     #[must_use]
     pub fn name(&self) -> String {
-        let fixed = match self {
-            Self::Dispatched { role, .. } => return format!("{role}_dispatched"),
-            Self::Redispatched { role, .. } => return format!("{role}_redispatched"),
-            Self::RoleTimeout { role, .. } => return format!("{role}_timeout"),
-            Self::RunStarted { .. } => "run_started",
-            Self::CoordinatorStarted { .. } => "coordinator_started",
-            Self::CoordinatorRecovered(_) => "coordinator_recovered",
-            Self::AgentAdopted { .. } => "agent_adopted",
-            Self::OrphanAgentDetected { .. } => "orphan_agent_detected",
-            Self::StateReconciled { .. } => "state_reconciled",
-            Self::AgentStarted { .. } => "agent_started",
-            Self::TaskStarted { .. } => "task_started",
-            Self::TaskClaimed { .. } => "task_claimed",
-            Self::ChecksFinished { .. } => "checks_finished",
-            Self::TaskCompleted { .. } => "task_completed",
-            Self::TaskFailReported { .. } => "task_fail_reported",
-            Self::CheckpointSaved { .. } => "checkpoint_saved",
-            Self::SplitProposed { .. } => "split_proposed",
-            Self::NoteRecorded { .. } => "note_recorded",
-            Self::QuestionAsked { .. } => "question_asked",
-            Self::QuestionAnswered { .. } => "question_answered",
-            Self::ReportRefused { .. } => "report_refused",
-            Self::AgentHung { .. } => "agent_hung",
-            Self::StopOrdered { .. } => "stop_ordered",
-            Self::AgentCrashed { .. } => "agent_crashed",
-            Self::AttemptExited { .. } => "attempt_exited",
-            Self::AttemptEnded { .. } => "attempt_ended",
-            Self::TaskRequeued { .. } => "task_requeued",
-            Self::TaskParked { .. } => "task_parked",
-            Self::WorkflowFailed { .. } => "workflow_failed",
-            Self::TaskSkipped { .. } => "task_skipped",
-            Self::TaskReopened { .. } => "task_reopened",
-            Self::BreakerOpened { .. } => "breaker_opened",
-            Self::PersonAlerted { .. } => "person_alerted",
-            Self::AgentSession { .. } => "agent_session",
-            Self::AgentMeasured { .. } => "agent_measured",
-            Self::AgentCompacted(_) => "agent_compacted",
-            Self::AgentOnTask { .. } => "agent_on_task",
-            Self::CompactionStart { .. } => "compaction_start",
-            Self::CompactionComplete(_) => "compaction_complete",
-            Self::AgentTold { .. } => "agent_told",
-            Self::InputClosed { .. } => "input_closed",
-            Self::AgentFailed { .. } => "agent_failed",
-            Self::TurnEnded { .. } => "turn_ended",
-            Self::SessionClosed { .. } => "session_closed",
-            Self::GateClosed(_) => "gate_closed",
-            Self::GateWidened { .. } => "gate_widened",
-            Self::GateOpened { .. } => "gate_opened",
-            Self::SessionPause(_) => "session_pause",
-            Self::RunPaused { .. } => "run_paused",
-            Self::SessionResume(_) => "session_resume",
-            Self::StartsHeld { .. } => "starts_held",
-            Self::StartsReleased { .. } => "starts_released",
-            Self::RunReopened { .. } => "run_reopened",
-            Self::WaveEnded { .. } => "wave_ended",
-            Self::DiskInspected { .. } => "disk_inspected",
-            Self::WaveStarted { .. } => "wave_started",
-            Self::PlanChanged { .. } => "plan_changed",
-            Self::RunFinished(_) => "run_finished",
-            _ => return self.protocol_name().to_owned(),
-        };
-        fixed.to_owned()
-    }
-
-    /// The names of what reviewers, environments, merges and allowances bring.
-    fn protocol_name(&self) -> &'static str {
         match self {
-            Self::TaskHandedOn(_) => "task_handed_on",
-            Self::VerdictGiven(_) => "verdict_given",
-            Self::TaskRework(_) => "task_rework",
-            Self::CriticBypassed { .. } => "critic_bypassed",
-            Self::ReviewAuditDisagreement(_) => "review_audit_disagreement",
-            Self::CriticMissedQualityIssue { .. } => "critic_missed_quality_issue",
-            Self::EnvironmentDisagreement(_) => "environment_disagreement",
-            Self::FocusReset { .. } => "focus_reset",
-            Self::TaskAdded(_) => "task_added",
-            Self::SplitSuggested { .. } => "split_suggested",
-            Self::MergeOrdered(_) => "merge_ordered",
-            Self::WorkMerged { .. } => "work_merged",
-            Self::MergeConflicted { .. } => "merge_conflicted",
-            Self::BranchMade(_) => "branch_made",
-            Self::HealthOrdered { .. } => "health_ordered",
-            Self::HealthChecked(_) => "health_checked",
-            Self::UsageAsked { .. } => "usage_asked",
-            Self::UsageSeen(_) => "usage_seen",
-            Self::ValidationStarted { .. } => "validation_started",
-            Self::TeamChecked(_) => "team_checked",
-            Self::StatusAsked { .. } => "status_asked",
-            Self::StatusAnswered { .. } => "status_answered",
-            Self::TaskAssigned { .. } => "task_assigned",
-            _ => "unnamed",
+            Self::Dispatched { role, .. } => format!("{role}_dispatched"),
+            Self::Redispatched { role, .. } => format!("{role}_redispatched"),
+            Self::RoleTimeout { role, .. } => format!("{role}_timeout"),
+            other => other.tag().to_owned(),
         }
     }
 
@@ -134,11 +150,25 @@ impl Body {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::activity::{Failure, Measure, Problem, Usage};
     use crate::cause::Cause;
     use crate::ids::AttemptId;
     use crate::time::Time;
+
+    #[test]
+    fn every_name_is_one_of_a_kind_and_leads_back_to_an_event() {
+        let known = |name: &str| match Body::from_parts(name, "{}") {
+            Ok(_) => true,
+            Err(error) => !error.to_string().contains("unknown variant"),
+        };
+        assert!(!known("unnamed"), "what is not known is told apart from what lacks details");
+        let strangers: Vec<_> = TAGS.iter().filter(|name| !known(name)).collect();
+        assert!(strangers.is_empty(), "{strangers:?}");
+        assert_eq!(TAGS.iter().collect::<BTreeSet<_>>().len(), TAGS.len());
+    }
 
     /// A cause stands among the other details of its event: no field of one may hide a field of the other.
     #[test]
@@ -169,6 +199,17 @@ mod tests {
                 assert_eq!(back.ok().as_ref(), Some(&body), "{details}");
             }
         }
+    }
+
+    #[test]
+    fn findings_stand_among_the_details_of_their_event() {
+        let words = r#"{"attempt":1,"issues":["no test"],"passed":[],"required":[],"role":"critic","verdict":"fail"}"#;
+        let body = Body::from_parts("verdict_given", words).expect("a verdict");
+        let Body::VerdictGiven(given) = &body else { panic!("{body:?}") };
+        assert_eq!(given.findings.issues, ["no test"]);
+        assert_eq!(body.details(), words);
+        let short = r#"{"source":"critic"}"#;
+        assert!(Body::from_parts("task_rework", short).is_ok(), "what was not found may be left out");
     }
 
     #[test]

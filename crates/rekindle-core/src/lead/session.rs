@@ -229,7 +229,9 @@ impl Session {
             match fact {
                 // The transcript holds every compaction once: hooks and transcript are counted apart, never added.
                 Fact::Compacted { summary } => {
-                    self.boundaries += 1;
+                    // One without hooks for it writes its summary again when it is resumed.
+                    let again = self.noticed == 0 && summary.is_some() && *summary == self.summary;
+                    self.boundaries += u32::from(!again);
                     self.summary = summary.clone().or(self.summary.take());
                 }
                 // Whether the person still waits, the hooks know: a prompt that only the transcript tells is an old one.

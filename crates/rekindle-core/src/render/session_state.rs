@@ -105,7 +105,7 @@ fn tasks(state: &State) -> Vec<Item> {
         }
         text += ")\n";
         if let Some(rework) = &task.way.rework {
-            let _ = writeln!(text, "{indent}  sent back: {}", label(&rework.issues.join("; ")));
+            let _ = writeln!(text, "{indent}  sent back: {}", label(&rework.findings.issues.join("; ")));
         }
         match (&task.result, &task.reason) {
             (Some(result), _) => text += &as_spoken(result, &format!("{indent}  > "), WORDS_MAX_BYTES),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{BLOCK_MAX_BYTES, KEY_LINES_MAX, Signal, task_of};
 use crate::ids::TaskId;
 use crate::report::{Checkpoint, Report};
-use crate::review::Verdict;
+use crate::review::{Findings, Verdict};
 use crate::role::Role;
 use crate::text;
 
@@ -130,7 +130,7 @@ impl Block {
         let issues = self.points(&["issues", "issue", "reason"]);
         let required = self.points(&["required", "required fixes", "required_fixes", "fixes"]);
         let passed = self.points(&["passed"]);
-        Signal::Report(Report::Verdict { task, role, verdict, issues, required, passed })
+        Signal::Report(Report::Verdict { task, role, verdict, findings: Findings { issues, required, passed } })
     }
 
     /// Points of a verdict: a line each, or apart by `;`. They are sentences, so a comma divides nothing.

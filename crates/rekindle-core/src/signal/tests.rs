@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::report::Checkpoint;
-use crate::review::Verdict;
+use crate::review::{Findings, Verdict};
 use crate::role::Role;
 
 fn task(id: &str) -> TaskId {
@@ -149,7 +149,12 @@ fn verdicts_with_what_is_wrong_required_and_good() {
     let given = |id: &str, role, verdict, [issues, required, passed]: [&[&str]; 3]| {
         let all = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         let (issues, required, passed) = (all(issues), all(required), all(passed));
-        Signal::Report(Report::Verdict { task: Some(task(id)), role, verdict, issues, required, passed })
+        Signal::Report(Report::Verdict {
+            task: Some(task(id)),
+            role,
+            verdict,
+            findings: Findings { issues, required, passed },
+        })
     };
     let issues: &[&str] = &["no test for an empty line, or for two", "`a; b` is wrong"];
     assert_eq!(
@@ -168,8 +173,7 @@ fn verdicts_with_what_is_wrong_required_and_good() {
 #[test]
 fn words_on_health_name_no_task() {
     let given = |named: Option<&str>, role, verdict| {
-        let (issues, required, passed) = (Vec::new(), Vec::new(), Vec::new());
-        Signal::Report(Report::Verdict { task: named.map(task), role, verdict, issues, required, passed })
+        Signal::Report(Report::Verdict { task: named.map(task), role, verdict, findings: Findings::default() })
     };
     let cases = [
         ("REMEDIATION_COMPLETE", given(None, Role::Remediation, Verdict::Pass)),

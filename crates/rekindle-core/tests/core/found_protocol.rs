@@ -8,7 +8,7 @@ use rekindle_core::ids::{AttemptId, QuestionId};
 use rekindle_core::input::{Found, Input, MergeOutcome, Order};
 use rekindle_core::limits::{Limits, Traits, UsageLimits};
 use rekindle_core::report::{CheckResult, Report};
-use rekindle_core::review::{Stage, Verdict};
+use rekindle_core::review::{Findings, Stage, Verdict};
 use rekindle_core::role::Role;
 use rekindle_core::state::{AttemptPhase, RunPhase, TaskState};
 use rekindle_core::view::Touched;
@@ -19,7 +19,7 @@ const REVIEWED: &str = "---\nreview: [critic, auditor]\n---\n# Demo\n\n### T1: a
 
 fn verdict(role: Role, verdict: Verdict) -> Report {
     let issues = vec!["an edge case".to_owned()];
-    Report::Verdict { task: None, role, verdict, issues, required: Vec::new(), passed: Vec::new() }
+    Report::Verdict { task: None, role, verdict, findings: Findings { issues, ..Findings::default() } }
 }
 
 fn split(id: &str) -> Report {
@@ -117,6 +117,34 @@ fn a_whole_that_is_left_out_takes_its_parts_with_it() {
     assert_eq!(story.state.tasks[&task("T1.1")].state, TaskState::Skipped);
     assert_eq!(story.state.tasks[&task("T1.2")].state, TaskState::Skipped);
     assert!(story.state.attempts[&AttemptId(1)].stop.is_some());
+}
+
+#[test]
+fn a_task_that_was_split_and_opened_again_can_be_split_again() {
+    let mut story = Story::of("# Demo\n\n### T1: a\n- accept: `true`\n\n### T2: b\n- accept: `true`\n");
+    story.started(1);
+    story.report(1, split("T1"));
+    story.order(Order::Skip { task: task("T1"), reason: "enough".into() });
+    story.exited(1, exit_code(0));
+    story.order(Order::Retry { task: task("T1") });
+    story.started(3);
+    let step = story.report(3, split("T1"));
+    assert_eq!(step.reply, Reply::Accepted);
+    let parts = ["T1.3", "T1.4"];
+    assert_eq!(story.state.tasks[&task("T1")].way.parts, parts.map(task));
+    assert_eq!(story.report(3, split("T1")).reply, Reply::Already, "said again, it is one split");
+    assert_eq!(
+        story.state.tasks[&task("T1.1")].state,
+        TaskState::Skipped,
+        "those of the first split stay as they were"
+    );
+    for part in parts {
+        story.done(3, part);
+        story.checked(part, true);
+    }
+    story.checked("T1", true);
+    assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Complete);
+    assert_eq!(story.replayed(), story.state);
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn attempts_are_used_up_and_dependants_stay_blocked() {
             person_alerted T1 e3 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","rekindle task split T1 'FIRST PART' 'SECOND PART'","edit the plan: clarify the task or raise its timeout; then run it with --again"],"text":"task T1 failed: it crashed with exit code 7; 3 of 3 attempts used"}
             run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":1}
             -> LeaveWorkspace { attempt: AttemptId(3) }
-            -> AlertPerson { text: "task T1 failed: it crashed with exit code 7; 3 of 3 attempts used", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "edit the plan: clarify the task or raise its timeout; then run it with --again"] }
+            -> AlertPerson { text: "task T1 failed: it crashed with exit code 7; 3 of 3 attempts used", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "edit the plan: clarify the task or raise its timeout; then run it with --again"], task: Some(TaskId("T1")) }
             "#);
         }
         story.after_ms(600_000).input(Input::TimePassed);
@@ -199,7 +199,7 @@ fn a_question_parks_the_task_and_its_answer_opens_it() {
     assert_snapshot!(lines(&story.report(1, ask)), @r#"
     question_asked T1 developer-T1 e1 {"attempt":1,"context":"","id":1,"options":["a"],"text":"Which?"}
     person_alerted T1 developer-T1 e1 {"choices":["rekindle answer 1 TEXT"],"text":"developer-T1 asks about T1: Which?"}
-    -> AlertPerson { text: "developer-T1 asks about T1: Which?", choices: ["rekindle answer 1 TEXT"] }
+    -> AlertPerson { text: "developer-T1 asks about T1: Which?", choices: ["rekindle answer 1 TEXT"], task: Some(TaskId("T1")) }
     = Asked(QuestionId(1))
     "#);
     assert_snapshot!(lines(&story.exited(1, exit_code(0))), @r#"
@@ -332,7 +332,7 @@ fn a_task_lost_with_two_coordinators_is_set_aside() {
             person_alerted T1 e2 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","rekindle task split T1 'FIRST PART' 'SECOND PART'","edit the plan: clarify the task or raise its timeout; then run it with --again"],"text":"task T1 failed: its agent was lost in 2 coordinator crashes: set aside for a person"}
             run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":0}
             -> LeaveWorkspace { attempt: AttemptId(2) }
-            -> AlertPerson { text: "task T1 failed: its agent was lost in 2 coordinator crashes: set aside for a person", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "edit the plan: clarify the task or raise its timeout; then run it with --again"] }
+            -> AlertPerson { text: "task T1 failed: its agent was lost in 2 coordinator crashes: set aside for a person", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "edit the plan: clarify the task or raise its timeout; then run it with --again"], task: Some(TaskId("T1")) }
             "#);
         }
         story.after_ms(600_000).input(Input::TimePassed);
@@ -462,7 +462,7 @@ fn without_recovery_the_first_failure_is_the_last() {
     person_alerted T1 e1 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","rekindle task split T1 'FIRST PART' 'SECOND PART'","edit the plan: clarify the task or raise its timeout; then run it with --again"],"text":"task T1 failed: it crashed with exit code 1; recovery is off"}
     run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":0}
     -> LeaveWorkspace { attempt: AttemptId(1) }
-    -> AlertPerson { text: "task T1 failed: it crashed with exit code 1; recovery is off", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "edit the plan: clarify the task or raise its timeout; then run it with --again"] }
+    -> AlertPerson { text: "task T1 failed: it crashed with exit code 1; recovery is off", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "edit the plan: clarify the task or raise its timeout; then run it with --again"], task: Some(TaskId("T1")) }
     "#);
 }
 

@@ -3,7 +3,7 @@
 use rekindle_core::decide::{Reply, Step};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::report::Report;
-use rekindle_core::review::{Stage, Verdict};
+use rekindle_core::review::{Findings, Stage, Verdict};
 use rekindle_core::role::Role;
 use rekindle_core::state::TaskState;
 
@@ -13,8 +13,7 @@ const ONE: &str = "---\nreview: [critic, auditor]\n---\n# Demo\n\n### T1: a\n- a
 
 fn verdict(role: Role, verdict: Verdict, named: Option<&str>) -> Report {
     let issues = if verdict == Verdict::Pass { Vec::new() } else { vec!["no test".to_owned()] };
-    let (required, passed) = (Vec::new(), Vec::new());
-    Report::Verdict { task: named.map(task), role, verdict, issues, required, passed }
+    Report::Verdict { task: named.map(task), role, verdict, findings: Findings { issues, ..Findings::default() } }
 }
 
 /// Up to the critic, who runs as attempt 2.

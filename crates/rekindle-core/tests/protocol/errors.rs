@@ -70,8 +70,8 @@ rows! {
         assert_eq!(story.state.disagreements.len(), 1);
         let rework = story.state.tasks[&task("T1")].way.rework.clone().expect("sent back");
         assert_eq!(rework.source, ReworkSource::Auditor);
-        assert_eq!((rework.issues[0].as_str(), rework.required[0].as_str()), ("no error handling", "handle the error"));
-        assert!(rework.passed.contains(&"the tests".to_owned()));
+        assert_eq!((rework.findings.issues[0].as_str(), rework.findings.required[0].as_str()), ("no error handling", "handle the error"));
+        assert!(rework.findings.passed.contains(&"the tests".to_owned()));
         assert_eq!(role(&story), Role::Developer);
         develop(&mut story, "T1");
         assert_eq!(role(&story), Role::Critic, "audit rework passes the critic again");
@@ -83,8 +83,8 @@ rows! {
         judge(&mut story, "T1", Verdict::Pass, &[], differing());
         let rework = story.state.tasks[&task("T1")].way.rework.clone().expect("sent back");
         assert_eq!(rework.source, ReworkSource::Environment);
-        assert!(rework.issues[0].contains("`minimal`") && rework.issues[0].contains("exit code 1"), "{rework:?}");
-        assert!(rework.context.contains("sh: jq: not found") && rework.passed[0].contains("`local`"), "{rework:?}");
+        assert!(rework.findings.issues[0].contains("`minimal`") && rework.findings.issues[0].contains("exit code 1"), "{rework:?}");
+        assert!(rework.context.contains("sh: jq: not found") && rework.findings.passed[0].contains("`local`"), "{rework:?}");
     }
     "Developer fails at the limit: workflow_failed{developer_crash_limit}" => a_developer_at_its_limit_fails_the_task {
         let mut story = Story::of(PLAIN);

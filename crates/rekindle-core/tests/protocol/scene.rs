@@ -7,7 +7,7 @@ use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Input;
 use rekindle_core::limits::{Limits, Traits};
 use rekindle_core::report::{Evidence, Report};
-use rekindle_core::review::Verdict;
+use rekindle_core::review::{Findings, Verdict};
 use rekindle_core::role::Role;
 use rekindle_core::state::{State, TaskState};
 use serde_json::Value;
@@ -113,7 +113,7 @@ pub fn give(story: &mut Story, attempt: u64, id: &str, role: Role, verdict: Verd
     let issues = issues.iter().map(|issue| (*issue).to_owned()).collect();
     let (required, passed) = (vec!["handle the error".to_owned()], vec!["the tests".to_owned()]);
     let task = Some(task(id));
-    story.report(attempt, Report::Verdict { task, role, verdict, issues, required, passed })
+    story.report(attempt, Report::Verdict { task, role, verdict, findings: Findings { issues, required, passed } })
 }
 
 /// The role of the newest attempt.

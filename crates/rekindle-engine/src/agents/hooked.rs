@@ -1,6 +1,8 @@
 //! The hook protocol that two programs share: what its events mean for a session, and how something is put into the session's
 //! context. What a program's tools mean is the program's own and comes in as a [`Dialect`].
 
+#[cfg(test)]
+mod tests;
 mod used;
 
 use std::path::{Path, PathBuf};

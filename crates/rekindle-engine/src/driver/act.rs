@@ -36,14 +36,12 @@ impl<W: World> Driver<W> {
             }
             Effect::AskUsage => self.world.ask_usage(),
             Effect::CloseInput { attempt } => self.world.close_input(attempt),
-            Effect::AlertPerson { text, choices } => self.alert(text, choices),
+            Effect::AlertPerson { text, choices, task } => self.alert(text, choices, task),
         }
     }
 
-    /// Tells a person. The effect says what; the event that it follows from said about which task.
-    fn alert(&mut self, text: String, choices: Vec<String>) {
-        let about = self.alerted.iter().position(|(said, _)| *said == text);
-        let task = about.and_then(|place| self.alerted.remove(place).1);
+    /// Tells a person.
+    fn alert(&mut self, text: String, choices: Vec<String>, task: Option<TaskId>) {
         let run = self.state.run.as_ref();
         let alert = Alert {
             text,

@@ -3,6 +3,7 @@
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Found, Input};
 use rekindle_core::report::{CheckResult, Checkpoint, Door, Evidence, Report};
+use rekindle_core::review::Findings;
 use rekindle_core::signal::Signal;
 use rekindle_core::state::{AttemptPhase, TaskState};
 use rekindle_core::text;
@@ -256,10 +257,10 @@ impl<W: World> Driver<W> {
                 let parts = subtasks.into_iter().take(SUBTASKS_KEPT).map(clean);
                 Report::Split { task, subtasks: parts.filter(|part| !part.trim().is_empty()).collect() }
             }
-            Report::Verdict { task, role, verdict, issues, required, passed } => {
+            Report::Verdict { task, role, verdict, findings: Findings { issues, required, passed } } => {
                 let few = |texts: Vec<String>| all(texts.into_iter().take(ISSUES_KEPT).collect());
-                let (issues, required, passed) = (few(issues), few(required), few(passed));
-                Report::Verdict { task, role, verdict, issues, required, passed }
+                let findings = Findings { issues: few(issues), required: few(required), passed: few(passed) };
+                Report::Verdict { task, role, verdict, findings }
             }
             Report::Note { text } => Report::Note { text: clean(text) },
         }

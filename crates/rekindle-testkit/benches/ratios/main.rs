@@ -13,6 +13,7 @@ mod commands;
 mod death;
 mod fleet;
 mod floor;
+mod hooks;
 mod ingest;
 mod measure;
 mod memory_world;
@@ -32,6 +33,7 @@ const AREAS: &[Area] = &[
     ("ingest", ingest::lines),
     ("cold", cold::restart),
     ("cli", commands::start),
+    ("hook", hooks::one),
     ("death", death::replacement),
     ("adoption", adoption::of_living_agents),
     ("fleet", fleet::of_writers),

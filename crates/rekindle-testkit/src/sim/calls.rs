@@ -120,9 +120,9 @@ impl Sim {
             Report::Ask { task, text, .. } => format!("QUESTION: {task}\nQuestion: {text}\n"),
             Report::Checkpoint { task, checkpoint } => format!("CHECKPOINT: {task}\nStatus: {}\n", checkpoint.status),
             Report::Split { task, subtasks } => format!("SPLIT: {task}\nSubtasks: {}\n", subtasks.join("; ")),
-            Report::Verdict { task, role, verdict, issues, .. } => {
+            Report::Verdict { task, role, verdict, findings } => {
                 let task = task.as_ref().map(ToString::to_string).unwrap_or_default();
-                verdict_line(*role, *verdict, &task, &issues.join("; "))
+                verdict_line(*role, *verdict, &task, &findings.issues.join("; "))
             }
             Report::Start { .. } | Report::Note { .. } => "noted\n".to_owned(),
         };

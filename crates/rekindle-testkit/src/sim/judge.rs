@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use rekindle_core::ids::{AttemptId, TaskId};
 use rekindle_core::report::{Exit, Report};
-use rekindle_core::review::Verdict;
+use rekindle_core::review::{Findings, Verdict};
 use rekindle_core::role::Role;
 
 use super::agent::{Act, Way};
@@ -80,7 +80,8 @@ fn spoken(role: Role, verdict: Verdict, task: Option<TaskId>) -> Report {
         Verdict::Pass => Vec::new(),
         Verdict::Fail | Verdict::Blocked => vec!["an edge case is missing".to_owned()],
     };
-    Report::Verdict { task, role, verdict, issues, required: Vec::new(), passed: vec!["the rest".to_owned()] }
+    let findings = Findings { issues, required: Vec::new(), passed: vec!["the rest".to_owned()] };
+    Report::Verdict { task, role, verdict, findings }
 }
 
 /// A verdict that somebody gives with the token of a reviewer.

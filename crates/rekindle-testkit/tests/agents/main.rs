@@ -5,6 +5,7 @@ mod acp;
 mod bed;
 mod compaction;
 mod coordinator;
+mod guard_more;
 mod hang;
 mod kill;
 mod limit;

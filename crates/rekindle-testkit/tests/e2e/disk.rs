@@ -9,10 +9,10 @@ use std::time::Duration;
 use crate::rig::Rig;
 
 /// A small disk of its own, gone with the test.
-struct SmallDisk(PathBuf);
+pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    fn new(at: PathBuf, megabytes: u32) -> Self {
+    pub fn new(at: PathBuf, megabytes: u32) -> Self {
         std::fs::create_dir(&at).expect("mount point");
         mount(&["-t", "tmpfs", "-o", &format!("size={megabytes}m,mode=0700"), "tmpfs"], &at);
         Self(at)
@@ -23,7 +23,7 @@ impl SmallDisk {
     }
 
     /// Fills it to the last byte.
-    fn fill(&self) {
+    pub fn fill(&self) {
         let mut file = File::create(self.0.join("filler")).expect("filler");
         let mut chunk = vec![0_u8; 1024 * 1024];
         while !chunk.is_empty() {
@@ -34,7 +34,7 @@ impl SmallDisk {
         }
     }
 
-    fn relieve(&self) {
+    pub fn relieve(&self) {
         std::fs::remove_file(self.0.join("filler")).expect("filler");
     }
 }

@@ -13,6 +13,7 @@ mod disk;
 mod doors;
 mod environments;
 mod failures;
+mod guard;
 mod health;
 mod kills;
 mod mcp;

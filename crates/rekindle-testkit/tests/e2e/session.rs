@@ -43,6 +43,13 @@ fn allow_all(rig: &Rig, tasks: usize) {
     (1..=tasks).for_each(|number| rig.touch(&format!("go-T{number}")));
 }
 
+/// What the usage command was run in is gone once it has answered, also after a coordinator that did not see it answer.
+fn assert_no_usage_bundles(rig: &Rig) {
+    let place = rig.state().join("checks/usage");
+    let kept: Vec<_> = std::fs::read_dir(place).expect("the command was run").flatten().map(|e| e.path()).collect();
+    assert!(kept.is_empty(), "{kept:?}");
+}
+
 fn seq(event: &Value) -> u64 {
     event["seq"].as_u64().expect("a place")
 }
@@ -106,6 +113,8 @@ fn a_low_allowance_stops_agents_waits_for_the_reset_and_goes_on() {
     for task in ["T1", "T2", "T3"] {
         assert_eq!(rig.task(task)["attempts"], 1, "a pause costs nothing: {}", rig.story());
     }
+    assert!(asked.len() > 1, "{}", rig.story());
+    assert_no_usage_bundles(&rig);
     rig.audit();
 }
 
@@ -142,6 +151,7 @@ fn a_usage_command_without_an_answer_keeps_nobody_from_working() {
         let said = "the usage command gives no answer that can be read";
         assert_eq!(ended.err.matches(said).count(), 1, "{command}: {}", ended.err);
         assert_eq!(rig.events_of("session_pause").len(), 0, "{command}: {}", rig.story());
+        assert_no_usage_bundles(&rig);
         rig.assert_nothing_left();
     }
 }

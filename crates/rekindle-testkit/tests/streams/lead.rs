@@ -116,6 +116,14 @@ fn every_recording_of_a_lead_means_what_it_did() {
     }
 }
 
+#[test]
+fn every_snapshot_of_a_lead_has_its_recording() {
+    let labels: Vec<String> = all().iter().map(|found| format!("{}.snap", found.label())).collect();
+    for path in entries(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/streams/lead")) {
+        assert!(labels.contains(&named(&path)), "{} has no recording", path.display());
+    }
+}
+
 /// Torn lines and values of any other kind: no panic, and nothing without a bound.
 #[test]
 fn damage_to_a_lead_s_lines_brings_no_panic_and_nothing_without_a_bound() {

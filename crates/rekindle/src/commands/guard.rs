@@ -2,6 +2,7 @@
 //! written where is the engine's business.
 
 mod install;
+mod recover;
 mod status;
 pub mod status_line;
 mod uninstall;
@@ -32,6 +33,7 @@ pub struct GuardArgs {
 enum GuardCommand {
     Install(install::InstallArgs),
     Status(status::StatusArgs),
+    Recover(recover::RecoverArgs),
     Uninstall(uninstall::UninstallArgs),
 }
 
@@ -40,6 +42,7 @@ pub fn run(args: &GuardArgs, context: &Context) -> Result<Exit> {
     match &args.command {
         GuardCommand::Install(args) => install::run(args, context),
         GuardCommand::Status(args) => status::run(args, context),
+        GuardCommand::Recover(args) => recover::run(args, context),
         GuardCommand::Uninstall(args) => uninstall::run(args, context),
     }
 }

@@ -3,7 +3,7 @@
 
 use clap::Args;
 use rekindle_core::report::Report;
-use rekindle_core::review::Verdict;
+use rekindle_core::review::{Findings, Verdict};
 use rekindle_core::role::Role;
 
 use super::Context;
@@ -37,8 +37,8 @@ pub fn give(args: &VerdictArgs, verb: Role, verdict: Verdict, context: &Context)
     let said = |texts: &[String]| -> Vec<String> {
         texts.iter().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
     };
-    let (issues, required, passed) = (said(&args.issues), said(&args.required), said(&args.passed));
-    if verdict != Verdict::Pass && issues.is_empty() && required.is_empty() {
+    let findings = Findings { issues: said(&args.issues), required: said(&args.required), passed: said(&args.passed) };
+    if verdict != Verdict::Pass && findings.issues.is_empty() && findings.required.is_empty() {
         return Err(
             CliError::usage("the verdict does not say what is wrong").hint("say it: --issues \"what is wrong\"")
         );
@@ -49,7 +49,7 @@ pub fn give(args: &VerdictArgs, verb: Role, verdict: Verdict, context: &Context)
         Role::HealthAuditor if verb == Role::Auditor => Role::HealthAuditor,
         _ => verb,
     };
-    let report = Report::Verdict { task: Some(task.clone()), role, verdict, issues, required, passed };
+    let report = Report::Verdict { task: Some(task.clone()), role, verdict, findings };
     let outcome = agent.report(&report)?;
     context.say_kept(&outcome);
     if let Outcome::Answered(_) = outcome {

@@ -3,7 +3,7 @@
 
 use rekindle_core::ids::TaskId;
 use rekindle_core::report::{Checkpoint, OVER, Report};
-use rekindle_core::review::Verdict;
+use rekindle_core::review::{Findings, Verdict};
 use rekindle_core::role::Role;
 use rekindle_engine::door::wire::{Answer, TaskLine};
 use rmcp::model::JsonObject;
@@ -103,11 +103,12 @@ fn verdict(given: &Arguments<'_>, role: Role) -> Result<Report, String> {
         _ if role == Role::Critic => return Err(format!("`verdict` of `{tool}` is `pass` or `fail`, not `{word}`")),
         _ => return Err(format!("`verdict` of `{tool}` is `pass`, `fail` or `blocked`, not `{word}`")),
     };
-    let (issues, required, passed) = (given.list("issues")?, given.list("required")?, given.list("passed")?);
-    if verdict != Verdict::Pass && issues.is_empty() && required.is_empty() {
+    let findings =
+        Findings { issues: given.list("issues")?, required: given.list("required")?, passed: given.list("passed")? };
+    if verdict != Verdict::Pass && findings.issues.is_empty() && findings.required.is_empty() {
         return Err(format!("`{tool}` with `{word}` needs `issues`, a list of texts that say what is wrong"));
     }
-    Ok(Report::Verdict { task: Some(given.task()?), role, verdict, issues, required, passed })
+    Ok(Report::Verdict { task: Some(given.task()?), role, verdict, findings })
 }
 
 fn checkpoint(given: &Arguments<'_>) -> Result<Checkpoint, String> {

@@ -24,9 +24,11 @@ fn tell_review(body: &Body) -> Option<Parts> {
             ("HANDED ON", Tone::Active, format!("proven, {to}{result}"))
         }
         Body::VerdictGiven(given) => verdict(given),
-        Body::TaskRework(rework) => {
-            ("REWORK", Tone::Warning, format!("sent back by {}: {}", sent_by(rework), rework.issues.join("; ")))
-        }
+        Body::TaskRework(rework) => (
+            "REWORK",
+            Tone::Warning,
+            format!("sent back by {}: {}", sent_by(rework), rework.findings.issues.join("; ")),
+        ),
         Body::CriticBypassed {} => {
             ("BYPASSED", Tone::Warning, "its critics failed too often: it goes on without one".to_owned())
         }
@@ -49,7 +51,7 @@ fn tell_review(body: &Body) -> Option<Parts> {
 }
 
 fn verdict(given: &GivenVerdict) -> Parts {
-    let issues = || given.issues.join("; ");
+    let issues = || given.findings.issues.join("; ");
     match given.verdict {
         Verdict::Pass => ("PASSED", Tone::Good, format!("by its {}", given.role)),
         Verdict::Fail => ("REJECTED", Tone::Warning, format!("by its {}: {}", given.role, issues())),
@@ -159,16 +161,19 @@ pub fn evidence(body: &Body) -> Vec<String> {
     };
     match body {
         Body::VerdictGiven(given) => {
-            let parts =
-                [listed("issue", &given.issues), listed("required", &given.required), listed("good", &given.passed)];
+            let parts = [
+                listed("issue", &given.findings.issues),
+                listed("required", &given.findings.required),
+                listed("good", &given.findings.passed),
+            ];
             parts.concat()
         }
         Body::TaskRework(rework) => {
             let context = rework.context.lines().map(str::to_owned).collect();
             let parts = [
-                listed("issue", &rework.issues),
-                listed("required", &rework.required),
-                listed("good", &rework.passed),
+                listed("issue", &rework.findings.issues),
+                listed("required", &rework.findings.required),
+                listed("good", &rework.findings.passed),
                 context,
             ];
             parts.concat()
@@ -192,15 +197,14 @@ pub fn evidence(body: &Body) -> Vec<String> {
 mod tests {
     use rekindle_core::event::HandedOn;
     use rekindle_core::ids::AttemptId;
-    use rekindle_core::review::{Disagreement, FailedEnvironment};
+    use rekindle_core::review::{Disagreement, FailedEnvironment, Findings};
     use rekindle_core::role::Role;
 
     use super::*;
 
     fn given(role: Role, verdict: Verdict) -> Body {
-        let issues = vec!["no test".to_owned()];
-        let attempt = AttemptId(1);
-        Body::VerdictGiven(GivenVerdict { attempt, role, verdict, issues, required: Vec::new(), passed: Vec::new() })
+        let findings = Findings { issues: vec!["no test".to_owned()], ..Findings::default() };
+        Body::VerdictGiven(GivenVerdict { attempt: AttemptId(1), role, verdict, findings })
     }
 
     #[test]
@@ -213,9 +217,7 @@ mod tests {
         };
         let rework = Rework {
             source: ReworkSource::Environment,
-            issues: vec!["a".into(), "b".into()],
-            required: Vec::new(),
-            passed: Vec::new(),
+            findings: Findings { issues: vec!["a".into(), "b".into()], ..Findings::default() },
             context: String::new(),
         };
         let disagreement = Disagreement {

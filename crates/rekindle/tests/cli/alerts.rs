@@ -3,12 +3,8 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::time::Duration;
 
-use crate::environment::Environment;
-
-/// Longest that anything awaited here may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::environment::{Environment, PATIENCE, until};
 
 /// A project whose only agent fails at once and for good.
 fn doomed(notify: &str) -> Environment {
@@ -85,12 +81,9 @@ fn an_alert_is_told_once_and_not_again_after_a_restart() {
         environment.output(arguments);
     }
     // The command is not waited for: it may write after `run` has ended.
-    let begun = std::time::Instant::now();
-    while !environment.path("heard").exists() {
-        assert!(begun.elapsed() < PATIENCE, "no alert");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let heard = std::fs::read_to_string(environment.path("heard")).expect("an alert");
+    let heard = || std::fs::read_to_string(environment.path("heard")).unwrap_or_default();
+    until("an alert", || heard().ends_with('\n'));
+    let heard = heard();
     assert_eq!(heard.lines().count(), 1, "{heard}");
 }
 

@@ -4,8 +4,24 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+
+/// Longest that anything awaited may take on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Looks again and again until something holds, for as long as patience lasts.
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "{what} has not come");
+        std::thread::sleep(LOOK);
+    }
+}
 
 /// A project in a directory of its own.
 pub struct Environment {

@@ -3,17 +3,10 @@
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::environment::Environment;
-
-/// Longest that anything awaited here may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Between two looks.
-const LOOK: Duration = Duration::from_millis(20);
+use crate::environment::{Environment, until};
 
 /// A project whose agent is this shell script.
 fn project(script: &str, plan: &str) -> Environment {
@@ -28,14 +21,6 @@ fn project(script: &str, plan: &str) -> Environment {
     let executable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(environment.path("agent.sh"), executable).expect("chmod");
     environment
-}
-
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "{what} has not come");
-        std::thread::sleep(LOOK);
-    }
 }
 
 /// A coordinator that is killed with the test, whatever becomes of it.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::{corpus, first, hostile, outside, second};
 use crate::brief::{Facts, PlanLine, REINJECT_BYTES, ReviewFacts, reinject, render, render_resumed};
 use crate::ids::AttemptId;
-use crate::review::{FocusArea, GivenVerdict, Rework, ReworkSource, Verdict};
+use crate::review::{Findings, FocusArea, GivenVerdict, Rework, ReworkSource, Verdict};
 use crate::role::Role;
 
 /// With `words` wherever a reviewer or a developer could have written them.
@@ -15,9 +15,11 @@ fn judged(role: Role, words: &str) -> Facts {
         attempt: AttemptId(3),
         role: Role::Critic,
         verdict: Verdict::Fail,
-        issues: vec![format!("no test {words}")],
-        required: vec![words.to_owned()],
-        passed: vec![format!("names {words}")],
+        findings: Findings {
+            issues: vec![format!("no test {words}")],
+            required: vec![words.to_owned()],
+            passed: vec![format!("names {words}")],
+        },
     };
     let focus = FocusArea { category: "tests".into(), misses: 2, examples: vec![words.to_owned()] };
     Facts {
@@ -38,9 +40,11 @@ fn judged(role: Role, words: &str) -> Facts {
 fn sent_back(source: ReworkSource, words: &str) -> Facts {
     let rework = Rework {
         source,
-        issues: vec![format!("it fails {words}")],
-        required: vec![format!("mend it {words}")],
-        passed: vec!["the names".into()],
+        findings: Findings {
+            issues: vec![format!("it fails {words}")],
+            required: vec![format!("mend it {words}")],
+            passed: vec!["the names".into()],
+        },
         context: format!("output {words}"),
     };
     Facts { cause: None, review: ReviewFacts { rework: Some(rework), ..ReviewFacts::default() }, ..second(words) }

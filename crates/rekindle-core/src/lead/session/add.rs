@@ -74,9 +74,10 @@ impl Session {
                 }
             }
             Fact::Ended { meant, reason } => self.ended = Some((*meant, reason.clone())),
-            Fact::ToldAgain { .. } => {
+            Fact::ToldAgain { compaction, .. } => {
                 let times = self.told.times + 1;
-                let compaction = self.compactions();
+                // What the transcript tells in the same record is added after this, and was known when it was told.
+                let compaction = self.compactions().max(*compaction);
                 self.told = Told { times, compaction, process: self.process.clone(), quiet: true };
             }
         }

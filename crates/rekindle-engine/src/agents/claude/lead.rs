@@ -2,6 +2,8 @@
 //! `tools`, what a prompt is in `prompt`, its transcript in `transcript`.
 
 mod prompt;
+#[cfg(test)]
+mod tests;
 mod tools;
 mod transcript;
 

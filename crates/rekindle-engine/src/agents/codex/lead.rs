@@ -1,6 +1,8 @@
 //! An interactive session of Codex that is guarded: what its hooks and its transcript mean. What its tools mean is in `tools`,
 //! its transcript in `transcript`.
 
+#[cfg(test)]
+mod tests;
 mod tools;
 mod transcript;
 

@@ -4,6 +4,9 @@
 //! request after it. The transcript shows it. What is put into a request is gone with it, what is put beside a prompt or a tool's
 //! result stays: the first carries the session over to the second.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -21,6 +24,9 @@ const HOOK_CONTEXT: (&str, &str) = ("<hook_context>", "</hook_context>");
 
 /// What it puts around what tools printed.
 const UNTRUSTED: (&str, &str) = ("<untrusted_context>", "</untrusted_context>");
+
+/// Begins what the program puts below a prompt that names files: their contents.
+const REFERENCED: &str = "--- Content from referenced files ---";
 
 /// Begins the message with which the program describes the project to the model.
 const SESSION_CONTEXT: &str = "<session_context>";
@@ -119,8 +125,16 @@ fn ended(asked: &Value) -> Fact {
 }
 
 fn prompt(asked: &Value) -> Option<Fact> {
-    let words = fact::text(&without(text(asked, "prompt")?, HOOK_CONTEXT));
-    (!words.is_empty()).then_some(Fact::Prompt { text: words })
+    typed(text(asked, "prompt")?)
+}
+
+/// What the person typed of a message in their name; the program's own words to the model are none of it.
+fn typed(words: &str) -> Option<Fact> {
+    let words = without(words, HOOK_CONTEXT);
+    let words = words.split_once(REFERENCED).map_or(words.as_str(), |(before, _)| before);
+    let words = fact::text(words);
+    let own = words.starts_with(SESSION_CONTEXT) || words.contains(SNAPSHOT) || words.is_empty();
+    (!own).then_some(Fact::Prompt { text: words })
 }
 
 /// The transcript has the model's last words as they were; those that the hook is given repeat themselves.
@@ -334,7 +348,9 @@ impl Transcript for Chat {
             return list(set, "messages").iter().filter_map(|message| self.summary(message)).collect();
         }
         match text(&entry, "type") {
-            Some("user") => typed(&entry).into_iter().collect(),
+            // Shown as something else: the program wrote it in the person's name.
+            Some("user") if entry.get("displayContent").is_some() => Vec::new(),
+            Some("user") => typed(&content(&entry["content"])).into_iter().collect(),
             Some("gemini") => answer(&entry),
             _ => Vec::new(),
         }
@@ -354,28 +370,15 @@ impl Chat {
     }
 }
 
-/// What the person typed; the program's own words to the model are none.
-fn typed(entry: &Value) -> Option<Fact> {
-    // Shown as something else: the program wrote it in the person's name.
-    if entry.get("displayContent").is_some() {
-        return None;
-    }
-    let words = content(&entry["content"]);
-    let words = fact::text(&without(&words, HOOK_CONTEXT));
-    let own = words.starts_with(SESSION_CONTEXT) || words.contains(SNAPSHOT) || words.is_empty();
-    (!own).then_some(Fact::Prompt { text: words })
-}
-
-/// What the model said and what its calls did.
+/// What the model said and which files its calls wrote. What else they did is known from hooks, which are heard earlier: told
+/// again from here, an older list of tasks would replace a newer one.
 fn answer(entry: &Value) -> Vec<Fact> {
     let mut facts = said(&content(&entry["content"]));
-    for call in list(entry, "toolCalls") {
-        let result = list(call, "result").iter().find_map(|part| part.pointer("/functionResponse/response"));
-        let given = |name| result.and_then(|result| text(result, name));
-        let failed = text(call, "status").is_some_and(|status| status != "success");
-        let error = given("error").or_else(|| failed.then_some("it did not succeed"));
-        let words = given("output").unwrap_or_default();
-        facts.extend(tool(text(call, "name").unwrap_or_default(), &call["args"], words, error));
-    }
+    let wrote = |call: &&Value| {
+        let name = text(call, "name").unwrap_or_default();
+        matches!(name, "write_file" | "replace") && text(call, "status") == Some("success")
+    };
+    let paths = list(entry, "toolCalls").iter().filter(wrote).filter_map(|call| file(&call["args"]));
+    facts.extend(paths.map(|path| Fact::FileChanged { path, by: None }));
     facts
 }

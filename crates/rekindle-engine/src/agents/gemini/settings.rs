@@ -18,7 +18,8 @@ const NAME: &str = "rekindle";
 /// Tools that start somebody or ask somebody: what is known before they end survives a crash meanwhile.
 const BEGINS: &str = "invoke_agent|ask_user";
 
-/// The moments. The one before compression is left out: it comes before every request, compressed or not.
+/// The moments. The one before compression is left out: it comes before every request, compressed or not. The one before a request
+/// is the only one between a compression and the first request after it.
 pub(in crate::agents) const EVENTS: &[Event] = &[
     Event::every("SessionStart", RECOVERY_MS),
     Event::every("BeforeAgent", RECOVERY_MS),

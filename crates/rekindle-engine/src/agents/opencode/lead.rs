@@ -4,6 +4,9 @@
 //! `event`, `session`, `dir`, in a subagent's session `helper`, and what belongs to the event. What the hook prints is put into
 //! the system prompt of every later request as it is, until it prints something else.
 
+#[cfg(test)]
+mod tests;
+
 use std::path::PathBuf;
 
 use rekindle_core::activity::Problem;

@@ -118,6 +118,8 @@ pub(super) fn usage_in_background(shared: &Arc<Shared>) {
         let asked = run_spec(&worker, &dir.1, &spec);
         let said = asked.ok().filter(|record| record.code == Some(0)).map(|_| tail(&dir.1.join(bundle::OUT)));
         let left = said.as_deref().and_then(allowance::read);
+        // It is asked every minute: what has answered is not kept.
+        remove_ended(&place);
         let left = left.unwrap_or(UsageLeft { remaining_percent: None, resets_at: None });
         let _leaving = worker.messages.send(Message::UsageSeen(left));
     };
@@ -144,6 +146,16 @@ fn end_leftovers(place: &Path) {
     }
 }
 
+/// Removes the bundles of a place in which nothing lives any more and which nobody will read again.
+fn remove_ended(place: &Path) {
+    for dir in bundles_in(place) {
+        let probe = supervise::probe(&dir, PROBE_BUDGET);
+        if matches!(probe, Probe::Finished(_) | Probe::HostLost(_) | Probe::NeverStarted(_) | Probe::Absent) {
+            let _kept_for_the_next_time = std::fs::remove_dir_all(&dir);
+        }
+    }
+}
+
 fn bundles_in(place: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(place) else { return Vec::new() };
     entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
@@ -160,9 +172,10 @@ struct At<'a> {
 }
 
 impl At<'_> {
-    /// The next bundle of the place, with its number.
+    /// The next bundle of the place, with its number. Those before it may be gone.
     fn next_bundle(&self) -> (usize, PathBuf) {
-        let number = bundles_in(self.place).len() + 1;
+        let numbers = bundles_in(self.place).into_iter().filter_map(|dir| dir.file_name()?.to_str()?.parse().ok());
+        let number = numbers.max().unwrap_or(0_usize) + 1;
         (number, self.place.join(format!("{number:06}")))
     }
 
@@ -295,6 +308,16 @@ fn tail(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_next_bundle_is_never_one_that_is_there() {
+        let place = tempfile::tempdir().expect("tempdir");
+        let (label, epoch, task, environment) = ("usage", Epoch(0), None, None);
+        let at = At { place: place.path(), label, epoch, task, environment, dir: place.path() };
+        assert_eq!(at.next_bundle(), (1, place.path().join("000001")));
+        std::fs::create_dir(place.path().join("000002")).expect("one whose predecessor is gone");
+        assert_eq!(at.next_bundle(), (3, place.path().join("000003")));
+    }
 
     #[test]
     fn a_command_reaches_a_remote_shell_in_one_piece() {

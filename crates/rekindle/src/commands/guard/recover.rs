@@ -6,9 +6,9 @@ use clap::Args;
 use rekindle_core::lead::when::{Occasion, Telling};
 use rekindle_engine::agents::guarded;
 use rekindle_engine::guard::hook::LAUNCHED_VARIABLE;
+use rekindle_engine::guard::journal;
 use rekindle_engine::guard::recover::{Whom, compose};
 use rekindle_engine::guard::sessions::{self, Known};
-use rekindle_engine::guard::journal;
 
 use crate::commands::{Context, hook};
 use crate::error::{CliError, Result};
@@ -16,7 +16,9 @@ use crate::exit_code::Exit;
 
 /// Print what the last session here was doing, or start a new session with it
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rekindle guard recover\n  rekindle guard recover | claude -p\n  rekindle guard recover --launch")]
+#[command(
+    after_help = "Examples:\n  rekindle guard recover\n  rekindle guard recover | claude -p\n  rekindle guard recover --launch"
+)]
 pub struct RecoverArgs {
     /// Start a new session of the same program with it
     #[arg(long)]
@@ -35,8 +37,10 @@ pub struct RecoverArgs {
 /// Prints it, or becomes the new session.
 pub fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
     let var = |name: &str| std::env::var(name).ok();
-    let here = std::env::current_dir().map_err(|e| CliError::usage("the working directory cannot be read").because(&e))?;
-    let places = hook::places(&here, &var).ok_or_else(|| CliError::usage("HOME is not set, so no session can be found"))?;
+    let here =
+        std::env::current_dir().map_err(|e| CliError::usage("the working directory cannot be read").because(&e))?;
+    let places =
+        hook::places(&here, &var).ok_or_else(|| CliError::usage("HOME is not set, so no session can be found"))?;
     let mut known = choose(sessions::all(&places.guard_dir), args.session.as_deref())?;
     if let Some(records) = args.at {
         let read = journal::session_after(&known.dir, records);
@@ -81,10 +85,15 @@ fn choose(all: Vec<Known>, name: Option<&str>) -> Result<Known> {
     });
     found.ok_or_else(|| match name {
         Some(name) => {
-            let hint = if names.is_empty() { "there is none here".to_owned() } else { format!("there are: {}", names.join(", ")) };
+            let hint = if names.is_empty() {
+                "there is none here".to_owned()
+            } else {
+                format!("there are: {}", names.join(", "))
+            };
             CliError::usage(format!("no session is called {name:?}")).hint(hint)
         }
-        None => CliError::internal("no session was heard of here")
-            .hint("type `rekindle guard install`, then use your agent as always; `rekindle guard status` shows what is heard"),
+        None => CliError::internal("no session was heard of here").hint(
+            "type `rekindle guard install`, then use your agent as always; `rekindle guard status` shows what is heard",
+        ),
     })
 }

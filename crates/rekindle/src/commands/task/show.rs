@@ -128,7 +128,7 @@ fn stage(task: &TaskRow) -> &'static str {
 }
 
 fn sent_back(rework: &Rework) -> String {
-    format!("by {}: {}", story::protocol::sent_by(rework), rework.issues.join("; "))
+    format!("by {}: {}", story::protocol::sent_by(rework), rework.findings.issues.join("; "))
 }
 
 fn verdict(given: &GivenVerdict) -> String {
@@ -137,6 +137,10 @@ fn verdict(given: &GivenVerdict) -> String {
         Verdict::Fail => "failed",
         Verdict::Blocked => "blocked",
     };
-    let issues = if given.issues.is_empty() { String::new() } else { format!(": {}", given.issues.join("; ")) };
+    let issues = if given.findings.issues.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", given.findings.issues.join("; "))
+    };
     format!("{} {decided}{issues}", given.role)
 }

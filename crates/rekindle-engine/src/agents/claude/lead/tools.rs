@@ -181,7 +181,8 @@ fn created(used: &Use<'_>) -> Option<Fact> {
         id,
         subject: used.given("subject").map(fact::text),
         description: used.given("description").map(|text| fact::bounded(text, DESCRIPTION_MAX_BYTES)),
-        status: Some(fact::TaskStatus::Pending),
+        // Not that it waits: a transcript is also read long after the task was finished.
+        status: None,
         owner: None,
         blocked_by: Vec::new(),
     })

@@ -55,6 +55,12 @@ impl Transcript for Lines {
 }
 
 impl Lines {
+    /// How many calls are kept.
+    #[cfg(test)]
+    pub fn open(&self) -> usize {
+        self.open.len()
+    }
+
     fn user(&mut self, line: &Value) -> Vec<Fact> {
         let message = line.get("message").unwrap_or(&Value::Null);
         if let Some(text) = fields::text(message, "content") {

@@ -64,8 +64,7 @@ pub fn ended(helper: &str, status: &Value) -> Option<Fact> {
 /// The files of a patch: those that were added, changed, deleted, and the new names of those that were moved.
 pub fn files_of_patch(patch: &str) -> Vec<&str> {
     let marks = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
-    let file = |line: &'_ str| marks.iter().find_map(|mark| line.strip_prefix(mark).map(str::len));
-    patch.lines().filter_map(|line| file(line).map(|len| line[line.len() - len..].trim())).collect()
+    patch.lines().filter_map(|line| marks.iter().find_map(|mark| line.strip_prefix(mark)).map(str::trim)).collect()
 }
 
 /// A tool's name without its group's.
@@ -170,8 +169,7 @@ fn patched(used: &Use<'_>) -> Vec<Fact> {
     let Stage::Answered(answer) = used.stage else {
         return Vec::new();
     };
-    let (code, _) = outcome(&fields::words(answer)).to_owned();
-    if code.is_some_and(|code| code != 0) {
+    if outcome(&fields::words(answer)).0.is_some_and(|code| code != 0) {
         return Vec::new();
     }
     let whole = used.input.as_str();

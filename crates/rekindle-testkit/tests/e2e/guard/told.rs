@@ -1,0 +1,186 @@
+//! What a session is told, and when.
+
+use std::process::Stdio;
+
+use serde_json::json;
+
+use super::{KEPT, Lead, feed};
+
+#[track_caller]
+fn assert_kept(told: Option<String>) -> String {
+    let told = told.expect("it is told");
+    for words in KEPT {
+        assert!(told.contains(words), "{words:?} is missing:\n{told}");
+    }
+    assert!(told.len() <= 10_000, "{} bytes", told.len());
+    told
+}
+
+#[test]
+fn after_a_compaction_and_with_the_plan_after_every_second() {
+    let lead = Lead::new();
+    let plan = "# Marsupials\n\nThe word of the plan is bandicoot.\n\n### T1: Parse\n\nParse.\n";
+    std::fs::write(lead.project().join("plan.md"), plan).expect("a plan");
+    assert_eq!(lead.begins("s", "startup"), None, "without earlier state nothing is injected");
+    lead.works("s");
+    let mut seen = Vec::new();
+    for number in 1..=4 {
+        let told = assert_kept_or_longer(lead.compact("s"), number);
+        assert_eq!(told.contains("bandicoot"), number % 2 == 0, "{number}: {told}");
+        assert!(!seen.contains(&told), "no two are the same");
+        seen.push(told);
+        lead.tool("s", &format!("n{number}"), "Write", json!({ "file_path": "more.rs", "content": "" }));
+    }
+}
+
+#[track_caller]
+fn assert_kept_or_longer(told: Option<String>, number: u32) -> String {
+    if number % 2 == 1 {
+        return assert_kept(told);
+    }
+    told.expect("it is told")
+}
+
+#[test]
+fn once_when_the_hook_is_installed_twice() {
+    let lead = Lead::new();
+    lead.works("s");
+    lead.hook("s", "PreCompact", json!({ "trigger": "auto" }));
+    lead.hook("s", "PreCompact", json!({ "trigger": "auto" }));
+    assert_kept(lead.begins("s", "compact"));
+    assert_eq!(lead.begins("s", "compact"), None);
+    let state = std::fs::read_to_string(lead.kept("s").join("session-state.md")).expect("a state");
+    assert!(state.contains("Compactions: 1"), "{state}");
+}
+
+#[test]
+fn a_resumed_session_and_one_whose_person_says_it_forgot() {
+    let lead = Lead::new();
+    lead.works("s");
+    let told = lead.prompt("s", "You were compacted. Where were we?").expect("told");
+    assert!(told.contains("parse the quokka file"), "{told}");
+    lead.hook("s", "Stop", json!({ "last_assistant_message": "At the parser." }));
+    let told = lead.begins("s", "resume").expect("told");
+    assert!(told.contains("parse the quokka file"), "{told}");
+}
+
+#[test]
+fn a_compaction_that_only_the_transcript_shows() {
+    let lead = Lead::new();
+    lead.works("s");
+    let boundary = json!({ "type": "system", "subtype": "compact_boundary", "content": "Conversation compacted", "uuid": "u1",
+        "compactMetadata": { "trigger": "auto", "preTokens": 9 } });
+    std::fs::write(lead.transcript("s"), format!("{boundary}\n")).expect("a transcript");
+    assert_kept(lead.prompt("s", "go on"));
+    assert_eq!(lead.prompt("s", "and on"), None, "once");
+}
+
+/// A session whose process is this one's own child, so that it can die.
+fn as_process(lead: &Lead, session: &str) -> std::process::Child {
+    // The hook's caller is the process that is recorded: a program that calls it and goes on.
+    let event = json!({ "session_id": session, "transcript_path": lead.transcript(session), "cwd": lead.project(),
+        "hook_event_name": "SessionStart", "source": "startup" });
+    let script = "import subprocess, sys\n\
+        subprocess.run(sys.argv[1:], input=sys.stdin.readline().encode(), stdout=subprocess.DEVNULL, check=True)\n\
+        print('begun', flush=True)\nsys.stdin.readline()\n";
+    let mut command = std::process::Command::new("python3");
+    command.args(["-c", script]).arg(crate::rig::program()).args(["hook", "claude"]);
+    command.env_clear().env("HOME", lead.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.current_dir(lead.project()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("python3");
+    use std::io::{BufRead, BufReader, Write};
+    let mut pipe = child.stdin.take().expect("a pipe");
+    writeln!(pipe, "{event}").expect("told");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("read");
+    assert_eq!(line, "begun\n");
+    child.stdin = Some(pipe);
+    child
+}
+
+#[test]
+fn a_new_session_after_a_death_but_not_beside_a_living_one() {
+    let lead = Lead::new();
+    let mut process = as_process(&lead, "first");
+    lead.works("first");
+    assert_eq!(lead.begins("beside", "startup"), None, "the first one lives");
+    process.kill().expect("killed");
+    process.wait().expect("reaped");
+    let told = assert_kept_but_the_wait(lead.begins("second", "startup"));
+    assert!(told.contains("ended with work open"), "{told}");
+    assert_eq!(lead.begins("second", "startup"), None, "once");
+    assert_eq!(lead.begins("third", "startup"), None, "the second has taken it up");
+    // What was taken up is the second's own now.
+    lead.prompt("second", "yes, go on");
+    let told = lead.compact("second").expect("told");
+    assert!(told.contains("parse the quokka file") && told.contains("yes, go on"), "{told}");
+}
+
+#[track_caller]
+fn assert_kept_but_the_wait(told: Option<String>) -> String {
+    let told = told.expect("told");
+    for words in &KEPT[..4] {
+        assert!(told.contains(words), "{words:?} is missing:\n{told}");
+    }
+    told
+}
+
+#[test]
+fn nothing_after_an_end_that_was_meant_or_without_open_work() {
+    let lead = Lead::new();
+    lead.works("left");
+    lead.hook("left", "SessionEnd", json!({ "reason": "prompt_input_exit" }));
+    assert_eq!(lead.begins("next", "startup"), None, "the person left");
+    let lead = Lead::new();
+    lead.prompt("done", "say hello");
+    lead.hook("done", "Stop", json!({ "last_assistant_message": "Hello." }));
+    assert_eq!(lead.begins("next", "startup"), None, "nothing was open");
+    let lead = Lead::new();
+    lead.works("cleared");
+    assert_eq!(lead.begins("fresh", "clear"), None, "the person wanted an empty context");
+}
+
+#[test]
+fn a_helpers_own_compaction_is_not_the_leads() {
+    let lead = Lead::new();
+    lead.works("s");
+    let told = lead.hook("s", "SessionStart", json!({ "source": "compact", "agent_id": "a1", "agent_type": "worker" }));
+    assert_eq!(told, "");
+    let state = std::fs::read_to_string(lead.kept("s").join("session-state.md")).expect("a state");
+    assert!(state.contains("Compactions: 0"), "{state}");
+}
+
+#[test]
+fn notes_belong_to_the_calling_session_or_to_the_newest() {
+    let lead = Lead::new();
+    lead.works("one");
+    lead.works("two");
+    let mut command = lead.command(&["note", "errors are problem details"]);
+    command.env("CLAUDE_CODE_SESSION_ID", "one");
+    let ended = feed(command, b"");
+    assert!(ended.status.success(), "{ended:?}");
+    let ended = feed(lead.command(&["note", "ids are ULIDs"]), b"");
+    assert!(ended.status.success(), "{ended:?}");
+    let one = lead.compact("one").expect("told");
+    assert!(one.contains("noted: errors are problem details"), "{one}");
+    assert!(one.contains("noted: ids are ULIDs"), "last heard of: {one}");
+    let two = lead.compact("two").expect("told");
+    assert!(!two.contains("noted:"), "{two}");
+}
+
+#[test]
+fn a_team_is_told_of_as_facts() {
+    let lead = Lead::new();
+    std::fs::write(lead.project().join("plan.md"), "# Auth\n\n### T1: Parse\n\nParse.\n").expect("a plan");
+    let team = lead.home().join(".claude/teams/exec-plan");
+    std::fs::create_dir_all(&team).expect("a team");
+    let config =
+        json!({ "name": "exec-plan", "members": [{ "name": "ada", "agentType": "dev" }, { "name": "grace" }] });
+    std::fs::write(team.join("config.json"), config.to_string()).expect("its file");
+    lead.works("s");
+    let told = assert_kept(lead.compact("s"));
+    for words in ["exec-plan", "ada (dev)", "grace", "config.json", "working ones are left alone", "importer.rs"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    assert!(told.contains("1 are not there: importer.rs"), "what is on the disk is a fact: {told}");
+}
