@@ -11,7 +11,8 @@ use crate::environment::Environment;
 /// A repository with two programs on `PATH` and a home apart.
 fn two() -> Environment {
     let mut environment = Environment::new();
-    environment.program("claude", "exit 0\n").program("opencode", "exit 0\n").find_programs();
+    environment.program("claude", "exit 0\n").program("opencode", "exit 0\n");
+    environment.find_programs();
     let home = environment.path("home");
     std::fs::create_dir(&home).expect("a home");
     environment.variable("HOME", &home);
@@ -131,7 +132,8 @@ fn mistakes_are_told_and_nothing_is_made() {
     assert!(!environment.path(".rekindle").exists());
     assert!(environment.run(&["guard", "install", "--cli", "gpt"]).ends_with("exit 2\n"));
     assert!(environment.run(&["guard", "install", "--user", "--project"]).ends_with("exit 2\n"));
-    environment.program("codex", "exit 0\n").find_programs();
+    environment.program("codex", "exit 0\n");
+    environment.find_programs();
     let none = environment.run(&["guard", "install", "--status-line"]);
     assert!(none.contains("--cli claude") && none.ends_with("exit 2\n"), "{none}");
 }
