@@ -14,6 +14,7 @@ mod limit;
 mod matrix;
 mod mcp;
 mod owned;
+mod plugins;
 #[path = "../e2e/processes.rs"]
 mod processes;
 mod review;

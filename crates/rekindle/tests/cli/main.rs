@@ -4,6 +4,7 @@ mod agent;
 mod alerts;
 mod demo;
 mod environment;
+mod guarding;
 mod history;
 mod importing;
 mod installed;

@@ -35,9 +35,13 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   ask          Ask a person (for agents)
     out|   questions    Show the questions that agents have asked
     out|   answer       Answer a question that an agent asked
-    out|   note         Note a decision; every later brief tells it
+    out|   note         Note a decision; every later brief tells it, outside a run the guarded session it is
+    out|                called from
     out|   report       Write an account of the run: tasks, proof, recoveries, questions, decisions, cost
     out|   heartbeat    Give a sign of life (for agents)
+    out|   guard        Keep the thread of your own coding sessions through compactions, crashes and closed
+    out|                terminals
+    out|   hook         Hear one event of a guarded session (called by the hooks of `rekindle guard install`)
     out|   mcp          Serve an agent's tools over the Model Context Protocol (for agents)
     out|   doctor       Look for trouble, and show the effective configuration
     out|   completions  Print completions for a shell

@@ -12,6 +12,9 @@ const RECORD_S: u64 = 10;
 /// Seconds for a hook that reads the session's records and puts the recovery text together.
 const RECOVERY_S: u64 = 30;
 
+/// Seconds for the last hook of a session: whoever closes a program does not want to wait.
+const END_S: u64 = 3;
+
 /// Tools that start somebody or ask somebody: what is known before they end survives a crash meanwhile.
 const BEGINS: &str = "Agent|Task|AskUserQuestion";
 
@@ -32,7 +35,7 @@ pub(in crate::agents) const EVENTS: &[Event] = &[
     Event::every("SubagentStop", RECORD_S),
     Event::every("PreCompact", RECORD_S),
     Event::every("PostCompact", RECORD_S),
-    Event::every("SessionEnd", RECORD_S),
+    Event::every("SessionEnd", END_S),
     Event::every("TaskCreated", RECORD_S),
     Event::every("TaskCompleted", RECORD_S),
     Event::every("TeammateIdle", RECORD_S),

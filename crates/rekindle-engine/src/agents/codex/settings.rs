@@ -15,6 +15,9 @@ const RECORD_S: u64 = 10;
 /// Seconds for a hook that reads the session's records and puts the recovery text together.
 const RECOVERY_S: u64 = 30;
 
+/// Seconds for the last hook of a session: the program gives it no more, and takes what it gives into the hook's hash.
+const END_S: u64 = 3;
+
 /// The moments. All tools are told of: their names differ from version to version.
 const EVENTS: &[Event] = &[
     Event::every(BEGINS, RECOVERY_S),
@@ -26,7 +29,7 @@ const EVENTS: &[Event] = &[
     Event::every("SubagentStop", RECORD_S),
     Event::every("PreCompact", RECORD_S),
     Event::every("PostCompact", RECORD_S),
-    Event::every("SessionEnd", RECORD_S),
+    Event::every("SessionEnd", END_S),
 ];
 
 /// Tools that start somebody or ask somebody: what is known before they end survives a crash meanwhile. The name of a group may
