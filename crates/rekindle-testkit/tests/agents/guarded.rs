@@ -79,9 +79,9 @@ impl Lead {
                 "--dangerously-bypass-approvals-and-sandbox",
                 // The person has trusted the hooks; headless there is nobody to ask.
                 "--dangerously-bypass-hook-trust",
-                // With a model that it does not know it has no list of steps.
-                "--model",
-                "gpt-5.5",
+                // The list of steps, which it has only where it is switched on.
+                "-c",
+                "tools.update_plan=true",
                 words,
             ]),
             Cli::Gemini => self.command(&["--model", model, "--yolo", "--prompt", words]),
