@@ -65,8 +65,9 @@ impl Installable for Settings {
     fn troubles(&self, _scope: Scope, _file: &Path, entries: &[Entry], places: &Places<'_>) -> Vec<String> {
         let layers = layers(places);
         let mut troubles = Vec::new();
-        let enabled = layers.iter().filter_map(|(file, layer)| Some((file, layer.get("hooksConfig")?.get("enabled")?)));
-        if let Some((file, Value::Bool(false))) = enabled.last() {
+        let mut enabled =
+            layers.iter().filter_map(|(file, layer)| Some((file, layer.get("hooksConfig")?.get("enabled")?)));
+        if let Some((file, Value::Bool(false))) = enabled.next_back() {
             troubles.push(format!("hooksConfig.enabled in {} switches every hook off: take it out", file.display()));
         }
         let ours =
@@ -113,8 +114,8 @@ fn distrust(places: &Places<'_>, layers: &[(PathBuf, Map<String, Value>)]) -> Op
     let workspace = Settings.file(Scope::Project, places);
     // A project's own word about its trust does not count.
     let asked = layers.iter().filter(|(file, _)| Some(file) != workspace.as_ref());
-    let asked = asked.filter_map(|(_, layer)| layer.get("security")?.get("folderTrust")?.get("enabled")?.as_bool());
-    if asked.last() == Some(false) {
+    let mut asked = asked.filter_map(|(_, layer)| layer.get("security")?.get("folderTrust")?.get("enabled")?.as_bool());
+    if asked.next_back() == Some(false) {
         return None;
     }
     let file = places.set("GEMINI_CLI_TRUSTED_FOLDERS_PATH").map(PathBuf::from);

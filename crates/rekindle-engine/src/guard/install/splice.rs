@@ -203,7 +203,7 @@ impl<'a> Doc<'a> {
         let only = container.children.len() == 1;
         let inside = [&self.text[container.open + 1..start], &self.text[end..container.close]];
         if only && inside.iter().all(|text| text.trim_matches([' ', '\t', '\r', '\n', ',']).is_empty()) {
-            return self.cut(&[container.open + 1..container.close]);
+            return format!("{}{}", &self.text[..=container.open], &self.text[container.close..]);
         }
         let comma_after = self.comma(end, container.children.get(child + 1).map_or(container.close, |next| next.start));
         let comma_before = child.checked_sub(1).and_then(|before| self.comma(container.children[before].end, start));
