@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
 use rekindle_testkit::installed::Cli;
-use rekindle_testkit::model::{Act, Answer, Purpose, Script, When};
+use rekindle_testkit::model::{Act, Answer, Purpose, Rule, Script, When};
 use serde_json::{Value, json};
 
 use crate::bed::waiting_tool;
@@ -66,7 +66,8 @@ fn works(cli: Cli, script: Script) -> Script {
         }
         _ => {
             // It works beside the lead.
-            let script = script.whenever([When::Purpose(Purpose::Main), When::Last(SCOUT.to_owned())], found);
+            let own = vec![When::Purpose(Purpose::Main), When::Last(SCOUT.to_owned())];
+            let script = script.rule(Rule { when: own, times: Some(1), answer: found });
             let tasks = json!({ "plan": [
                 { "step": "parse the quokka file", "status": "in_progress" },
                 { "step": "ship it to the bilbies", "status": "pending" },

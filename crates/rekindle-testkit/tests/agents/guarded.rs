@@ -81,7 +81,7 @@ impl Lead {
                 "--dangerously-bypass-hook-trust",
                 // The list of steps, which it has only where it is switched on.
                 "-c",
-                "tools.update_plan=true",
+                "tools.update_plan={ enabled = true }",
                 words,
             ]),
             Cli::Gemini => self.command(&["--model", model, "--yolo", "--prompt", words]),

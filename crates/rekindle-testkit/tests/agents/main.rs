@@ -21,6 +21,7 @@ mod review;
 #[expect(dead_code, reason = "the tests with scripts for agents use the rest")]
 #[path = "../e2e/rig.rs"]
 mod rig;
+mod scored;
 mod setting;
 mod trouble;
 
