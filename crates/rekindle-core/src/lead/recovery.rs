@@ -8,7 +8,6 @@ use std::fmt::Write;
 use super::fact::TaskStatus;
 use super::lists;
 use super::session::Session;
-use super::state_file::progress;
 use super::when::{Occasion, Telling};
 use crate::brief::fence::{self, MARK};
 use crate::text::{one_line, sanitize, truncate_bytes};
@@ -81,7 +80,7 @@ pub fn text(facts: &Facts<'_>) -> String {
 
 fn head(facts: &Facts<'_>) -> String {
     let session = facts.session;
-    let (done, all) = progress(session);
+    let (done, all) = session.progress();
     let mut out = format!("# Where you stand (rekindle, notice {MARK})\n\n");
     let n = facts.telling.compaction;
     let why = match facts.telling.occasion {
@@ -190,7 +189,7 @@ fn protocol(facts: &Facts<'_>) -> String {
 /// The whole plan, then the tasks with what blocks what.
 fn plan(facts: &Facts<'_>) -> String {
     let session = facts.session;
-    let (done, all) = progress(session);
+    let (done, all) = session.progress();
     let edges: usize = session.tasks.iter().map(|task| task.blocked_by.len()).sum();
     let mut out = format!("\n## Full plan reload, compaction {}\n\n", facts.telling.compaction);
     if let Some(path) = facts.plan.and_then(|plan| plan.path.as_ref()) {

@@ -290,6 +290,14 @@ impl Session {
             || self.open_questions().next().is_some()
     }
 
+    /// Tasks completed, and all of them.
+    #[must_use]
+    pub fn progress(&self) -> (usize, usize) {
+        let statuses = self.tasks.iter().map(|task| task.status).chain(self.todos.iter().map(|todo| todo.status));
+        let listed: Vec<TaskStatus> = statuses.filter(|status| *status != TaskStatus::Deleted).collect();
+        (listed.iter().filter(|status| **status == TaskStatus::Completed).count(), listed.len())
+    }
+
     /// Questions without an answer.
     pub fn open_questions(&self) -> impl Iterator<Item = &Question> {
         self.questions.iter().filter(|question| question.answer.is_none())

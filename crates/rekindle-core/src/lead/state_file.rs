@@ -13,7 +13,7 @@ pub const MAX_BYTES: usize = 10_000;
 #[must_use]
 pub fn render(session: &Session, key: &str, dir: &str) -> String {
     let mut out = format!("# Session State: {}\n\n- Directory: {}\n", one_line(key, 120), one_line(dir, 300));
-    let (done, all) = progress(session);
+    let (done, all) = session.progress();
     if all > 0 {
         let _ = writeln!(out, "- Progress: {done}/{all} tasks completed");
     }
@@ -40,12 +40,4 @@ pub fn render(session: &Session, key: &str, dir: &str) -> String {
     let room = MAX_BYTES.saturating_sub(out.len());
     out += &lists::texts(session, room);
     truncate_bytes(&out, MAX_BYTES).to_owned()
-}
-
-/// Tasks completed, and all of them.
-pub(super) fn progress(session: &Session) -> (usize, usize) {
-    use super::fact::TaskStatus::{Completed, Deleted};
-    let statuses = session.tasks.iter().map(|task| task.status).chain(session.todos.iter().map(|todo| todo.status));
-    let listed: Vec<_> = statuses.filter(|status| *status != Deleted).collect();
-    (listed.iter().filter(|status| **status == Completed).count(), listed.len())
 }

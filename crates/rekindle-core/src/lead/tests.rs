@@ -1,3 +1,5 @@
+//! A lead's session: what adds up, when it is told, what it is told.
+
 use super::fact::{Beginning, Fact, Outcome, Record, TaskStatus, Todo};
 use super::recovery::{Facts, PLAN_BYTES, Plan, STATE_BYTES, Team, text};
 use super::session::{PROMPTS_MAX, Session};

@@ -124,12 +124,17 @@ fn of_helper(event: &str, asked: &Value, agent: &str, dialect: &Dialect) -> (Mom
         "SubagentStart" => (Moment::Other, vec![Fact::HelperRuns { call: None, helper: agent.to_owned(), kind }]),
         "SubagentStop" => {
             let mut facts = said(words, Some(agent));
-            facts.push(ended(Outcome::Finished));
+            facts.push(ended(outcome_of(words)));
             (Moment::Batch, facts)
         }
         "StopFailure" => (Moment::Batch, vec![ended(Outcome::Failed)]),
         _ => anybodys(event, asked, Some(agent), dialect),
     }
+}
+
+/// How a helper's work ended, by its last words: a failed request of its model is told as if it had said so.
+pub(super) fn outcome_of(words: &str) -> Outcome {
+    if words.starts_with("API Error") { Outcome::Failed } else { Outcome::Finished }
 }
 
 /// Events that mean the same whoever caused them.

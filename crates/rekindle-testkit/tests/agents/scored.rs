@@ -217,6 +217,7 @@ fn nine_of_ten_planted_facts_are_told_after_a_compaction() {
         FACTS.len() - missed.len(),
         FACTS.len()
     );
+    println!("{text}");
     assert!(FACTS.len() >= 30);
     assert!(score >= SCORE_MIN, "{score} %: {missed:?} are missing\n{text}\n{}", lead.story());
     assert!(tokens <= TOKENS_MAX, "{tokens} tokens");

@@ -2,14 +2,17 @@
 
 use clap::Args;
 use rekindle_engine::agents::installable;
+use rekindle_core::time::Time;
 use rekindle_engine::guard::install::{Standing, State, look};
+use rekindle_engine::guard::recover::STATE_FILE;
+use rekindle_engine::guard::sessions::{self, Known};
 use serde::Serialize;
 
-use super::super::Context;
+use super::super::{Context, hook};
 use super::{Here, shown};
 use crate::error::Result;
 use crate::exit_code::Exit;
-use crate::ui::{Align, Table, Tone, one_line};
+use crate::ui::{Align, Table, Tone, one_line, stamp};
 
 /// Show which programs are guarded, and what keeps the hooks from running
 ///
@@ -28,6 +31,23 @@ struct StatusJson<'a> {
     schema_version: u32,
     ok: bool,
     programs: Vec<ProgramJson<'a>>,
+    sessions: Vec<SessionJson>,
+}
+
+/// A session that was heard of here.
+#[derive(Serialize)]
+struct SessionJson {
+    name: String,
+    cli: String,
+    alive: bool,
+    ended: bool,
+    last_heard: String,
+    compactions: u32,
+    tasks: usize,
+    tasks_completed: usize,
+    open_work: bool,
+    records: u64,
+    state_file: String,
 }
 
 #[derive(Serialize)]
@@ -50,9 +70,10 @@ pub fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     let programs: Vec<ProgramJson<'_>> = standings.iter().map(json).collect();
     let ok = programs.iter().all(|program| !program.installed || program.problems.is_empty());
     if args.json {
-        context.ui.json(&StatusJson { schema_version: 1, ok, programs })?;
+        context.ui.json(&StatusJson { schema_version: 1, ok, programs, sessions: sessions(&here) })?;
     } else {
         table(&programs, &here, context)?;
+        session_table(&sessions(&here), context)?;
     }
     Ok(if ok { Exit::Success } else { Exit::Failure })
 }
@@ -80,6 +101,62 @@ fn json(standing: &Standing) -> ProgramJson<'_> {
         }
     }
     program
+}
+
+/// The sessions of this directory, the one last heard of first.
+fn sessions(here: &Here) -> Vec<SessionJson> {
+    let var = |name: &str| std::env::var(name).ok();
+    let places = hook::places(&here.root, &var);
+    let known = places.map(|places| sessions::all(&places.guard_dir)).unwrap_or_default();
+    known.into_iter().map(session).collect()
+}
+
+fn session(known: Known) -> SessionJson {
+    let (alive, cli) = (known.lives(), known.program().to_owned());
+    let session = known.session;
+    let (tasks_completed, tasks) = session.progress();
+    SessionJson {
+        cli,
+        alive,
+        ended: session.ended.is_some(),
+        last_heard: stamp(Time(i64::try_from(session.last_at).unwrap_or(i64::MAX))),
+        compactions: session.compactions(),
+        tasks,
+        tasks_completed,
+        open_work: session.has_open_work(),
+        records: session.records,
+        state_file: known.dir.join(STATE_FILE).display().to_string(),
+        name: known.key,
+    }
+}
+
+fn session_table(sessions: &[SessionJson], context: &Context) -> Result<()> {
+    /// Those that matter; all of them are in the JSON.
+    const SHOWN: usize = 10;
+    if sessions.is_empty() {
+        return Ok(());
+    }
+    let columns = ["SESSION", "LAST HEARD", "TASKS", "COMPACTIONS", "IS"].map(|name| (name, Align::Left));
+    let mut table = Table::new(&columns);
+    for session in sessions.iter().take(SHOWN) {
+        let (text, tone) = match (session.alive, session.open_work) {
+            (true, _) => ("alive", Tone::Good),
+            (false, true) => ("gone, with work open", Tone::Warning),
+            (false, false) => ("over", Tone::Dim),
+        };
+        let tasks = format!("{}/{}", session.tasks_completed, session.tasks);
+        let plain = |text: &str| (text.to_owned(), None);
+        let compactions = session.compactions.to_string();
+        table.row([
+            plain(&one_line(&session.name)),
+            plain(&session.last_heard),
+            plain(&tasks),
+            plain(&compactions),
+            (text.to_owned(), Some(tone)),
+        ]);
+    }
+    context.ui.line("")?;
+    context.ui.line(&table.render(context.ui.paint(), context.ui.width()))
 }
 
 fn table(programs: &[ProgramJson<'_>], here: &Here, context: &Context) -> Result<()> {

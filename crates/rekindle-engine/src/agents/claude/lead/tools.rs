@@ -72,7 +72,7 @@ fn helper(used: &Use<'_>) -> Vec<Fact> {
             if !goes_on {
                 let words = fields::words(answer.get("content").unwrap_or(answer));
                 let words = fact::text(without_own_notes(&words));
-                facts.push(Fact::HelperEnded { call, helper, outcome: Outcome::Finished, words });
+                facts.push(Fact::HelperEnded { call, helper, outcome: hooked::outcome_of(&words), words });
             }
             facts
         }
