@@ -48,6 +48,13 @@ pub fn process_lives(session: &Session) -> bool {
 /// The sessions of a place, the one last heard of first.
 #[must_use]
 pub fn all(guard_dir: &Path) -> Vec<Known> {
+    let mut known: Vec<Known> = newest_first(guard_dir).into_iter().take(LOOKED_AT_MAX).filter_map(load).collect();
+    known.sort_by_key(|known| std::cmp::Reverse(known.session.last_at));
+    known
+}
+
+/// Directories of sessions, by when their journals were last written.
+fn newest_first(guard_dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(guard_dir).into_iter().flatten().flatten();
     let mut found: Vec<(std::time::SystemTime, PathBuf)> = entries
         .filter_map(|entry| {
@@ -56,24 +63,27 @@ pub fn all(guard_dir: &Path) -> Vec<Known> {
         })
         .collect();
     found.sort_by(|one, other| other.cmp(one));
-    let known = found.into_iter().take(LOOKED_AT_MAX).filter_map(|(_, dir)| {
-        let key = dir.file_name()?.to_str()?.to_owned();
-        Some(Known { session: journal::session(&dir).ok()?, key, dir })
-    });
-    let mut known: Vec<Known> = known.collect();
-    known.sort_by_key(|known| std::cmp::Reverse(known.session.last_at));
-    known
+    found.into_iter().map(|(_, dir)| dir).collect()
+}
+
+fn load(dir: PathBuf) -> Option<Known> {
+    let key = dir.file_name()?.to_str()?.to_owned();
+    Some(Known { session: journal::session(&dir).ok()?, key, dir })
 }
 
 /// The session that a new one goes on with: the last that is not alive, if it died with work open and nobody has taken it up.
+/// Whoever has taken it up was heard of after it, so nothing older has to be looked at.
 #[must_use]
 pub fn died(guard_dir: &Path, own_key: &str, now_ms: u64) -> Option<Known> {
-    let known = all(guard_dir);
-    let taken_up: Vec<String> = known.iter().flat_map(|known| known.session.inherits.clone()).collect();
-    let last = known.into_iter().filter(|known| known.key != own_key).find(|known| !known.lives())?;
+    let mut taken_up: Vec<String> = Vec::new();
+    let others = newest_first(guard_dir).into_iter().filter(|dir| dir.file_name().is_none_or(|name| name != own_key));
+    let last = others.take(LOOKED_AT_MAX).filter_map(load).find(|known| {
+        taken_up.extend(known.session.inherits.iter().cloned());
+        // One in which nothing was ever said is not the last one that anybody remembers.
+        known.session.has_content() && !known.lives()
+    })?;
     let session = &last.session;
     let meant = session.ended.as_ref().is_some_and(|(meant, _)| *meant);
     let recent = now_ms.saturating_sub(session.last_at) < OFFERED_MS;
-    let open = session.has_content() && session.has_open_work();
-    (!meant && recent && open && !taken_up.contains(&last.key)).then_some(last)
+    (!meant && recent && session.has_open_work() && !taken_up.contains(&last.key)).then_some(last)
 }

@@ -184,3 +184,67 @@ fn a_team_is_told_of_as_facts() {
     }
     assert!(told.contains("1 are not there: importer.rs"), "what is on the disk is a fact: {told}");
 }
+
+#[test]
+fn by_hand_and_into_a_new_session() {
+    let lead = Lead::new();
+    let ended = feed(lead.command(&["guard", "recover"]), b"");
+    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("rekindle guard install"), "{ended:?}");
+
+    let mut process = as_process(&lead, "first");
+    lead.works("first");
+    let printed = feed(lead.command(&["guard", "recover"]), b"");
+    assert_kept_but_the_wait(Some(String::from_utf8(printed.stdout).expect("text")));
+    let refused = feed(lead.command(&["guard", "recover", "--launch"]), b"");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("is still running"), "{refused:?}");
+    process.kill().expect("killed");
+    process.wait().expect("reaped");
+
+    // Stands for the program: it keeps what it was started with, and calls its hook as the program would.
+    let programs = lead.project().join("programs");
+    std::fs::create_dir(&programs).expect("a directory");
+    let event = json!({ "session_id": "second", "transcript_path": lead.transcript("second"), "cwd": lead.project(),
+        "hook_event_name": "SessionStart", "source": "startup" });
+    let hook = format!("printf '%s' '{event}' | '{}' hook claude > told", crate::rig::program().display());
+    let script = format!("#!/bin/sh\nprintf '%s' \"$1\" > prompt\n{hook}\n");
+    std::fs::write(programs.join("claude"), script).expect("a program");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(programs.join("claude"), mode).expect("executable");
+    let mut command = lead.command(&["guard", "recover", "--launch"]);
+    let path = std::env::var("PATH").expect("a path");
+    command.env("PATH", format!("{}:{path}", programs.display()));
+    let launched = feed(command, b"");
+    assert!(launched.status.success(), "{launched:?}");
+    let read = |name: &str| std::fs::read_to_string(lead.project().join(name)).expect("written");
+    assert_kept_but_the_wait(Some(read("prompt")));
+    assert_eq!(read("told"), "", "it has the text already");
+    let told = lead.compact("second").expect("told");
+    assert!(told.contains("parse the quokka file"), "it has taken the work up: {told}");
+
+    let named = feed(lead.command(&["guard", "recover", "--session", "nobody"]), b"");
+    assert_eq!(named.status.code(), Some(2), "{named:?}");
+    assert!(String::from_utf8_lossy(&named.stderr).contains("claude-first"), "{named:?}");
+    let early = feed(lead.command(&["guard", "recover", "--session", "claude-first", "--at", "2"]), b"");
+    let early = String::from_utf8(early.stdout).expect("text");
+    assert!(early.contains("Build the wombat importer") && !early.contains("quokka"), "{early}");
+    let status = feed(lead.command(&["guard", "status", "--json"]), b"");
+    let status: serde_json::Value = serde_json::from_slice(&status.stdout).expect("JSON");
+    assert_eq!(status["sessions"][0]["name"], "claude-second", "{status}");
+    assert_eq!(status["sessions"][0]["tasks"], 1, "{status}");
+}
+
+#[test]
+fn the_status_line_keeps_that_little_is_left_once() {
+    let lead = Lead::new();
+    lead.works("s");
+    let before = lead.records("s").len();
+    for left in [40, 9, 8, 7] {
+        let input = json!({ "session_id": "s", "cwd": lead.project(), "workspace": { "project_dir": lead.project() },
+            "context_window": { "remaining_percentage": left }, "rate_limits": { "five_hour": { "used_percentage": 20 } } });
+        let shown = lead.raw(&["__status_line", "claude"], input.to_string().as_bytes());
+        assert!(shown.contains(&format!("context {left}%")), "{shown}");
+        assert_eq!(shown.contains('!'), left <= 10, "{shown}");
+    }
+    assert_eq!(lead.records("s").len(), before + 1, "when the mark is passed");
+}

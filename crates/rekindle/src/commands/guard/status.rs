@@ -1,8 +1,8 @@
 //! `rekindle guard status`: which programs are guarded, and what keeps a guard from working without a word.
 
 use clap::Args;
-use rekindle_engine::agents::installable;
 use rekindle_core::time::Time;
+use rekindle_engine::agents::installable;
 use rekindle_engine::guard::install::{Standing, State, look};
 use rekindle_engine::guard::recover::STATE_FILE;
 use rekindle_engine::guard::sessions::{self, Known};
