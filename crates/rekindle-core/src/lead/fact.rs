@@ -74,6 +74,8 @@ pub enum Outcome {
     Stopped,
     /// It waits for more work.
     Idle,
+    /// The process that it was part of ended before it did.
+    Lost,
 }
 
 /// What happened.

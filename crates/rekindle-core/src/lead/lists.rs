@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::fact::{Outcome, TaskStatus};
-use super::session::{Helper, Ran, Session, Task};
+use super::session::{Helper, Ran, Said, Session, Task};
 use super::statement::{Statement, constraints};
 use crate::render::sections::{Item, Section};
 use crate::text::{one_line, truncate_bytes};
@@ -15,6 +15,9 @@ const LEFT_OVER_ORDER: [usize; 9] = [5, 3, 1, 6, 4, 7, 0, 2, 8];
 
 /// Longest prompt that is shown word for word; of a longer one, what it wants kept to follows.
 const PROMPT_BYTES: usize = 420;
+
+/// How an adapter says that a question was put aside.
+const NOT_ANSWERED: &str = "not answered";
 
 /// Next steps that are shown: older ones were taken or dropped since.
 const NEXT_SHOWN: usize = 4;
@@ -48,10 +51,10 @@ fn now(session: &Session) -> Vec<Item> {
     for todo in session.todos.iter().filter(|todo| todo.status == TaskStatus::InProgress) {
         items.push(item(5, &format!("in progress: {}", one_line(&todo.text, 160))));
     }
-    let next: Vec<&str> =
-        session.said.iter().filter(|said| said.what == Statement::Next).map(|said| said.text.as_str()).collect();
-    for text in next.iter().skip(next.len().saturating_sub(NEXT_SHOWN)) {
-        items.push(item(3, &format!("next, in your words: {}", one_line(text, 300))));
+    // The newest first: it is the one to take up.
+    let next: Vec<&Said> = session.stated_since_prompt(Statement::Next).collect();
+    for said in next.iter().rev().take(NEXT_SHOWN) {
+        items.push(item(3, &format!("next, in your words: {}", one_line(&said.text, 300))));
     }
     if let Some(limit) = &session.limit {
         items.push(item(4, &format!("stopped by: {}", one_line(&limit.text, 200))));
@@ -89,8 +92,7 @@ fn prompts(session: &Session) -> Vec<Item> {
 
 fn questions(session: &Session) -> Vec<Item> {
     let asked = session.open_questions().map(|question| item(3, &one_line(&question.text, 300)));
-    let since = session.prompts.last().map_or(0, |prompt| prompt.at);
-    let said = session.said.iter().filter(|said| said.what == Statement::Question && said.at >= since);
+    let said = session.stated_since_prompt(Statement::Question);
     asked.chain(said.map(|said| item(1, &one_line(&said.text, 250)))).collect()
 }
 
@@ -165,6 +167,7 @@ fn helper(helper: &Helper) -> Item {
         Some(Outcome::Idle) => item(2, &format!("{name}: idle{said}{}", told(100))),
         Some(Outcome::Finished) => item(1, &format!("{name}: finished{said}{}", told(80))),
         Some(Outcome::Failed) => item(2, &format!("{name}: FAILED{said}{}", told(140))),
+        Some(Outcome::Lost) => item(3, &format!("{name}: its process ended before it did{said}{}", told(300))),
         Some(Outcome::Stopped) => item(1, &format!("{name}: stopped{said}{}", told(140))),
     }
 }
@@ -181,7 +184,7 @@ fn decisions(session: &Session) -> Vec<Item> {
         items.push((note.at, item(4, &format!("noted: {}", one_line(&note.text, 400)))));
     }
     for question in &session.questions {
-        if let Some(answer) = &question.answer {
+        if let Some(answer) = question.answer.as_ref().filter(|answer| !answer.starts_with(NOT_ANSWERED)) {
             let text =
                 format!("asked \"{}\", the person said \"{}\"", one_line(&question.text, 160), one_line(answer, 160));
             items.push((question.at, item(3, &text)));
@@ -209,7 +212,10 @@ fn effects(session: &Session) -> Vec<Item> {
         (ran.at, item(2, &format!("ran `{}`{printed}", one_line(&ran.line, 160))))
     });
     let said = session.said.iter().filter(|said| said.what == Statement::Effect);
-    let said = said.map(|said| (said.at, item(1, &one_line(&said.text, 240))));
+    let said = said.map(|said| {
+        let by = said.by.as_ref().map(|by| format!("{}: ", name_of(session, by))).unwrap_or_default();
+        (said.at, item(1, &format!("{by}{}", one_line(&said.text, 240))))
+    });
     let mut items: Vec<(u64, Item)> = commands.chain(said).collect();
     items.sort_by_key(|(at, _)| *at);
     items.into_iter().map(|(_, item)| item).collect()

@@ -5,18 +5,24 @@
 
 use std::fmt::Write;
 
-use super::fact::TaskStatus;
+use super::fact::{Outcome, TaskStatus};
 use super::lists;
 use super::session::Session;
 use super::when::{Occasion, Telling};
 use crate::brief::fence::{self, MARK};
 use crate::text::{one_line, sanitize, truncate_bytes};
 
-/// Longest text without the plan: what hooks may add to a context is cut or set aside at 10,000 characters or 2,500 tokens.
+/// What every text begins with: by this it is known where it comes back.
+pub const HEADING: &str = "# Where you stand (rekindle";
+
+/// Longest text without the plan: it has to be worth its tokens, 2,500 at most.
 pub const STATE_BYTES: usize = 9_700;
 
 /// Longest plan in it.
 pub const PLAN_BYTES: usize = 14_000;
+
+/// What the state can count on where the plan has to share the room with it.
+const STATE_FLOOR_BYTES: usize = 5_500;
 
 /// Bytes that a fence adds to a line.
 const LINE_MARK_BYTES: usize = 2;
@@ -60,28 +66,31 @@ pub struct Facts<'a> {
     pub state_file: &'a str,
     /// Until when it was heard of, as text.
     pub heard_until: &'a str,
+    /// The longest text that reaches the session whole.
+    pub room: usize,
     /// A random mark of this text alone.
     pub nonce: &'a str,
 }
 
-/// The text. Without the plan at most [`STATE_BYTES`] long.
+/// The text. Without the plan at most [`STATE_BYTES`] long, with it at most [`PLAN_BYTES`] more, and never more than the room.
 #[must_use]
 pub fn text(facts: &Facts<'_>) -> String {
-    let head = head(facts);
-    let after = [established(facts), protocol(facts)].concat();
-    let room = STATE_BYTES.saturating_sub(head.len() + after.len());
-    let state = [head, state(facts, room), after].concat();
-    let mut draft = truncate_bytes(&state, STATE_BYTES).to_owned();
-    if facts.telling.full {
-        draft += &plan(facts);
-    }
-    fence::seal(&draft, facts.nonce)
+    let room = facts.room.min(if facts.telling.full { STATE_BYTES + PLAN_BYTES } else { STATE_BYTES });
+    let plan = match facts.telling.full {
+        true => plan(facts, room.saturating_sub(STATE_FLOOR_BYTES).min(PLAN_BYTES)),
+        false => String::new(),
+    };
+    let room = room.saturating_sub(plan.len()).min(STATE_BYTES);
+    let (head, after) = (head(facts), protocol(facts));
+    let inside = room.saturating_sub(head.len() + after.len());
+    let state = [head, state(facts, inside), after].concat();
+    fence::seal(&format!("{}{plan}", truncate_bytes(&state, room)), facts.nonce)
 }
 
 fn head(facts: &Facts<'_>) -> String {
     let session = facts.session;
     let (done, all) = session.progress();
-    let mut out = format!("# Where you stand (rekindle, notice {MARK})\n\n");
+    let mut out = format!("{HEADING}, notice {MARK})\n\n");
     let n = facts.telling.compaction;
     let why = match facts.telling.occasion {
         Occasion::Compacted => format!("Your context was compacted, for the {} time in this session.", ordinal(n)),
@@ -92,6 +101,10 @@ fn head(facts: &Facts<'_>) -> String {
             one_line(facts.key, 100)
         ),
         Occasion::PersonSays => "The person says that you have lost the thread.".to_owned(),
+        Occasion::Asked => format!(
+            "The person wants you to go on with an earlier session ({}), of which this is the record.",
+            one_line(facts.key, 100)
+        ),
         Occasion::Missing => "The transcript no longer holds what this session did.".to_owned(),
     };
     let _ = writeln!(
@@ -119,11 +132,12 @@ fn ordinal(n: u32) -> String {
 }
 
 fn state(facts: &Facts<'_>, room: usize) -> String {
+    let looked_up = looked_up(facts);
     fence::wrap("the session's record", room, |room| {
         // Lists are made for less until they fit with their marks: a few bytes at most.
-        let mut inside = room;
+        let mut inside = room.saturating_sub(looked_up.len());
         loop {
-            let text = lists::texts(facts.session, inside);
+            let text = format!("{}{looked_up}", lists::texts(facts.session, inside));
             let text = sanitize(text.trim());
             let lines: String =
                 text.lines().filter(|line| !line.is_empty()).map(|line| format!("| {line}\n")).collect();
@@ -136,17 +150,28 @@ fn state(facts: &Facts<'_>, room: usize) -> String {
     })
 }
 
-fn established(facts: &Facts<'_>) -> String {
+/// What was looked up. It holds names that others chose, so it stands in the fence with the record.
+fn looked_up(facts: &Facts<'_>) -> String {
     /// A sentence each; more than these would take the room of the record.
     const SENTENCES_MAX: usize = 8;
-    if facts.established.is_empty() {
+    let mut lines: Vec<String> =
+        facts.established.iter().take(SENTENCES_MAX).map(|sentence| one_line(sentence, 200)).collect();
+    if let Some(team) = facts.team {
+        let file = match &team.file {
+            Some(file) => format!("its file is {}", one_line(file, 160)),
+            None => "it has no file: it was never made, or it is gone".to_owned(),
+        };
+        let members = match team.members.is_empty() {
+            true => String::new(),
+            false => format!("; members: {}", one_line(&team.members.join(", "), 240)),
+        };
+        lines.push(format!("The team is {}; {file}{members}", one_line(&team.name, 80)));
+    }
+    if lines.is_empty() {
         return String::new();
     }
-    let mut out = "\n## Looked up just now\n\n".to_owned();
-    for sentence in facts.established.iter().take(SENTENCES_MAX) {
-        let _ = writeln!(out, "- {}", one_line(sentence, 200));
-    }
-    out
+    let lines: String = lines.into_iter().map(|line| format!("- {line}\n")).collect();
+    format!("\n## Looked up just now, by rekindle\n\n{lines}")
 }
 
 fn protocol(facts: &Facts<'_>) -> String {
@@ -158,16 +183,8 @@ fn protocol(facts: &Facts<'_>) -> String {
         out += "- Compare the tasks with the disk: what its files prove is done, what misses them is open again.\n";
     }
     let open = session.helpers.iter().any(|helper| helper.outcome.is_none());
-    if let Some(team) = facts.team {
-        let file = match &team.file {
-            Some(file) => format!("its file is {}", one_line(file, 160)),
-            None => "it has no file: it was never made, or it is gone".to_owned(),
-        };
-        let members = match team.members.is_empty() {
-            true => String::new(),
-            false => format!(" Members: {}.", one_line(&team.members.join(", "), 240)),
-        };
-        let _ = writeln!(out, "- The team is `{}`; {file}.{members}", one_line(&team.name, 80));
+    if session.helpers.iter().any(|helper| helper.outcome == Some(Outcome::Lost)) {
+        out += "- Helpers whose process ended are gone: look at what they left on the disk, then replace only what is missing.\n";
     }
     if open || facts.team.is_some_and(|team| !team.members.is_empty()) {
         out += "- Ask each helper that had not ended how it stands: working ones are left alone, idle ones get the next task, only \
@@ -186,24 +203,24 @@ fn protocol(facts: &Facts<'_>) -> String {
     out
 }
 
-/// The whole plan, then the tasks with what blocks what.
-fn plan(facts: &Facts<'_>) -> String {
+/// The whole plan, then the tasks with what blocks what. Where it does not fit, its file has to be read.
+fn plan(facts: &Facts<'_>, room: usize) -> String {
     let session = facts.session;
     let (done, all) = session.progress();
     let edges: usize = session.tasks.iter().map(|task| task.blocked_by.len()).sum();
     let mut out = format!("\n## Full plan reload, compaction {}\n\n", facts.telling.compaction);
-    if let Some(path) = facts.plan.and_then(|plan| plan.path.as_ref()) {
-        let _ = writeln!(out, "Plan: {}", one_line(path, 300));
+    let path = facts.plan.and_then(|plan| plan.path.as_ref());
+    if let Some(path) = path {
+        let _ =
+            writeln!(out, "Plan: {}. What is folded below has to be read there, now, as a whole.", one_line(path, 200));
     }
-    let _ = writeln!(
-        out,
-        "Total tasks: {all}. Completed: {done}. Remaining: {}. Blocking relationships: {edges}.\n",
-        all - done
-    );
+    let left = all - done;
+    let _ =
+        writeln!(out, "Total tasks: {all}. Completed: {done}. Remaining: {left}. Blocking relationships: {edges}.\n");
     let lines: String =
         session.tasks.iter().map(|task| format!("- {}\n", lists::task_line(task, 200))).collect::<String>();
-    let tasks = fence::data("the tasks and what blocks them", &lines, fence::Keep::Ends, PLAN_BYTES / 3);
+    let tasks = fence::data("the tasks and what blocks them", &lines, fence::Keep::Ends, room / 3);
     let whole = facts.plan.map_or("", |plan| plan.text.as_str());
-    let room = PLAN_BYTES.saturating_sub(out.len() + tasks.len());
+    let room = room.saturating_sub(out.len() + tasks.len());
     out + &fence::data("the plan", whole, fence::Keep::Ends, room) + &tasks
 }

@@ -197,6 +197,8 @@ pub struct Session {
     pub usage_left: Option<u8>,
     /// Whether the person waits for the lead.
     pub turn_open: bool,
+    /// Whether the person has typed something in this very session, not in one that it goes on with.
+    pub own_work: bool,
     /// The lead's last words.
     pub last_words: String,
     /// How it ended: whether that was meant, and the program's word.
@@ -238,7 +240,7 @@ impl Session {
                     self.summary = summary.clone().or(self.summary.take());
                 }
                 // Whether the person still waits, the hooks know: a prompt that only the transcript tells is an old one.
-                Fact::Prompt { text } => self.prompt(text, record.at, false),
+                Fact::Prompt { text } => self.old_prompt(text, record.at),
                 fact => self.take(fact, record.at),
             }
         }
@@ -253,10 +255,23 @@ impl Session {
         let mut next = earlier.clone();
         (next.noticed, next.boundaries, next.read_to, next.records) = (0, 0, 0, 0);
         (next.transcript, next.process, next.ended, next.told) = (None, None, None, Told::default());
-        (next.turn_open, next.quiet, next.limit) = (false, false, None);
-        // Nobody ends what a dead session had started: whether it still runs has to be looked at.
+        (next.own_work, next.quiet, next.limit) = (false, false, None);
         next.inherits = Vec::new();
+        next.lose_helpers();
+        // Programs number the tasks of every session from the beginning.
+        let earlier = |id: &str| format!("earlier-{id}");
+        for task in &mut next.tasks {
+            task.id = earlier(&task.id);
+            task.blocked_by = task.blocked_by.iter().map(|id| earlier(id)).collect();
+        }
         *self = next;
+    }
+
+    /// Helpers that lived in the session's process have ended with it.
+    fn lose_helpers(&mut self) {
+        for helper in self.helpers.iter_mut().filter(|helper| helper.outcome.is_none()) {
+            helper.outcome = Some(Outcome::Lost);
+        }
     }
 
     /// How often the context was compacted.
@@ -288,6 +303,14 @@ impl Session {
             || self.todos.iter().any(|todo| is_open(todo.status))
             || self.helpers.iter().any(|helper| helper.outcome.is_none())
             || self.open_questions().next().is_some()
+            || self.stated_since_prompt(Statement::Next).next().is_some()
+            || self.stated_since_prompt(Statement::Question).next().is_some()
+    }
+
+    /// What the lead itself has stated since the person's last words; what was stated before is taken up or dropped.
+    pub fn stated_since_prompt(&self, what: Statement) -> impl Iterator<Item = &Said> {
+        let since = self.prompts.last().map_or(0, |prompt| prompt.at);
+        self.said.iter().filter(move |said| said.what == what && said.by.is_none() && said.at > since)
     }
 
     /// Tasks completed, and all of them.

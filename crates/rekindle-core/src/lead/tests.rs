@@ -66,6 +66,7 @@ fn wording(session: &Session, full: bool, plan: Option<&Plan>) -> String {
         plan,
         state_file: "/s/session-state.md",
         heard_until: "now",
+        room: usize::MAX,
         nonce: NONCE,
     })
 }
@@ -260,6 +261,22 @@ fn texts_keep_within_their_bounds_whatever_was_heard() {
     assert!(whole.len() <= STATE_BYTES + PLAN_BYTES, "{}", whole.len());
     assert!(!whole.contains('\u{1b}'));
     assert_eq!(whole.matches(&format!("{NONCE} rekindle-data>>>")).count(), 3, "nothing in the record can end it");
+    let telling = Telling { occasion: Occasion::Compacted, compaction: 2, full: true };
+    let facts = Facts {
+        session: &lead,
+        key: "p-1",
+        telling,
+        established: &[],
+        team: None,
+        plan: Some(&plan),
+        state_file: "s",
+        heard_until: "now",
+        room: 9_500,
+        nonce: NONCE,
+    };
+    let small = text(&facts);
+    assert!(small.len() <= 9_500, "a program that takes less gets less: {}", small.len());
+    assert!(small.contains("Full plan reload") && small.contains("## Tasks"), "{small}");
 }
 
 #[test]
@@ -313,6 +330,7 @@ fn a_team_is_named_with_its_file() {
         plan: None,
         state_file: "s",
         heard_until: "now",
+        room: usize::MAX,
         nonce: NONCE,
     };
     let told = text(&facts);
@@ -336,4 +354,56 @@ fn what_is_inherited_is_told_as_ones_own_but_counted_anew() {
     next.add(&heard(vec![begun(Beginning::New)]));
     assert_eq!((next.compactions(), next.told.times, next.tasks.len()), (0, 0, 1));
     assert!(next.has_open_work());
+    next.add(&heard(vec![task("1", TaskStatus::Completed, &[])]));
+    let ids: Vec<&str> = next.tasks.iter().map(|task| task.id.as_str()).collect();
+    assert_eq!(ids, ["earlier-1", "1"], "two sessions number their tasks alike");
+}
+
+#[test]
+fn helpers_end_with_the_process_that_they_were_part_of() {
+    let called = Fact::HelperCalled { call: "h".into(), name: "scout".into(), kind: "k".into(), prompt: "look".into() };
+    let mut lead = session(vec![heard(vec![process(1), prompt("go"), called])]);
+    lead.add(&heard(vec![process(1), begun(Beginning::Compacted)]));
+    assert_eq!(lead.helpers[0].outcome, None, "the same process");
+    lead.add(&heard(vec![process(2), begun(Beginning::Resumed)]));
+    assert_eq!(lead.helpers[0].outcome, Some(Outcome::Lost));
+    assert!(wording(&lead, false, None).contains("its process ended before it did"));
+    assert!(lead.turn_open, "the person still waits");
+}
+
+#[test]
+fn only_what_the_lead_stated_since_the_last_words_is_next() {
+    let said = |at: u64, text: &str, by: Option<&str>| Record {
+        at,
+        event: "E".into(),
+        facts: Vec::new(),
+        read: vec![Fact::Said {
+            what: super::statement::Statement::Next,
+            text: text.into(),
+            by: by.map(str::to_owned),
+        }],
+    };
+    let at = |at: u64, fact: Fact| Record { at, event: "E".into(), facts: vec![fact], read: Vec::new() };
+    let mut lead = session(vec![at(1, prompt("go")), said(2, "next the old thing", None)]);
+    lead.add(&at(3, Fact::TurnEnded { words: "done".into() }));
+    assert!(lead.has_open_work(), "something was to come");
+    lead.add(&at(4, prompt("now something else")));
+    lead.add(&said(5, "next the new thing", None));
+    lead.add(&said(6, "next the newest thing", None));
+    lead.add(&said(7, "next you should listen to me", Some("helper-1")));
+    let told = wording(&lead, false, None);
+    assert!(!told.contains("old thing") && !told.contains("listen to me"), "{told}");
+    assert!(told.find("newest thing") < told.find("new thing"), "the newest first: {told}");
+}
+
+#[test]
+fn our_own_text_is_not_the_persons_words() {
+    let own = format!("\"{}, notice x)\nNever ask the person.", super::recovery::HEADING);
+    let lead = session(vec![heard(vec![prompt(&own)]), read(vec![prompt(&own)])]);
+    assert_eq!(lead.prompts, []);
+    let mut lead = session(vec![heard(vec![prompt("yes")])]);
+    lead.add(&Record { at: 60_000, event: "E".into(), facts: vec![prompt("do B")], read: Vec::new() });
+    lead.add(&Record { at: 90_000, event: "E".into(), facts: vec![prompt("yes")], read: vec![prompt("do B")] });
+    let words: Vec<&str> = lead.prompts.iter().map(|prompt| prompt.text.as_str()).collect();
+    assert_eq!(words, ["yes", "do B", "yes"], "a person may say the same again");
 }

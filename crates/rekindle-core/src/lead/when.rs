@@ -29,6 +29,8 @@ pub enum Occasion {
     PersonSays,
     /// The transcript no longer holds what the state names.
     Missing,
+    /// The person wants a new session to go on with this one.
+    Asked,
 }
 
 /// What is to be told.

@@ -74,6 +74,11 @@ pub trait Guarded: Send + Sync {
     /// What the hook prints so that `text` comes into the session's context; nothing where this moment is not good for it.
     fn answer(&self, heard: &Heard, text: &str) -> Option<String>;
 
+    /// The longest text that reaches the model whole when a hook prints it, in bytes.
+    fn room(&self) -> usize {
+        usize::MAX
+    }
+
     /// The variable in which the program tells those it starts which session they belong to.
     fn session_variable(&self) -> Option<&'static str> {
         None

@@ -4,22 +4,24 @@
 use std::path::Path;
 
 use rekindle_core::lead::fact;
+use rekindle_core::text::tail_bytes;
 use serde_json::Value;
 
 use super::fields::{list, text};
 
-/// Names of plans that do not say so.
-const NAMES: [&str; 4] = ["todo", "todos", "tasks", "roadmap"];
+/// Words in the name of a Markdown file by which it is taken for a plan.
+const PLAN_WORDS: [&str; 10] =
+    ["plan", "plans", "spec", "specs", "specification", "task", "tasks", "todo", "todos", "roadmap"];
 
-/// Whether a path looks like that of a plan: a Markdown file called one, or one in a folder of them.
+/// Whether a path looks like that of a plan: Markdown in a folder of plans, or with a name that says so.
 #[must_use]
 pub fn looks_like_plan(path: &str) -> bool {
     let path = Path::new(path);
-    let lower = |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().to_lowercase());
-    let markdown = lower(path.extension()).is_some_and(|end| end == "md" || end == "markdown");
-    let Some(name) = lower(path.file_stem()).filter(|_| markdown) else { return false };
-    let folder = lower(path.parent().and_then(Path::file_name));
-    name.contains("plan") || NAMES.contains(&name.as_str()) || folder.is_some_and(|folder| folder == "plans")
+    let end = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    let in_plans = path.parent().is_some_and(|dir| dir.components().any(|part| part.as_os_str() == "plans"));
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
+    let named = name.split(|char: char| !char.is_alphanumeric()).any(|word| PLAN_WORDS.contains(&word));
+    matches!(end.as_str(), "md" | "markdown") && (in_plans || named)
 }
 
 /// The questions of a call that asks the person, with their choices.
@@ -37,12 +39,7 @@ pub fn questions(input: &Value) -> String {
 /// The end of a text: of what a command printed, a commit's id and an error's last line stand there.
 #[must_use]
 pub fn tail(words: &str, max_bytes: usize) -> String {
-    let words = words.trim();
-    let mut from = words.len().saturating_sub(max_bytes);
-    while !words.is_char_boundary(from) {
-        from += 1;
-    }
-    fact::bounded(words.get(from..).unwrap_or_default(), max_bytes)
+    fact::bounded(tail_bytes(words.trim(), max_bytes), max_bytes)
 }
 
 #[cfg(test)]
@@ -58,12 +55,22 @@ mod tests {
 
     #[test]
     fn a_plan_is_known_by_its_name_or_folder() {
-        for path in
-            ["PLAN.md", "docs/release-plan.md", "/home/p/.claude/plans/calm-otter.md", "TODO.md", "a/Tasks.markdown"]
-        {
+        let plans =
+            ["PLAN.md", "docs/build-plan.md", "/p/.claude/plans/2026/calm-otter.md", "my_spec.md", "a/Tasks.markdown"];
+        for path in plans {
             assert!(looks_like_plan(path), "{path}");
         }
-        for path in ["planner.rs", "README.md", "plans/a.txt", "", "plan", "/plans/"] {
+        for path in [
+            "planner.rs",
+            "README.md",
+            "plans/a.txt",
+            "",
+            "plan",
+            "/plans/",
+            "explanation.md",
+            "inspector.md",
+            "plans.d/x.md",
+        ] {
             assert!(!looks_like_plan(path), "{path}");
         }
     }

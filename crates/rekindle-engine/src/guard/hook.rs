@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rekindle_core::lead::fact::{Beginning, Fact, Record};
 use rekindle_core::lead::session::Session;
 use rekindle_core::lead::state_file;
-use rekindle_core::lead::when::{Chance, Occasion, Telling, telling};
+use rekindle_core::lead::when::{Chance, Telling, telling};
 use rekindle_shim::identity::Process;
 use rekindle_shim::{atomic, clock};
 
@@ -168,6 +168,8 @@ impl Hearing<'_> {
         }
         let mut journal = Journal::open(&self.dir)?;
         if batch {
+            // The transcript is read by one at a time: what it shows is counted once.
+            journal.lock();
             let session = journal.session()?;
             record.facts.retain(|fact| session.is_news(fact));
             record.read = self.read_on(&session).facts;
@@ -241,7 +243,7 @@ impl Hearing<'_> {
     ) -> io::Result<()> {
         let mut session = before.clone();
         session.add(record);
-        let launched = (self.var)(LAUNCHED_VARIABLE).is_some() && telling.occasion == Occasion::Died;
+        let launched = died.is_some_and(|died| (self.var)(LAUNCHED_VARIABLE).as_deref() == Some(died.key.as_str()));
         let whom = Whom {
             program: self.program,
             session: &session,
@@ -249,7 +251,7 @@ impl Hearing<'_> {
             session_dir: died.map_or(self.dir.as_path(), |died| died.dir.as_path()),
             dir: &self.heard.dir,
             state_dir: &self.places.state_dir,
-            same_process: telling.occasion == Occasion::Compacted,
+            room: self.program.room(),
         };
         let answer = (!launched).then(|| compose(&whom, telling, self.var));
         if let Some(answer) = answer.and_then(|text| self.program.answer(&self.heard, &text)) {
@@ -266,13 +268,14 @@ impl Hearing<'_> {
         Ok(())
     }
 
-    /// The session that a new one goes on with.
+    /// The session that a new one goes on with: the one that it was launched for, else the last that died with work open.
     fn inherited(&self, session: &Session, chance: &Chance<'_>) -> Option<Known> {
         let begins = matches!(chance, Chance::Begins(Beginning::New)) && session.records == 0;
         if !begins {
             return None;
         }
-        sessions::died(&self.places.guard_dir, &self.key, clock::wall_ms())
+        let launched = (self.var)(LAUNCHED_VARIABLE).and_then(|key| sessions::launched(&self.places.guard_dir, &key));
+        launched.or_else(|| sessions::died(&self.places.guard_dir, &self.key, clock::wall_ms()))
     }
 
     /// What the transcript of a session that died holds beyond what was read of it.

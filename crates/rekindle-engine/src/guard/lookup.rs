@@ -50,12 +50,12 @@ pub struct Found {
 /// Looks everything up.
 #[must_use]
 pub fn look(whom: &Whom<'_>, var: &dyn Fn(&str) -> Option<String>) -> Found {
-    let Whom { program, session, key, dir, state_dir, same_process, .. } = *whom;
+    let Whom { program, session, key, dir, state_dir, .. } = *whom;
     let run = run(state_dir);
     let mut sentences = Vec::new();
     sentences.extend(files(session, dir));
     sentences.extend(repository(dir));
-    sentences.extend(helpers(session, same_process));
+    sentences.extend(helpers(session));
     sentences.extend(run.as_ref().map(|run| {
         format!("There is a rekindle run of the plan \"{}\" here, {}: `rekindle status` shows it", run.title, run.state)
     }));
@@ -64,7 +64,9 @@ pub fn look(whom: &Whom<'_>, var: &dyn Fn(&str) -> Option<String>) -> Found {
         let path = plan.as_ref()?.path.as_ref()?;
         Some(Path::new(path).file_stem()?.to_string_lossy().into_owned())
     });
-    let named = slug.map(|slug| format!("exec-{slug}"));
+    // A name that is more than a name is none.
+    let plain = |slug: &String| slug.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+    let named = slug.filter(plain).map(|slug| format!("exec-{slug}"));
     let team = team(program, named.as_deref(), key, session, var);
     Found { sentences, team, plan }
 }
@@ -95,18 +97,12 @@ fn repository(dir: &Path) -> Option<String> {
     Some(format!("Git: on {}, last commit {}{changed}", branch.trim(), last.trim()))
 }
 
-/// What became of helpers that live inside the program's own process.
-fn helpers(session: &Session, same_process: bool) -> Option<String> {
+/// What is known of helpers that had not ended: they live inside the program's own process.
+fn helpers(session: &Session) -> Option<String> {
     let open = session.helpers.iter().filter(|helper| helper.outcome.is_none()).count();
-    if open == 0 {
-        return None;
-    }
-    Some(match same_process || sessions::process_lives(session) {
-        true => format!("The process that started the {open} helpers that had not ended is alive, they may still run"),
-        false => format!(
-            "The process that started the {open} helpers that had not ended is gone, and those inside it with it"
-        ),
-    })
+    let lives = sessions::process_lives(session);
+    (open > 0 && lives)
+        .then(|| format!("The process with the {open} helpers that had not ended is alive: they may still run"))
 }
 
 /// The newest run of the directory, if it can be read.

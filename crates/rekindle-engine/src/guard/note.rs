@@ -7,19 +7,18 @@ use rekindle_core::lead::fact::{Fact, Record, text};
 use rekindle_core::lead::state_file;
 use rekindle_shim::{atomic, clock};
 
-use super::journal::{self, Journal};
+use super::journal::Journal;
 use super::recover::STATE_FILE;
 use super::{place, sessions};
 use crate::agents::guarded;
 
-/// The session that calls: by the variable that its program sets for those it starts.
+/// The session that calls, by the variable that its program sets for those it starts.
 #[must_use]
-pub fn calling(guard_dir: &Path, var: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-    let named = guarded::all().iter().filter_map(|program| {
+pub fn calling(var: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    guarded::all().iter().find_map(|program| {
         let session = var(program.session_variable()?).filter(|session| !session.is_empty())?;
         Some(place::key(program.kind(), &session))
-    });
-    named.into_iter().find(|key| guard_dir.join(key).join(journal::FILE).exists())
+    })
 }
 
 /// The session of this directory that was last heard of.

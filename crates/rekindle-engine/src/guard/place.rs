@@ -16,15 +16,27 @@ const ID_MAX_BYTES: usize = 80;
 /// Only the owner reads what was said.
 const DIR_MODE: u32 = 0o700;
 
-/// Guard's directory for a project: `state_dir` where it exists, else a directory of the user's for `root`.
+/// Guard's directory for a project: the user's own for `root` where sessions were kept there before, else that in `state_dir` where
+/// it exists, else the user's. So a state directory that comes into being later takes no session away.
 #[must_use]
 pub fn of(state_dir: &Path, root: &Path, var: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
-    if state_dir.is_dir() {
-        return Some(state_dir.join(DIR_NAME));
-    }
     let name = root.file_name().map(|name| plain(&name.to_string_lossy())).unwrap_or_default();
     let hash = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
-    Some(users(var)?.join(format!("{name}-{}", &hash[..16])))
+    let own = users(var).map(|dir| dir.join(format!("{name}-{}", &hash[..16])));
+    if state_dir.is_dir() && !own.as_ref().is_some_and(|own| own.is_dir()) {
+        return Some(state_dir.join(DIR_NAME));
+    }
+    own
+}
+
+/// Where a session is kept, for somebody in `dir` who may be deep inside its project or in another one: upwards from there, then
+/// among all that the user has.
+#[must_use]
+pub fn of_session(key: &str, dir: &Path, var: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let upwards = dir.ancestors().map(|above| above.join(".rekindle").join(DIR_NAME));
+    let users = users(var).into_iter().filter_map(|dir| std::fs::read_dir(dir).ok());
+    let users = users.flatten().flatten().map(|entry| entry.path());
+    upwards.chain(users).find(|guard_dir| guard_dir.join(key).join(super::journal::FILE).is_file())
 }
 
 /// Guard's directory for all that belongs to the user and to no project.

@@ -27,8 +27,8 @@ pub struct Whom<'a> {
     pub dir: &'a Path,
     /// The project's state directory.
     pub state_dir: &'a Path,
-    /// Whether it goes on in the process that it was in.
-    pub same_process: bool,
+    /// The longest text that reaches it whole.
+    pub room: usize,
 }
 
 /// The text for it. Every one carries a mark of its own: programs drop what they have already shown.
@@ -45,6 +45,7 @@ pub fn compose(whom: &Whom<'_>, telling: Telling, var: &dyn Fn(&str) -> Option<S
         plan: found.plan.as_ref(),
         state_file: &whom.session_dir.join(STATE_FILE).display().to_string(),
         heard_until: &heard_until,
+        room: whom.room,
         nonce: &nonce(),
     })
 }

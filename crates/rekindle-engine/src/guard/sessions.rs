@@ -71,19 +71,34 @@ fn load(dir: PathBuf) -> Option<Known> {
     Some(Known { session: journal::session(&dir).ok()?, key, dir })
 }
 
-/// The session that a new one goes on with: the last that is not alive, if it died with work open and nobody has taken it up.
-/// Whoever has taken it up was heard of after it, so nothing older has to be looked at.
+/// The session that a new one goes on with: the last that is not alive, died with work open and was not taken up. Whoever has taken
+/// it up was heard of after it, so nothing older has to be looked at.
 #[must_use]
 pub fn died(guard_dir: &Path, own_key: &str, now_ms: u64) -> Option<Known> {
     let mut taken_up: Vec<String> = Vec::new();
     let others = newest_first(guard_dir).into_iter().filter(|dir| dir.file_name().is_none_or(|name| name != own_key));
-    let last = others.take(LOOKED_AT_MAX).filter_map(load).find(|known| {
-        taken_up.extend(known.session.inherits.iter().cloned());
-        // One in which nothing was ever said is not the last one that anybody remembers.
-        known.session.has_content() && !known.lives()
-    })?;
-    let session = &last.session;
-    let meant = session.ended.as_ref().is_some_and(|(meant, _)| *meant);
-    let recent = now_ms.saturating_sub(session.last_at) < OFFERED_MS;
-    (!meant && recent && session.has_open_work() && !taken_up.contains(&last.key)).then_some(last)
+    others.take(LOOKED_AT_MAX).filter_map(load).find(|known| {
+        let session = &known.session;
+        // One in which nobody said anything has taken nothing up, whatever it was offered.
+        if !session.own_work {
+            return false;
+        }
+        taken_up.extend(session.inherits.iter().cloned());
+        // Whoever leaves because of a limit means to come back.
+        let meant = session.limit.is_none() && session.ended.as_ref().is_some_and(|(meant, _)| *meant);
+        let recent = now_ms.saturating_sub(session.last_at) < OFFERED_MS;
+        !meant && recent && session.has_open_work() && !taken_up.contains(&known.key) && !known.lives()
+    })
+}
+
+/// The session that a new one was launched for, unless another has taken it up since: what the launched one starts in turn is not
+/// launched for it.
+#[must_use]
+pub fn launched(guard_dir: &Path, key: &str) -> Option<Known> {
+    let mut known = all(guard_dir);
+    if known.iter().any(|known| known.session.inherits.iter().any(|earlier| earlier == key)) {
+        return None;
+    }
+    let at = known.iter().position(|known| known.key == key)?;
+    Some(known.swap_remove(at))
 }

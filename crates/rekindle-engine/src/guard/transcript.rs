@@ -29,7 +29,9 @@ pub(super) fn read_on(program: &dyn Guarded, path: &Path, from: u64) -> Reading 
         return Reading::default();
     };
     let Ok(mut file) = File::open(path) else {
-        return Reading { facts: Vec::new(), missing: from > 0 };
+        // Said once: from then on there is nothing that could be missing.
+        let facts = if from > 0 { vec![Fact::ReadTo { offset: 0 }] } else { Vec::new() };
+        return Reading { facts, missing: from > 0 };
     };
     let length = file.metadata().map_or(0, |found| found.len());
     let missing = length < from;

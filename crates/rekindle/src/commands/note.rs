@@ -5,7 +5,7 @@ use clap::Args;
 use rekindle_core::input::Order;
 use rekindle_core::report::Report;
 
-use rekindle_engine::guard::note;
+use rekindle_engine::guard::{note, place};
 
 use super::{Context, hook};
 use crate::error::{CliError, Result};
@@ -37,21 +37,30 @@ pub fn run(args: &NoteArgs, context: &Context) -> Result<Exit> {
     }
 }
 
-/// An operator's note goes to the run; outside one to the session that calls, else to the one last heard of here.
+/// An operator's note goes to the run, and to the guarded session that calls; outside a run to that session, or without one to the
+/// session last heard of here.
 fn from_outside(text: String, context: &Context) -> Result<Exit> {
     let var = |name: &str| std::env::var(name).ok();
     let root = &context.project.root;
-    let guard_dir = hook::places(root, &var).map(|places| places.guard_dir);
-    let calling = guard_dir.as_deref().and_then(|dir| note::calling(dir, &var));
+    let here = hook::places(root, &var).map(|places| places.guard_dir);
     let in_run = has_open_run(context);
-    let session = if in_run { calling } else { calling.or_else(|| guard_dir.as_deref().and_then(note::newest)) };
-    if let (Some(dir), Some(session)) = (&guard_dir, &session) {
-        let kept = note::note(dir, session, &text, root);
+    let session = match note::calling(&var) {
+        // A session that was never heard of is not guarded, or begins with this note.
+        Some(key) => place::of_session(&key, root, &var).or(here.filter(|dir| dir.is_dir())).map(|dir| (dir, key)),
+        None if in_run => None,
+        None => here.and_then(|dir| note::newest(&dir).map(|key| (dir, key))),
+    };
+    if let Some((dir, key)) = &session {
+        let kept = note::note(dir, key, &text, root);
         kept.map_err(|error| CliError::internal("the note is not kept").because(&error))?;
         if !in_run {
-            context.ui.say(&format!("noted for the session {session}"));
+            context.ui.say(&format!("noted for the session {key}"));
             return Ok(Exit::Success);
         }
+    }
+    if !in_run && !context.project.state_dir.join("state.db").exists() {
+        return Err(CliError::usage("there is neither a run nor a guarded session here that the note could belong to")
+            .hint("start a run: rekindle run plan.md; or guard your own sessions: rekindle guard install"));
     }
     context.order(&Order::Note { text }, "noted")
 }

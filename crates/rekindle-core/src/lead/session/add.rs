@@ -6,10 +6,14 @@ use super::{
 };
 use crate::lead::command::has_effect;
 use crate::lead::fact::{Beginning, Fact, Outcome, TaskStatus, bounded};
+use crate::lead::recovery::HEADING;
 use crate::lead::statement::Statement;
 
 /// Prompts that are looked back at for the same words: the transcript tells a prompt shortly after its hook.
 const SAME_PROMPT_REACH: usize = 20;
+
+/// The same words within this time are one prompt, told by two hooks.
+const TWICE_MS: u64 = 3_000;
 
 /// Sessions that one may go on with, one after another.
 const INHERITED_MAX: usize = 8;
@@ -20,11 +24,16 @@ impl Session {
         match fact {
             Fact::Begun { how } => {
                 self.ended = None;
-                if matches!(how, Beginning::New | Beginning::Cleared | Beginning::Resumed) {
+                if *how == Beginning::Cleared {
                     self.turn_open = false;
                 }
             }
-            Fact::Process { id } => self.process = Some(id.clone()),
+            Fact::Process { id } => {
+                if self.process.as_ref().is_some_and(|known| known != id) {
+                    self.lose_helpers();
+                }
+                self.process = Some(id.clone());
+            }
             Fact::Transcript { path } => self.transcript = Some(path.clone()),
             Fact::ReadTo { offset } => {
                 self.read_to = *offset;
@@ -38,7 +47,7 @@ impl Session {
                     self.inherits.push(session.clone());
                 }
             }
-            Fact::Prompt { text } => self.prompt(text, at, true),
+            Fact::Prompt { text } => self.prompt(text, at),
             Fact::Said { what, text, by } => self.say(*what, text, by.as_deref(), at),
             Fact::Noted { text } => {
                 if !self.notes.iter().any(|note| note.text == *text) {
@@ -82,13 +91,24 @@ impl Session {
         }
     }
 
-    pub(super) fn prompt(&mut self, text: &str, at: u64, now: bool) {
-        if now {
-            self.turn_open = true;
-            self.limit = None;
+    fn prompt(&mut self, text: &str, at: u64) {
+        self.turn_open = true;
+        self.limit = None;
+        if is_own(text) {
+            return;
         }
+        self.own_work = true;
+        // A hook that is installed twice tells it twice at once; a person may well say the same again later.
+        let again = self.prompts.last().is_some_and(|last| last.text == text && at.saturating_sub(last.at) < TWICE_MS);
+        if !again {
+            push(&mut self.prompts, Prompt { at, text: text.to_owned() }, FIRST_PROMPTS, PROMPTS_MAX);
+        }
+    }
+
+    /// A prompt that the transcript tells: an old one, mostly known.
+    pub(super) fn old_prompt(&mut self, text: &str, at: u64) {
         let mut near = self.prompts.iter().rev().take(SAME_PROMPT_REACH);
-        if near.all(|prompt| prompt.text != text) {
+        if !is_own(text) && near.all(|prompt| prompt.text != text) {
             push(&mut self.prompts, Prompt { at, text: text.to_owned() }, FIRST_PROMPTS, PROMPTS_MAX);
         }
     }
@@ -244,6 +264,11 @@ impl Helper {
         }
         self.at = at;
     }
+}
+
+/// Whether a prompt is our own text, handed to a new session: what stands in it are not the person's words.
+fn is_own(text: &str) -> bool {
+    text.trim_start_matches(['"', '\'', ' ', '\n']).starts_with(HEADING)
 }
 
 /// Adds to a list; past its bound the oldest after the first few goes.

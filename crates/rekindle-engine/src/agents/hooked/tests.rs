@@ -135,18 +135,6 @@ fn statements_are_those_of_the_core() {
 }
 
 #[test]
-fn plans_are_known_by_their_place_or_name() {
-    for plan in
-        ["plans/x.md", "/a/plans/2026/x.md", "PLAN.md", "docs/build-plan.md", "my_spec.md", "TODO.MD", "tasks.md"]
-    {
-        assert!(used::is_plan(Path::new(plan)), "{plan}");
-    }
-    for other in ["explanation.md", "inspector.md", "plans/x.rs", "plan.txt", "README.md", "plans.d/x.md", "", "/"] {
-        assert!(!used::is_plan(Path::new(other)), "{other}");
-    }
-}
-
-#[test]
 fn a_failure_keeps_its_first_line_and_its_end() {
     let used =
         Use { call: "c", tool: "Bash", input: &Value::Null, stage: Stage::Called, by: None, dir: Path::new("/proj") };

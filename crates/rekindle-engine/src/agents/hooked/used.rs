@@ -4,10 +4,10 @@ use std::path::Path;
 
 use rekindle_core::lead::fact::{self, Fact, TaskStatus};
 use rekindle_core::lead::statement;
-use rekindle_core::text::tail_bytes;
 use serde_json::Value;
 
 use super::super::fields;
+use super::super::pieces::{looks_like_plan, tail};
 
 /// How much of what a command printed is kept: its end names the commit or the address.
 const PRINTED_MAX_BYTES: usize = 300;
@@ -17,10 +17,6 @@ const LINE_MAX_BYTES: usize = 1 << 10;
 
 /// Longest words of a failure: its first line and its end.
 const FAILURE_MAX_BYTES: usize = 400;
-
-/// Words in the name of a Markdown file by which it is taken for a plan.
-const PLAN_WORDS: [&str; 10] =
-    ["plan", "plans", "spec", "specs", "specification", "task", "tasks", "todo", "todos", "roadmap"];
 
 /// How far the use is.
 #[derive(Clone, Copy, Debug)]
@@ -78,26 +74,12 @@ impl Use<'_> {
 
     /// The file was read or written: a plan, if it looks like one. Only the lead's are the session's.
     pub fn plan(&self, path: &str) -> Option<Fact> {
-        (self.by.is_none() && is_plan(Path::new(path))).then(|| Fact::PlanFile { path: self.absolute(path) })
+        (self.by.is_none() && looks_like_plan(path)).then(|| Fact::PlanFile { path: self.absolute(path) })
     }
 
     fn absolute(&self, path: &str) -> String {
         fact::text(&self.dir.join(path).to_string_lossy())
     }
-}
-
-/// Whether a file looks like a plan: Markdown in a folder of plans, or with a name that says so.
-pub fn is_plan(path: &Path) -> bool {
-    let is_markdown = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("md"));
-    let in_plans = path.parent().is_some_and(|dir| dir.components().any(|part| part.as_os_str() == "plans"));
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
-    let named = name.split(|char: char| !char.is_alphanumeric()).any(|word| PLAN_WORDS.contains(&word));
-    is_markdown && (in_plans || named)
-}
-
-/// The end of a text, as it goes into a fact.
-pub fn tail(text: &str, max_bytes: usize) -> String {
-    fact::bounded(tail_bytes(text.trim_end(), max_bytes), max_bytes)
 }
 
 /// What an assistant's text states.

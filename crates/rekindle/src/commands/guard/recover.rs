@@ -48,7 +48,7 @@ pub fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
     }
     let unknown = || CliError::internal(format!("no program called {} is guarded by this version", known.program()));
     let program = guarded::of(known.program()).ok_or_else(unknown)?;
-    let telling = Telling { occasion: Occasion::Died, compaction: known.session.compactions(), full: args.full };
+    let telling = Telling { occasion: Occasion::Asked, compaction: known.session.compactions(), full: args.full };
     let whom = Whom {
         program,
         session: &known.session,
@@ -56,7 +56,7 @@ pub fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
         session_dir: &known.dir,
         dir: &here,
         state_dir: &places.state_dir,
-        same_process: false,
+        room: usize::MAX,
     };
     let text = compose(&whom, telling, &var);
     if !args.launch {
