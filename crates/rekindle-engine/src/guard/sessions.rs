@@ -79,15 +79,16 @@ pub fn died(guard_dir: &Path, own_key: &str, now_ms: u64) -> Option<Known> {
     let others = newest_first(guard_dir).into_iter().filter(|dir| dir.file_name().is_none_or(|name| name != own_key));
     others.take(LOOKED_AT_MAX).filter_map(load).find(|known| {
         let session = &known.session;
-        // One in which nobody said anything has taken nothing up, whatever it was offered.
-        if !session.own_work {
-            return false;
+        // One that ended before anybody said anything has taken nothing up, whatever it was offered.
+        let lives = known.lives();
+        if session.own_work || lives {
+            taken_up.extend(session.inherits.iter().cloned());
         }
-        taken_up.extend(session.inherits.iter().cloned());
         // Whoever leaves because of a limit means to come back.
         let meant = session.limit.is_none() && session.ended.as_ref().is_some_and(|(meant, _)| *meant);
         let recent = now_ms.saturating_sub(session.last_at) < OFFERED_MS;
-        !meant && recent && session.has_open_work() && !taken_up.contains(&known.key) && !known.lives()
+        let open = session.own_work && session.has_open_work() && !lives;
+        !meant && recent && open && !taken_up.contains(&known.key)
     })
 }
 

@@ -65,3 +65,19 @@ fn hooks_of_one_session_at_the_same_time_lose_nothing() {
         }
     }
 }
+
+#[test]
+fn one_compaction_in_the_transcript_is_counted_once_by_many_hooks_at_a_time() {
+    let lead = &Lead::new();
+    lead.works("s");
+    let boundary = json!({ "type": "system", "subtype": "compact_boundary", "uuid": "u", "compactMetadata": {} });
+    std::fs::write(lead.transcript("s"), format!("{boundary}\n")).expect("a transcript");
+    std::thread::scope(|scope| {
+        for n in 0..6 {
+            let stop = json!({ "agent_id": format!("a{n}"), "agent_type": "worker", "last_assistant_message": "done" });
+            scope.spawn(move || lead.hook("s", "SubagentStop", stop));
+        }
+    });
+    let state = std::fs::read_to_string(lead.kept("s").join("session-state.md")).expect("a state");
+    assert!(state.contains("Compactions: 1"), "{state}");
+}
