@@ -95,7 +95,9 @@ fn is_told_after_each_compaction(cli: Cli) {
         .then(Answer::shell("echo fourth").tokens(2_000, 20))
         .then(Answer::say("That is all."));
     let lead = Lead::new(cli, script);
-    lead.rig.write("plan.md", PLAN);
+    // Longer than what one program takes from a hook: it sets the rest aside where the model does not see it.
+    let long = "\nParse every line of it, with all that it holds, in the order in which it stands there.\n".repeat(150);
+    lead.rig.write("plan.md", &format!("{PLAN}{long}"));
     let ended = lead.prompt(PROMPT).end();
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", lead.story());
     let asked = lead.server.asked();
@@ -112,6 +114,7 @@ fn is_told_after_each_compaction(cli: Cli) {
     let second = &lead.after_compaction(2)[0];
     lead.assert_told(second, &KEPT);
     lead.assert_told(second, &["bandicoot-5", "Full plan reload"]);
+    assert!(!second.mentions("Output too large"), "it does not arrive whole\n{}", lead.story());
     if cli == Cli::Claude {
         lead.assert_told(second, &["blocked by 1"]);
     }
