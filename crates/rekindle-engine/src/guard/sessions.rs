@@ -92,12 +92,12 @@ pub fn died(guard_dir: &Path, own_key: &str, now_ms: u64) -> Option<Known> {
     })
 }
 
-/// The session that a new one was launched for, unless another has taken it up since: what the launched one starts in turn is not
+/// The session that a new one was launched for, unless one that lives has taken it up: what the launched one starts in turn is not
 /// launched for it.
 #[must_use]
 pub fn launched(guard_dir: &Path, key: &str) -> Option<Known> {
     let mut known = all(guard_dir);
-    if known.iter().any(|known| known.session.inherits.iter().any(|earlier| earlier == key)) {
+    if known.iter().any(|known| known.session.inherits.iter().any(|earlier| earlier == key) && known.lives()) {
         return None;
     }
     let at = known.iter().position(|known| known.key == key)?;
