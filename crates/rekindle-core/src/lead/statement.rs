@@ -1,7 +1,10 @@
 //! What a line of prose states: a decision, something done that must not be done again, what comes next. By its words, not by
 //! a model: a line too many costs a few bytes, a line too few costs the thread. That
-//! holds for decisions; an effect or a next step that is none misleads, so these need more than a word. The words are in `words`.
+//! holds for decisions; an effect or a next step that is none misleads, so these need more than a word. The words are in `words`,
+//! `ahead` and `acts`.
 
+mod acts;
+mod ahead;
 mod effect;
 mod lost;
 #[cfg(test)]
@@ -11,8 +14,9 @@ mod words;
 use serde::{Deserialize, Serialize};
 
 use super::fact::bounded;
+use ahead::{AT_WORK, NEXT, NEXT_STARTS, OFFER, QUESTION};
 use effect::is_effect;
-use words::{AT_WORK, CHOICE, CONSTRAINT, DECISION, LOOKING, NEXT, NEXT_STARTS, OFFER, QUESTION};
+use words::{CHOICE, CONSTRAINT, DECISION, LOOKING};
 
 /// Longest statement: a decision with its reason fits, a paragraph does not.
 const STATEMENT_MAX_BYTES: usize = 360;

@@ -1,3 +1,5 @@
+//! Commands of real sessions, with and without effects.
+
 use super::*;
 
 const WITH: &[&str] = &[

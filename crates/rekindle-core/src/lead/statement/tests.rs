@@ -1,3 +1,5 @@
+//! What is taken from realistic prose, sentence by sentence, and what is left.
+
 use super::Statement::{Decision, Effect, Next, Question};
 use super::*;
 
