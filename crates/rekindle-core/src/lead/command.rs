@@ -184,10 +184,12 @@ fn piece_has_effect<S: AsRef<str>>(words: &[S], depth: usize) -> bool {
         "gh" | "glab" => hosted(rest),
         "ssh" => line_has_effect(&there(rest), depth + 1),
         "eval" => line_has_effect(&rest.join(" "), depth + 1),
+        // Only the grammar is looked at.
+        "bash" | "sh" | "zsh" | "dash" if rest.first() == Some(&"-n") => false,
         "bash" | "sh" | "zsh" | "dash" if given_line(rest).is_some() => {
             given_line(rest).is_some_and(|line| line_has_effect(line, depth + 1))
         }
-        _ => inner(rest).is_some_and(|inner| piece_has_effect(inner, depth + 1)) || by_table(program, rest),
+        _ => inner(program, rest).is_some_and(|inner| piece_has_effect(inner, depth + 1)) || by_table(program, rest),
     }
 }
 
@@ -236,8 +238,9 @@ fn there(rest: &[&str]) -> String {
 }
 
 /// The command that another one runs: in a container, in an environment.
-fn inner<'a>(rest: &'a [&'a str]) -> Option<&'a [&'a str]> {
-    let at = rest.iter().position(|word| matches!(*word, "exec" | "-m" | "--"))?;
+fn inner<'a>(program: &str, rest: &'a [&'a str]) -> Option<&'a [&'a str]> {
+    let module = program.starts_with("python");
+    let at = rest.iter().position(|word| *word == "exec" || (module && *word == "-m"))?;
     let after = &rest[at + 1..];
     let nested = after.iter().position(|word| *word == "--").map(|at| &after[at + 1..]);
     Some(nested.unwrap_or(after))

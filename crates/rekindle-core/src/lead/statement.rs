@@ -1,7 +1,6 @@
 //! What a line of prose states: a decision, something done that must not be done again, what comes next. By its words, not by
-//! a model: a line too many costs a few bytes, a line too few costs the thread. That
-//! holds for decisions; an effect or a next step that is none misleads, so these need more than a word. The words are in `words`,
-//! `ahead` and `acts`.
+//! a model: a decision too many costs a few bytes, one too few costs the thread. An effect or a next step that is none misleads,
+//! so these need more than a word. The words themselves are in `words`, `ahead` and `acts`.
 
 mod acts;
 mod ahead;
@@ -279,17 +278,21 @@ fn lower(text: &str) -> String {
 
 /// Whether one of the cues occurs as whole words; one that ends in `*` may go on. A dot inside a name ends no word.
 fn has(words: &str, cues: &[&str]) -> bool {
-    cues.iter().any(|cue| {
-        let (stem, open) = cue.strip_suffix('*').map_or((*cue, false), |stem| (stem, true));
-        words.match_indices(stem).any(|(at, _)| {
-            let before = words[..at].chars().next_back();
-            let mut after = words[at + stem.len()..].chars();
-            let (next, second) = (after.next(), after.next());
-            let goes_on = stem.ends_with(char::is_alphanumeric)
-                && (next.is_some_and(|c| c.is_alphanumeric() || c == '_')
-                    || (next.is_some_and(|c| matches!(c, '.' | '/' | '-'))
-                        && second.is_some_and(char::is_alphanumeric)));
-            !before.is_some_and(|c| c.is_alphanumeric() || c == '_') && (open || !goes_on)
-        })
+    let mut inside = false;
+    let mut starts = words.char_indices().filter(|(_, c)| {
+        let was = std::mem::replace(&mut inside, c.is_alphanumeric() || *c == '_');
+        inside && !was
+    });
+    starts.any(|(at, _)| cues.iter().any(|cue| starts_with_cue(&words[at..], cue)))
+}
+
+fn starts_with_cue(words: &str, cue: &str) -> bool {
+    let (stem, open) = cue.strip_suffix('*').map_or((cue, false), |stem| (stem, true));
+    words.strip_prefix(stem).is_some_and(|after| {
+        let mut after = after.chars();
+        let (next, second) = (after.next(), after.next());
+        let joined = next.is_some_and(|c| matches!(c, '.' | '/' | '-')) && second.is_some_and(char::is_alphanumeric);
+        let goes_on = next.is_some_and(|c| c.is_alphanumeric() || c == '_') || joined;
+        open || !goes_on || !stem.ends_with(char::is_alphanumeric)
     })
 }

@@ -105,6 +105,11 @@ const WITHOUT: &[&str] = &[
     "ls release/",
     "grep -r migrate .",
     "bash -c 'ls -la'",
+    "bash -n scripts/deploy.sh",
+    "cargo test -- migrate",
+    "npm run test -- deploy",
+    "python -m pytest tests/migrate",
+    "alembic revision -m 'deploy x'",
     "ssh prod uptime",
     "ssh prod 'tail -f /var/log/deploy.log'",
 ];
@@ -128,4 +133,13 @@ fn a_line_is_read_as_a_shell_reads_it() {
     assert_eq!(words("a > f; b|c"), [["a"], ["b"], ["c"]]);
     assert_eq!(words("a <<X\none\nX\nb"), [vec!["a", "one\n"], vec!["b"]]);
     assert!(words("'never closed").len() == 1 && words("").is_empty());
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_line_is_read(line in "[ -~\\n]{0,80}|\\PC{0,40}") {
+        let _ = has_effect(&line);
+        let nested = format!("bash -c '{line}'");
+        let _ = has_effect(&nested);
+    }
 }

@@ -59,7 +59,7 @@ fn acted(part: &str, outside: bool) -> bool {
         let starts = |acts: &[&str]| {
             let follows =
                 |act: &&str| rest.strip_prefix(*act).is_some_and(|after| after.is_empty() || after.starts_with(' '));
-            acts.iter().any(|act| follows(&act))
+            acts.iter().any(follows)
         };
         let object = rest.split_whitespace().skip(1).take(4).collect::<Vec<&str>>().join(" ");
         let far = outside && has(part, FAR);

@@ -207,3 +207,12 @@ fn a_person_says_that_the_context_was_lost() {
     let wrong: Vec<_> = prompts.iter().filter(|(prompt, wanted)| says_compacted(prompt) != *wanted).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+proptest::proptest! {
+    #[test]
+    fn any_text_is_read(text in "\\PC{0,80}", cue in "(I ran|pid|first|don't|your context|PR|- \\[ \\])") {
+        let text = format!("{cue} {text}");
+        proptest::prop_assert!(in_assistant_text(&text).iter().all(|(_, said)| said.len() <= STATEMENT_MAX_BYTES + 8));
+        let _ = (says_compacted(&text), constraints(&text));
+    }
+}
