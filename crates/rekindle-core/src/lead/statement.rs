@@ -1,9 +1,21 @@
 //! What a line of prose states: a decision, something done that must not be done again, what comes next. By its words, not by
-//! a model: a line too many costs a few bytes, a line too few costs the thread.
+//! a model: a decision too many costs a few bytes, one too few costs the thread. An effect or a next step that is none misleads,
+//! so these need more than a word. The words themselves are in `words`, `ahead` and `acts`.
+
+mod acts;
+mod ahead;
+mod effect;
+mod lost;
+#[cfg(test)]
+mod tests;
+mod words;
 
 use serde::{Deserialize, Serialize};
 
 use super::fact::bounded;
+use ahead::{AT_WORK, NEXT, NEXT_STARTS, OFFER, QUESTION};
+use effect::is_effect;
+use words::{CHOICE, CONSTRAINT, DECISION, LOOKING};
 
 /// Longest statement: a decision with its reason fits, a paragraph does not.
 const STATEMENT_MAX_BYTES: usize = 360;
@@ -30,231 +42,6 @@ pub enum Statement {
     Question,
 }
 
-/// Words that show a decision or a finding.
-const DECISION: &[&str] = &[
-    "decided",
-    "decide to",
-    "decision",
-    "chose ",
-    "chosen",
-    "choosing",
-    "choice:",
-    "opted",
-    "opting",
-    "going with",
-    "go with",
-    "went with",
-    "we'll use",
-    "we will use",
-    "i'll use",
-    "i will use",
-    "we use ",
-    "we are using",
-    "instead of",
-    "rather than",
-    "in favour of",
-    "in favor of",
-    "settled on",
-    "agreed",
-    "ruled out",
-    "rejected",
-    "won't use",
-    "will not use",
-    "not using",
-    "stick with",
-    "sticking with",
-    "stays as",
-    "stay on",
-    "switch to",
-    "switched to",
-    "switching to",
-    "trade-off",
-    "tradeoff",
-    "root cause",
-    "the cause was",
-    "the cause is",
-    "turns out",
-    "turned out",
-    "found that",
-    "the bug is",
-    "the bug was",
-    "the fix is",
-    "convention:",
-    "policy:",
-    "approach:",
-    "rationale",
-    "because ",
-    "so that ",
-    "we keep ",
-    "must stay",
-    "from now on",
-];
-
-/// Words that show that something was done to the world.
-const EFFECT: &[&str] = &[
-    "pushed",
-    "deployed",
-    "published",
-    "released",
-    "merged",
-    "committed",
-    "tagged",
-    "migrated",
-    "migration ran",
-    "applied",
-    "rolled back",
-    "rolled out",
-    "opened a",
-    "opened pr",
-    "opened pull",
-    "opened issue",
-    "created pr",
-    "created a pull",
-    "created the",
-    "created a",
-    "created branch",
-    "emailed",
-    "e-mailed",
-    "sent ",
-    "posted",
-    "deleted",
-    "dropped",
-    "purged",
-    "rotated",
-    "revoked",
-    "granted",
-    "restarted",
-    "upgraded",
-    "uploaded",
-    "seeded",
-    "provisioned",
-    "registered",
-    "charged",
-    "refunded",
-    "booked",
-    "reserved",
-    "do not redo",
-    "don't redo",
-    "not redo",
-    "do not repeat",
-    "don't repeat",
-    "do not run it again",
-    "don't run it again",
-    "not run again",
-    "never run again",
-    "do not rerun",
-    "don't rerun",
-    "not be repeated",
-    "not be run again",
-    "only once",
-    "must not run twice",
-    "already ran",
-    "already done",
-    "already been",
-    "already live",
-    "is live",
-    "is now live",
-];
-
-/// Words that show what comes next.
-const NEXT: &[&str] = &[
-    "next",
-    "now i'll",
-    "now i will",
-    "i'll now",
-    "i will now",
-    "let me now",
-    "now let me",
-    "then i'll",
-    "then i will",
-    "afterwards",
-    "after that",
-    "remaining",
-    "remains",
-    "still need",
-    "still to",
-    "still have to",
-    "left to do",
-    "what is left",
-    "what's left",
-    "to do:",
-    "todo",
-    "up next",
-    "follow-up",
-    "continue with",
-    "continuing with",
-    "currently",
-    "working on",
-    "in the middle of",
-    "halfway",
-    "current step",
-    "starting with",
-    "starting on",
-    "resume at",
-    "resume with",
-];
-
-/// Words that show that the person is waited for.
-const QUESTION: &[&str] = &[
-    "waiting for your",
-    "waiting on your",
-    "need your",
-    "needs your",
-    "open question",
-    "please confirm",
-    "please decide",
-    "let me know",
-    "unclear whether",
-    "should i ",
-    "shall i ",
-    "do you want",
-    "would you like",
-    "which do you",
-    "your call",
-    "blocked on",
-];
-
-/// Words by which a person says what has to be kept to.
-const CONSTRAINT: &[&str] = &[
-    "must",
-    "never",
-    "don't",
-    "do not",
-    "dont ",
-    "always",
-    "only ",
-    "make sure",
-    "ensure",
-    "without ",
-    "should not",
-    "shouldn't",
-    "avoid",
-    "keep ",
-    "required",
-    "requirement",
-    "no more than",
-    "at most",
-    "at least",
-    "deadline",
-    "under no circumstances",
-    "important",
-    "leave ",
-    "not touch",
-    "stay ",
-    "remember",
-    "prefer",
-    "instead of",
-    "has to",
-    "have to",
-    "cannot",
-    "can't",
-    "limit",
-    "budget",
-    "ask me",
-    "ask before",
-    "wait for",
-];
-
 /// The statements in an assistant's text, in order.
 #[must_use]
 pub fn in_assistant_text(text: &str) -> Vec<(Statement, String)> {
@@ -276,8 +63,10 @@ pub fn in_assistant_text(text: &str) -> Vec<(Statement, String)> {
         if !marked.is_item && !marked.is_heading {
             heading = None;
         }
-        for sentence in sentences(line) {
-            note(&mut found, sentence, heading);
+        match marked.ticked {
+            Some(true) => keep(&mut found, Statement::Effect, line),
+            Some(false) => keep(&mut found, Statement::Next, line),
+            None => sentences(line).for_each(|sentence| note(&mut found, sentence, heading)),
         }
         if found.len() >= STATEMENTS_MAX {
             break;
@@ -297,39 +86,14 @@ pub fn constraints(text: &str) -> Vec<String> {
 /// Whether a person says that the context was lost.
 #[must_use]
 pub fn says_compacted(prompt: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "compacted",
-        "compaction",
-        "context was lost",
-        "lost context",
-        "lost your context",
-        "lost the context",
-        "lost the thread",
-        "you forgot",
-        "have forgotten",
-        "forgot everything",
-        "where were we",
-        "what were we doing",
-        "what were you doing",
-        "where did we stop",
-        "where did we leave off",
-        "where we left off",
-        "where you left off",
-        "messages were truncated",
-        "was truncated",
-        "was summarized",
-        "was summarised",
-        "recover the session",
-        "recover your state",
-    ];
-    /// Longer prompts hold such words by chance.
-    const PROMPT_MAX_BYTES: usize = 600;
-    prompt.len() <= PROMPT_MAX_BYTES && has(&lower(prompt), WORDS)
+    lost::says_compacted(prompt)
 }
 
 #[derive(Clone, Copy)]
 struct Marked {
     is_item: bool,
+    /// The item has a box: whether it is ticked.
+    ticked: Option<bool>,
     is_heading: bool,
 }
 
@@ -343,8 +107,10 @@ fn without_marks(line: &str) -> (Marked, &str) {
     let item = numbered.or_else(|| bare.strip_prefix(['-', '*', '•', '+']).filter(|rest| rest.starts_with(' ')));
     let is_item = item.is_some();
     let rest = item.unwrap_or(bare).trim_start();
-    let rest = ["[ ] ", "[x] ", "[X] "].iter().find_map(|mark| rest.strip_prefix(mark)).unwrap_or(rest);
-    (Marked { is_item, is_heading }, rest.trim_matches('*').trim())
+    let boxes = [("[ ] ", false), ("[x] ", true), ("[X] ", true), ("☐ ", false), ("☑ ", true), ("✅ ", true)];
+    let boxed = boxes.iter().find_map(|(mark, ticked)| Some((rest.strip_prefix(mark)?, *ticked)));
+    let (rest, ticked) = boxed.filter(|_| is_item).map_or((rest, None), |(rest, ticked)| (rest, Some(ticked)));
+    (Marked { is_item, ticked, is_heading }, rest.trim_matches('*').trim())
 }
 
 /// What the items below a heading state; nothing where the line is no heading.
@@ -355,17 +121,28 @@ fn heading_of(line: &str, marked: Marked) -> Option<Option<Statement>> {
         return None;
     }
     let words = lower(bare);
-    let kind = if has(&words, &["decision", "decided", "chose", "finding", "rationale", "trade"]) {
-        Some(Statement::Decision)
-    } else if has(&words, &["next", "remaining", "todo", "to do", "left", "open work"]) {
-        Some(Statement::Next)
-    } else if has(&words, &["question", "waiting", "need from you"]) {
-        Some(Statement::Question)
-    } else if has(&words, &["done", "effects", "completed", "shipped", "do not"]) {
-        Some(Statement::Effect)
-    } else {
-        None
-    };
+    let kinds: [(Statement, &[&str]); 4] = [
+        (Statement::Decision, &["decision*", "decided", "chose*", "finding*", "rationale", "trade*", "entscheidung*"]),
+        (
+            Statement::Next,
+            &[
+                "next",
+                "remaining",
+                "todo*",
+                "to do",
+                "left",
+                "open work",
+                "in progress",
+                "plan",
+                "nächste*",
+                "offen*",
+                "étapes",
+            ],
+        ),
+        (Statement::Question, &["question*", "waiting", "need from you", "frage*", "blocked", "blocker*"]),
+        (Statement::Effect, &["done", "effects", "completed", "shipped", "do not", "erledigt"]),
+    ];
+    let kind = kinds.into_iter().find(|(_, cues)| has(&words, cues)).map(|(kind, _)| kind);
     Some(kind)
 }
 
@@ -386,29 +163,83 @@ fn note(found: &mut Vec<(Statement, String)>, sentence: &str, heading: Option<St
     let Some(kind) = kind_of(&words, sentence).or(heading) else {
         return;
     };
+    keep(found, kind, sentence);
+}
+
+fn keep(found: &mut Vec<(Statement, String)>, kind: Statement, sentence: &str) {
     let text = bounded(sentence, STATEMENT_MAX_BYTES);
     if !found.iter().any(|(_, known)| *known == text) {
         found.push((kind, text));
     }
 }
 
-fn kind_of(words: &str, sentence: &str) -> Option<Statement> {
-    if has(words, QUESTION) || (sentence.ends_with('?') && sentence.len() < STATEMENT_MAX_BYTES) {
+fn kind_of(lower: &str, sentence: &str) -> Option<Statement> {
+    let words = &without_code(lower);
+    let asks = has(words, QUESTION) && !has(words, OFFER);
+    if asks || (sentence.ends_with('?') && sentence.len() < STATEMENT_MAX_BYTES) {
         return Some(Statement::Question);
     }
     // What somebody says they will do now is no decision, unless they say so.
-    let first = ["next", "now i", "then i", "todo", "remaining", "current step"];
-    if first.iter().any(|start| words.starts_with(start)) {
+    if starts_next(words) {
         return Some(Statement::Next);
     }
-    let strong = ["decided", "decision", "root cause", "instead of", "rather than", "going with"];
-    let kinds = [
-        (Statement::Decision, &strong[..]),
-        (Statement::Effect, EFFECT),
-        (Statement::Decision, DECISION),
-        (Statement::Next, NEXT),
+    if has(words, CHOICE) || intends(words) {
+        return Some(Statement::Decision);
+    }
+    if is_effect(words, lower) {
+        return Some(Statement::Effect);
+    }
+    if comes_next(words) {
+        return Some(Statement::Next);
+    }
+    (has(words, DECISION) || is_set(words)).then_some(Statement::Decision)
+}
+
+/// Code in a sentence is quoted, not said.
+fn without_code(words: &str) -> String {
+    words.split('`').enumerate().map(|(n, part)| if n % 2 == 0 { part } else { "`" }).collect()
+}
+
+fn starts_next(words: &str) -> bool {
+    /// What "next" describes in code.
+    const THINGS: &[&str] = &[
+        "page", "pages", "token", "tokens", "request", "requests", "element", "node", "line", "frame", "auth", "item",
     ];
-    kinds.into_iter().find(|(_, cues)| has(words, cues)).map(|(kind, _)| kind)
+    let start = NEXT_STARTS.iter().find(|start| words.starts_with(*start) && has(words, &[start]));
+    start.and_then(|start| words.strip_prefix(start)).is_some_and(|rest| {
+        let second = rest.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty()).unwrap_or_default();
+        !THINGS.contains(&second)
+    })
+}
+
+fn comes_next(words: &str) -> bool {
+    let currently = has(words, &["currently"]) && has(words, AT_WORK);
+    // "first … then …", where somebody says it of the own steps.
+    let first = ["i'll first ", "i will first ", "let me first ", ": first ", "zuerst ", "d'abord ", "primero "];
+    let order = first.iter().find_map(|first| words.split_once(first)).map(|(_, rest)| rest);
+    let order = order.or_else(|| words.strip_prefix("first"));
+    let ordered = order.is_some_and(|rest| has(rest, &["then", "dann", "puis", "ensuite", "luego", "después"]));
+    // "After the review comes back, I'll merge."
+    let waits = ["after ", "once ", "when ", "as soon as "].iter().any(|start| words.starts_with(start));
+    let then = waits && has(words, &["i'll", "i will", "we'll"]);
+    has(words, NEXT) || currently || ordered || then
+}
+
+/// "I'm going to normalise to UTC" is a choice, "I'm going to look at the tests" is none.
+fn intends(words: &str) -> bool {
+    let plans = ["i'm going to ", "i am going to ", "we're going to ", "we are going to "];
+    let verb = plans.iter().find_map(|plan| words.split_once(plan)).map(|(_, rest)| rest);
+    verb.and_then(|rest| rest.split_whitespace().next()).is_some_and(|verb| !LOOKING.contains(&verb))
+}
+
+/// "IDs will be ULIDs."
+fn is_set(words: &str) -> bool {
+    /// A rule is said in few words.
+    const WORDS_MAX: usize = 14;
+    let able = ["able", "happy", "glad", "back", "done", "ready"];
+    let set = words.split_once(" will be ").map(|(_, rest)| rest);
+    let after = set.and_then(|rest| rest.split_whitespace().next());
+    after.is_some_and(|after| !able.contains(&after)) && words.split_whitespace().count() <= WORDS_MAX
 }
 
 /// Sentences of one line. A dot inside a word, a number or a path ends none.
@@ -432,7 +263,12 @@ fn sentences(line: &str) -> impl Iterator<Item = &str> {
 
 /// Words that end in a dot and no sentence.
 fn ends_in_short_form(text: &str) -> bool {
-    ["e.g.", "i.e.", "etc.", "vs.", "cf.", "no.", "approx."].iter().any(|form| text.ends_with(form))
+    const FORMS: &[&str] =
+        &["e.g.", "i.e.", "etc.", "vs.", "cf.", "no.", "approx.", "z.B.", "d.h.", "bzw.", "ca.", "usw."];
+    FORMS.iter().any(|form| {
+        let before = text.strip_suffix(form);
+        before.is_some_and(|before| !before.ends_with(char::is_alphanumeric))
+    })
 }
 
 /// Small letters, and one kind of apostrophe.
@@ -440,74 +276,23 @@ fn lower(text: &str) -> String {
     text.to_lowercase().replace('\u{2019}', "'")
 }
 
-/// Whether one of the cues occurs at the beginning of a word.
+/// Whether one of the cues occurs as whole words; one that ends in `*` may go on. A dot inside a name ends no word.
 fn has(words: &str, cues: &[&str]) -> bool {
-    cues.iter().any(|cue| {
-        words.match_indices(cue).any(|(at, _)| {
-            let before = words[..at].chars().next_back();
-            !before.is_some_and(char::is_alphanumeric)
-        })
-    })
+    let mut inside = false;
+    let mut starts = words.char_indices().filter(|(_, c)| {
+        let was = std::mem::replace(&mut inside, c.is_alphanumeric() || *c == '_');
+        inside && !was
+    });
+    starts.any(|(at, _)| cues.iter().any(|cue| starts_with_cue(&words[at..], cue)))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn kinds(text: &str) -> Vec<Statement> {
-        in_assistant_text(text).into_iter().map(|(kind, _)| kind).collect()
-    }
-
-    #[test]
-    fn prose_states_decisions_effects_and_next_steps() {
-        let text = "I looked at both. We will use Postgres instead of SQLite because two writers are needed. \
-                    The schema was migrated on staging, do not run it again. Next I will write the importer.";
-        let found = in_assistant_text(text);
-        assert_eq!(found.len(), 3, "{found:?}");
-        assert_eq!(found[0].0, Statement::Decision);
-        assert!(found[0].1.ends_with("two writers are needed."), "{found:?}");
-        assert_eq!((found[1].0, found[2].0), (Statement::Effect, Statement::Next));
-    }
-
-    #[test]
-    fn a_reason_stays_with_its_decision() {
-        let found = in_assistant_text("Decision: tokens are opaque. Reason: they must be revocable.");
-        assert_eq!(
-            found,
-            [(Statement::Decision, "Decision: tokens are opaque. Reason: they must be revocable.".into())]
-        );
-    }
-
-    #[test]
-    fn items_below_a_heading_state_what_it_says() {
-        let text =
-            "## Next steps\n- wire the cache\n- measure it\n\nSome prose here.\n\n**Decisions**\n1. ids are ULIDs\n";
-        let found = in_assistant_text(text);
-        let next = |words: &str| (Statement::Next, words.to_owned());
-        assert_eq!(found, [next("wire the cache"), next("measure it"), (Statement::Decision, "ids are ULIDs".into())]);
-    }
-
-    #[test]
-    fn code_and_small_talk_state_nothing() {
-        assert_eq!(kinds("```\nnext decided because\n```\nSure, I can do that. The file has 30 lines."), []);
-        assert_eq!(kinds("It is in src/v1.2/context.rs and the text is fine."), [], "inside a word there is no cue");
-    }
-
-    #[test]
-    fn questions_are_kept() {
-        assert_eq!(kinds("Should the old endpoint keep working?"), [Statement::Question]);
-    }
-
-    #[test]
-    fn a_person_says_what_to_keep_to() {
-        let text = "Please build it.\n- never touch legacy/\n- the API must stay compatible. Have fun.";
-        assert_eq!(constraints(text), ["never touch legacy/", "the API must stay compatible."]);
-    }
-
-    #[test]
-    fn a_person_says_that_the_context_was_lost() {
-        assert!(says_compacted("you were compacted, go on"));
-        assert!(says_compacted("Where were we?"));
-        assert!(!says_compacted("make the compact view smaller"));
-    }
+fn starts_with_cue(words: &str, cue: &str) -> bool {
+    let (stem, open) = cue.strip_suffix('*').map_or((cue, false), |stem| (stem, true));
+    words.strip_prefix(stem).is_some_and(|after| {
+        let mut after = after.chars();
+        let (next, second) = (after.next(), after.next());
+        let joined = next.is_some_and(|c| matches!(c, '.' | '/' | '-')) && second.is_some_and(char::is_alphanumeric);
+        let goes_on = next.is_some_and(|c| c.is_alphanumeric() || c == '_') || joined;
+        open || !goes_on || !stem.ends_with(char::is_alphanumeric)
+    })
 }
