@@ -56,28 +56,8 @@ pub fn run(
     hearing.only_its_own();
     let record = hearing.record();
     match hearing.chance() {
-        Some(chance) => {
-            let chance = chance.borrowed();
-            hearing.tell(record, &chance, out)
-        }
+        Some(chance) => hearing.tell(record, &chance, out),
         None => hearing.keep(record),
-    }
-}
-
-/// A chance that owns its words.
-enum OwnedChance {
-    Begins(Beginning),
-    Prompt(String),
-    Tool,
-}
-
-impl OwnedChance {
-    fn borrowed(&self) -> Chance<'_> {
-        match self {
-            OwnedChance::Begins(how) => Chance::Begins(*how),
-            OwnedChance::Prompt(text) => Chance::Prompt(text),
-            OwnedChance::Tool => Chance::Tool,
-        }
     }
 }
 
@@ -144,18 +124,18 @@ impl Hearing<'_> {
     }
 
     /// Whether something could be told now.
-    fn chance(&self) -> Option<OwnedChance> {
+    fn chance(&self) -> Option<Chance<'_>> {
         match &self.heard.moment {
-            Moment::Begins(how) => Some(OwnedChance::Begins(*how)),
+            Moment::Begins(how) => Some(Chance::Begins(*how)),
             Moment::Prompt => {
                 let prompt = self.heard.facts.iter().find_map(|fact| match fact {
-                    Fact::Prompt { text } => Some(text.clone()),
+                    Fact::Prompt { text } => Some(text.as_str()),
                     _ => None,
                 });
-                Some(OwnedChance::Prompt(prompt.unwrap_or_default()))
+                Some(Chance::Prompt(prompt.unwrap_or_default()))
             }
-            Moment::Tool if self.program.compaction_only_in_transcript() => Some(OwnedChance::Tool),
-            Moment::Request(_) => Some(OwnedChance::Tool),
+            Moment::Tool if self.program.compaction_only_in_transcript() => Some(Chance::Tool),
+            Moment::Request(_) => Some(Chance::Tool),
             Moment::Tool | Moment::Batch | Moment::Ends | Moment::Other => None,
         }
     }
@@ -190,30 +170,33 @@ impl Hearing<'_> {
             journal.lock();
             session = journal.session().unwrap_or_default();
         }
-        let inherited = self.inherited(&session, chance);
-        if let Some(died) = &inherited {
+        let died = self.inherited(&session, chance);
+        let mut missing = false;
+        if let Some(died) = &died {
             record.facts.push(Fact::Inherits { session: died.key.clone() });
             record.read = self.rest_of(died);
             session.inherit(&died.session);
         } else {
             let reading = self.read_on(&session);
+            missing = reading.missing;
             record.facts.retain(|fact| session.is_news(fact));
             record.read = reading.facts;
-            if let Some(telling) = self.when(&session, &record, chance, false, reading.missing) {
-                self.say(&session, &mut record, telling, None, out)?;
-            }
         }
-        if let Some(died) = &inherited
-            && let Some(telling) = self.when(&session, &record, chance, true, false)
-        {
-            self.say(&session, &mut record, telling, Some(died), out)?;
-        }
-        let mut journal = journal?;
+        let said = match self.when(&session, &record, chance, died.is_some(), missing) {
+            Some(telling) => self.say(&session, &mut record, telling, died.as_ref(), out),
+            None => Ok(()),
+        };
+        self.put_down(journal?, &record)?;
+        said
+    }
+
+    /// Keeps a record of a moment at which something could have been told.
+    fn put_down(&self, mut journal: Journal, record: &Record) -> io::Result<()> {
         let often = matches!(self.heard.moment, Moment::Tool | Moment::Request(_));
         if often && record.facts.is_empty() && record.read.is_empty() {
             return Ok(());
         }
-        let (before, after) = journal.append(&record)?;
+        let (before, after) = journal.append(record)?;
         if often && before / WRITE_EVERY_BYTES == after / WRITE_EVERY_BYTES {
             return Ok(());
         }
