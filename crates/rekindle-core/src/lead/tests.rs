@@ -4,7 +4,7 @@ use super::fact::{Beginning, Fact, Outcome, Record, TaskStatus, Todo};
 use super::recovery::{Facts, PLAN_BYTES, Plan, STATE_BYTES, Team, text};
 use super::session::{PROMPTS_MAX, Session};
 use super::state_file;
-use super::when::{Chance, Occasion, Telling, telling};
+use super::when::{Chance, Occasion, Telling, offered, telling};
 
 const NONCE: &str = "0123456789abcdef0123456789abcdef";
 
@@ -406,4 +406,21 @@ fn our_own_text_is_not_the_persons_words() {
     lead.add(&Record { at: 90_000, event: "E".into(), facts: vec![prompt("yes")], read: vec![prompt("do B")] });
     let words: Vec<&str> = lead.prompts.iter().map(|prompt| prompt.text.as_str()).collect();
     assert_eq!(words, ["yes", "do B", "yes"], "a person may say the same again");
+}
+
+#[test]
+fn a_session_is_offered_when_it_was_left_open_and_not_on_purpose() {
+    let mut lead = session(vec![heard(vec![prompt("go")])]);
+    assert!(offered(&lead, 2_000), "in the middle of a turn");
+    assert!(!offered(&lead, 2_000 + 15 * 24 * 60 * 60 * 1000), "weeks ago");
+    let left = Fact::Ended { meant: true, reason: "exit".into() };
+    lead.add(&heard(vec![left.clone()]));
+    assert!(!offered(&lead, 2_000), "the person left");
+    lead.add(&heard(vec![Fact::Limit { text: "until eight".into() }, left]));
+    assert!(offered(&lead, 2_000), "because of a limit");
+    let done = session(vec![heard(vec![prompt("go"), Fact::TurnEnded { words: "done".into() }])]);
+    assert!(!offered(&done, 2_000), "nothing is open");
+    let mut silent = Session::default();
+    silent.inherit(&lead);
+    assert!(!offered(&silent, 2_000), "nobody spoke in it");
 }

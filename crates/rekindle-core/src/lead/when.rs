@@ -44,6 +44,18 @@ pub struct Telling {
     pub full: bool,
 }
 
+/// How long a session that died is offered, in milliseconds: after two weeks nobody waits for it.
+const OFFERED_MS: u64 = 14 * 24 * 60 * 60 * 1000;
+
+/// Whether a session that no longer lives is offered to a new one: somebody spoke in it, something was left open, and it did not end
+/// as it was meant to. Whoever leaves because of a limit means to come back.
+#[must_use]
+pub fn offered(session: &Session, now_ms: u64) -> bool {
+    let meant = session.limit.is_none() && session.ended.as_ref().is_some_and(|(meant, _)| *meant);
+    let recent = now_ms.saturating_sub(session.last_at) < OFFERED_MS;
+    session.own_work && session.has_open_work() && !meant && recent
+}
+
 /// Whether to tell the session now. `inherits`: it has just taken over a session that died with work open. `missing`: what the
 /// transcript shows is less than what was read of it before.
 #[must_use]

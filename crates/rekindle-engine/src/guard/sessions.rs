@@ -3,15 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use rekindle_core::lead::session::Session;
+use rekindle_core::lead::when::offered;
 use rekindle_shim::identity::{Opened, ProcId};
 
 use super::journal;
 
 /// Sessions that are looked at, the newest first; older ones are history.
 const LOOKED_AT_MAX: usize = 40;
-
-/// How long a session that died is offered, in milliseconds: after two weeks nobody waits for it.
-const OFFERED_MS: u64 = 14 * 24 * 60 * 60 * 1000;
 
 /// A session of this place.
 #[derive(Debug)]
@@ -84,11 +82,7 @@ pub fn died(guard_dir: &Path, own_key: &str, now_ms: u64) -> Option<Known> {
         if session.own_work || lives {
             taken_up.extend(session.inherits.iter().cloned());
         }
-        // Whoever leaves because of a limit means to come back.
-        let meant = session.limit.is_none() && session.ended.as_ref().is_some_and(|(meant, _)| *meant);
-        let recent = now_ms.saturating_sub(session.last_at) < OFFERED_MS;
-        let open = session.own_work && session.has_open_work() && !lives;
-        !meant && recent && open && !taken_up.contains(&known.key)
+        !lives && offered(session, now_ms) && !taken_up.contains(&known.key)
     })
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::bed::waiting_tool;
 use crate::guarded::{Lead, SUMMARY, forgetting, text_of, told};
-use crate::rig::program;
+use crate::rig::{Running, program};
 use crate::setting::MUCH;
 
 const PROMPT: &str = "Build the wombat importer. Never touch the legacy folder.";
@@ -75,8 +75,7 @@ fn works(cli: Cli, script: Script) -> Script {
             let agent = call("multi_agent_v1.spawn_agent", json!({ "message": SCOUT }));
             let script = script.then(calls(vec![Act::Say(DECISION.to_owned()), call("update_plan", tasks)]));
             let patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: importer.txt\n+hi\n*** End Patch\nEOF";
-            let waits =
-                "for n in $(seq 300); do grep -q bilby-9 $CODEX_HOME/sessions -r && exit 0; sleep 0.1; done; exit 1";
+            let waits = format!("{} wait helper-ended", env!("CARGO_BIN_EXE_fake-agent"));
             let script = script.then(calls(vec![agent])).then(Answer::shell(waits).tokens(2_000, 20));
             script.then(Answer::shell(patch).tokens(2_000, 20))
         }
@@ -84,6 +83,16 @@ fn works(cli: Cli, script: Script) -> Script {
     // By its path: a login shell may have another search path.
     let note = format!("'{}' note 'errors are problem details, potoroo-3'", program().display());
     script.then(Answer::shell("no-such-program-kowari").tokens(2_000, 20)).then(Answer::shell(note).tokens(2_000, 20))
+}
+
+/// Types the prompt; where the helper works beside the lead, the lead goes on when its end was heard.
+fn begin(cli: Cli, lead: &Lead) -> Running {
+    let session = lead.prompt(PROMPT);
+    if cli == Cli::Codex {
+        lead.await_heard("helper_ended");
+        lead.rig.touch("helper-ended");
+    }
+    session
 }
 
 fn is_told_after_each_compaction(cli: Cli) {
@@ -98,7 +107,7 @@ fn is_told_after_each_compaction(cli: Cli) {
     // Longer than what one program takes from a hook: it sets the rest aside where the model does not see it.
     let long = "\nParse every line of it, with all that it holds, in the order in which it stands there.\n".repeat(150);
     lead.rig.write("plan.md", &format!("{PLAN}{long}"));
-    let ended = lead.prompt(PROMPT).end();
+    let ended = begin(cli, &lead).end();
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", lead.story());
     let asked = lead.server.asked();
     let at = asked.iter().position(|one| one.purpose == Purpose::Compaction).expect("a summary was asked for");
@@ -123,18 +132,10 @@ fn is_told_after_each_compaction(cli: Cli) {
 fn is_told_after_a_death(cli: Cli) {
     let script = works(cli, Script::new()).then(waiting_tool()).then(Answer::say("Hello again."));
     let lead = Lead::new(cli, script);
-    let first = lead.prompt(PROMPT);
-    lead.rig.await_file("tool-runs");
-    first.kill();
-    lead.rig.touch("go");
-    let before = lead.server.asked().len();
-    let ended = lead.prompt("Good morning.").end();
-    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", lead.story());
-    let asked = lead.server.asked();
-    let next = asked[before..].iter().find(|one| one.purpose == Purpose::Main).expect("it asked");
-    assert_eq!(told(next), 1, "{}", lead.story());
-    lead.assert_told(next, &KEPT);
-    lead.assert_told(next, &["ended with work open"]);
+    let next = lead.die_and_begin_anew(begin(cli, &lead));
+    assert_eq!(told(&next), 1, "{}", lead.story());
+    lead.assert_told(&next, &KEPT);
+    lead.assert_told(&next, &["ended with work open"]);
     let printed = lead.rig.ok(&["guard", "recover"]);
     for words in KEPT {
         assert!(printed.contains(words), "recover lacks {words:?}: {printed}");

@@ -88,17 +88,9 @@ fn is_told_after_a_compaction(cli: Cli) {
 fn is_told_after_a_death(cli: Cli) {
     let script = works(cli, Script::new()).then(waiting_tool()).then(Answer::say("Hello again."));
     let lead = Lead::new(cli, script);
-    let first = lead.prompt(PROMPT);
-    lead.rig.await_file("tool-runs");
-    first.kill();
-    lead.rig.touch("go");
-    let before = lead.server.asked().len();
-    let ended = lead.prompt("Good morning.").end();
-    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", lead.story());
-    let asked = lead.server.asked();
-    let next = asked[before..].iter().find(|one| one.purpose == Purpose::Main).expect("it asked");
-    assert_eq!(told(next), 1, "{}", lead.story());
-    lead.assert_told(next, &KEPT);
+    let next = lead.die_and_begin_anew(lead.prompt(PROMPT));
+    assert_eq!(told(&next), 1, "{}", lead.story());
+    lead.assert_told(&next, &KEPT);
 }
 
 mod after_a_compaction {

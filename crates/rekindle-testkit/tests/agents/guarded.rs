@@ -91,6 +91,26 @@ impl Lead {
         self.rig.launch(command)
     }
 
+    /// Awaits that hooks have told this of some session.
+    pub fn await_heard(&self, words: &str) {
+        let journals = || std::fs::read_dir(self.rig.state().join("guard")).into_iter().flatten().flatten();
+        let heard =
+            |dir: &Path| std::fs::read_to_string(dir.join("journal.jsonl")).is_ok_and(|text| text.contains(words));
+        self.rig.until(words, || journals().any(|entry| heard(&entry.path())).then_some(()));
+    }
+
+    /// Kills a session while its tool waits, begins another, and says what the model was first asked in that one.
+    pub fn die_and_begin_anew(&self, session: Running) -> Asked {
+        self.rig.await_file("tool-runs");
+        session.kill();
+        self.rig.touch("go");
+        let before = self.server.asked().len();
+        let ended = self.prompt("Good morning.").end();
+        assert_eq!(ended.code, Some(0), "{ended:?}\n{}", self.story());
+        let mut asked = self.server.asked().split_off(before).into_iter();
+        asked.find(|one| one.purpose == Purpose::Main).expect("it asked")
+    }
+
     /// The requests of the main conversation from the last summary on.
     pub fn after_compaction(&self, number: usize) -> Vec<Asked> {
         let asked = self.server.asked();

@@ -17,7 +17,7 @@ const AGENT: &str = "pwd >> \"$PROJECT/places\"\n\
     else\n\
       lower=$(echo $REKINDLE_TASK | tr T t); echo made > $lower; echo \"$REKINDLE_TASK\" >> shared\n\
     fi\n\
-    [ \"$REKINDLE_TASK\" != T3 ] || while [ ! -e \"$PROJECT/go\" ]; do sleep 0.05; done\n\
+    [ \"$REKINDLE_TASK\" != T3 ] || \"$FAKE\" wait \"$PROJECT/go\"\n\
     rekindle task done $REKINDLE_TASK\n";
 
 fn git(rig: &Rig, arguments: &[&str]) -> String {

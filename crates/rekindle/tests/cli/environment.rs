@@ -19,7 +19,7 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < PATIENCE, "{what} has not come");
-        std::thread::sleep(LOOK);
+        std::thread::park_timeout(LOOK);
     }
 }
 
