@@ -220,6 +220,11 @@ pub enum Order {
         /// Why.
         reason: String,
     },
+    /// Stop whoever is at a task and give it up, until it is opened again.
+    Stop {
+        /// The task.
+        task: TaskId,
+    },
     /// Open a task again.
     Retry {
         /// The task.

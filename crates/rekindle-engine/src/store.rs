@@ -331,6 +331,10 @@ pub trait Read: Send + Sync {
     fn log_tail(&self, agent: Option<&str>, n: usize) -> Result<Vec<StoredLine>, Error>;
     /// Up to `limit` lines after place `after`, of one agent or of all, oldest first.
     fn log_since(&self, agent: Option<&str>, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error>;
+    /// Up to `limit` lines of one attempt after place `after`, both streams together, oldest first.
+    fn attempt_lines(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error>;
+    /// The places of those lines alone, which are found without reading a line: for a view that jumps about in a long log.
+    fn attempt_places(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<u64>, Error>;
     /// The last `limit` lines that contain every word of `query`, oldest first; see [`search::Query`].
     fn log_search(&self, query: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>, Error>;
     /// Recomputes the hash chain after `from_seq`; from 0 also everything else that is stored.

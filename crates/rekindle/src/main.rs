@@ -4,6 +4,7 @@
 //! carried out by the engine.
 
 mod acp;
+mod acts;
 mod cli;
 mod client;
 mod commands;
@@ -12,6 +13,7 @@ mod error;
 mod exit_code;
 mod mcp;
 mod output_file;
+mod picture;
 mod plan_file;
 mod project;
 mod report;

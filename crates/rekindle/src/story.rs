@@ -7,6 +7,7 @@ pub mod session;
 
 use rekindle_core::duration;
 use rekindle_core::event::{Body, Finish, Outcome, PauseReason, Recovery};
+use rekindle_core::ids::AttemptId;
 use rekindle_core::report::{Door, Evidence, Exit, Origin};
 use rekindle_core::review;
 use rekindle_core::role::Role;
@@ -34,6 +35,44 @@ pub struct Told {
 #[must_use]
 pub fn body(event: &StoredEvent) -> Option<Body> {
     Body::from_parts(&event.kind, &event.details).ok()
+}
+
+/// The attempt that a fact names.
+#[must_use]
+pub fn attempt_of(body: &Body) -> Option<AttemptId> {
+    match body {
+        Body::Dispatched { attempt, .. }
+        | Body::AgentStarted { attempt, .. }
+        | Body::TaskStarted { attempt, .. }
+        | Body::TaskClaimed { attempt, .. }
+        | Body::TaskFailReported { attempt, .. }
+        | Body::QuestionAsked { attempt, .. }
+        | Body::AgentAdopted { attempt, .. }
+        | Body::OrphanAgentDetected { attempt, .. }
+        | Body::RoleTimeout { attempt, .. }
+        | Body::AgentHung { attempt, .. }
+        | Body::StopOrdered { attempt, .. }
+        | Body::AgentCrashed { attempt, .. }
+        | Body::AttemptExited { attempt, .. }
+        | Body::AttemptEnded { attempt, .. }
+        | Body::AgentSession { attempt, .. }
+        | Body::AgentMeasured { attempt, .. }
+        | Body::AgentCompacted(rekindle_core::event::AgentCompacted { attempt, .. })
+        | Body::AgentOnTask { attempt }
+        | Body::CompactionStart { attempt, .. }
+        | Body::AgentTold { attempt, .. }
+        | Body::InputClosed { attempt }
+        | Body::StatusAsked { attempt }
+        | Body::StatusAnswered { attempt }
+        | Body::TaskAssigned { attempt }
+        | Body::AgentFailed { attempt, .. }
+        | Body::TurnEnded { attempt, .. }
+        | Body::SessionClosed { attempt, .. }
+        | Body::ReportRefused { attempt, .. } => Some(*attempt),
+        Body::CompactionComplete(over) => Some(over.attempt),
+        Body::VerdictGiven(given) => Some(given.attempt),
+        _ => None,
+    }
 }
 
 /// Tells an event.

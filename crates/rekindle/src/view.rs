@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use rekindle_core::ids::{AgentName, TaskId};
+use rekindle_core::ids::{AgentName, AttemptId, TaskId};
 use rekindle_core::plan::nearest::nearest;
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
@@ -18,6 +18,9 @@ use crate::ui::{elapsed, stamp};
 
 /// Events or lines fetched at once: large enough to be quick, small enough to hold in memory.
 const PAGE: usize = 4_096;
+
+/// Runs that an error names: the newest ones are meant most often.
+const RUNS_NAMED: usize = 5;
 
 /// A state directory, read.
 pub struct View {
@@ -93,6 +96,38 @@ impl View {
         let rows: Vec<RunRow> = rows(reader, Table::Run, None)?;
         let newest = rows.into_iter().filter(|row| row.plan == plan).max_by_key(|row| row.started_at);
         Ok(newest.map(|row| RunView { row, reader }))
+    }
+
+    /// Every run, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn runs(&self) -> Result<Vec<RunRow>> {
+        let Some(reader) = &self.reader else { return Ok(Vec::new()) };
+        let mut rows: Vec<RunRow> = rows(reader, Table::Run, None)?;
+        rows.sort_by_key(|row| row.started_at);
+        Ok(rows)
+    }
+
+    /// The run whose id is, or alone begins with, a word.
+    ///
+    /// # Errors
+    /// When there is none, or several; the hint has the newest ones.
+    pub fn run_named(&self, name: &str) -> Result<RunView<'_>> {
+        let runs = self.runs()?;
+        let fits: Vec<&RunRow> = runs.iter().filter(|row| row.id.starts_with(name)).collect();
+        let found = runs.iter().find(|row| row.id == name).or(match fits[..] {
+            [one] => Some(one),
+            _ => None,
+        });
+        match (found, &self.reader) {
+            (Some(row), Some(reader)) => Ok(RunView { row: row.clone(), reader }),
+            _ => {
+                let newest: Vec<&str> = runs.iter().rev().take(RUNS_NAMED).map(|row| row.id.as_str()).collect();
+                let what = if fits.len() > 1 { "several runs begin with" } else { "there is no run" };
+                Err(CliError::usage(format!("{what} `{name}`")).hint(format!("newest first: {}", newest.join(", "))))
+            }
+        }
     }
 
     /// The newest run.
@@ -222,6 +257,22 @@ impl RunView<'_> {
             seq = last.seq;
             page.iter().try_for_each(&mut each)?;
         }
+    }
+
+    /// Lines of one attempt after a place, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn lines_of(&self, attempt: AttemptId, after: u64, limit: usize) -> Result<Vec<StoredLine>> {
+        Ok(self.reader.attempt_lines(attempt.0, after, limit)?)
+    }
+
+    /// The places of those lines alone.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn places(&self, attempt: AttemptId, after: u64, limit: usize) -> Result<Vec<u64>> {
+        Ok(self.reader.attempt_places(attempt.0, after, limit)?)
     }
 
     /// The last lines of agents' output, oldest first.

@@ -7,6 +7,9 @@ use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::input::Order;
 use crate::state::{RunPhase, Task, TaskState};
 
+/// The reason of a task that an operator has stopped.
+const STOPPED: &str = "stopped_by_operator";
+
 pub(super) fn ordered(turn: &mut Turn<'_>, order: Order) -> Reply {
     if turn.state.run.is_none() {
         return Reply::Refused { reason: "there is no run here".to_owned() };
@@ -15,6 +18,7 @@ pub(super) fn ordered(turn: &mut Turn<'_>, order: Order) -> Reply {
         Order::Pause(reason) => session::pause(turn, reason),
         Order::Recover { agent } => recover(turn, &agent),
         Order::Skip { task, reason } => skip(turn, &task, reason),
+        Order::Stop { task } => stop(turn, &task),
         Order::Retry { task } => retry(turn, &task),
         Order::Complete { task, result } => complete(turn, &task, result),
         Order::Answer { id, text } => answer(turn, id, text),
@@ -75,6 +79,23 @@ fn skip(turn: &mut Turn<'_>, id: &TaskId, reason: String) -> Reply {
     review::after_end(turn, id);
     stop_if_idle(turn, holder);
     go_on_after_end(turn);
+    Reply::Accepted
+}
+
+/// Gives a task up: its agent is stopped, what waits for it goes on waiting, and only a retry opens it again.
+fn stop(turn: &mut Turn<'_>, id: &TaskId) -> Reply {
+    let Some(task) = turn.state.tasks.get(id) else {
+        return unknown(id);
+    };
+    if task.state.is_terminal() {
+        return Reply::Refused { reason: format!("task {id} has ended already: there is nothing to stop") };
+    }
+    let holder = task.holder;
+    skip_parts(turn, id);
+    let detail = format!("the operator stopped it; open it again: rekindle task retry {id}");
+    turn.emit_task(id, Body::WorkflowFailed { reason: STOPPED.to_owned(), detail });
+    review::after_end(turn, id);
+    stop_if_idle(turn, holder);
     Reply::Accepted
 }
 

@@ -63,6 +63,11 @@ pub enum Call {
         /// Why.
         reason: String,
     },
+    /// An operator stops whoever is at a task and gives it up, until it is opened again.
+    StopTask {
+        /// The task.
+        task: TaskId,
+    },
     /// An operator opens a task again.
     Retry {
         /// The task.

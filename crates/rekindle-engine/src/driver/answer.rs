@@ -79,6 +79,7 @@ impl<W: World> Driver<W> {
             Call::Pause { stop } => Order::Pause(if stop { PauseReason::Stop } else { PauseReason::Operator }),
             Call::Recover { agent } => Order::Recover { agent },
             Call::Skip { task, reason } => Order::Skip { task, reason },
+            Call::StopTask { task } => Order::Stop { task },
             Call::Retry { task } => Order::Retry { task },
             Call::Complete { task, result } => Order::Complete { task, result },
             Call::Answer { id, text } => Order::Answer { id, text },

@@ -174,6 +174,16 @@ impl Read for MemoryStore {
         Ok(inner.content.lines_of(agent).filter(|l| l.seq > after).take(limit).cloned().collect())
     }
 
+    fn attempt_lines(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
+        let inner = self.live()?;
+        let lines = inner.content.lines_of(None).filter(|l| l.line.attempt == attempt && l.seq > after);
+        Ok(lines.take(limit).cloned().collect())
+    }
+
+    fn attempt_places(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<u64>, Error> {
+        Ok(self.attempt_lines(attempt, after, limit)?.iter().map(|line| line.seq).collect())
+    }
+
     fn log_search(&self, query: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>, Error> {
         let query = Query::new(query);
         let inner = self.live()?;

@@ -180,7 +180,7 @@ impl Truth {
     /// The operator ordered something about a task.
     pub fn operator(&mut self, order: &Order) {
         match order {
-            Order::Skip { task, .. } | Order::Complete { task, .. } => {
+            Order::Skip { task, .. } | Order::Stop { task } | Order::Complete { task, .. } => {
                 self.ordered.insert(task.clone());
             }
             Order::Split { task, .. } => {

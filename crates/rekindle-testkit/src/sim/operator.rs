@@ -69,7 +69,7 @@ impl Sim {
         let tasks: Vec<TaskId> = self.checkers.all_tasks();
         let task = self.rng.pick(&tasks)?.clone();
         let agents = self.checkers.agent_names();
-        let order = match self.rng.weighted(&[10, 4, 12, 20, 20, 6, 6, 10, 2]) {
+        let order = match self.rng.weighted(&[10, 4, 12, 20, 20, 6, 6, 10, 2, 6]) {
             0 => Order::Pause(rekindle_core::event::PauseReason::Operator),
             1 => Order::Pause(rekindle_core::event::PauseReason::Stop),
             2 => Order::Skip { task, reason: "not needed".to_owned() },
@@ -78,7 +78,8 @@ impl Sim {
             5 => Order::Complete { task, result: None },
             6 => Order::Note { text: "the operator was here".to_owned() },
             7 => Order::Split { task, subtasks: vec!["one half".to_owned(), "the other".to_owned()] },
-            _ => Order::ForgetFocus,
+            8 => Order::ForgetFocus,
+            _ => Order::Stop { task },
         };
         Some(order)
     }
@@ -90,6 +91,7 @@ impl Sim {
             Order::Pause(reason) => Call::Pause { stop: reason == rekindle_core::event::PauseReason::Stop },
             Order::Recover { agent } => Call::Recover { agent },
             Order::Skip { task, reason } => Call::Skip { task, reason },
+            Order::Stop { task } => Call::StopTask { task },
             Order::Retry { task } => Call::Retry { task },
             Order::Complete { task, result } => Call::Complete { task, result },
             Order::Answer { id, text } => Call::Answer { id, text },

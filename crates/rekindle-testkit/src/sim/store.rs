@@ -85,6 +85,14 @@ impl Read for SimStore {
         self.engine.log_since(agent, after, limit)
     }
 
+    fn attempt_lines(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
+        self.engine.attempt_lines(attempt, after, limit)
+    }
+
+    fn attempt_places(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<u64>, Error> {
+        self.engine.attempt_places(attempt, after, limit)
+    }
+
     fn log_search(&self, query: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>, Error> {
         self.engine.log_search(query, agent, limit)
     }

@@ -12,7 +12,7 @@ const EMPTY_NAMES: &[&str] = &["utils", "util", "helpers", "helper", "manager", 
 const OPENING_WORDS: usize = 4;
 /// Packages in Cargo.lock, ours and every dependency of tests and benches included. A coordinator that must never fail
 /// should fit in a reviewer's head; the full stack (terminal, web, MCP) was measured at 336, and we leave the heaviest out.
-const LOCKED_PACKAGES: usize = 260;
+const LOCKED_PACKAGES: usize = 300;
 /// Traces of a machine the repository was built on. Written in halves, or this file would hold them.
 const MACHINE_PATHS: &[&str] = &[concat!("/wo", "rk/"), concat!("../sha", "red")];
 

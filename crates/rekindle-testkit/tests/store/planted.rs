@@ -65,6 +65,14 @@ impl Read for Planted {
     fn log_since(&self, agent: Option<&str>, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
         self.seen.log_since(agent, after, limit)
     }
+    fn attempt_lines(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
+        self.seen.attempt_lines(attempt, after, limit)
+    }
+
+    fn attempt_places(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<u64>, Error> {
+        self.seen.attempt_places(attempt, after, limit)
+    }
+
     fn log_search(&self, query: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>, Error> {
         self.seen.log_search(query, agent, limit)
     }

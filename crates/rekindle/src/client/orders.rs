@@ -99,6 +99,7 @@ fn as_call(order: &Order) -> Call {
         Order::Pause(reason) => Call::Pause { stop: reason == PauseReason::Stop },
         Order::Recover { agent } => Call::Recover { agent },
         Order::Skip { task, reason } => Call::Skip { task, reason },
+        Order::Stop { task } => Call::StopTask { task },
         Order::Retry { task } => Call::Retry { task },
         Order::Complete { task, result } => Call::Complete { task, result },
         Order::Answer { id, text } => Call::Answer { id, text },

@@ -38,6 +38,8 @@ enum TaskCommand {
     Split(SplitArgs),
     /// Leave a task out; what waits for it may begin
     Skip(SkipArgs),
+    /// Stop whoever is at a task and give it up, until you retry it
+    Stop(RetryArgs),
     /// Open a task that has ended again, with all its attempts
     Retry(RetryArgs),
 }
@@ -120,6 +122,13 @@ pub fn run(args: &TaskArgs, context: &Context) -> Result<Exit> {
         TaskCommand::Skip(args) => {
             let order = Order::Skip { task: task_id(&args.task)?, reason: args.reason.clone() };
             context.order(&order, &format!("task {} is skipped", args.task))
+        }
+        TaskCommand::Stop(args) => {
+            let order = Order::Stop { task: task_id(&args.task)? };
+            context.order(
+                &order,
+                &format!("task {} is given up; open it again: rekindle task retry {}", args.task, args.task),
+            )
         }
         TaskCommand::Retry(args) => {
             let order = Order::Retry { task: task_id(&args.task)? };

@@ -129,7 +129,7 @@ impl Teller<'_> {
         if starts {
             self.trail = Trail::default();
         }
-        let attempt = attempt_of(&body).or(self.about.attempts.last().copied());
+        let attempt = story::attempt_of(&body).or(self.about.attempts.last().copied());
         let shown = if starts { evidence.clone() } else { own };
         Some(Chapter { event: event.clone(), body, attempt, cause, evidence, shown })
     }
@@ -152,45 +152,9 @@ impl About<'_> {
             return None;
         }
         let own = event.task.as_deref().map(|task| task == self.task);
-        let of_attempt = || attempt_of(&body).is_some_and(|attempt| self.attempts.contains(&attempt));
+        let of_attempt = || story::attempt_of(&body).is_some_and(|attempt| self.attempts.contains(&attempt));
         // What names another task is that task's business, although the same agent holds both.
         own.unwrap_or_else(of_attempt).then_some(body)
-    }
-}
-
-fn attempt_of(body: &Body) -> Option<AttemptId> {
-    match body {
-        Body::Dispatched { attempt, .. }
-        | Body::AgentStarted { attempt, .. }
-        | Body::TaskStarted { attempt, .. }
-        | Body::TaskClaimed { attempt, .. }
-        | Body::TaskFailReported { attempt, .. }
-        | Body::QuestionAsked { attempt, .. }
-        | Body::AgentAdopted { attempt, .. }
-        | Body::OrphanAgentDetected { attempt, .. }
-        | Body::RoleTimeout { attempt, .. }
-        | Body::AgentHung { attempt, .. }
-        | Body::StopOrdered { attempt, .. }
-        | Body::AgentCrashed { attempt, .. }
-        | Body::AttemptExited { attempt, .. }
-        | Body::AttemptEnded { attempt, .. }
-        | Body::AgentSession { attempt, .. }
-        | Body::AgentMeasured { attempt, .. }
-        | Body::AgentCompacted(rekindle_core::event::AgentCompacted { attempt, .. })
-        | Body::AgentOnTask { attempt }
-        | Body::CompactionStart { attempt, .. }
-        | Body::AgentTold { attempt, .. }
-        | Body::InputClosed { attempt }
-        | Body::StatusAsked { attempt }
-        | Body::StatusAnswered { attempt }
-        | Body::TaskAssigned { attempt }
-        | Body::AgentFailed { attempt, .. }
-        | Body::TurnEnded { attempt, .. }
-        | Body::SessionClosed { attempt, .. }
-        | Body::ReportRefused { attempt, .. } => Some(*attempt),
-        Body::CompactionComplete(over) => Some(over.attempt),
-        Body::VerdictGiven(given) => Some(given.attempt),
-        _ => None,
     }
 }
 

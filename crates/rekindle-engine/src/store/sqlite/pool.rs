@@ -151,6 +151,14 @@ impl<T: Pooled> Read for T {
         self.pool().ask(|conn| read::log_since(conn, agent, after, limit))
     }
 
+    fn attempt_lines(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
+        self.pool().ask(|conn| read::attempt_lines(conn, attempt, after, limit))
+    }
+
+    fn attempt_places(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<u64>, Error> {
+        self.pool().ask(|conn| read::attempt_places(conn, attempt, after, limit))
+    }
+
     fn log_search(&self, query: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>, Error> {
         self.pool().ask(|conn| text_index::search(conn, query, agent, limit))
     }

@@ -202,14 +202,45 @@ pub fn log_since(conn: &Connection, agent: Option<&str>, after: u64, limit: usiz
     let Some(agent) = agent else {
         return lines(conn, "WHERE l.seq > ?1 ORDER BY l.seq LIMIT ?2", (after, limit_stored));
     };
+    lines_of(conn, &sources(conn, agent)?, after, limit)
+}
+
+/// Lines of one attempt after a place, oldest first.
+pub fn attempt_lines(conn: &Connection, attempt: u64, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
+    lines_of(conn, &sources_of_attempt(conn, attempt)?, stored(after), limit)
+}
+
+/// The places of those lines, from the index alone.
+pub fn attempt_places(conn: &Connection, attempt: u64, after: u64, limit: usize) -> Result<Vec<u64>, Error> {
+    let mut found: Vec<u64> = Vec::new();
+    for source in sources_of_attempt(conn, attempt)? {
+        let sql = "SELECT seq FROM line WHERE source = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
+        let mut query = conn.prepare_cached(sql).map_err(fault)?;
+        let places = query.query_map((source, stored(after), limit_of(limit)), |row| row.get::<_, i64>(0));
+        for place in places.map_err(fault)? {
+            found.push(place.map_err(fault)?.unsigned_abs());
+        }
+    }
+    found.sort_unstable();
+    found.truncate(limit);
+    Ok(found)
+}
+
+fn lines_of(conn: &Connection, sources: &[i64], after: i64, limit: usize) -> Result<Vec<StoredLine>, Error> {
     let mut found = Vec::new();
-    for source in sources(conn, agent)? {
+    for source in sources {
         let tail = "WHERE l.source = ?1 AND l.seq > ?2 ORDER BY l.seq LIMIT ?3";
-        found.extend(lines(conn, tail, (source, after, limit_stored))?);
+        found.extend(lines(conn, tail, (source, after, limit_of(limit)))?);
     }
     found.sort_by_key(|line| line.seq);
     found.truncate(limit);
     Ok(found)
+}
+
+fn sources_of_attempt(conn: &Connection, attempt: u64) -> Result<Vec<i64>, Error> {
+    let mut query = conn.prepare_cached("SELECT id FROM source WHERE attempt = ?1").map_err(fault)?;
+    let ids = query.query_map([stored(attempt)], |row| row.get(0)).map_err(fault)?;
+    ids.collect::<Result<_, _>>().map_err(fault)
 }
 
 fn sources(conn: &Connection, agent: &str) -> Result<Vec<i64>, Error> {

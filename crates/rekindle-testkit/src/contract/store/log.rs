@@ -62,6 +62,17 @@ pub(super) fn since(make: Maker<'_>) {
     let of_b: Vec<StoredLine> = all.into_iter().filter(|l| l.line.agent == "b").collect();
     assert_eq!(seen_b, of_b, "following one agent sees its lines");
     assert_eq!(store.log_since(None, u64::MAX >> 1, 5).expect("since"), []);
+    let all = store.log_tail(None, 1_000).expect("tail");
+    for attempt in 0..6 {
+        let of_it: Vec<StoredLine> = all.iter().filter(|l| l.line.attempt == attempt).cloned().collect();
+        assert_eq!(store.attempt_lines(attempt, 0, 1_000).expect("lines"), of_it, "an attempt's own lines");
+        let places: Vec<u64> = of_it.iter().map(|l| l.seq).collect();
+        assert_eq!(store.attempt_places(attempt, 0, 1_000).expect("places"), places, "their places");
+        if let [first, second, ..] = places[..] {
+            assert_eq!(store.attempt_lines(attempt, first, 1).expect("lines")[0].seq, second, "after a place");
+            assert_eq!(store.attempt_places(attempt, first, 1).expect("places"), [second]);
+        }
+    }
 }
 
 pub(super) fn search(make: Maker<'_>) {

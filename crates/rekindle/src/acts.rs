@@ -1,0 +1,190 @@
+//! What a person can do from a view: the acts, what each will do said before it is done, and how it is ordered. Views offer and
+//! confirm them; what follows is decided in the core, as for the same commands.
+
+use rekindle_core::event::PauseReason;
+use rekindle_core::ids::{QuestionId, TaskId};
+use rekindle_core::input::Order;
+use rekindle_core::view::TaskRow;
+
+use crate::client::orders::{self, Taken};
+use crate::error::Result;
+use crate::picture::Picture;
+use crate::project::Project;
+
+/// Something that a person can do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Open a task that has ended again.
+    Retry(TaskId),
+    /// Open every failed task again.
+    RetryFailed(Vec<TaskId>),
+    /// Leave a task out.
+    Skip(TaskId),
+    /// Break a task into parts.
+    Split(TaskId, Vec<String>),
+    /// Stop a task's agent and give the task up until it is retried.
+    Stop(TaskId),
+    /// Stop an agent and replace it.
+    Recover(String),
+    /// Answer a question.
+    Answer(QuestionId, String),
+    /// Pause the run.
+    Pause,
+}
+
+impl Act {
+    /// The verb, for a menu and a key.
+    #[must_use]
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Retry(_) => "retry",
+            Self::RetryFailed(_) => "retry failed",
+            Self::Skip(_) => "skip",
+            Self::Split(..) => "split",
+            Self::Stop(_) => "stop",
+            Self::Recover(_) => "recover",
+            Self::Answer(..) => "answer",
+            Self::Pause => "pause",
+        }
+    }
+
+    /// Whether it is done only after a person has said yes to what it will do.
+    #[must_use]
+    pub fn asks_first(&self) -> bool {
+        !matches!(self, Self::Answer(..))
+    }
+
+    /// Why it makes no sense now; nothing when it does.
+    #[must_use]
+    pub fn refusal(&self, picture: &Picture) -> Option<String> {
+        let ended = |task: &TaskRow| matches!(task.state.as_str(), "complete" | "failed" | "skipped");
+        let find = |id: &TaskId| picture.task(id.as_str());
+        match self {
+            Self::Retry(id) => match find(id) {
+                Some(task) if !ended(task) => Some(format!("{id} has not ended: there is nothing to retry")),
+                Some(_) => None,
+                None => Some(format!("there is no task {id}")),
+            },
+            Self::RetryFailed(ids) => ids.is_empty().then(|| "no task has failed".to_owned()),
+            Self::Skip(id) | Self::Split(id, _) => match find(id) {
+                Some(task) if task.state == "complete" => Some(format!("{id} is complete")),
+                Some(task) if task.state == "skipped" => Some(format!("{id} is skipped already")),
+                Some(_) => None,
+                None => Some(format!("there is no task {id}")),
+            },
+            Self::Stop(id) => match find(id) {
+                Some(task) if ended(task) => Some(format!("{id} has ended already")),
+                Some(_) => None,
+                None => Some(format!("there is no task {id}")),
+            },
+            Self::Recover(_) | Self::Answer(..) => None,
+            Self::Pause => picture.coordinator.is_none().then(|| "nobody is at the run".to_owned()),
+        }
+    }
+
+    /// What it will do, in a sentence or two.
+    #[must_use]
+    pub fn consequence(&self, picture: &Picture) -> String {
+        let live = |id: &TaskId| picture.at_work(id).map(|attempt| attempt.name.to_string());
+        let stopped = |id: &TaskId| live(id).map(|agent| format!(" Its agent {agent} is stopped.")).unwrap_or_default();
+        let alone = if picture.coordinator.is_none() { " It begins when you type rekindle resume." } else { "" };
+        match self {
+            Self::Retry(id) => {
+                let redo = match picture.task(id.as_str()).map(|task| task.state.as_str()) {
+                    Some("complete") => " It was complete: its work is done and proven anew.",
+                    _ => "",
+                };
+                format!("{id} is opened again with all its attempts.{redo}{alone}")
+            }
+            Self::RetryFailed(ids) => {
+                let names: Vec<&str> = ids.iter().map(TaskId::as_str).collect();
+                format!("{} opened again with all attempts: {}.{alone}", count(ids.len()), names.join(", "))
+            }
+            Self::Skip(id) => {
+                let waiting = waiting_for(picture, id);
+                let freed =
+                    if waiting.is_empty() { String::new() } else { format!(" {waiting} may begin without it.") };
+                format!("{id} is left out and counts as skipped.{}{freed} Undo: retry it.", stopped(id))
+            }
+            Self::Split(id, parts) => {
+                format!(
+                    "{id} becomes {} parts, worked through in order.{} This cannot be undone.",
+                    parts.len(),
+                    stopped(id)
+                )
+            }
+            Self::Stop(id) => {
+                let waiting = waiting_for(picture, id);
+                let held = if waiting.is_empty() { String::new() } else { format!(" {waiting} go on waiting.") };
+                format!("{id} is given up and counts as failed.{}{held} Undo: retry it.", stopped(id))
+            }
+            Self::Recover(agent) => format!(
+                "{agent} is stopped and replaced: it goes on where it was, resumed or with a brief. Failed tasks of its are opened again."
+            ),
+            Self::Answer(id, _) => format!("The answer to question {id} reaches whoever asked; it cannot be changed."),
+            Self::Pause => {
+                let many = picture.attempts.iter().filter(|attempt| attempt.ended_at.is_none()).count();
+                format!("{} write checkpoints and stop; the run rests until you type rekindle resume.", agents(many))
+            }
+        }
+    }
+
+    /// Orders it, and says what became of it.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub fn perform(&self, project: &Project) -> Result<String> {
+        if let Self::RetryFailed(ids) = self {
+            for id in ids {
+                orders::give(project, &Order::Retry { task: id.clone() })?;
+            }
+            return Ok(format!("{} opened again", count(ids.len())));
+        }
+        let (order, done) = self.order();
+        Ok(match orders::give(project, &order)? {
+            Taken::Now => done,
+            Taken::Already => "it was so already".to_owned(),
+            Taken::NobodyThere => "no coordinator is running".to_owned(),
+        })
+    }
+
+    fn order(&self) -> (Order, String) {
+        match self.clone() {
+            Self::Retry(task) => (Order::Retry { task: task.clone() }, format!("task {task} is open again")),
+            Self::RetryFailed(mut ids) => {
+                let task = ids.swap_remove(0);
+                (Order::Retry { task: task.clone() }, format!("task {task} is open again"))
+            }
+            Self::Skip(task) => {
+                let reason = "skipped by the operator".to_owned();
+                (Order::Skip { task: task.clone(), reason }, format!("task {task} is skipped"))
+            }
+            Self::Split(task, subtasks) => {
+                let done = format!("task {task} is split into {} parts", subtasks.len());
+                (Order::Split { task, subtasks }, done)
+            }
+            Self::Stop(task) => (Order::Stop { task: task.clone() }, format!("task {task} is given up")),
+            Self::Recover(agent) => (Order::Recover { agent: agent.clone() }, format!("agent {agent} is replaced")),
+            Self::Answer(id, text) => (Order::Answer { id, text }, format!("question {id} is answered")),
+            Self::Pause => (Order::Pause(PauseReason::Operator), "the run pauses".to_owned()),
+        }
+    }
+}
+
+/// Tasks that wait for one, named; empty when none does.
+fn waiting_for(picture: &Picture, id: &TaskId) -> String {
+    let waiting = picture.tasks.iter().filter(|task| task.state == "blocked" && task.blocked_by.contains(id));
+    waiting.map(|task| task.id.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+fn count(many: usize) -> String {
+    if many == 1 { "1 task is".to_owned() } else { format!("{many} tasks are") }
+}
+
+fn agents(many: usize) -> String {
+    match many {
+        0 => "No agent runs; others".to_owned(),
+        1 => "1 agent has to".to_owned(),
+        many => format!("{many} agents have to"),
+    }
+}

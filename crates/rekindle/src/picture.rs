@@ -1,0 +1,191 @@
+//! What every view of a run draws, read at one moment: rows, what events add up to, and where the log ends. `top`, the
+//! dashboard and the report show the same picture; how it looks is left to them.
+//!
+//! It reads the store and nothing else. An [`Eye`] looks again and again and reads only what is new.
+
+pub mod graph;
+pub mod history;
+pub mod lines;
+pub mod standing;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rekindle_core::ids::{AttemptId, TaskId};
+use rekindle_core::time::Time;
+use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
+use rekindle_engine::clock;
+
+use self::history::History;
+use crate::error::Result;
+use crate::project::Project;
+use crate::view::{Counts, RunView, Spent, View};
+
+/// A run at one moment.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// The run.
+    pub run: RunRow,
+    /// Its tasks in the plan's order.
+    pub tasks: Vec<TaskRow>,
+    /// All attempts, oldest first.
+    pub attempts: Vec<AttemptRow>,
+    /// Questions, oldest first.
+    pub questions: Vec<QuestionRow>,
+    /// What its events add up to.
+    pub history: Arc<History>,
+    /// The coordinator's process; none when nobody is at it.
+    pub coordinator: Option<u32>,
+    /// The last event in it.
+    pub seq: u64,
+    /// When it was looked at.
+    pub now: Time,
+}
+
+impl Picture {
+    /// How the tasks stand.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        Counts::of(&self.tasks)
+    }
+
+    /// A task by its name.
+    #[must_use]
+    pub fn task(&self, id: &str) -> Option<&TaskRow> {
+        self.tasks.iter().find(|task| task.id.as_str() == id)
+    }
+
+    /// An attempt by its number.
+    #[must_use]
+    pub fn attempt(&self, id: AttemptId) -> Option<&AttemptRow> {
+        self.attempts.iter().find(|attempt| attempt.attempt == id)
+    }
+
+    /// The attempts that held a task, oldest first.
+    pub fn attempts_of<'a>(&'a self, task: &'a TaskId) -> impl DoubleEndedIterator<Item = &'a AttemptRow> {
+        self.attempts.iter().filter(move |attempt| attempt.tasks.contains(task))
+    }
+
+    /// The attempt that works on a task now.
+    #[must_use]
+    pub fn at_work(&self, task: &TaskId) -> Option<&AttemptRow> {
+        let live = |attempt: &&AttemptRow| attempt.ended_at.is_none() && attempt.task.as_ref() == Some(task);
+        self.attempts.iter().rev().find(live)
+    }
+
+    /// Questions that nobody has answered, oldest first.
+    pub fn open_questions(&self) -> impl Iterator<Item = &QuestionRow> {
+        self.questions.iter().filter(|question| question.answer.is_none())
+    }
+
+    /// What all attempts have used.
+    #[must_use]
+    pub fn spent(&self) -> Spent {
+        Spent::by_all(&self.attempts)
+    }
+
+    /// The same by task.
+    #[must_use]
+    pub fn spent_by_task(&self) -> BTreeMap<TaskId, Spent> {
+        Spent::by_task(&self.attempts)
+    }
+
+    /// Up to when spans are measured: the end of the run, now while somebody is at it, else the last that happened.
+    #[must_use]
+    pub fn until(&self) -> Time {
+        let alone = self.coordinator.is_none().then_some(self.history.last_time).flatten();
+        self.run.ended_at.or(alone).unwrap_or(self.now)
+    }
+}
+
+/// Looks at a run again and again.
+pub struct Eye {
+    project: Project,
+    /// The run that was asked for; the newest where none was.
+    wanted: Option<String>,
+    view: Option<View>,
+    seen: u64,
+    last: Option<Arc<Picture>>,
+}
+
+impl Eye {
+    /// An eye on a run of a project: the newest, or the one whose id is, or begins with, `wanted`.
+    #[must_use]
+    pub fn new(project: &Project, wanted: Option<&str>) -> Self {
+        Self { project: project.clone(), wanted: wanted.map(str::to_owned), view: None, seen: 0, last: None }
+    }
+
+    /// Turns to another run.
+    pub fn turn_to(&mut self, wanted: Option<&str>) {
+        *self = Self { view: self.view.take(), ..Self::new(&self.project, wanted) };
+    }
+
+    /// The project.
+    #[must_use]
+    pub fn project(&self) -> &Project {
+        &self.project
+    }
+
+    /// The state, opened once there is a store.
+    ///
+    /// # Errors
+    /// When there is no state, or it cannot be used.
+    pub fn view(&mut self) -> Result<Option<&View>> {
+        if self.view.is_none() {
+            self.view = Some(View::open(&self.project)?).filter(View::has_store);
+        }
+        Ok(self.view.as_ref())
+    }
+
+    /// The run as it stands now; nothing before the first run. What has not changed is not read again.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or the run that was asked for is not there.
+    pub fn look(&mut self) -> Result<Option<Arc<Picture>>> {
+        let (wanted, now) = (self.wanted.clone(), clock::wall());
+        self.view()?;
+        let Some(view) = &self.view else { return Ok(None) };
+        let newest = view.last_event()?;
+        let coordinator = view.coordinator()?.map(|owner| owner.map_or(0, |owner| owner.pid));
+        if let Some(last) = self.last.as_ref().filter(|_| self.seen == newest) {
+            // Only the time and whether somebody is at it can have changed.
+            let same = Picture { now, coordinator, ..Picture::clone(last) };
+            return Ok(Some(Arc::new(same)));
+        }
+        let Some(run) = find(view, wanted.as_deref())? else { return Ok(None) };
+        let before = self.last.take().filter(|last| last.run.id == run.row.id);
+        let (mut history, after) = match before {
+            Some(last) => (Arc::clone(&last.history), last.seq),
+            None => (Arc::default(), 0),
+        };
+        let mut seq = after;
+        let known = Arc::make_mut(&mut history);
+        let end = run.events(after, |event| {
+            known.take(event);
+            seq = event.seq;
+            Ok(())
+        })?;
+        // Rows are read after the events: they may be newer than these, never older.
+        let picture = Picture {
+            tasks: run.tasks()?,
+            attempts: run.attempts()?,
+            questions: run.questions()?,
+            run: run.row,
+            history,
+            coordinator,
+            seq: seq.max(end),
+            now,
+        };
+        let picture = Arc::new(picture);
+        self.seen = end;
+        self.last = Some(Arc::clone(&picture));
+        Ok(Some(picture))
+    }
+}
+
+fn find<'a>(view: &'a View, wanted: Option<&str>) -> Result<Option<RunView<'a>>> {
+    match wanted {
+        Some(wanted) => view.run_named(wanted).map(Some),
+        None => view.run(),
+    }
+}

@@ -1,0 +1,342 @@
+//! What the events of a run add up to for a timeline: who was at which task from when to when, and what befell them there.
+//!
+//! It is fed event by event and never looks back, so a live view reads only what is new.
+
+use std::collections::BTreeMap;
+
+use rekindle_core::event::Body;
+use rekindle_core::ids::{AttemptId, TaskId};
+use rekindle_core::role::Role;
+use rekindle_core::time::Time;
+use rekindle_engine::store::StoredEvent;
+
+use crate::story;
+use crate::ui::Tone;
+
+/// Marks kept of one attempt at a task: a loop of compactions is told by its first ones and its number.
+const MARKS_MAX: usize = 64;
+
+/// Recoveries and alerts that are kept, newest last.
+const NEWS_MAX: usize = 200;
+
+/// What befell an attempt, for a symbol on its bar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MarkKind {
+    /// Its context was compacted.
+    Compaction,
+    /// Its process crashed or was lost.
+    Crash,
+    /// It was silent or too slow.
+    Hang,
+    /// Its account has to wait.
+    Limit,
+    /// It was adopted, resumed or replaced.
+    Recovery,
+    /// Its claim was not proven, or its work was sent back.
+    Refused,
+    /// It asked a person.
+    Question,
+    /// The task failed for good.
+    Failed,
+    /// The task is complete.
+    Done,
+}
+
+impl MarkKind {
+    /// All kinds, in the order of a legend.
+    pub const ALL: [Self; 9] = [
+        Self::Compaction,
+        Self::Crash,
+        Self::Hang,
+        Self::Limit,
+        Self::Recovery,
+        Self::Refused,
+        Self::Question,
+        Self::Failed,
+        Self::Done,
+    ];
+
+    /// Its name, for a legend, a class and a screen reader.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Compaction => "compaction",
+            Self::Crash => "crash",
+            Self::Hang => "hang",
+            Self::Limit => "limit",
+            Self::Recovery => "recovery",
+            Self::Refused => "refused",
+            Self::Question => "question",
+            Self::Failed => "failed",
+            Self::Done => "done",
+        }
+    }
+
+    /// Its symbol.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Compaction => "◆",
+            Self::Crash => "✖",
+            Self::Hang => "◷",
+            Self::Limit => "‖",
+            Self::Recovery => "↻",
+            Self::Refused => "!",
+            Self::Question => "?",
+            Self::Failed => "✖",
+            Self::Done => "✔",
+        }
+    }
+
+    /// Its tone.
+    #[must_use]
+    pub fn tone(self) -> Tone {
+        match self {
+            Self::Crash | Self::Failed => Tone::Error,
+            Self::Compaction | Self::Hang | Self::Limit | Self::Refused | Self::Question => Tone::Warning,
+            Self::Recovery => Tone::Hint,
+            Self::Done => Tone::Good,
+        }
+    }
+}
+
+/// One thing that befell an attempt at a task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mark {
+    /// What kind.
+    pub kind: MarkKind,
+    /// When.
+    pub time: Time,
+    /// In words.
+    pub text: String,
+    /// The event's place.
+    pub seq: u64,
+}
+
+/// One attempt at one task, for a bar.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Span {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// The agent's name.
+    pub agent: String,
+    /// Its role.
+    pub role: Role,
+    /// Which `[agents.NAME]` runs it.
+    pub cli: String,
+    /// Which try at the task it is.
+    pub number: u32,
+    /// When the task was free to begin, as far as its own past tells: the end of the try before.
+    pub free_at: Option<Time>,
+    /// When it was decided on: starting begins here.
+    pub begun_at: Time,
+    /// When its process ran: working begins here.
+    pub runs_at: Option<Time>,
+    /// When it left the task.
+    pub ended_at: Option<Time>,
+    /// Why it left, by the cause's name or the outcome's.
+    pub outcome: Option<String>,
+    /// What befell it.
+    pub marks: Vec<Mark>,
+    /// Marks that were left out.
+    pub more_marks: usize,
+}
+
+/// Something that a person wants to see without looking for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct News {
+    /// The event's place.
+    pub seq: u64,
+    /// When.
+    pub time: Time,
+    /// What kind.
+    pub kind: MarkKind,
+    /// The task, if it is about one.
+    pub task: Option<String>,
+    /// The agent, if it is about one.
+    pub agent: Option<String>,
+    /// In words.
+    pub text: String,
+}
+
+/// Everything.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// Attempts at each task, oldest first.
+    pub spans: BTreeMap<TaskId, Vec<Span>>,
+    /// Crashes, limits, recoveries and the like over the whole run, oldest first; the newest are kept.
+    pub news: Vec<News>,
+    /// How many of each kind there were.
+    pub counts: BTreeMap<MarkKind, u64>,
+    /// When the last event was.
+    pub last_time: Option<Time>,
+    /// Events of each category, for a view that counts them.
+    pub events: u64,
+    known: BTreeMap<AttemptId, Known>,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    agent: String,
+    role: Role,
+    cli: String,
+    begun_at: Time,
+    runs_at: Option<Time>,
+}
+
+impl History {
+    /// The spans of a task.
+    #[must_use]
+    pub fn of(&self, task: &TaskId) -> &[Span] {
+        self.spans.get(task).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// How often something of a kind happened.
+    #[must_use]
+    pub fn count(&self, kind: MarkKind) -> u64 {
+        self.counts.get(&kind).copied().unwrap_or(0)
+    }
+
+    /// Takes the next event of the run.
+    pub fn take(&mut self, event: &StoredEvent) {
+        let now = Time(event.time_ms);
+        self.last_time = Some(now);
+        self.events += 1;
+        let Some(body) = story::body(event) else { return };
+        let task = event.task.as_deref().and_then(|id| TaskId::new(id).ok());
+        self.take_begin(event, &body, task.as_ref(), now);
+        if let Some(kind) = mark_kind(&body) {
+            self.mark(event, &body, kind, task.as_ref(), now);
+        }
+        self.take_end(&body, task.as_ref(), now);
+    }
+
+    fn take_begin(&mut self, event: &StoredEvent, body: &Body, task: Option<&TaskId>, now: Time) {
+        match body {
+            Body::Dispatched { attempt, role, cli, tasks, .. } => {
+                let agent = event.agent.clone().unwrap_or_default();
+                let known = Known { agent, role: *role, cli: cli.clone(), begun_at: now, runs_at: None };
+                self.known.insert(*attempt, known);
+                if let Some(first) = tasks.first() {
+                    self.open(*attempt, first, now);
+                }
+            }
+            Body::AgentStarted { attempt, .. } => {
+                if let Some(known) = self.known.get_mut(attempt) {
+                    known.runs_at = Some(now);
+                }
+                for span in self.open_spans(*attempt) {
+                    span.runs_at.get_or_insert(now);
+                }
+            }
+            Body::TaskStarted { attempt, number } => {
+                let Some(task) = task else { return };
+                self.open(*attempt, task, now);
+                let last = self.spans.get_mut(task).and_then(|spans| spans.last_mut());
+                if let Some(span) = last.filter(|span| span.attempt == *attempt) {
+                    span.number = *number;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Opens a span, unless the attempt is at the task already.
+    fn open(&mut self, attempt: AttemptId, task: &TaskId, now: Time) {
+        let Some(known) = self.known.get(&attempt) else { return };
+        let spans = self.spans.entry(task.clone()).or_default();
+        if spans.last().is_some_and(|last| last.attempt == attempt && last.ended_at.is_none()) {
+            return;
+        }
+        let number = u32::try_from(spans.len()).unwrap_or(u32::MAX).saturating_add(1);
+        spans.push(Span {
+            attempt,
+            agent: known.agent.clone(),
+            role: known.role,
+            cli: known.cli.clone(),
+            number,
+            free_at: spans.last().and_then(|last| last.ended_at),
+            begun_at: if known.runs_at.is_some() { now } else { known.begun_at },
+            runs_at: known.runs_at.map(|runs| runs.max(now)),
+            ended_at: None,
+            outcome: None,
+            marks: Vec::new(),
+            more_marks: 0,
+        });
+    }
+
+    fn take_end(&mut self, body: &Body, task: Option<&TaskId>, now: Time) {
+        let outcome = match body {
+            Body::TaskCompleted { .. } => "complete".to_owned(),
+            Body::TaskRequeued { cause, .. } => cause.name().to_owned(),
+            Body::TaskSkipped { .. } => "skipped".to_owned(),
+            Body::WorkflowFailed { reason, .. } => reason.clone(),
+            Body::TaskHandedOn(_) => "handed_on".to_owned(),
+            Body::TaskParked { .. } => "parked".to_owned(),
+            Body::AttemptEnded { attempt, cause } => {
+                for span in self.open_spans(*attempt) {
+                    (span.ended_at, span.outcome) = (Some(now), Some(cause.name().to_owned()));
+                }
+                return;
+            }
+            _ => return,
+        };
+        let last = task.and_then(|task| self.spans.get_mut(task)).and_then(|spans| spans.last_mut());
+        if let Some(span) = last.filter(|span| span.ended_at.is_none()) {
+            (span.ended_at, span.outcome) = (Some(now), Some(outcome));
+        }
+    }
+
+    fn open_spans(&mut self, attempt: AttemptId) -> impl Iterator<Item = &mut Span> {
+        let last = self.spans.values_mut().filter_map(|spans| spans.last_mut());
+        last.filter(move |span| span.attempt == attempt && span.ended_at.is_none())
+    }
+
+    fn mark(&mut self, event: &StoredEvent, body: &Body, kind: MarkKind, task: Option<&TaskId>, now: Time) {
+        *self.counts.entry(kind).or_default() += 1;
+        let text = story::tell(event).text;
+        let attempt = story::attempt_of(body);
+        let on = |spans: &&mut Vec<Span>| {
+            let last = spans.last();
+            last.is_some_and(|span| attempt.is_none_or(|attempt| span.attempt == attempt))
+        };
+        let by_task = task.filter(|task| self.spans.contains_key(*task)).cloned();
+        let spans = match &by_task {
+            Some(task) => self.spans.get_mut(task).filter(on),
+            None => self.spans.values_mut().filter(|_| attempt.is_some()).find(on),
+        };
+        if let Some(span) = spans.and_then(|spans| spans.last_mut()) {
+            if span.marks.len() < MARKS_MAX {
+                span.marks.push(Mark { kind, time: now, text: text.clone(), seq: event.seq });
+            } else {
+                span.more_marks += 1;
+            }
+        }
+        if kind != MarkKind::Done {
+            if self.news.len() == NEWS_MAX {
+                self.news.remove(0);
+            }
+            let (task, agent) = (event.task.clone(), event.agent.clone());
+            self.news.push(News { seq: event.seq, time: now, kind, task, agent, text });
+        }
+    }
+}
+
+/// What an event is on a bar, if it is anything there.
+#[must_use]
+pub fn mark_kind(body: &Body) -> Option<MarkKind> {
+    Some(match body {
+        Body::AgentCompacted(_) => MarkKind::Compaction,
+        Body::AgentCrashed { .. } | Body::OrphanAgentDetected { .. } => MarkKind::Crash,
+        Body::AgentHung { .. } | Body::RoleTimeout { .. } => MarkKind::Hang,
+        Body::GateClosed(_) => MarkKind::Limit,
+        Body::AgentAdopted { .. } | Body::CoordinatorRecovered(_) | Body::Dispatched { resumed: true, .. } => {
+            MarkKind::Recovery
+        }
+        Body::ChecksFinished { passed: false, .. } | Body::TaskRework(_) => MarkKind::Refused,
+        Body::QuestionAsked { .. } => MarkKind::Question,
+        Body::WorkflowFailed { .. } => MarkKind::Failed,
+        Body::TaskCompleted { .. } => MarkKind::Done,
+        _ => return None,
+    })
+}

@@ -1,0 +1,86 @@
+//! Lines of an attempt's log by their number, for views that jump about in a log of a million lines. Every so many lines a
+//! place is remembered; what lies between is found from there.
+
+use rekindle_core::ids::AttemptId;
+use rekindle_engine::store::StoredLine;
+
+use crate::error::Result;
+use crate::view::RunView;
+
+/// Lines between two places that are remembered: a window is read from the one before it.
+const STEP: usize = 256;
+
+/// Places fetched at once while the index grows.
+const PAGE: usize = 65_536;
+
+/// Most lines of one window.
+pub const WINDOW_MAX: usize = 2_000;
+
+/// Knows the lines of one attempt by number.
+#[derive(Clone, Debug)]
+pub struct LineIndex {
+    attempt: AttemptId,
+    /// The place before line 0, before line `STEP`, and so on.
+    steps: Vec<u64>,
+    count: usize,
+    last: u64,
+}
+
+impl LineIndex {
+    /// Of an attempt; it knows nothing yet.
+    #[must_use]
+    pub fn new(attempt: AttemptId) -> Self {
+        Self { attempt, steps: vec![0], count: 0, last: 0 }
+    }
+
+    /// How many lines there are, as of the last look.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Takes in what is new.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn grow(&mut self, run: &RunView<'_>) -> Result<()> {
+        loop {
+            let places = run.places(self.attempt, self.last, PAGE)?;
+            for place in &places {
+                self.count += 1;
+                self.last = *place;
+                if self.count.is_multiple_of(STEP) {
+                    self.steps.push(*place);
+                }
+            }
+            if places.len() < PAGE {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Lines from a number on, at most [`WINDOW_MAX`]; numbers begin with 0.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn window(&self, run: &RunView<'_>, from: usize, many: usize) -> Result<Vec<StoredLine>> {
+        if from >= self.count {
+            return Ok(Vec::new());
+        }
+        let skip = from % STEP;
+        let many = many.min(WINDOW_MAX);
+        let mut lines = run.lines_of(self.attempt, self.steps[from / STEP], skip + many)?;
+        lines.drain(..skip.min(lines.len()));
+        Ok(lines)
+    }
+
+    /// The number of the line at a place, if it is one of this attempt's.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn number_of(&self, run: &RunView<'_>, place: u64) -> Result<Option<usize>> {
+        let step = self.steps.partition_point(|before| *before < place).saturating_sub(1);
+        let near = run.places(self.attempt, self.steps[step], STEP)?;
+        Ok(near.iter().position(|found| *found == place).map(|at| step * STEP + at))
+    }
+}
