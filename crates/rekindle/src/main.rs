@@ -13,6 +13,7 @@ mod error;
 mod exit_code;
 mod mcp;
 mod output_file;
+mod page;
 mod picture;
 mod plan_file;
 mod project;
