@@ -27,6 +27,7 @@ pub mod run;
 pub mod salvage;
 pub mod status;
 pub mod task;
+pub mod top;
 pub mod verdict;
 pub mod why;
 

@@ -19,6 +19,7 @@ mod plan_file;
 mod project;
 mod report;
 mod story;
+mod tui;
 mod ui;
 mod view;
 
