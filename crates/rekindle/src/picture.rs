@@ -6,6 +6,8 @@
 pub mod graph;
 pub mod history;
 pub mod lines;
+#[cfg(test)]
+pub mod sample;
 pub mod standing;
 
 use std::collections::BTreeMap;
