@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 mod branch;
 mod call;
+mod diff;
 mod exclude;
 mod guard;
 mod index;
@@ -31,6 +32,7 @@ mod workspace;
 
 pub use branch::{Base, Start, Summary};
 pub use call::{ask, ask_within};
+pub use diff::{Changes, ChangesIn};
 pub use merge::Accepted;
 pub use remove::Removed;
 pub use salvage::{Found, Restored};

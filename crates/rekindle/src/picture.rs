@@ -3,6 +3,7 @@
 //!
 //! It reads the store and nothing else. An [`Eye`] looks again and again and reads only what is new.
 
+pub mod diff;
 pub mod graph;
 pub mod history;
 pub mod lines;

@@ -2,6 +2,7 @@
 //! commands.
 
 pub mod blocks;
+pub mod chapters;
 pub mod protocol;
 pub mod session;
 

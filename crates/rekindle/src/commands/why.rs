@@ -1,25 +1,18 @@
 //! `rekindle why`: every decision about a task, with what it was made from.
 
-mod trail;
-
-use std::collections::BTreeSet;
-
 use clap::Args;
-use rekindle_core::cause::Cause;
 use rekindle_core::event::Body;
-use rekindle_core::ids::AttemptId;
 use rekindle_core::strategy::Strategy;
 use rekindle_core::time::Time;
 use rekindle_core::view::TaskRow;
-use rekindle_engine::store::StoredEvent;
 use serde::Serialize;
 use serde_json::Value;
 
-use self::trail::Trail;
 use super::Context;
 use crate::error::Result;
 use crate::exit_code::Exit;
 use crate::story;
+use crate::story::chapters::{self, Chapter};
 use crate::ui::{Tone, clock_time, harmless, one_line, stamp};
 use crate::view::View;
 
@@ -66,12 +59,7 @@ pub fn run(args: &WhyArgs, context: &Context) -> Result<Exit> {
     let view = View::open(&context.project)?;
     let run = view.the_run()?;
     let task = run.task(&args.task)?;
-    let mut chapters = Vec::new();
-    let mut teller = Teller { about: About { task: &args.task, attempts: BTreeSet::new() }, trail: Trail::default() };
-    run.events(0, |event| {
-        chapters.extend(teller.chapter(event));
-        Ok(())
-    })?;
+    let chapters = chapters::of(&run, &args.task)?;
     if args.json {
         context.ui.json(&WhyJson {
             schema_version: 1,
@@ -91,81 +79,6 @@ pub fn run(args: &WhyArgs, context: &Context) -> Result<Exit> {
         }
     }
     Ok(Exit::Success)
-}
-
-/// One decision or fact about the task.
-struct Chapter {
-    event: StoredEvent,
-    body: Body,
-    attempt: Option<AttemptId>,
-    cause: Option<&'static str>,
-    /// What it rests on, with all that was seen of the attempt so far where that led to it.
-    evidence: Vec<String>,
-    /// The same for people, who have read above what was seen.
-    shown: Vec<String>,
-}
-
-/// Goes through the log and keeps in mind what was seen of the attempt at hand.
-struct Teller<'a> {
-    about: About<'a>,
-    trail: Trail,
-}
-
-impl Teller<'_> {
-    fn chapter(&mut self, event: &StoredEvent) -> Option<Chapter> {
-        let body = self.about.concerns(event)?;
-        let starts = matches!(body, Body::Dispatched { .. });
-        if !starts {
-            self.trail.add(&body, Time(event.time_ms));
-        }
-        // Only what is made of them is a decision.
-        if matches!(body, Body::AgentMeasured { .. } | Body::TurnEnded { .. }) {
-            return None;
-        }
-        let own = story::evidence(&body);
-        let seen = if Trail::leads_to(&body) { self.trail.lines() } else { Vec::new() };
-        let evidence: Vec<String> = own.iter().chain(&seen).cloned().collect();
-        let cause = cause_of(&body).map(Cause::name).or(self.trail.cause().filter(|_| starts));
-        if starts {
-            self.trail = Trail::default();
-        }
-        let attempt = story::attempt_of(&body).or(self.about.attempts.last().copied());
-        let shown = if starts { evidence.clone() } else { own };
-        Some(Chapter { event: event.clone(), body, attempt, cause, evidence, shown })
-    }
-}
-
-/// Tells the events of one task from the rest: its own, and those of the attempts that held it.
-struct About<'a> {
-    task: &'a str,
-    attempts: BTreeSet<AttemptId>,
-}
-
-impl About<'_> {
-    fn concerns(&mut self, event: &StoredEvent) -> Option<Body> {
-        let body = story::body(event)?;
-        if let Body::Dispatched { attempt, tasks, .. } = &body {
-            if tasks.iter().any(|task| task.as_str() == self.task) {
-                self.attempts.insert(*attempt);
-                return Some(body);
-            }
-            return None;
-        }
-        let own = event.task.as_deref().map(|task| task == self.task);
-        let of_attempt = || story::attempt_of(&body).is_some_and(|attempt| self.attempts.contains(&attempt));
-        // What names another task is that task's business, although the same agent holds both.
-        own.unwrap_or_else(of_attempt).then_some(body)
-    }
-}
-
-fn cause_of(body: &Body) -> Option<&Cause> {
-    match body {
-        Body::StopOrdered { cause, .. }
-        | Body::AttemptEnded { cause, .. }
-        | Body::TaskRequeued { cause, .. }
-        | Body::GateClosed(rekindle_core::event::GateClosed { cause, .. }) => Some(cause),
-        _ => None,
-    }
 }
 
 fn strategy_of(body: &Body) -> Option<&'static str> {
