@@ -22,6 +22,7 @@ mod report;
 mod story;
 mod ui;
 mod view;
+mod web;
 
 use std::process::ExitCode;
 

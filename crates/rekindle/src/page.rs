@@ -66,3 +66,16 @@ pub fn answer(site: &Site, page: &Page, _query: &BTreeMap<String, String>) -> Re
         }
     })
 }
+
+/// A file that pages are drawn with.
+pub struct Asset {
+    /// Its name below `/assets/`.
+    pub name: &'static str,
+    /// Its type.
+    pub mime: &'static str,
+    /// What is in it.
+    pub bytes: &'static [u8],
+}
+
+/// All of them.
+pub const ASSETS: &[Asset] = &[];
