@@ -20,6 +20,7 @@ mod plan_file;
 mod project;
 mod report;
 mod story;
+mod tui;
 mod ui;
 mod view;
 mod web;
