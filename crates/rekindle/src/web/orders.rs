@@ -293,6 +293,8 @@ async fn brought<T: DeserializeOwned + Default>(
     let bytes = arrive(&ask.headers, ask.body).await?;
     let given: T = match bytes.trim_ascii() {
         [] => T::default(),
+        // A list would be taken for the fields in their order.
+        [first, ..] if *first != b'{' => return Err(Problem::bad("that is no JSON object")),
         text => serde_json::from_slice(text).map_err(|error| Problem::bad(format!("that cannot be read: {error}")))?,
     };
     let run = run(&given).or_else(|| ask.query.get("run").cloned());

@@ -86,6 +86,9 @@ fn tasks_are_skipped_stopped_and_split_and_the_run_is_paused_over_the_port() {
     assert_eq!(reply.status, 200, "{}", reply.body);
     assert_eq!(run.end().code, Some(4));
     assert_eq!(served.post("/api/pause", "{}").status, 409, "nobody is at it");
+    let reply = served.post("/api/tasks/B/split", "{\"parts\":[\"one half\",\"the other\"]}");
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    assert_eq!(rig.task("B")["parts"].as_array().map(Vec::len), Some(2), "{}", rig.story());
     served.end(Signal::INT);
 }
 

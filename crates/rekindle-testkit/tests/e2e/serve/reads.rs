@@ -16,20 +16,20 @@ fn numbers(list: &Value) -> Vec<u64> {
 #[test]
 fn lines_are_read_by_number_found_searched_and_downloaded() {
     let agent = "i=0\nwhile [ $i -lt 3000 ]; do echo \"line $i\"; i=$((i+1)); done\n\
-        printf '\\033]52;c;aGFjaw==\\a<script>alert(1)</script> NEEDLE\\033[2J\\n'\necho trouble >&2\n\
+        printf '\\033]52;c;aGFjaw==\\a<script>alert(1)</script> NEEDLE\\033[2J\\n'\n\
         touch made\nrekindle task done T1 > done.txt\n";
     let rig = Rig::new(ONE, agent);
     rig.finish();
     let served = Served::start(&rig, &[]);
     let window = served.json("/api/logs/1?from=1234&many=3");
-    assert_eq!(window["total"], LINES + 2, "{window}");
+    assert_eq!(window["total"], LINES + 1, "{window}");
     for (at, line) in window["lines"].as_array().expect("lines").iter().enumerate() {
         assert_eq!((&line["number"], &line["text"]), (&(1234 + at).into(), &format!("line {}", 1234 + at).into()));
         assert!(line["stream"] == "stdout" && line["torn"] == false && line["time"].is_string(), "{line}");
     }
     assert_eq!(window["lines"].as_array().map(Vec::len), Some(3));
     let last = served.json("/api/logs/1?many=2");
-    assert_eq!(last["from"], LINES, "{last}");
+    assert_eq!(last["from"], LINES - 1, "{last}");
     let capped = served.json("/api/logs/1?from=0&many=1000000");
     assert_eq!(capped["lines"].as_array().map(Vec::len), Some(2_000), "a window has a bound");
     assert_eq!(served.json("/api/logs/1?from=999999")["lines"], Value::Array(Vec::new()));
@@ -48,7 +48,7 @@ fn lines_are_read_by_number_found_searched_and_downloaded() {
     let hit = &hits["agents"][0]["lines"][0];
     assert_eq!((&hit["attempt"], &hit["number"]), (&1.into(), &LINES.into()), "{hit}");
     let raw = served.get("/api/logs/1/raw");
-    assert_eq!(raw.body.lines().count(), LINES + 2);
+    assert_eq!(raw.body.lines().count(), LINES + 1);
     assert_eq!(raw.header("content-disposition"), Some("attachment; filename=\"attempt-1.log\""));
     assert_eq!(raw.header("content-type"), Some("text/plain; charset=utf-8"));
     for text in [raw.body, hits.to_string(), served.get("/api/logs/1").body] {
