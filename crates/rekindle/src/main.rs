@@ -9,6 +9,7 @@ mod cli;
 mod client;
 mod commands;
 mod config;
+mod drawing;
 mod error;
 mod exit_code;
 mod mcp;

@@ -18,7 +18,7 @@ pub use diagnostic::{Diagnostic, Place};
 pub use duration::{clock_time, elapsed, stamp};
 pub use paint::{ColorChoice, Paint, Tone};
 pub use status_line::StatusLine;
-pub use table::{Align, Table, width_of};
+pub use table::{Align, Table, cut, width_of};
 pub use wait::pause;
 
 use crate::error::{CliError, Kind, Result};

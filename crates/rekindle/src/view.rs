@@ -229,6 +229,16 @@ impl RunView<'_> {
         }
     }
 
+    /// Those of the run among the `many` events after a place.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn events_after(&self, after: u64, many: usize) -> Result<Vec<StoredEvent>> {
+        let mut events = self.reader.events(after, many)?;
+        events.retain(|event| event.run == self.row.id);
+        Ok(events)
+    }
+
     /// An agent that has had an attempt, by its name.
     ///
     /// # Errors

@@ -106,6 +106,7 @@ pub const TABLE: &[Route] = &[
     route!("GET", "/events", Page, pages::events),
     route!("GET", "/questions", Page, pages::questions),
     route!("GET", "/cost", Page, pages::cost),
+    route!("GET", "/search", Page, pages::search),
     route!("GET", "/runs", Page, pages::runs),
     route!("GET", "/assets/{name}", Asset, pages::asset),
     route!("GET", "/api/status", Read, reads::status),
