@@ -21,6 +21,7 @@ mod report;
 mod story;
 mod ui;
 mod view;
+mod web;
 
 use std::process::ExitCode;
 

@@ -72,6 +72,14 @@ impl View {
         Ok(self.reader.as_ref().map_or(Ok(0), |reader| reader.head().map(|head| head.last_seq))?)
     }
 
+    /// Events of every run after a place, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn events_page(&self, after: u64, limit: usize) -> Result<Vec<StoredEvent>> {
+        Ok(self.reader.as_ref().map_or(Ok(Vec::new()), |reader| reader.events(after, limit))?)
+    }
+
     /// The newest run, if there ever was one.
     ///
     /// # Errors
