@@ -145,16 +145,3 @@ fn nothing_yet() -> Frame {
     };
     Frame::new("no run yet", body)
 }
-
-/// A file that pages are drawn with.
-pub struct Asset {
-    /// Its name below `/assets/`.
-    pub name: &'static str,
-    /// Its type.
-    pub mime: &'static str,
-    /// What is in it.
-    pub bytes: &'static [u8],
-}
-
-/// All of them.
-pub const ASSETS: &[Asset] = &[];

@@ -46,6 +46,11 @@ pub async fn cost(web: Arc<Web>, ask: Ask) -> Answer {
     show(web, ask, Page::Cost).await
 }
 
+/// `/search`.
+pub async fn search(web: Arc<Web>, ask: Ask) -> Answer {
+    show(web, ask, Page::Search).await
+}
+
 /// `/runs`.
 pub async fn runs(web: Arc<Web>, ask: Ask) -> Answer {
     show(web, ask, Page::Runs).await
