@@ -18,6 +18,7 @@ use super::answer::{Problem, json, lean, typed};
 use super::flow::Flow;
 use super::pages::attempt_of;
 use super::routes::{Answer, Ask};
+use crate::commands::events::EventJson;
 use crate::commands::status;
 use crate::picture::lines::WINDOW_MAX;
 use crate::ui::{harmless, stamp};
@@ -167,6 +168,42 @@ pub async fn raw(web: Arc<Web>, ask: Ask) -> Answer {
     if let Ok(name) = HeaderValue::from_str(&name) {
         response.headers_mut().insert(CONTENT_DISPOSITION, name);
     }
+    Ok(response)
+}
+
+/// `GET /api/events/download`: every event of the run as a file, one JSON object a line, made as it is sent.
+pub async fn events_file(web: Arc<Web>, ask: Ask) -> Answer {
+    let named = ask.query.get("run").cloned();
+    let (give, take) = mpsc::channel(1);
+    tokio::task::spawn(async move {
+        let mut place = Some(0);
+        while let Some(after) = place {
+            let named = named.clone();
+            let page = web.reading(move |web| {
+                let Some(view) = web.looks.view()? else { return Ok(Vec::new()) };
+                let page = view.events_page(after, WINDOW_MAX)?;
+                let mut text = String::new();
+                web.looks.with_run(named.as_deref(), |run| {
+                    for event in page.iter().filter(|event| event.run == run.row.id) {
+                        text.push_str(&serde_json::to_string(&EventJson::of(event)).unwrap_or_default());
+                        text.push('\n');
+                    }
+                    Ok(())
+                })?;
+                Ok(page.last().map(|event| (event.seq, text)).into_iter().collect::<Vec<_>>())
+            });
+            let Ok(page) = page.await else { return };
+            place = page.first().map(|(seq, _)| *seq);
+            for (_, text) in page {
+                if !text.is_empty() && give.send(Bytes::from(text)).await.is_err() {
+                    return;
+                }
+            }
+        }
+    });
+    let mut response = typed(StatusCode::OK, "application/x-ndjson", Body::new(Flow(take)));
+    let name = HeaderValue::from_static("attachment; filename=\"events.jsonl\"");
+    response.headers_mut().insert(CONTENT_DISPOSITION, name);
     Ok(response)
 }
 

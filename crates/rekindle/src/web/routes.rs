@@ -111,6 +111,7 @@ pub const TABLE: &[Route] = &[
     route!("GET", "/assets/{name}", Asset, pages::asset),
     route!("GET", "/api/status", Read, reads::status),
     route!("GET", "/api/events", Read, stream::events),
+    route!("GET", "/api/events/download", Read, reads::events_file),
     route!("GET", "/api/logs/{attempt}", Read, reads::lines),
     route!("GET", "/api/logs/{attempt}/find", Read, reads::find),
     route!("GET", "/api/logs/{attempt}/raw", Read, reads::raw),
