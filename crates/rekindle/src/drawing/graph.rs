@@ -28,7 +28,7 @@ const EDGE: f64 = 10.0;
 const HEAD: f64 = 7.0;
 
 /// Columns of text that fit into a box.
-const COLUMNS: usize = 24;
+const COLUMNS: usize = 26;
 
 /// Most boxes: more cannot be taken in, and the list of tasks is there.
 const BOXES_MAX: usize = 400;
