@@ -109,7 +109,7 @@ fn deny(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
 }
 
 fn test(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
-    tools::strace()?;
+    tools::programs_under_test()?;
     // Tests start the real program and the fakes, and find them beside themselves. The whole workspace is asked for, as
     // below: with another choice of packages cargo picks other features and builds dependencies twice.
     steps.run("build the programs under test", &mut cargo(["build", "--workspace", "--bins"]))?;
@@ -129,7 +129,7 @@ fn test(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
 
 /// Against the program that users get: the same build that `cargo build --release` makes.
 fn bench(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
-    tools::strace()?;
+    tools::programs_under_test()?;
     steps.run("build the program", &mut cargo(["build", "--release", "--locked", "-p", "rekindle"]))?;
     let ratios = ["bench", "-p", "rekindle-testkit", "--bench", "ratios", "--"];
     steps.run("ratios to the machine's limits", cargo(ratios).args(rest))?;

@@ -30,22 +30,57 @@ pub(crate) fn rustup_component(component: &str, subcommand: &str) -> Result<(), 
         .map_err(|why| Failure::new(format!("{component} is missing: {why}\nhint: rustup component add {component}")))
 }
 
-/// strace, with which tests kill the program at a chosen system call. Only Linux has it, and only there it is asked for.
-pub(crate) fn strace() -> Result<(), Failure> {
-    let mut strace = Command::new("strace");
-    strace.arg("--version");
-    if !cfg!(target_os = "linux") || answers(strace) {
+/// A program that tests need beside the toolchain.
+struct Program {
+    /// The command.
+    name: &'static str,
+    /// How it is asked whether it is there.
+    asked: &'static str,
+    /// Debian's package.
+    package: &'static str,
+    /// What it is needed for.
+    purpose: &'static str,
+}
+
+/// What tests need: strace kills the program at a chosen system call, tmux is the terminal of `top`, Chromium the browser of the
+/// dashboard.
+const PROGRAMS: &[Program] = &[
+    Program { name: "strace", asked: "--version", package: "strace", purpose: "the crash tests" },
+    Program { name: "tmux", asked: "-V", package: "tmux", purpose: "the tests of `rekindle top`" },
+    Program { name: "chromium", asked: "--version", package: "chromium", purpose: "the tests of the dashboard" },
+    Program {
+        name: "chromedriver",
+        asked: "--version",
+        package: "chromium-driver",
+        purpose: "the tests of the dashboard",
+    },
+];
+
+/// Installs what of them is missing. Only Linux is asked: elsewhere the tests that need them say so themselves.
+pub(crate) fn programs_under_test() -> Result<(), Failure> {
+    let is_missing = |program: &&Program| {
+        let mut command = Command::new(program.name);
+        command.arg(program.asked);
+        !answers(command)
+    };
+    let missing: Vec<&Program> = PROGRAMS.iter().filter(is_missing).collect();
+    if !cfg!(target_os = "linux") || missing.is_empty() {
         return Ok(());
     }
-    println!("==> strace is missing: asking apt-get for it");
-    let missing = |why| {
+    let packages: Vec<&str> = missing.iter().map(|program| program.package).collect();
+    let told = packages.join(" ");
+    println!("==> missing: {told}; asking apt-get for them");
+    let failed = |why| {
+        let needs: Vec<String> =
+            missing.iter().map(|program| format!("{} needs {}", program.purpose, program.name)).collect();
         Failure::new(format!(
-            "strace is missing, and the crash tests need it: {why}\nhint: sudo apt-get install strace"
+            "{}, and it cannot be installed: {why}\nhint: sudo apt-get install {told}",
+            needs.join("; ")
         ))
     };
     // Fails by itself for anyone but root; a fresh image has no package lists until the update.
-    run(Command::new("apt-get").arg("update")).map_err(missing)?;
-    run(Command::new("apt-get").args(["install", "-y", "strace"])).map_err(missing)
+    run(Command::new("apt-get").arg("update")).map_err(failed)?;
+    run(Command::new("apt-get").args(["install", "-y", "--no-install-recommends"]).args(&packages)).map_err(failed)
 }
 
 fn answers(mut command: Command) -> bool {

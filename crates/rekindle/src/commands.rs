@@ -25,6 +25,7 @@ pub mod resume;
 pub mod review;
 pub mod run;
 pub mod salvage;
+pub mod serve;
 pub mod status;
 pub mod task;
 pub mod top;

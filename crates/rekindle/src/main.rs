@@ -9,6 +9,7 @@ mod cli;
 mod client;
 mod commands;
 mod config;
+mod drawing;
 mod error;
 mod exit_code;
 mod mcp;
@@ -22,6 +23,7 @@ mod story;
 mod tui;
 mod ui;
 mod view;
+mod web;
 
 use std::process::ExitCode;
 

@@ -60,11 +60,12 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
             Some(Input::ChecksFinished { task: id, epoch, evidence: evidence(how % 4 != 0) })
         }
         13 => Some(Input::TimePassed),
-        14 => Some(Input::Ordered(match how % 7 {
+        14 => Some(Input::Ordered(match how % 8 {
             0 => Order::Retry { task: id },
             1 => Order::Skip { task: id, reason: "s".into() },
             2..=4 => Order::Answer { id: QuestionId(u64::from(who % 4) + 1), text: "yes".into() },
             5 => Order::Note { text: "n".into() },
+            6 => Order::Stop { task: id },
             _ => Order::Pause(PauseReason::Operator),
         })),
         16..=19 => attempt.map(|attempt| match how % 16 {

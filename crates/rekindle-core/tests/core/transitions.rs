@@ -451,6 +451,28 @@ fn an_operator_can_skip_retry_and_complete() {
 }
 
 #[test]
+fn an_operator_stops_a_task_and_what_waits_for_it_goes_on_waiting() {
+    let mut story = Story::of(CHAIN);
+    story.started(1);
+    assert_snapshot!(lines(&story.order(Order::Stop { task: task("T1") })), @r#"
+    workflow_failed T1 developer-T1 e1 {"detail":"the operator stopped it; open it again: rekindle task retry T1","reason":"stopped_by_operator"}
+    stop_ordered T1 developer-T1 e1 {"at_once":false,"attempt":1,"cause":"stopped_by_operator"}
+    -> StopAttempt { attempt: AttemptId(1), at_once: false }
+    "#);
+    assert_snapshot!(lines(&story.order(Order::Stop { task: task("T1") })), @r#"= Refused { reason: "task T1 has ended already: there is nothing to stop" }"#);
+    assert_snapshot!(lines(&story.exited(1, Exit { signal: Some(2), ..Exit::default() })), @r#"
+    attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":null,"out_of_memory":false,"signal":2,"start_error":null}}
+    attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"completed"}
+    run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":1}
+    -> LeaveWorkspace { attempt: AttemptId(1) }
+    "#);
+    assert_snapshot!(lines(&story.order(Order::Retry { task: task("T1") })), @r#"
+    task_reopened T1 e2 {"reason":"opened again by the operator","reset_attempts":true}
+    run_reopened  {}
+    "#);
+}
+
+#[test]
 fn without_recovery_the_first_failure_is_the_last() {
     let mut story = Story::with(ONE, Limits { recover: false, ..Limits::default() });
     story.started(1);

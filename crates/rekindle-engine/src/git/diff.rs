@@ -80,8 +80,9 @@ impl Work {
         let taken = self.repo.snapshots(Some(key))?;
         let mut own = taken.iter().filter(|found| found.run == self.run);
         let start = own.find(|found| found.label.starts_with("start")).map(|found| found.commit.clone());
-        let before = match start.filter(|start| *start != last) {
-            Some(start) => start,
+        // A workspace of its own began with a known commit; in the user's checkout only what the first attempt found tells.
+        let before = match self.base(key).or(start).filter(|before| *before != last) {
+            Some(before) => before,
             None => match self.repo.commit(&format!("{last}^1"))? {
                 Some(before) => before,
                 None => self.repo.empty_tree()?,

@@ -2,6 +2,7 @@
 
 mod bed;
 mod branch;
+mod changes;
 mod crash;
 mod hostile;
 mod merging;
