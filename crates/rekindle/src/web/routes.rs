@@ -173,8 +173,13 @@ async fn reach(route: &Route, web: Arc<Web>, path: Segments, request: Request) -
     {
         return trade(&web, &given, &without);
     }
-    admit(&web, &parts)?;
-    if route.access != Access::Page && gate::from_elsewhere(&parts.headers) {
+    let elsewhere = gate::from_elsewhere(&parts.headers);
+    admit(&web, &parts).map_err(|stranger| {
+        // Browsers keep the cookie back on the way from another site, the trade included; from a page of ours they send it.
+        let link = (route.access == Access::Page && elsewhere).then(|| parts.uri.path().to_owned());
+        Problem { link, ..stranger }
+    })?;
+    if route.access != Access::Page && elsewhere {
         return Err(Problem::new(StatusCode::FORBIDDEN, "this server does not answer to pages of others"));
     }
     if route.access == Access::Act && web.read_only {
