@@ -30,9 +30,12 @@ pub struct Looks {
     /// The run that the server was started for; the newest where none was named.
     pub wanted: Option<String>,
     view: Mutex<Option<Arc<View>>>,
-    eyes: Mutex<Vec<(Option<String>, Arc<Mutex<Sight>>)>>,
+    eyes: Mutex<Vec<Kept>>,
     indexes: Mutex<BTreeMap<u64, Arc<Mutex<LineIndex>>>>,
 }
+
+/// An eye, under the run that it was asked for.
+type Kept = (Option<String>, Arc<Mutex<Sight>>);
 
 struct Sight {
     eye: Eye,
