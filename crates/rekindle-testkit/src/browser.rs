@@ -139,7 +139,12 @@ impl Browser {
             if there {
                 return value;
             }
-            assert!(started.elapsed() < BOUND, "waited in vain for {expression}\non {}: {}", self.address(), self.text());
+            assert!(
+                started.elapsed() < BOUND,
+                "waited in vain for {expression}\non {}: {}",
+                self.address(),
+                self.text()
+            );
             std::thread::sleep(LOOK);
         }
     }

@@ -28,6 +28,7 @@ pub mod salvage;
 pub mod serve;
 pub mod status;
 pub mod task;
+pub mod top;
 pub mod verdict;
 pub mod why;
 

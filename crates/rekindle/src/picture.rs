@@ -7,6 +7,8 @@ pub mod diff;
 pub mod graph;
 pub mod history;
 pub mod lines;
+#[cfg(test)]
+pub mod sample;
 pub mod standing;
 
 use std::collections::BTreeMap;

@@ -1,8 +1,10 @@
 //! A run as one account of it: what became of every task, what was recovered and why, what people were asked and decided.
 //! Gathered from the store alone; each way of writing it has a file of its own.
 
+pub mod html;
 pub mod junit;
 pub mod markdown;
+pub mod trace;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -15,10 +15,10 @@ use serde::Serialize;
 
 pub use count::{dollars, short_count};
 pub use diagnostic::{Diagnostic, Place};
-pub use duration::{clock_time, elapsed, stamp};
+pub use duration::{clock_time, elapsed, near_time, stamp};
 pub use paint::{ColorChoice, Paint, Tone};
 pub use status_line::StatusLine;
-pub use table::{Align, Table, width_of};
+pub use table::{Align, Table, cut, width_of};
 pub use wait::pause;
 
 use crate::error::{CliError, Kind, Result};
@@ -56,6 +56,12 @@ impl Ui {
     #[must_use]
     pub fn paint(&self) -> Paint {
         self.out
+    }
+
+    /// Colours for standard error.
+    #[must_use]
+    pub fn err_paint(&self) -> Paint {
+        self.err
     }
 
     /// Columns that a line may have.
@@ -131,7 +137,22 @@ impl Ui {
     /// Whether a table may be redrawn in place: only where standard error is a terminal that knows how.
     #[must_use]
     pub fn draws_live(&self) -> bool {
-        io::stderr().is_terminal() && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
+        self.is_watched() && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
+    }
+
+    /// Whether standard error is a terminal.
+    #[must_use]
+    pub fn is_watched(&self) -> bool {
+        io::stderr().is_terminal()
+    }
+
+    /// Gives the terminal's window a title, where standard error is a terminal that can have one.
+    pub fn title(&self, text: &str) {
+        // A console without windows would print it.
+        let console = std::env::var_os("TERM").is_none_or(|term| term == "linux" || term == "dumb");
+        if io::stderr().is_terminal() && !console {
+            self.draw(&format!("\x1b]2;{}\x07", one_line(text)));
+        }
     }
 
     /// Rings the bell, where standard error is a terminal.

@@ -1,4 +1,4 @@
-//! `rekindle report`: the account of the newest run, written for people or for a CI.
+//! `rekindle report`: the account of a run, written for people or for a CI.
 
 use std::path::{Path, PathBuf};
 
@@ -9,44 +9,71 @@ use super::Context;
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::output_file::{self, Existing, STANDARD_OUTPUT};
-use crate::report::{gather, junit, markdown};
+use crate::picture::Eye;
+use crate::report::{gather, html, junit, markdown, trace};
+use crate::story::chapters;
 use crate::view::View;
 
-/// Write an account of the run: tasks, proof, recoveries, questions, decisions, cost
+/// Write an account of a run: tasks, proof, recoveries, questions, decisions, cost
 ///
-/// Reads the store alone, with and without a living coordinator. Without a flag, Markdown goes to standard output.
+/// Reads the store alone, with and without a living coordinator. Without a flag, Markdown goes to standard output. The HTML
+/// file stands alone: it needs no network and no script.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  rekindle report\n  rekindle report --junit junit.xml --markdown \"$GITHUB_STEP_SUMMARY\""
+    after_help = "Examples:\n  rekindle report\n  rekindle report --html report.html\n  rekindle report --junit junit.xml --markdown \"$GITHUB_STEP_SUMMARY\"\n  rekindle report --trace trace.json    open it in ui.perfetto.dev"
 )]
 pub struct ReportArgs {
-    /// Write Markdown to this file; `-` is standard output
+    /// Write one self-contained HTML file; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write Markdown to this file, fit for the summary of a CI step; `-` is standard output
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
     /// Write JUnit XML to this file; `-` is standard output
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+    /// Write a trace for Perfetto or `chrome://tracing` to this file; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// The run: its id or how that begins; the newest without it
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
 }
 
 /// Writes it.
 pub fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
     let standard = Path::new(STANDARD_OUTPUT);
-    let named = [args.markdown.as_deref(), args.junit.as_deref()];
-    if named.iter().filter(|path| **path == Some(standard)).count() > 1 {
+    let named = [&args.html, &args.markdown, &args.junit, &args.trace];
+    if named.iter().filter(|path| path.as_deref() == Some(standard)).count() > 1 {
         return Err(CliError::usage("only one report can go to standard output").hint("name a file for the other"));
     }
     let view = View::open(&context.project)?;
-    let now = view.coordinator()?.map(|_| clock::wall());
-    let report = gather(&view.the_run()?, now)?;
-    let markdown_to = match named {
-        [None, None] => Some(standard),
-        [markdown, _] => markdown,
+    let run = match &args.run {
+        Some(name) => view.run_named(name)?,
+        None => view.the_run()?,
     };
-    if let Some(path) = markdown_to {
-        output_file::write(path, markdown::render(&report).as_bytes(), Existing::Replaced, &context.ui)?;
+    let now = view.coordinator()?.map(|_| clock::wall());
+    let report = gather(&run, now)?;
+    let write = |path: &Path, text: &str| output_file::write(path, text.as_bytes(), Existing::Replaced, &context.ui);
+    if args.html.is_some() || args.trace.is_some() {
+        let Some(picture) = Eye::new(&context.project, Some(&report.run.id)).look()? else {
+            return Err(CliError::internal("the run is gone"));
+        };
+        if let Some(path) = &args.html {
+            let names: Vec<&str> = report.tasks.iter().map(|task| task.row.id.as_str()).collect();
+            let told = chapters::of_each(&run, &names, html::CHAPTERS_MAX)?;
+            write(path, &html::render(&report, &picture, &told))?;
+        }
+        if let Some(path) = &args.trace {
+            write(path, &trace::render(&picture))?;
+        }
+    }
+    let nothing_named = named.iter().all(|path| path.is_none());
+    if let Some(path) = args.markdown.as_deref().or(nothing_named.then_some(standard)) {
+        write(path, &markdown::render(&report))?;
     }
     if let Some(path) = &args.junit {
-        output_file::write(path, junit::render(&report).as_bytes(), Existing::Replaced, &context.ui)?;
+        write(path, &junit::render(&report))?;
     }
     Ok(Exit::Success)
 }

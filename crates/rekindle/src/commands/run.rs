@@ -56,6 +56,9 @@ pub struct RunOptions {
     /// The agent that does what names no other
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
+    /// How progress is shown on standard error
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    pub progress: watch::Progress,
 }
 
 impl RunOptions {
@@ -112,9 +115,9 @@ fn go(prepared: prepare::Prepared, options: &RunOptions, context: &Context) -> R
             context.ui.say("it runs in the background already: rekindle status, rekindle logs --follow");
             Ok(Exit::Success)
         }
-        prepare::Prepared::Attach => foreground::attach(context),
+        prepare::Prepared::Attach => foreground::attach(options.progress, context),
         prepare::Prepared::RepairInBackground => background::start(context),
         prepare::Prepared::Coordinate(_) if options.detach => background::start(context),
-        prepare::Prepared::Coordinate(setup) => foreground::coordinate(*setup, context),
+        prepare::Prepared::Coordinate(setup) => foreground::coordinate(*setup, options.progress, context),
     }
 }

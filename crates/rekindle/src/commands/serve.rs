@@ -52,13 +52,14 @@ pub fn run(args: &ServeArgs, context: &Context) -> Result<Exit> {
         project: context.project.clone(),
         run: args.run.clone(),
         read_only: args.read_only,
-        allowed: args.allow_host.clone(),
+        // As browsers send them.
+        allowed: args.allow_host.iter().map(|name| name.to_ascii_lowercase()).collect(),
     };
     let server = Server::bind(address, &wish)?;
     if !address.ip().is_loopback() {
         ui.warn("others on the network can reach this port, and the token travels in clear text: a tunnel is safer (ssh -L)");
     }
-    ui.line(&server.address(address, args.allow_host.first().map(String::as_str)))?;
+    ui.line(&server.address(address, wish.allowed.first().map(String::as_str)))?;
     ui.flush()?;
     ui.say("open it in a browser; Ctrl-C ends the view, never the run");
     server.serve()?;

@@ -107,3 +107,6 @@ fn settle(order: &mut [Vec<usize>], edges: &[(usize, usize)], forward: bool) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -134,7 +134,8 @@ pub struct Span {
     pub runs_at: Option<Time>,
     /// When it left the task.
     pub ended_at: Option<Time>,
-    /// Why it left, by the cause's name or the outcome's.
+    /// Why it left: the cause's name, or `complete`, `skipped`, `handed_on`, `parked`, `sent_back`, `replaced`, or the limit
+    /// that a task failed for good by.
     pub outcome: Option<String>,
     /// What befell it.
     pub marks: Vec<Mark>,
@@ -221,9 +222,10 @@ impl History {
                     self.open(*attempt, first, now);
                 }
             }
-            Body::AgentStarted { attempt, .. } => {
+            // One that is adopted may have started while nobody was there to write it down.
+            Body::AgentStarted { attempt, .. } | Body::AgentAdopted { attempt, .. } => {
                 if let Some(known) = self.known.get_mut(attempt) {
-                    known.runs_at = Some(now);
+                    known.runs_at.get_or_insert(now);
                 }
                 for span in self.open_spans(*attempt) {
                     span.runs_at.get_or_insert(now);
@@ -247,6 +249,9 @@ impl History {
         let spans = self.spans.entry(task.clone()).or_default();
         if spans.last().is_some_and(|last| last.attempt == attempt && last.ended_at.is_none()) {
             return;
+        }
+        if let Some(last) = spans.last_mut().filter(|last| last.ended_at.is_none()) {
+            (last.ended_at, last.outcome) = (Some(now), Some("replaced".to_owned()));
         }
         let number = u32::try_from(spans.len()).unwrap_or(u32::MAX).saturating_add(1);
         spans.push(Span {
@@ -273,6 +278,7 @@ impl History {
             Body::WorkflowFailed { reason, .. } => reason.clone(),
             Body::TaskHandedOn(_) => "handed_on".to_owned(),
             Body::TaskParked { .. } => "parked".to_owned(),
+            Body::TaskRework(_) => "sent_back".to_owned(),
             Body::AttemptEnded { attempt, cause } => {
                 for span in self.open_spans(*attempt) {
                     (span.ended_at, span.outcome) = (Some(now), Some(cause.name().to_owned()));
@@ -340,3 +346,6 @@ pub fn mark_kind(body: &Body) -> Option<MarkKind> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests;

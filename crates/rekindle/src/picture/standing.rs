@@ -4,7 +4,7 @@ use rekindle_core::time::Time;
 use rekindle_core::view::{QuestionRow, TaskRow};
 
 use super::Picture;
-use crate::ui::{Tone, elapsed, one_line};
+use crate::ui::{Tone, elapsed, near_time, one_line};
 
 /// How a task stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,7 +134,7 @@ pub fn urgency(picture: &Picture, task: &TaskRow) -> Urgency {
 }
 
 fn countdown(verb: &str, until: Time, now: Time) -> String {
-    format!("{verb} in {} ({})", span(until, now), crate::ui::clock_time(until))
+    format!("{verb} in {} ({})", span(until, now), near_time(until, now))
 }
 
 fn span(until: Time, now: Time) -> String {

@@ -23,6 +23,8 @@ const OUTPUT_MAX_BYTES: usize = 4_000;
 #[must_use]
 pub fn render(report: &Report) -> String {
     let mut out = head(report);
+    failed(&mut out, report);
+    not_proven(&mut out, report);
     tasks(&mut out, report);
     entries(&mut out, "Recovered", &report.recoveries);
     questions(&mut out, report);
@@ -30,7 +32,6 @@ pub fn render(report: &Report) -> String {
     entries(&mut out, "Decisions", &report.decisions);
     entries(&mut out, "Alerts", &report.alerts);
     files(&mut out, report);
-    not_proven(&mut out, report);
     within_bounds(out)
 }
 
@@ -71,6 +72,25 @@ fn head(report: &Report) -> String {
         out += "- The plan's file differs from the plan of this run.\n";
     }
     out
+}
+
+/// What failed, and why, before anything else.
+fn failed(out: &mut String, report: &Report) {
+    let failed: Vec<&TaskReport> = report.tasks.iter().filter(|task| task.row.state == "failed").collect();
+    if failed.is_empty() {
+        return;
+    }
+    out.push_str("\n## Failed\n\n");
+    for task in failed {
+        let row = &task.row;
+        out.push_str(&format!(
+            "- **{}** {}: {} (`rekindle why {}`)\n",
+            text(row.id.as_str(), CELL_MAX_BYTES),
+            text(&row.title, CELL_MAX_BYTES),
+            text(row.reason.as_deref().unwrap_or("it failed"), WORDS_MAX_BYTES),
+            row.id
+        ));
+    }
 }
 
 fn tasks(out: &mut String, report: &Report) {

@@ -2,7 +2,7 @@
 
 mod trail;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rekindle_core::cause::Cause;
 use rekindle_core::event::Body;
@@ -21,12 +21,43 @@ use crate::view::RunView;
 /// When the store cannot be read.
 pub fn of(run: &RunView<'_>, task: &str) -> Result<Vec<Chapter>> {
     let mut chapters = Vec::new();
-    let mut teller = Teller { about: About { task, attempts: BTreeSet::new() }, trail: Trail::default() };
+    let mut teller = Teller::of(task);
     run.events(0, |event| {
-        chapters.extend(teller.chapter(event));
+        let body = story::body(event);
+        chapters.extend(body.and_then(|body| teller.chapter(event, &body)));
         Ok(())
     })?;
     Ok(chapters)
+}
+
+/// The newest chapters of a task.
+#[derive(Default)]
+pub struct Newest {
+    /// The chapters, oldest first.
+    pub chapters: VecDeque<Chapter>,
+    /// Older ones that were left out.
+    pub left_out: usize,
+}
+
+/// The newest chapters of each task, at most `most` of one: the log is read once for all of them.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn of_each<'a>(run: &RunView<'_>, tasks: &[&'a str], most: usize) -> Result<BTreeMap<&'a str, Newest>> {
+    let mut told: Vec<(Teller<'a>, Newest)> = tasks.iter().map(|task| (Teller::of(task), Newest::default())).collect();
+    run.events(0, |event| {
+        let Some(body) = story::body(event) else { return Ok(()) };
+        for (teller, newest) in &mut told {
+            let Some(chapter) = teller.chapter(event, &body) else { continue };
+            newest.chapters.push_back(chapter);
+            if newest.chapters.len() > most {
+                newest.chapters.pop_front();
+                newest.left_out += 1;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(told.into_iter().map(|(teller, newest)| (teller.about.task, newest)).collect())
 }
 
 /// One decision or fact about the task.
@@ -51,27 +82,33 @@ struct Teller<'a> {
     trail: Trail,
 }
 
-impl Teller<'_> {
-    fn chapter(&mut self, event: &StoredEvent) -> Option<Chapter> {
-        let body = self.about.concerns(event)?;
+impl<'a> Teller<'a> {
+    fn of(task: &'a str) -> Self {
+        Self { about: About { task, attempts: BTreeSet::new() }, trail: Trail::default() }
+    }
+
+    fn chapter(&mut self, event: &StoredEvent, body: &Body) -> Option<Chapter> {
+        if !self.about.concerns(event, body) {
+            return None;
+        }
         let starts = matches!(body, Body::Dispatched { .. });
         if !starts {
-            self.trail.add(&body, Time(event.time_ms));
+            self.trail.add(body, Time(event.time_ms));
         }
         // Only what is made of them is a decision.
         if matches!(body, Body::AgentMeasured { .. } | Body::TurnEnded { .. }) {
             return None;
         }
-        let own = story::evidence(&body);
-        let seen = if Trail::leads_to(&body) { self.trail.lines() } else { Vec::new() };
+        let own = story::evidence(body);
+        let seen = if Trail::leads_to(body) { self.trail.lines() } else { Vec::new() };
         let evidence: Vec<String> = own.iter().chain(&seen).cloned().collect();
-        let cause = cause_of(&body).map(Cause::name).or(self.trail.cause().filter(|_| starts));
+        let cause = cause_of(body).map(Cause::name).or(self.trail.cause().filter(|_| starts));
         if starts {
             self.trail = Trail::default();
         }
-        let attempt = story::attempt_of(&body).or(self.about.attempts.last().copied());
+        let attempt = story::attempt_of(body).or(self.about.attempts.last().copied());
         let shown = if starts { evidence.clone() } else { own };
-        Some(Chapter { event: event.clone(), body, attempt, cause, evidence, shown })
+        Some(Chapter { event: event.clone(), body: body.clone(), attempt, cause, evidence, shown })
     }
 }
 
@@ -82,19 +119,18 @@ struct About<'a> {
 }
 
 impl About<'_> {
-    fn concerns(&mut self, event: &StoredEvent) -> Option<Body> {
-        let body = story::body(event)?;
-        if let Body::Dispatched { attempt, tasks, .. } = &body {
-            if tasks.iter().any(|task| task.as_str() == self.task) {
+    fn concerns(&mut self, event: &StoredEvent, body: &Body) -> bool {
+        if let Body::Dispatched { attempt, tasks, .. } = body {
+            let holds = tasks.iter().any(|task| task.as_str() == self.task);
+            if holds {
                 self.attempts.insert(*attempt);
-                return Some(body);
             }
-            return None;
+            return holds;
         }
         let own = event.task.as_deref().map(|task| task == self.task);
-        let of_attempt = || story::attempt_of(&body).is_some_and(|attempt| self.attempts.contains(&attempt));
+        let of_attempt = || story::attempt_of(body).is_some_and(|attempt| self.attempts.contains(&attempt));
         // What names another task is that task's business, although the same agent holds both.
-        own.unwrap_or_else(of_attempt).then_some(body)
+        own.unwrap_or_else(of_attempt)
     }
 }
 

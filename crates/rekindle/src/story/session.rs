@@ -6,7 +6,7 @@ use rekindle_core::event::Body;
 use rekindle_core::time::Time;
 
 use super::Parts;
-use crate::ui::{Tone, clock_time, dollars, elapsed, one_line, short_count};
+use crate::ui::{Tone, dollars, elapsed, near_time, one_line, short_count};
 
 /// Longest piece of a message or an error that a line shows.
 const TEXT_MAX_CHARS: usize = 160;
@@ -88,8 +88,8 @@ pub fn waiting(account: &str, cause: &str, until: Option<Time>, now: Time) -> St
         _ => "its account",
     };
     let until = until.map(|until| match until > now {
-        true => format!(" until {} (in {})", clock_time(until), elapsed(until.since_ms(now))),
-        false => format!(" until {}", clock_time(until)),
+        true => format!(" until {} (in {})", near_time(until, now), elapsed(until.since_ms(now))),
+        false => format!(" until {}", near_time(until, now)),
     });
     format!("{account} waits for {what}{}", until.unwrap_or_default())
 }
@@ -128,8 +128,8 @@ pub fn failed(failure: &Failure, now: Time) -> String {
         Problem::Other => "its turn failed",
     };
     let reset = failure.resets_at.map(|at| match at > now {
-        true => format!(", reset at {} (in {})", clock_time(at), elapsed(at.since_ms(now))),
-        false => format!(", reset at {}", clock_time(at)),
+        true => format!(", reset at {} (in {})", near_time(at, now), elapsed(at.since_ms(now))),
+        false => format!(", reset at {}", near_time(at, now)),
     });
     let runaway = if failure.runaway { ", and it would go on without end" } else { "" };
     let text = Some(short(&failure.text)).filter(|text| !text.is_empty()).map(|text| format!(": {text}"));

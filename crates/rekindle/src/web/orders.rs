@@ -64,7 +64,7 @@ struct DoneJson {
 /// `POST /api/questions/{id}/answer`.
 pub async fn answer(web: Arc<Web>, ask: Ask) -> Answer {
     let text = ask.segment("id").to_owned();
-    let (run, Answered { answer, text: also, .. }) = brought::<Answered>(&web, ask, |given| given.run.clone()).await?;
+    let (run, Answered { answer, text: also, .. }) = brought::<Answered>(ask, |given| given.run.clone()).await?;
     let words = answer.or(also).filter(|words| !words.trim().is_empty());
     let words = words.ok_or_else(|| Problem::bad("there is no answer in it").hint("{\"answer\": \"your words\"}"))?;
     web.reading(move |web| {
@@ -92,7 +92,7 @@ pub async fn stop(web: Arc<Web>, ask: Ask) -> Answer {
 /// `POST /api/tasks/{id}/skip`, with a reason or without.
 pub async fn skip(web: Arc<Web>, ask: Ask) -> Answer {
     let id = ask.segment("id").to_owned();
-    let (run, given) = brought::<Reasoned>(&web, ask, |given| given.run.clone()).await?;
+    let (run, given) = brought::<Reasoned>(ask, |given| given.run.clone()).await?;
     web.reading(move |web| {
         let picture = now(web, run.as_deref())?;
         let task = task_of(&picture, &id)?;
@@ -112,7 +112,7 @@ pub async fn skip(web: Arc<Web>, ask: Ask) -> Answer {
 /// `POST /api/tasks/{id}/split`.
 pub async fn split(web: Arc<Web>, ask: Ask) -> Answer {
     let id = ask.segment("id").to_owned();
-    let (run, given) = brought::<Parts>(&web, ask, |given| given.run.clone()).await?;
+    let (run, given) = brought::<Parts>(ask, |given| given.run.clone()).await?;
     let parts: Vec<String> = given.parts.into_iter().filter(|part| !part.trim().is_empty()).collect();
     if parts.is_empty() {
         return Err(Problem::bad("there are no parts in it").hint("{\"parts\": [\"first\", \"second\"]}"));
@@ -128,7 +128,7 @@ pub async fn split(web: Arc<Web>, ask: Ask) -> Answer {
 /// `POST /api/agents/{name}/recover`.
 pub async fn recover(web: Arc<Web>, ask: Ask) -> Answer {
     let name = ask.segment("name").to_owned();
-    let (run, _) = brought::<Plain>(&web, ask, |given| given.run.clone()).await?;
+    let (run, _) = brought::<Plain>(ask, |given| given.run.clone()).await?;
     web.reading(move |web| {
         let picture = now(web, run.as_deref())?;
         if !picture.attempts.iter().any(|attempt| attempt.name.as_str() == name) {
@@ -141,7 +141,7 @@ pub async fn recover(web: Arc<Web>, ask: Ask) -> Answer {
 
 /// `POST /api/retry-failed`.
 pub async fn retry_failed(web: Arc<Web>, ask: Ask) -> Answer {
-    let (run, _) = brought::<Plain>(&web, ask, |given| given.run.clone()).await?;
+    let (run, _) = brought::<Plain>(ask, |given| given.run.clone()).await?;
     web.reading(move |web| {
         let picture = now(web, run.as_deref())?;
         perform(web, &picture, &Act::RetryFailed(failed(&picture)))
@@ -151,13 +151,13 @@ pub async fn retry_failed(web: Arc<Web>, ask: Ask) -> Answer {
 
 /// `POST /api/pause`.
 pub async fn pause(web: Arc<Web>, ask: Ask) -> Answer {
-    let (run, _) = brought::<Plain>(&web, ask, |given| given.run.clone()).await?;
+    let (run, _) = brought::<Plain>(ask, |given| given.run.clone()).await?;
     web.reading(move |web| perform(web, &*now(web, run.as_deref())?, &Act::Pause)).await
 }
 
 async fn on_task(web: Arc<Web>, ask: Ask, act: fn(TaskId) -> Act) -> Answer {
     let id = ask.segment("id").to_owned();
-    let (run, _) = brought::<Plain>(&web, ask, |given| given.run.clone()).await?;
+    let (run, _) = brought::<Plain>(ask, |given| given.run.clone()).await?;
     web.reading(move |web| {
         let picture = now(web, run.as_deref())?;
         let task = task_of(&picture, &id)?;
@@ -255,9 +255,11 @@ fn now(web: &Web, named: Option<&str>) -> Result<Arc<Picture>, Problem> {
 }
 
 fn past(web: &Web, picture: &Picture) -> Result<Option<String>, Problem> {
-    let newest = web.looks.view()?.map_or(Ok(None), |view| Ok(view.run()?.map(|run| run.row.id)));
-    let newest: Result<Option<String>, Problem> = newest;
-    let is_past = newest?.is_some_and(|newest| newest != picture.run.id);
+    let newest = match web.looks.view()? {
+        Some(view) => view.run()?.map(|run| run.row.id),
+        None => None,
+    };
+    let is_past = newest.is_some_and(|newest| newest != picture.run.id);
     Ok(is_past.then(|| format!("run {} is not the newest: nothing can be changed in it", picture.run.id)))
 }
 
@@ -281,7 +283,6 @@ fn done(said: String) -> axum::response::Response {
 
 /// What a request brings: the run it is about, and the rest. JSON it must be: what a foreign page can send without asking is not.
 async fn brought<T: DeserializeOwned + Default>(
-    _web: &Web,
     ask: Ask,
     run: impl FnOnce(&T) -> Option<String>,
 ) -> Result<(Option<String>, T), Problem> {
@@ -292,6 +293,8 @@ async fn brought<T: DeserializeOwned + Default>(
     let bytes = arrive(&ask.headers, ask.body).await?;
     let given: T = match bytes.trim_ascii() {
         [] => T::default(),
+        // A list would be taken for the fields in their order.
+        [first, ..] if *first != b'{' => return Err(Problem::bad("that is no JSON object")),
         text => serde_json::from_slice(text).map_err(|error| Problem::bad(format!("that cannot be read: {error}")))?,
     };
     let run = run(&given).or_else(|| ask.query.get("run").cloned());

@@ -14,7 +14,7 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 
 use super::Web;
-use super::answer::{Problem, json, typed};
+use super::answer::{Problem, json, lean, typed};
 use super::flow::Flow;
 use super::pages::attempt_of;
 use super::routes::{Answer, Ask};
@@ -100,7 +100,7 @@ pub async fn lines(web: Arc<Web>, ask: Ask) -> Answer {
             let lines = lines.iter().enumerate().map(|(at, line)| LineJson::of(from + at, line)).collect();
             Ok(LinesJson { attempt, total, from, lines })
         })?;
-        Ok(json(StatusCode::OK, &found))
+        Ok(lean(&found))
     })
     .await
 }
@@ -134,7 +134,7 @@ pub async fn find(web: Arc<Web>, ask: Ask) -> Answer {
             }
             Ok(FoundJson { attempt, total, next: (at < total).then_some(at), lines })
         })?;
-        Ok(json(StatusCode::OK, &found))
+        Ok(lean(&found))
     })
     .await
 }
@@ -246,7 +246,7 @@ pub async fn search(web: Arc<Web>, ask: Ask) -> Answer {
         }
         let hits = agents.values().map(Vec::len).sum();
         let agents = agents.into_iter().map(|(agent, lines)| AgentHitsJson { agent, lines }).collect();
-        Ok(json(StatusCode::OK, &SearchJson { query: wanted, hits, more, agents }))
+        Ok(lean(&SearchJson { query: wanted, hits, more, agents }))
     })
     .await
 }

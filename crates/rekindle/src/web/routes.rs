@@ -189,7 +189,7 @@ fn admit(web: &Web, parts: &http::request::Parts) -> Result<(), Problem> {
 fn stranger() -> Problem {
     let hint =
         "open the address that `rekindle serve` printed, token included; programs send Authorization: Bearer TOKEN";
-    Problem::new(StatusCode::UNAUTHORIZED, "who are you?").hint(hint)
+    Problem::new(StatusCode::UNAUTHORIZED, "the token is missing or wrong").hint(hint)
 }
 
 /// Trades the token in an address for a cookie, so that it stands in no history and no link.

@@ -37,7 +37,7 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   answer       Answer a question that an agent asked
     out|   note         Note a decision; every later brief tells it, outside a run the guarded session it is
     out|                called from
-    out|   report       Write an account of the run: tasks, proof, recoveries, questions, decisions, cost
+    out|   report       Write an account of a run: tasks, proof, recoveries, questions, decisions, cost
     out|   heartbeat    Give a sign of life (for agents)
     out|   guard        Keep the thread of your own coding sessions through compactions, crashes and closed
     out|                terminals

@@ -16,7 +16,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::prepare::exit_of;
-use super::watch::{self, Watcher};
+use super::watch::{self, Progress, Watcher};
 use crate::commands::Context;
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
@@ -28,7 +28,7 @@ const LAST_LOOK_MS: u32 = 2_000;
 const LOOK_MS: u32 = 10;
 
 /// Coordinates a run in this process until it is over or paused.
-pub fn coordinate(setup: Setup, context: &Context) -> Result<Exit> {
+pub fn coordinate(setup: Setup, progress: Progress, context: &Context) -> Result<Exit> {
     abort_on_panic();
     let alerts = setup.programs.alerts.clone();
     let coordinator = Coordinator::open(setup).map_err(coordinator_error)?;
@@ -40,7 +40,7 @@ pub fn coordinate(setup: Setup, context: &Context) -> Result<Exit> {
     let first_signal = Arc::new(AtomicI32::new(0));
     let hung_up = Arc::new(AtomicBool::new(false));
     listen_for_signals(coordinator.sender(), Arc::clone(&first_signal), Arc::clone(&hung_up))?;
-    let watcher = Watcher::start(context, alerts, Arc::clone(&hung_up))?;
+    let watcher = Watcher::start(context, progress, alerts, Arc::clone(&hung_up))?;
     let phase = coordinator.drive().map_err(coordinator_error)?;
     watcher.finish(LAST_LOOK_MS, LOOK_MS);
     if !hung_up.load(Ordering::Relaxed) {
@@ -54,9 +54,9 @@ pub fn coordinate(setup: Setup, context: &Context) -> Result<Exit> {
 }
 
 /// Shows a run that another process coordinates. Leaving the view changes nothing.
-pub fn attach(context: &Context) -> Result<Exit> {
+pub fn attach(progress: Progress, context: &Context) -> Result<Exit> {
     context.ui.say("another process coordinates this run: attached as a view (Ctrl-C leaves it running)");
-    let phase = watch::until_quiet(context)?;
+    let phase = watch::until_quiet(context, progress)?;
     watch::summary(context)?;
     Ok(match phase.as_str() {
         "complete" => Exit::Success,

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use clap::ValueEnum;
 use rekindle_core::cause::Cause;
 use rekindle_core::event::Body;
 use rekindle_core::time::Time;
-use rekindle_core::view::{RunRow, TaskRow};
 use rekindle_engine::alert::Channels;
 use rekindle_engine::clock;
 use rekindle_engine::store::StoredEvent;
@@ -20,11 +20,12 @@ use rekindle_engine::store::StoredEvent;
 use self::live::Live;
 use crate::commands::Context;
 use crate::error::{CliError, Result};
+use crate::picture::{Eye, Picture};
 use crate::project::Project;
 use crate::story::blocks::{self, Names};
 use crate::story::{self, Told};
-use crate::ui::{StatusLine, Tone, Ui, clock_time, elapsed, harmless, one_line, pause};
-use crate::view::{Counts, View};
+use crate::ui::{StatusLine, Tone, Ui, elapsed, harmless, near_time, one_line, pause};
+use crate::view::View;
 
 pub use self::summary::{summary, summary_of};
 
@@ -33,6 +34,29 @@ const LOOK_MS: u32 = 100;
 
 /// The event that calls for a person.
 const ALERT: &str = "person_alerted";
+
+/// How long nothing may be printed where there is no table: a CI ends a job that is silent for longer.
+const SILENCE_MS: u64 = 5 * 60 * 1000;
+
+/// Agents that a sign of life names.
+const NAMED_AT_WORK: usize = 4;
+
+/// How often a table is drawn without news: it counts seconds.
+const REDRAW_MS: u64 = 500;
+
+/// How a run's progress is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Progress {
+    /// A live table on a terminal, lines elsewhere
+    #[default]
+    Auto,
+    /// A live table on any terminal
+    Live,
+    /// A line for every change
+    Lines,
+    /// Only the summary at the end
+    None,
+}
 
 /// What stands below a line of progress begins under its time.
 const BELOW: &str = "             ";
@@ -46,13 +70,13 @@ pub struct Watcher {
 
 impl Watcher {
     /// Begins to show the run of a project. It stops showing, not running, when the terminal hangs up.
-    pub fn start(context: &Context, alerts: Channels, hung_up: Arc<AtomicBool>) -> Result<Self> {
+    pub fn start(context: &Context, progress: Progress, alerts: Channels, hung_up: Arc<AtomicBool>) -> Result<Self> {
         let (ui, project) = (context.ui, context.project.clone());
         let over = Arc::new(AtomicBool::new(false));
         let seen_end = Arc::new(AtomicBool::new(false));
         let (over_there, seen_there) = (Arc::clone(&over), Arc::clone(&seen_end));
         let watch = move || {
-            let mut screen = Screen::new(ui, project, alerts);
+            let mut screen = Screen::new(ui, &project, progress, alerts);
             loop {
                 // Asked before the look: everything that was written before the end is then shown.
                 let last = over_there.load(Ordering::Acquire);
@@ -85,8 +109,8 @@ impl Watcher {
 }
 
 /// Shows a run that others coordinate until nobody is at it any more, and says how it stands then.
-pub fn until_quiet(context: &Context) -> Result<String> {
-    let mut screen = Screen::new(context.ui, context.project.clone(), Channels::default());
+pub fn until_quiet(context: &Context, progress: Progress) -> Result<String> {
+    let mut screen = Screen::new(context.ui, &context.project, progress, Channels::default());
     loop {
         let quiet = View::open(&context.project)?.is_quiet()?;
         screen.look(quiet)?;
@@ -100,73 +124,105 @@ pub fn until_quiet(context: &Context) -> Result<String> {
 /// What has been shown so far.
 struct Screen {
     ui: Ui,
-    project: Project,
-    /// Opened once there is a store: opening it at every look would cost more than all the rest.
-    view: Option<View>,
-    tasks: Vec<TaskRow>,
+    progress: Progress,
+    eye: Eye,
     seen: Option<u64>,
     /// The resume that was told of: once for each wait, a terminal counts it down besides.
     told_wait: Option<Time>,
+    /// When something was last printed or drawn.
+    spoke: Time,
     live: Live,
     alerts: Channels,
 }
 
 impl Screen {
-    fn new(ui: Ui, project: Project, alerts: Channels) -> Self {
-        let live = Live::new(&ui);
-        Self { ui, project, view: None, tasks: Vec::new(), seen: None, told_wait: None, live, alerts }
+    fn new(ui: Ui, project: &Project, progress: Progress, alerts: Channels) -> Self {
+        let (live, eye) = (Live::new(&ui, progress), Eye::new(project, None));
+        let spoke = clock::wall();
+        Self { ui, progress, eye, seen: None, told_wait: None, spoke, live, alerts }
     }
 
     /// Shows what is new. A coordinator that has just begun may have no run yet.
     fn look(&mut self, last: bool) -> Result<()> {
-        if self.view.is_none() {
-            self.view = Some(View::open(&self.project)?).filter(View::has_store);
-        }
-        let Some(view) = &self.view else { return Ok(()) };
+        let now = clock::wall();
+        let Some(newest) = self.eye.view()?.map(View::last_event).transpose()? else { return Ok(()) };
         // Ten looks a second at ten thousand tasks would keep a processor busy: without news, rows are not read again.
-        let news = self.seen != Some(view.last_event()?);
-        if !news && !self.live.is_on() {
+        if self.seen == Some(newest) && !last && now.since_ms(self.spoke) < self.patience_ms() {
             self.complaints().iter().for_each(|line| self.ui.say(line));
             return Ok(());
         }
-        let Some(run) = view.run()? else { return Ok(()) };
-        if news {
-            self.tasks = run.tasks()?;
-        }
-        let first_look = self.seen.is_none();
-        // A view that attaches late begins with the newest coordinator, not with the whole history.
-        let mut fresh: Vec<StoredEvent> = Vec::new();
-        let seen = run.events(self.seen.unwrap_or(0), |event| {
-            if first_look && event.kind == "coordinator_started" {
-                fresh.clear();
-            }
-            fresh.push(event.clone());
-            Ok(())
-        })?;
-        let waits = Some(&run.row).filter(|row| row.state == "waiting").and_then(|row| row.resumes_at);
+        let Some(picture) = self.eye.look()? else { return Ok(()) };
+        let fresh = self.fresh()?;
+        let waits = Some(&picture.run).filter(|row| row.state == "waiting").and_then(|row| row.resumes_at);
         let wait = waits.filter(|until| self.told_wait != Some(*until));
-        let shown = self.lines(&run.row, &fresh, wait);
-        (self.seen, self.told_wait) = (Some(seen), waits);
-        let tasks = &self.tasks;
-        let table = if last { Vec::new() } else { self.live.table(&run, tasks, clock::wall())? };
+        let mut shown = self.lines(&picture, &fresh, wait);
+        self.told_wait = waits;
+        if self.progress == Progress::None {
+            shown.clear();
+        } else if shown.is_empty() && !last && !self.live.is_on() && now.since_ms(self.spoke) >= SILENCE_MS {
+            shown.push(self.sign_of_life(&picture));
+        }
+        let table = match (self.eye.view()?.map(View::run).transpose()?.flatten(), last) {
+            (Some(run), false) => self.live.table(&run, &picture)?,
+            _ => Vec::new(),
+        };
+        if !shown.is_empty() || self.live.is_on() {
+            self.spoke = now;
+        }
         self.live.draw(&shown, &table);
+        self.live.entitle(&picture);
         if self.alerts.bell && fresh.iter().any(|event| event.kind == ALERT) {
             self.ui.ring();
         }
         Ok(())
     }
 
-    /// A line or a block for every event that matters, and one for a wait that has begun.
-    fn lines(&self, run: &RunRow, fresh: &[StoredEvent], wait: Option<Time>) -> Vec<String> {
-        let counts = Counts::of(&self.tasks);
+    /// How long nothing has to be looked at when there is no news.
+    fn patience_ms(&self) -> u64 {
+        match (self.live.is_on(), self.progress) {
+            (true, _) => REDRAW_MS,
+            (false, Progress::None) => u64::MAX,
+            (false, _) => SILENCE_MS,
+        }
+    }
+
+    /// Events that were not looked at yet.
+    fn fresh(&mut self) -> Result<Vec<StoredEvent>> {
+        let (seen, first_look) = (self.seen.unwrap_or(0), self.seen.is_none());
+        let Some(run) = self.eye.view()?.map(View::run).transpose()?.flatten() else { return Ok(Vec::new()) };
+        // A view that attaches late begins with the newest coordinator, not with the whole history.
+        let mut fresh: Vec<StoredEvent> = Vec::new();
+        let seen = run.events(seen, |event| {
+            if first_look && event.kind == "coordinator_started" {
+                fresh.clear();
+            }
+            fresh.push(event.clone());
+            Ok(())
+        })?;
+        self.seen = Some(seen);
+        Ok(fresh)
+    }
+
+    /// A line that says that the run goes on, for whoever would take silence for its end.
+    fn sign_of_life(&self, picture: &Picture) -> String {
+        let text = at_work(picture);
+        let told = Told { verb: "GOES ON", tone: Tone::Dim, text };
+        self.line(picture, &told, picture.now, "")
+    }
+
+    fn line(&self, picture: &Picture, told: &Told, time: Time, task: &str) -> String {
+        let counts = picture.counts();
         let ended = counts.complete + counts.failed + counts.skipped;
-        let state_file = self.project.state_file();
-        let names = Names { state_file: &state_file, plan_file: &run.plan_path };
-        let line = |told: &Told, time: Time, task: &str| {
-            let (elapsed_ms, progress) = (time.since_ms(run.started_at), (ended, counts.all));
-            let Told { verb, tone, text } = told;
-            self.ui.rendered(&StatusLine { verb, tone: *tone, elapsed_ms, progress, task, text })
-        };
+        let (elapsed_ms, progress) = (time.since_ms(picture.run.started_at), (ended, counts.all));
+        let Told { verb, tone, text } = told;
+        self.ui.rendered(&StatusLine { verb, tone: *tone, elapsed_ms, progress, task, text })
+    }
+
+    /// A line or a block for every event that matters, and one for a wait that has begun.
+    fn lines(&self, picture: &Picture, fresh: &[StoredEvent], wait: Option<Time>) -> Vec<String> {
+        let state_file = self.eye.project().state_file();
+        let names = Names { state_file: &state_file, plan_file: &picture.run.plan_path };
+        let line = |told: &Told, time: Time, task: &str| self.line(picture, told, time, task);
         let mut shown = self.complaints();
         for (place, event) in fresh.iter().enumerate().filter(|(_, event)| matters(event)) {
             let before = place.checked_sub(1).and_then(|place| fresh.get(place));
@@ -178,7 +234,7 @@ impl Screen {
                 shown.push(format!("\n{}\n", harmless(&block)));
                 continue;
             }
-            let title = event.task.as_deref().and_then(|id| self.tasks.iter().find(|task| task.id.as_str() == id));
+            let title = event.task.as_deref().and_then(|id| picture.task(id));
             let task = title.map_or_else(String::new, |task| format!("{} {}", task.id, task.title));
             if !repeats(before, event) {
                 shown.push(line(&story::tell(event), Time(event.time_ms), &task));
@@ -187,7 +243,7 @@ impl Screen {
         }
         if let Some(until) = wait {
             let (now, verb, tone) = (clock::wall(), "WAITING", Tone::Warning);
-            let text = format!("resumes in {} ({})", elapsed(until.since_ms(now)), clock_time(until));
+            let text = format!("resumes in {} ({})", elapsed(until.since_ms(now)), near_time(until, now));
             shown.push(line(&Told { verb, tone, text }, now, ""));
         }
         shown
@@ -197,6 +253,30 @@ impl Screen {
     fn complaints(&self) -> Vec<String> {
         self.alerts.complaints.take().iter().map(|text| format!("{BELOW}{}", one_line(text))).collect()
     }
+}
+
+/// Who is at work for how long, and what is waited for.
+fn at_work(picture: &Picture) -> String {
+    let running: Vec<_> = picture.attempts.iter().filter(|attempt| attempt.ended_at.is_none()).collect();
+    let named = running.iter().take(NAMED_AT_WORK).map(|attempt| {
+        let task = attempt.task.as_ref().map_or(attempt.name.as_str(), |task| task.as_str());
+        format!("{task} for {}", elapsed(picture.now.since_ms(attempt.started_at)))
+    });
+    let mut words: Vec<String> = named.collect();
+    if running.len() > NAMED_AT_WORK {
+        words.push(format!("{} more", running.len() - NAMED_AT_WORK));
+    }
+    let work = if words.is_empty() { "nobody at work".to_owned() } else { format!("at work: {}", words.join(", ")) };
+    let asks = match picture.open_questions().count() {
+        0 => String::new(),
+        many => format!("; {many} waiting for an answer: rekindle questions"),
+    };
+    let wait = picture
+        .run
+        .waits
+        .first()
+        .map(|wait| format!("; {}", story::session::waiting(&wait.account, &wait.cause, wait.until, picture.now)));
+    format!("{work}{asks}{}", wait.unwrap_or_default())
 }
 
 /// What a person can do about an alert, a line each and never cut: they are to be typed.

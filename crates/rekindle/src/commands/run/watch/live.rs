@@ -1,17 +1,19 @@
-//! The table below the lines on a terminal: progress, who works, who waits. It is redrawn in place; a log file never sees it.
+//! The table below the lines on a terminal, redrawn in place; a log file never sees it. What stands in it is `table`'s.
 
-use rekindle_core::time::Time;
-use rekindle_core::view::TaskRow;
+mod table;
 
+use rekindle_core::ids::AgentName;
+
+use super::Progress;
 use crate::error::Result;
-use crate::ui::{Ui, elapsed, one_line, width_of};
-use crate::view::{Counts, RunView};
+use crate::picture::Picture;
+use crate::ui::{Paint, Ui, cut, harmless, one_line, width_of};
+use crate::view::RunView;
 
-/// Rows of agents shown at most, so that the table fits below some lines on a small terminal.
-const AGENTS_SHOWN: usize = 8;
+use self::table::{Row, Said};
 
-/// Cells of the progress bar.
-const BAR_CELLS: usize = 24;
+/// Agents whose last words are fetched: no more fit.
+const AGENTS_MAX: usize = 12;
 
 /// The part of the terminal that is redrawn.
 pub struct Live {
@@ -19,12 +21,18 @@ pub struct Live {
     on: bool,
     /// Columns of each row of the table that stands there now.
     drawn: Vec<usize>,
+    title: String,
 }
 
 impl Live {
-    /// A table where standard error is a terminal, nothing elsewhere.
-    pub fn new(ui: &Ui) -> Self {
-        Self { ui: *ui, on: ui.draws_live(), drawn: Vec::new() }
+    /// A table where standard error is a terminal and nobody wants only lines, nothing elsewhere.
+    pub fn new(ui: &Ui, progress: Progress) -> Self {
+        let on = match progress {
+            Progress::Auto => ui.draws_live(),
+            Progress::Live => ui.is_watched(),
+            Progress::Lines | Progress::None => false,
+        };
+        Self { ui: *ui, on, drawn: Vec::new(), title: String::new() }
     }
 
     /// Whether there is a table: it shows the time, so it changes without news.
@@ -33,47 +41,30 @@ impl Live {
     }
 
     /// The rows of the table.
-    pub fn table(&self, run: &RunView<'_>, tasks: &[TaskRow], now: Time) -> Result<Vec<String>> {
+    pub fn table(&self, run: &RunView<'_>, picture: &Picture) -> Result<Vec<Row>> {
         if !self.on {
             return Ok(Vec::new());
         }
-        let counts = Counts::of(tasks);
-        let ended = counts.complete + counts.failed + counts.skipped;
-        let filled = (ended * BAR_CELLS).checked_div(counts.all).unwrap_or(0);
-        let bar = format!("{}{}", "█".repeat(filled), "░".repeat(BAR_CELLS - filled));
-        let since = elapsed(now.since_ms(run.row.started_at));
-        let failed = if counts.failed > 0 { format!(", {} failed", counts.failed) } else { String::new() };
-        let mut rows = vec![format!("  {bar} {ended}/{} tasks{failed} · {} · {since}", counts.all, run.row.state)];
-        let agents = run.agents()?;
-        let running: Vec<_> = agents.iter().filter(|agent| agent.state != "ended").collect();
-        for agent in running.iter().take(AGENTS_SHOWN) {
-            let task = agent.task.as_ref().map(ToString::to_string).unwrap_or_default();
-            let took = elapsed(now.since_ms(agent.started_at));
-            let last = run.tail(Some(agent.name.as_str()), 1)?;
-            let said = last.first().map(|line| one_line(&line.line.text)).unwrap_or_default();
-            let context = agent
-                .measure
-                .and_then(|measure| measure.remaining_percent())
-                .map(|left| format!("{}%", 100 - left))
-                .unwrap_or_default();
-            rows.push(format!("  {:<10} {:<20} {task:<12} {took:>8} {context:>4}  {said}", agent.state, agent.name));
+        let mut said = Said::new();
+        let running = picture.attempts.iter().filter(|attempt| attempt.ended_at.is_none());
+        for agent in running.take(AGENTS_MAX) {
+            said.insert(agent.name.clone(), last_words(run, &agent.name)?);
         }
-        if running.len() > AGENTS_SHOWN {
-            rows.push(format!("  … and {} more", running.len() - AGENTS_SHOWN));
+        let (columns, rows) = self.ui.terminal_size();
+        Ok(table::rows(picture, &said, columns, rows.saturating_sub(1)))
+    }
+
+    /// Tells the terminal's window how the run stands, when that has changed.
+    pub fn entitle(&mut self, picture: &Picture) {
+        let title = table::title(picture);
+        if self.on && title != self.title {
+            self.ui.title(&title);
+            self.title = title;
         }
-        let asking = run.questions()?.into_iter().filter(|question| question.answer.is_none());
-        rows.extend(asking.map(|question| {
-            format!("  ? {} {}: rekindle answer {} TEXT", question.task, one_line(&question.text), question.id)
-        }));
-        rows.extend(run.resumes(now).map(|line| format!("  {line}")));
-        rows.extend(run.waits(now).map(|line| format!("  {line}")));
-        let waiting = tasks.iter().filter_map(|task| task.not_before.filter(|time| *time > now)).min();
-        rows.extend(waiting.map(|time| format!("  next attempt in {}", elapsed(time.since_ms(now)))));
-        Ok(rows)
     }
 
     /// Puts new lines where the table was, and the table below them.
-    pub fn draw(&mut self, lines: &[String], table: &[String]) {
+    pub fn draw(&mut self, lines: &[String], table: &[Row]) {
         if !self.on {
             for line in lines {
                 self.ui.say(line);
@@ -89,13 +80,26 @@ impl Live {
         self.drawn.clear();
         // A table higher than the terminal could not be erased any more: its upper rows would scroll away.
         for row in table.iter().take(rows.saturating_sub(1)) {
-            let row = self.ui.cut_to(row, columns);
-            self.drawn.push(width_of(&row));
-            out.push_str(&row);
+            let (shown, width) = painted(row, columns, self.ui.err_paint());
+            self.drawn.push(width);
+            out.push_str(&shown);
             out.push('\n');
         }
         self.ui.draw(&out);
     }
+}
+
+/// A row in its colours, no wider than the terminal, and how wide it is.
+fn painted(row: &Row, columns: usize, paint: Paint) -> (String, usize) {
+    let head = cut(&harmless(&row.head), columns);
+    let rest = cut(&harmless(&row.rest), columns.saturating_sub(width_of(&head)));
+    let width = width_of(&head) + width_of(&rest);
+    (format!("{}{rest}", paint.tone(row.tone, &head)), width)
+}
+
+fn last_words(run: &RunView<'_>, agent: &AgentName) -> Result<String> {
+    let last = run.tail(Some(agent.as_str()), 1)?;
+    Ok(last.first().map(|line| one_line(&line.line.text)).unwrap_or_default())
 }
 
 /// Takes back what was drawn. On a terminal that has become narrower, a row has been broken into several.

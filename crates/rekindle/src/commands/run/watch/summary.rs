@@ -1,10 +1,11 @@
-//! How a run stands when `run` ends: what failed first, then what needs a person, then the count.
+//! How a run stands when `run` ends: what failed first, then what needs a person, then what was recovered and the count.
 
 use rekindle_engine::clock;
 use rekindle_engine::git::{Repo, Work};
 
 use crate::commands::Context;
 use crate::error::Result;
+use crate::picture::history::{History, MarkKind};
 use crate::ui::{dollars, elapsed, one_line, short_count};
 use crate::view::{Counts, RunView, Spent, View};
 
@@ -39,6 +40,9 @@ pub fn summary_of(context: &Context, run: &RunView<'_>) -> Result<()> {
     for task in tasks.iter().filter(|task| task.unproven) {
         ui.line(&format!("unproven {} {}: complete on its agent's word alone", task.id, one_line(&task.title)))?;
     }
+    if let Some(line) = recovered(run)? {
+        ui.line(&line)?;
+    }
     let attempts = run.attempts()?;
     let lost =
         attempts.iter().filter(|attempt| attempt.cause.as_deref().is_some_and(|cause| cause != "completed")).count();
@@ -60,6 +64,39 @@ pub fn summary_of(context: &Context, run: &RunView<'_>) -> Result<()> {
     Ok(())
 }
 
+/// What befell the run and was got over, counted.
+fn recovered(run: &RunView<'_>) -> Result<Option<String>> {
+    let mut history = History::default();
+    run.events(0, |event| {
+        history.take(event);
+        Ok(())
+    })?;
+    Ok(told(&history))
+}
+
+fn told(history: &History) -> Option<String> {
+    let kinds = [
+        (MarkKind::Crash, "crash", "crashes"),
+        (MarkKind::Hang, "hang", "hangs"),
+        (MarkKind::Limit, "limit", "limits"),
+        (MarkKind::Compaction, "compaction", "compactions"),
+        (MarkKind::Refused, "refused claim", "refused claims"),
+    ];
+    let counted = kinds.iter().filter_map(|(kind, one, many)| match history.count(*kind) {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        count => Some(format!("{count} {many}")),
+    });
+    let counted: Vec<String> = counted.collect();
+    let times = match history.count(MarkKind::Recovery) {
+        0 => return None,
+        1 => "once".to_owned(),
+        many => format!("{many} times"),
+    };
+    let from = if counted.is_empty() { String::new() } else { format!(", after {}", counted.join(", ")) };
+    Some(format!("recovered {times}{from}"))
+}
+
 /// Where the accepted work is, and what to type to take it.
 fn result_line(context: &Context, run: &str, branch: &str) -> String {
     let project = &context.project;
@@ -74,5 +111,21 @@ fn result_line(context: &Context, run: &str, branch: &str) -> String {
             )
         }
         Err(error) => format!("result   on {branch}, your checkout is as it was ({error})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::picture::sample::Script;
+
+    #[test]
+    fn what_was_got_over_is_counted() {
+        let mut script = Script::default();
+        assert_eq!(told(&script.history()), None);
+        script.dispatched(0, "dev", "t1", 1, false).crashed(5, "dev", "t1", 1).dispatched(9, "dev", "t1", 2, true);
+        assert_eq!(told(&script.history()).as_deref(), Some("recovered once, after 1 crash"));
+        script.crashed(15, "dev", "t1", 2).dispatched(19, "dev", "t1", 3, true);
+        assert_eq!(told(&script.history()).as_deref(), Some("recovered 2 times, after 2 crashes"));
     }
 }

@@ -1,0 +1,81 @@
+//! Pictures of a run as SVG, for the dashboard and the report alike: the timeline of attempts, and the graph of who waits
+//! for whom. Made on the server from a [`crate::picture::Picture`]; no script and no inline style, so any content policy
+//! lets them through, and no reference to anything outside.
+//!
+//! Colours are classes of [`CSS`]; whatever a colour says, a symbol and a word say too.
+
+mod graph;
+mod scale;
+mod timeline;
+
+#[cfg(test)]
+mod tests;
+
+pub use graph::graph;
+pub use timeline::timeline;
+
+use rekindle_core::ids::{AttemptId, TaskId};
+
+use crate::ui::{Tone, cut, one_line};
+
+/// How the drawings look, in light and in dark. The colours are variables: a page may set others after it.
+pub const CSS: &str = include_str!("drawing/drawing.css");
+
+/// Longest text of a tooltip, in columns: more is read on the task's page.
+const TIP_COLUMNS: usize = 300;
+
+/// Where the parts of a drawing lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// To the dashboard's pages: `/tasks/ID`, `/logs/ATTEMPT`.
+    Pages,
+    /// To places in the same file: `#task-ID`.
+    Anchors,
+}
+
+impl Links {
+    fn task(self, id: &TaskId) -> String {
+        match self {
+            Self::Pages => format!("/tasks/{id}"),
+            Self::Anchors => format!("#task-{id}"),
+        }
+    }
+
+    fn attempt(self, id: AttemptId, task: &TaskId) -> String {
+        match self {
+            Self::Pages => format!("/logs/{id}"),
+            Self::Anchors => self.task(task),
+        }
+    }
+}
+
+/// The class of a tone.
+#[must_use]
+pub fn class_of(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Error => "bad",
+        Tone::Warning => "warn",
+        Tone::Hint => "hint",
+        Tone::Good => "ok",
+        Tone::Active => "active",
+        Tone::Dim => "dim",
+        Tone::Strong => "strong",
+    }
+}
+
+/// Anybody's words, harmless, on one line and short.
+fn short(text: &str, columns: usize) -> String {
+    cut(&one_line(text), columns)
+}
+
+/// Words for a tooltip.
+fn tip(text: &str) -> String {
+    short(text, TIP_COLUMNS)
+}
+
+/// A length for an attribute: a tenth of a pixel is more than anybody sees.
+fn px(length: f64) -> String {
+    let tenths = if length.is_finite() { (length * 10.0).round() / 10.0 } else { 0.0 };
+    // No minus before a nought.
+    format!("{}", tenths + 0.0)
+}

@@ -1,0 +1,311 @@
+//! The timeline: a lane for every task, a bar for every attempt at it, a symbol for whatever befell it. Unfinished bars
+//! reach to where the picture ends, so the same drawing serves while the run goes on and afterwards.
+
+use maud::{Markup, html};
+use rekindle_core::ids::TaskId;
+use rekindle_core::time::Time;
+use rekindle_core::view::TaskRow;
+
+use super::scale::{Scale, as_float, axis_label};
+use super::{Links, class_of, px, short, tip};
+use crate::picture::history::{Mark, MarkKind, Span};
+use crate::picture::{Picture, standing};
+use crate::ui::{Tone, elapsed, stamp};
+
+/// Width of the whole, in units of the drawing.
+const WIDTH: f64 = 1_000.0;
+
+/// Where the time begins: what stands before it are the tasks' names.
+const LEFT: f64 = 216.0;
+
+/// What is left free on the right, for symbols at the end.
+const RIGHT: f64 = 18.0;
+
+/// Height of a lane.
+const LANE: f64 = 24.0;
+
+/// Height of the axis above the lanes.
+const AXIS: f64 = 28.0;
+
+/// Half the height of a bar.
+const HALF: f64 = 6.0;
+
+/// The shortest bar that can be seen.
+const BAR_MIN: f64 = 2.0;
+
+/// Symbols nearer to each other than this are told by one.
+const SYMBOL: f64 = 9.0;
+
+/// Columns of text that fit before the time begins.
+const NAME_COLUMNS: usize = 30;
+
+/// Most lanes: more is a list, not a picture.
+const LANES_MAX: usize = 400;
+
+/// The timeline of a run.
+#[must_use]
+pub fn timeline(picture: &Picture, links: Links) -> Markup {
+    if picture.tasks.is_empty() {
+        return html! { p.empty { "There are no tasks to draw." } };
+    }
+    let tasks = &picture.tasks[..picture.tasks.len().min(LANES_MAX)];
+    let more = picture.tasks.len() - tasks.len();
+    let scale = scale(picture, tasks);
+    let height = AXIS + LANE * as_float(tasks.len()) + 6.0;
+    let counts = picture.counts();
+    let about = format!(
+        "Timeline of {} tasks over {}: {} complete, {} failed",
+        counts.all,
+        elapsed(picture.until().since_ms(picture.run.started_at)),
+        counts.complete,
+        counts.failed
+    );
+    html! {
+        div.drawing tabindex="0" role="region" aria-label="Timeline" {
+            svg.timeline viewBox={ "0 0 " (px(WIDTH)) " " (px(height)) } role="group" aria-label=(about) {
+                (axis(picture, &scale, height))
+                @for (row, task) in tasks.iter().enumerate() {
+                    (lane(picture, task, &scale, AXIS + LANE * as_float(row), links))
+                }
+            }
+        }
+        @if more > 0 { p.note { (more) " more tasks are not drawn." } }
+        (legend())
+    }
+}
+
+fn scale(picture: &Picture, tasks: &[TaskRow]) -> Scale {
+    let until = picture.until();
+    let mut busy = Vec::new();
+    for span in tasks.iter().flat_map(|task| picture.history.of(&task.id)) {
+        busy.push((span.begun_at.0, span.ended_at.unwrap_or(until).0));
+        busy.extend(span.marks.iter().map(|mark| (mark.time.0, mark.time.0)));
+    }
+    Scale::new(picture.run.started_at.0, until.0, LEFT, WIDTH - LEFT - RIGHT, busy)
+}
+
+fn axis(picture: &Picture, scale: &Scale, height: f64) -> Markup {
+    let bottom = px(height - 4.0);
+    let live = picture.run.ended_at.is_none() && picture.coordinator.is_some();
+    let now = scale.x(picture.until().0);
+    html! {
+        g.axis {
+            text x="4" y="16" { title { (stamp(picture.run.started_at)) } "time since the start" }
+            @for (after, x) in scale.ticks() {
+                line.grid x1=(px(x)) y1=(px(AXIS - 6.0)) x2=(px(x)) y2=(bottom) {}
+                text x=(px(x)) y="16" text-anchor="middle" { (axis_label(after)) }
+            }
+            @for gap in scale.squeezed() {
+                rect.gap x=(px(gap.left)) y=(px(AXIS - 6.0)) width=(px(gap.right - gap.left)) height=(px(height - AXIS)) {
+                    title { "nobody was at work for " (elapsed(Time(gap.until).since_ms(Time(gap.from)))) " (drawn shorter)" }
+                }
+                text x=(px(f64::midpoint(gap.left, gap.right))) y=(px(AXIS + 4.0)) text-anchor="middle" {
+                    "⋯ " (elapsed(Time(gap.until).since_ms(Time(gap.from))))
+                }
+            }
+            @if live {
+                line.now x1=(px(now)) y1=(px(AXIS - 8.0)) x2=(px(now)) y2=(bottom) {}
+                text.now x=(px(now)) y="9" text-anchor="end" { "now" }
+            }
+        }
+    }
+}
+
+fn lane(picture: &Picture, task: &TaskRow, scale: &Scale, top: f64, links: Links) -> Markup {
+    let stands = standing::of(picture, task);
+    let middle = top + LANE / 2.0;
+    let spans = picture.history.of(&task.id);
+    let name = short(&format!("{} {}", task.id, task.title), NAME_COLUMNS);
+    let note = stands.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
+    let about = tip(&format!("{}: {} – {}{note}", task.id, task.title, stands.word));
+    html! {
+        g.lane {
+            line.rule x1="0" y1=(px(top)) x2=(px(WIDTH)) y2=(px(top)) {}
+            a href=(links.task(&task.id)) {
+                title { (about) }
+                text x="4" y=(px(middle + 4.0)) {
+                    tspan class={ "symbol " (class_of(stands.tone)) } { (stands.symbol) } " " (name)
+                }
+            }
+            @for (at, span) in spans.iter().enumerate() {
+                @let free = if at == 0 { ready(picture, task, span.begun_at) } else { span.free_at };
+                (bar(picture, &task.id, span, free, scale, middle, links))
+            }
+            (tail(picture, task, spans, scale, middle))
+        }
+    }
+}
+
+/// When a task could have begun for the first time: when the last that it waited for had ended.
+fn ready(picture: &Picture, task: &TaskRow, begun: Time) -> Option<Time> {
+    let ends = task.blocked_by.iter().flat_map(|before| picture.history.of(before)).filter_map(|span| span.ended_at);
+    // What ended later was looked at again: it was not waited for.
+    let last = ends.filter(|end| *end <= begun).max();
+    Some(last.unwrap_or(picture.run.started_at).max(picture.run.started_at))
+}
+
+fn bar(
+    picture: &Picture,
+    task: &TaskId,
+    span: &Span,
+    free: Option<Time>,
+    scale: &Scale,
+    middle: f64,
+    links: Links,
+) -> Markup {
+    let end = span.ended_at.unwrap_or(picture.until()).max(span.begun_at);
+    let runs = span.runs_at.unwrap_or(end).clamp(span.begun_at, end);
+    let (begun_x, runs_x, end_x) = (scale.x(span.begun_at.0), scale.x(runs.0), scale.x(end.0));
+    let free = free.filter(|free| *free < span.begun_at);
+    let fate = Fate::of(span);
+    let marks = folded(&span.marks, scale);
+    let told = marks.iter().any(|mark| (mark.x - end_x).abs() < SYMBOL);
+    html! {
+        @if let Some(free) = free {
+            rect.waiting x=(px(scale.x(free.0))) y=(px(middle - 1.5)) width=(px(begun_x - scale.x(free.0))) height="3" {
+                title { "waited " (elapsed(span.begun_at.since_ms(free))) }
+            }
+        }
+        a href=(links.attempt(span.attempt, task)) tabindex="-1" {
+            g role="img" {
+                title { (tip(&words(span, free, runs, end, &fate))) }
+                @if runs_x > begun_x {
+                    rect.starting x=(px(begun_x)) y=(px(middle - HALF)) width=(px(runs_x - begun_x)) height=(px(HALF * 2.0)) {}
+                }
+                rect class={ "attempt " (fate.class) } x=(px(runs_x)) y=(px(middle - HALF)) rx="2"
+                    width=(px((end_x - runs_x).max(BAR_MIN))) height=(px(HALF * 2.0)) {}
+                @if let Some(symbol) = fate.symbol.filter(|_| !told) {
+                    text class={ "mark " (fate.class) } x=(px(end_x)) y=(px(middle + 4.0)) text-anchor="middle" { (symbol) }
+                }
+            }
+        }
+        @for mark in &marks {
+            text class={ "mark " (class_of(mark.kind.tone())) " " (mark.kind.name()) }
+                x=(px(mark.x)) y=(px(middle + 4.0)) text-anchor="middle" role="img" {
+                title { (tip(&mark.text)) } (mark.kind.symbol())
+            }
+        }
+    }
+}
+
+/// What a task waits for since its last attempt, while nobody is at it.
+fn tail(picture: &Picture, task: &TaskRow, spans: &[Span], scale: &Scale, middle: f64) -> Markup {
+    let open = !matches!(task.state.as_str(), "complete" | "failed" | "skipped" | "blocked");
+    let since = match spans.last() {
+        Some(last) => last.ended_at,
+        None => ready(picture, task, picture.until()),
+    };
+    let Some(since) = since.filter(|since| open && *since < picture.until()) else { return html! {} };
+    let stands = standing::of(picture, task);
+    let note = stands.note.map(|note| format!(": {note}")).unwrap_or_default();
+    let (from, until) = (scale.x(since.0), scale.x(picture.until().0));
+    html! {
+        rect.waiting.open x=(px(from)) y=(px(middle - 1.5)) width=(px(until - from)) height="3" {
+            title { (tip(&format!("{} since {}{note}", stands.word, elapsed(picture.until().since_ms(since))))) }
+        }
+    }
+}
+
+/// How an attempt ended, for its colour and its symbol.
+struct Fate {
+    class: &'static str,
+    symbol: Option<&'static str>,
+    word: String,
+}
+
+impl Fate {
+    fn of(span: &Span) -> Self {
+        let Some(outcome) = &span.outcome else {
+            let word = if span.runs_at.is_some() { "at work" } else { "starting" };
+            return Self { class: "active", symbol: None, word: word.to_owned() };
+        };
+        let (class, symbol) = match outcome.as_str() {
+            "complete" | "completed" => ("ok", "✔"),
+            "handed_on" => ("ok", "→"),
+            "skipped" | "stopped_by_operator" => ("dim", "■"),
+            "parked" | "waiting_for_input" => ("warn", MarkKind::Question.symbol()),
+            "usage_limit" | "overloaded" => ("warn", MarkKind::Limit.symbol()),
+            "compacted" | "compaction_loop" | "context_exhausted" => ("warn", MarkKind::Compaction.symbol()),
+            "sent_back" | "exited_incomplete" => ("warn", MarkKind::Refused.symbol()),
+            "timed_out" | "stalled_no_progress" => ("warn", MarkKind::Hang.symbol()),
+            other if other.starts_with("hung") => ("warn", MarkKind::Hang.symbol()),
+            "replaced" => ("dim", MarkKind::Recovery.symbol()),
+            _ => ("bad", MarkKind::Crash.symbol()),
+        };
+        Self { class, symbol: Some(symbol), word: outcome.replace('_', " ") }
+    }
+}
+
+/// A bar in words.
+fn words(span: &Span, free: Option<Time>, runs: Time, end: Time, fate: &Fate) -> String {
+    let mut words = format!("attempt {} by {} ({}): {}", span.number, span.agent, span.cli, fate.word);
+    if let Some(free) = free {
+        words += &format!("; waited {}", elapsed(span.begun_at.since_ms(free)));
+    }
+    if span.runs_at.is_some() {
+        words +=
+            &format!("; started in {}, worked {}", elapsed(runs.since_ms(span.begun_at)), elapsed(end.since_ms(runs)));
+    } else {
+        words += &format!("; {} without a process", elapsed(end.since_ms(span.begun_at)));
+    }
+    words += &format!("; from {}", stamp(span.begun_at));
+    if span.more_marks > 0 {
+        words += &format!("; {} more marks", span.more_marks);
+    }
+    words
+}
+
+/// Symbols at one place, told as one.
+struct Symbol {
+    kind: MarkKind,
+    x: f64,
+    text: String,
+}
+
+/// Marks with those folded that would cover each other: the graver symbol stands for both.
+fn folded(marks: &[Mark], scale: &Scale) -> Vec<Symbol> {
+    let mut symbols: Vec<Symbol> = Vec::new();
+    for mark in marks {
+        let x = scale.x(mark.time.0);
+        let text = format!("{} ({}): {}", mark.kind.name(), stamp(mark.time), mark.text);
+        match symbols.last_mut().filter(|last| (last.x - x).abs() < SYMBOL) {
+            Some(last) => {
+                if weight(mark.kind) > weight(last.kind) {
+                    last.kind = mark.kind;
+                }
+                last.text = short(&format!("{} · {text}", last.text), super::TIP_COLUMNS);
+            }
+            None => symbols.push(Symbol { kind: mark.kind, x, text }),
+        }
+    }
+    symbols
+}
+
+/// Which of two symbols matters more.
+fn weight(kind: MarkKind) -> u8 {
+    match (kind, kind.tone()) {
+        (_, Tone::Error) => 3,
+        (MarkKind::Done, _) => 2,
+        (MarkKind::Recovery, _) => 0,
+        _ => 1,
+    }
+}
+
+fn legend() -> Markup {
+    let bars = [
+        ("waiting", "waits"),
+        ("starting", "starts"),
+        ("active", "at work"),
+        ("ok", "done"),
+        ("warn", "taken up again"),
+        ("bad", "crashed or failed"),
+    ];
+    html! {
+        ul.legend aria-label="Legend" {
+            @for (class, word) in bars { li { span class={ "key " (class) } {} (word) } }
+            @for kind in MarkKind::ALL {
+                li { span class={ "symbol " (class_of(kind.tone())) } { (kind.symbol()) } " " (kind.name()) }
+            }
+        }
+    }
+}
