@@ -54,6 +54,7 @@ enum Command {
     Plan(commands::plan::PlanArgs),
     Run(commands::run::RunArgs),
     Status(commands::status::StatusArgs),
+    Top(commands::top::TopArgs),
     Logs(commands::logs::LogsArgs),
     Events(commands::events::EventsArgs),
     Why(commands::why::WhyArgs),
@@ -70,6 +71,7 @@ enum Command {
     Questions(commands::questions::QuestionsArgs),
     Answer(commands::answer::AnswerArgs),
     Note(commands::note::NoteArgs),
+    Serve(commands::serve::ServeArgs),
     Report(commands::report::ReportArgs),
     Heartbeat(commands::heartbeat::HeartbeatArgs),
     Guard(commands::guard::GuardArgs),
@@ -97,6 +99,7 @@ pub fn hidden() -> Option<ExitCode> {
         (commands::guard::status_line::COMMAND, kind) => {
             Some(commands::guard::status_line::main(kind.as_deref().and_then(std::path::Path::to_str)))
         }
+        (commands::serve::ROUTES_COMMAND, _) => Some(commands::serve::print_routes()),
         (commands::demo::agent::COMMAND, _) => Some(commands::demo::agent::main()),
         _ => None,
     }
@@ -129,6 +132,7 @@ fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
         Command::Plan(args) => commands::plan::run(args, context),
         Command::Run(args) => commands::run::run(args, context),
         Command::Status(args) => commands::status::run(args, context),
+        Command::Top(args) => commands::top::run(args, context),
         Command::Logs(args) => commands::logs::run(args, context),
         Command::Events(args) => commands::events::run(args, context),
         Command::Why(args) => commands::why::run(args, context),
@@ -145,6 +149,7 @@ fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
         Command::Questions(args) => commands::questions::run(args, context),
         Command::Answer(args) => commands::answer::run(args, context),
         Command::Note(args) => commands::note::run(args, context),
+        Command::Serve(args) => commands::serve::run(args, context),
         Command::Report(args) => commands::report::run(args, context),
         Command::Heartbeat(args) => commands::heartbeat::run(args, context),
         Command::Guard(args) => commands::guard::run(args, context),

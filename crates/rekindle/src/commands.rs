@@ -25,8 +25,10 @@ pub mod resume;
 pub mod review;
 pub mod run;
 pub mod salvage;
+pub mod serve;
 pub mod status;
 pub mod task;
+pub mod top;
 pub mod verdict;
 pub mod why;
 

@@ -20,8 +20,10 @@ mod plan_file;
 mod project;
 mod report;
 mod story;
+mod tui;
 mod ui;
 mod view;
+mod web;
 
 use std::process::ExitCode;
 

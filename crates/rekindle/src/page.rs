@@ -3,15 +3,33 @@
 //!
 //! Everything that comes from agents goes through maud's escaping and through [`crate::ui::harmless`]: no text becomes markup.
 
+mod acting;
+mod cost;
+mod events;
+mod frame;
+mod log;
+mod overview;
+mod parts;
+mod questions;
+mod runs;
+mod search;
+mod task;
+
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use maud::{DOCTYPE, Markup, html};
+use maud::{Markup, html};
+use rekindle_core::ids::AttemptId;
 
-use crate::error::Result;
-use crate::picture::{Picture, standing};
+use self::frame::Frame;
+use self::parts::Ways;
+use crate::error::{CliError, Result};
+use crate::picture::Picture;
 use crate::project::Project;
-use crate::ui::one_line;
+use crate::view::{RunView, View};
 
 /// What a page is made from.
 pub struct Site {
@@ -38,31 +56,92 @@ pub enum Page {
     Questions,
     /// `/cost`: what was used, by agent and by task.
     Cost,
+    /// `/search`: lines of all logs that hold some words.
+    Search,
     /// `/runs`: every run of the project.
     Runs,
+}
+
+/// A file that pages need.
+#[derive(Clone, Copy, Debug)]
+pub struct Asset {
+    /// Its name below `/assets/`.
+    pub name: &'static str,
+    /// What it is.
+    pub mime: &'static str,
+    /// Its content.
+    pub bytes: &'static [u8],
+}
+
+const CSS: &str = "text/css; charset=utf-8";
+const JS: &str = "text/javascript; charset=utf-8";
+
+/// Every file that pages need; nothing comes from elsewhere.
+pub const ASSETS: &[Asset] = &[
+    Asset { name: "app.css", mime: CSS, bytes: include_bytes!("page/assets/app.css") },
+    Asset { name: "app.js", mime: JS, bytes: include_bytes!("page/assets/app.js") },
+    Asset { name: "acts.js", mime: JS, bytes: include_bytes!("page/assets/acts.js") },
+    Asset { name: "keys.js", mime: JS, bytes: include_bytes!("page/assets/keys.js") },
+    Asset { name: "live.js", mime: JS, bytes: include_bytes!("page/assets/live.js") },
+    Asset { name: "log.js", mime: JS, bytes: include_bytes!("page/assets/log.js") },
+    Asset { name: "page.js", mime: JS, bytes: include_bytes!("page/assets/page.js") },
+    Asset { name: "palette.js", mime: JS, bytes: include_bytes!("page/assets/palette.js") },
+    Asset { name: "icon.svg", mime: "image/svg+xml", bytes: include_bytes!("page/assets/icon.svg") },
+];
+
+/// One request for a page: the site, the run that is looked at and what stands after the question mark.
+pub(self) struct Visit<'a> {
+    site: &'a Site,
+    query: &'a BTreeMap<String, String>,
+    ways: Ways,
+}
+
+impl Visit<'_> {
+    /// A value of the query; nothing when it is empty.
+    fn asked(&self, name: &str) -> Option<&str> {
+        self.query.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// The run.
+    fn picture(&self) -> Result<&Picture> {
+        let none = || CliError::usage("there is no run yet").hint("start one: rekindle run plan.md");
+        self.site.picture.as_deref().ok_or_else(none)
+    }
+
+    /// Reads the run that is looked at.
+    fn read<T>(&self, reading: impl FnOnce(&RunView<'_>) -> Result<T>) -> Result<T> {
+        let view = View::open(&self.site.project)?;
+        reading(&view.run_named(&self.picture()?.run.id)?)
+    }
 }
 
 /// Makes a page. `query` is what stands after the question mark; unknown names are ignored.
 ///
 /// # Errors
 /// When the store cannot be read, or what was asked for is not there.
-pub fn answer(site: &Site, page: &Page, _query: &BTreeMap<String, String>) -> Result<Markup> {
-    let title = match &site.picture {
-        Some(picture) => one_line(&picture.run.title),
-        None => "no run yet".to_owned(),
+pub fn answer(site: &Site, page: &Page, query: &BTreeMap<String, String>) -> Result<Markup> {
+    let ways = Ways::of(query.get("run").map(String::as_str));
+    let visit = Visit { site, query, ways };
+    let frame = match page {
+        Page::Runs => runs::page(&visit)?,
+        _ if site.picture.is_none() => nothing_yet(),
+        Page::Overview => overview::page(&visit)?,
+        Page::Task(id) => task::page(&visit, id)?,
+        Page::Log(attempt) => log::page(&visit, AttemptId(*attempt))?,
+        Page::Events => events::page(&visit)?,
+        Page::Questions => questions::page(&visit)?,
+        Page::Cost => cost::page(&visit)?,
+        Page::Search => search::page(&visit)?,
     };
-    let tasks = site.picture.iter().flat_map(|picture| {
-        picture.tasks.iter().map(|task| (task.id.to_string(), standing::of(picture, task), one_line(&task.title)))
-    });
-    Ok(html! {
-        (DOCTYPE)
-        html lang="en" {
-            head { meta charset="utf-8"; title { (title) " · rekindle" } }
-            body data-page=(format!("{page:?}")) data-read-only=(site.read_only) {
-                main { h1 { (title) } ul { @for (id, standing, title) in tasks {
-                    li { (standing.symbol) " " (id) " " (standing.word) " " (title) }
-                } } }
-            }
-        }
-    })
+    Ok(frame.around(&visit, page))
+}
+
+/// Before the first run.
+fn nothing_yet() -> Frame {
+    let body = html! {
+        h1 { "No run yet" }
+        p { "Start one in the project's directory; this page shows it as soon as it begins." }
+        (parts::command("rekindle run plan.md"))
+    };
+    Frame::new("no run yet", body)
 }

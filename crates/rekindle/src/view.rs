@@ -72,6 +72,14 @@ impl View {
         Ok(self.reader.as_ref().map_or(Ok(0), |reader| reader.head().map(|head| head.last_seq))?)
     }
 
+    /// Events of every run after a place, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn events_page(&self, after: u64, limit: usize) -> Result<Vec<StoredEvent>> {
+        Ok(self.reader.as_ref().map_or(Ok(Vec::new()), |reader| reader.events(after, limit))?)
+    }
+
     /// The newest run, if there ever was one.
     ///
     /// # Errors
@@ -219,6 +227,16 @@ impl RunView<'_> {
                 each(event)?;
             }
         }
+    }
+
+    /// Those of the run among the `many` events after a place.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn events_after(&self, after: u64, many: usize) -> Result<Vec<StoredEvent>> {
+        let mut events = self.reader.events(after, many)?;
+        events.retain(|event| event.run == self.row.id);
+        Ok(events)
     }
 
     /// An agent that has had an attempt, by its name.

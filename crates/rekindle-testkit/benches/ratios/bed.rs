@@ -61,6 +61,11 @@ pub struct DriverBed {
 impl DriverBed {
     /// A run of a plan with so many tasks, of which one is under way at most.
     pub fn new(store: Arc<dyn Store>, tasks: usize) -> DriverBed {
+        DriverBed::with_agents(store, tasks, 1)
+    }
+
+    /// The same with so many agents at work at once.
+    pub fn with_agents(store: Arc<dyn Store>, tasks: usize, agents: u32) -> DriverBed {
         let tokens = Tokens::new([7; 32]);
         let settings = Settings {
             log_context_lines: 200,
@@ -80,7 +85,7 @@ impl DriverBed {
             branch: None,
         };
         driver.request_run(input).expect("a run");
-        let limits = Limits { max_agents: 1, clis: vec!["default".into()], ..Limits::default() };
+        let limits = Limits { max_agents: agents, clis: vec!["default".into()], ..Limits::default() };
         driver.start(std::process::id(), limits, "boot".into(), 1).expect("a start");
         let launched: Vec<AttemptId> = driver.world().launched.clone();
         let started = launched.iter().map(|attempt| Message::Started { attempt: *attempt, pid: 2, shim_pid: 3 });
@@ -94,9 +99,19 @@ impl DriverBed {
         (id, attempt.epoch, attempt.tasks.first().expect("a task").clone())
     }
 
+    /// Every agent at work.
+    pub fn living(&self) -> Vec<(AttemptId, Epoch, TaskId)> {
+        let living = self.driver.state().live_attempts();
+        living.map(|(id, attempt)| (id, attempt.epoch, attempt.tasks.first().expect("a task").clone())).collect()
+    }
+
     /// What that agent sends when it saves a checkpoint through the door.
     pub fn checkpoint(&self, number: usize) -> Message {
-        let (attempt, epoch, task) = self.at_work();
+        self.checkpoint_of(self.at_work(), number)
+    }
+
+    /// The same of an agent of the caller's choice.
+    pub fn checkpoint_of(&self, (attempt, epoch, task): (AttemptId, Epoch, TaskId), number: usize) -> Message {
         let checkpoint = Checkpoint { status: format!("at step {number}"), ..Checkpoint::default() };
         Message::Called {
             token: Some(self.tokens.token(attempt, epoch)),

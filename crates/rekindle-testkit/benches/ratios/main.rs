@@ -18,6 +18,7 @@ mod ingest;
 mod measure;
 mod memory_world;
 mod transitions;
+mod views;
 
 use std::process::ExitCode;
 
@@ -37,11 +38,15 @@ const AREAS: &[Area] = &[
     ("death", death::replacement),
     ("adoption", adoption::of_living_agents),
     ("fleet", fleet::of_writers),
+    ("views", views::of_a_fleet),
 ];
 
 fn main() -> ExitCode {
     // Cargo's own arguments (`--bench`) are not ours.
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    if arguments.first().is_some_and(|argument| argument == views::LISTENERS) {
+        return views::listeners(&arguments[1..]);
+    }
     let quick = arguments.iter().any(|argument| argument == "--quick");
     let chosen: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
     if let Some(unknown) = chosen.iter().find(|name| !AREAS.iter().any(|(known, _)| known == *name)) {

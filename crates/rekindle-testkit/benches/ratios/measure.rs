@@ -134,6 +134,11 @@ impl Ratio {
         format!("{:.2}× ({:.2}–{:.2})", self.median, self.low, self.high)
     }
 
+    /// As a multiple near one, with the middle half of the rounds.
+    pub fn exactly(&self) -> String {
+        format!("{:.3}× ({:.3}–{:.3})", self.median, self.low, self.high)
+    }
+
     /// As a share, with the middle half of the rounds.
     pub fn percent(&self) -> String {
         format!("{:.0} % ({:.0}–{:.0})", self.median * 100.0, self.low * 100.0, self.high * 100.0)

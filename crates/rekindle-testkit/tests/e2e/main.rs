@@ -22,6 +22,7 @@ mod processes;
 mod refusals;
 mod review;
 mod rig;
+mod serve;
 mod session;
 mod signals;
 mod smoke;

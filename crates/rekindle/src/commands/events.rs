@@ -40,7 +40,7 @@ pub struct EventsArgs {
 
 /// An event, for programs.
 #[derive(Serialize)]
-struct EventJson<'a> {
+pub struct EventJson<'a> {
     seq: u64,
     time: String,
     run: &'a str,
@@ -50,6 +50,24 @@ struct EventJson<'a> {
     epoch: Option<u64>,
     details: Value,
     hash: String,
+}
+
+impl<'a> EventJson<'a> {
+    /// Of an event in the log.
+    #[must_use]
+    pub fn of(event: &'a StoredEvent) -> Self {
+        Self {
+            seq: event.seq,
+            time: stamp(Time(event.time_ms)),
+            run: &event.run,
+            kind: &event.kind,
+            agent: event.agent.as_deref(),
+            task: event.task.as_deref(),
+            epoch: event.epoch,
+            details: serde_json::from_str(&event.details).unwrap_or_default(),
+            hash: event.hash.to_string(),
+        }
+    }
 }
 
 /// Shows them.
@@ -83,17 +101,7 @@ pub fn run(args: &EventsArgs, context: &Context) -> Result<Exit> {
 
 fn show(json: bool, event: &StoredEvent, context: &Context) -> Result<()> {
     if json {
-        return context.ui.json_line(&EventJson {
-            seq: event.seq,
-            time: stamp(Time(event.time_ms)),
-            run: &event.run,
-            kind: &event.kind,
-            agent: event.agent.as_deref(),
-            task: event.task.as_deref(),
-            epoch: event.epoch,
-            details: serde_json::from_str(&event.details).unwrap_or_default(),
-            hash: event.hash.to_string(),
-        });
+        return context.ui.json_line(&EventJson::of(event));
     }
     let paint = context.ui.paint();
     let told = story::tell(event);

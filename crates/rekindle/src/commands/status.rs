@@ -11,6 +11,7 @@ use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, QuestionRow, TaskRow};
 use rekindle_engine::clock;
 
+use self::json::StatusJson;
 use super::Context;
 use crate::error::Result;
 use crate::exit_code::Exit;
@@ -43,27 +44,38 @@ struct Shown {
     questions: Vec<QuestionRow>,
 }
 
+impl Shown {
+    fn read(run: Option<&RunView<'_>>, all: bool) -> Result<Self> {
+        let Some(run) = run else { return Ok(Self::default()) };
+        let attempts = run.attempts()?;
+        Ok(Self {
+            tasks: run.tasks()?,
+            spent: Spent::by_task(&attempts),
+            agents: if all { attempts } else { newest_of_each(attempts) },
+            questions: run.questions()?,
+        })
+    }
+}
+
+/// What `status --json` shows, of a run of the caller's choice; without a state, what is shown before the first run.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn for_programs(view: Option<&View>, run: Option<&RunView<'_>>, all: bool) -> Result<StatusJson> {
+    let coordinator = view.map_or(Ok(None), View::coordinator)?;
+    Ok(json::whole(run, Shown::read(run, all)?, coordinator))
+}
+
 /// Shows it.
 pub fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     let view = View::open(&context.project)?;
     let run = view.run()?;
-    let shown = match &run {
-        Some(run) => {
-            let attempts = run.attempts()?;
-            Shown {
-                tasks: run.tasks()?,
-                spent: Spent::by_task(&attempts),
-                agents: if args.all { attempts } else { newest_of_each(attempts) },
-                questions: run.questions()?,
-            }
-        }
-        None => Shown::default(),
-    };
-    let coordinator = view.coordinator()?;
     if args.json {
-        context.ui.json(&json::whole(run.as_ref(), shown, coordinator))?;
+        context.ui.json(&for_programs(Some(&view), run.as_ref(), args.all)?)?;
         return Ok(Exit::Success);
     }
+    let shown = Shown::read(run.as_ref(), args.all)?;
+    let coordinator = view.coordinator()?;
     match run {
         Some(run) => show(&run, &shown, coordinator.map(|owner| owner.map(|owner| owner.pid)), context)?,
         None => context.ui.say("there is no run yet"),

@@ -1,0 +1,67 @@
+//! `rekindle top`: the live terminal of a run.
+
+use std::io::IsTerminal;
+
+use clap::Args;
+
+use super::Context;
+use crate::error::{CliError, Result};
+use crate::exit_code::Exit;
+use crate::tui::{self, Left, Options, Theme, ThemeChoice};
+use crate::view::View;
+
+/// Watch a run live, answer its questions and act on its tasks
+///
+/// The tree of waves, tasks, attempts and calls beside logs, diffs and stories. `?` shows every key. Leaving it never stops the
+/// run.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  rekindle top\n  rekindle top --run 7f3a --read-only\n  rekindle top --ascii --theme light"
+)]
+pub struct TopArgs {
+    /// A past run, by its id or how that begins [default: the newest]
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+    /// Letters in place of symbols and lines [default: as LANG says]
+    #[arg(long)]
+    ascii: bool,
+    /// Colours: auto, dark, light, 16 or none
+    #[arg(long, value_name = "THEME", default_value = "auto", hide_possible_values = true)]
+    theme: ThemeChoice,
+    /// Order nothing: look only
+    #[arg(long)]
+    read_only: bool,
+}
+
+/// Shows it.
+pub fn run(args: &TopArgs, context: &Context) -> Result<Exit> {
+    if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
+        return Err(CliError::usage("top needs a terminal to draw on").hint("for scripts: rekindle status --json"));
+    }
+    if let Some(name) = &args.run {
+        View::open(&context.project)?.run_named(name)?;
+    }
+    let background = std::env::var("COLORFGBG").ok();
+    let theme =
+        Theme::new(args.theme, context.ui.paint().is_on(), background.as_deref(), args.ascii || !speaks_unicode());
+    let options = Options { theme, read_only: args.read_only, run: args.run.clone() };
+    match tui::show(&context.project, options)? {
+        Left::BySignal => Ok(Exit::Terminated),
+        Left::ByKey { goes_on } => {
+            if goes_on {
+                context.ui.say("the run goes on: look again with rekindle top, stop it with rekindle pause");
+            }
+            Ok(Exit::Success)
+        }
+    }
+}
+
+/// Whether the locale that is set has more than ASCII; where none is set the terminal is trusted.
+fn speaks_unicode() -> bool {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| std::env::var(name).ok());
+    let first = set.into_iter().find(|value| !value.is_empty());
+    first.is_none_or(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}

@@ -1,0 +1,108 @@
+//! Buttons for what a person can do, each with what it will do; the script asks first and orders it through the port.
+
+use maud::{Markup, html};
+use rekindle_core::view::{QuestionRow, TaskRow};
+
+use super::Visit;
+use super::parts::{self, encoded, moment, task_link};
+use crate::acts::Act;
+use crate::picture::Picture;
+use crate::ui::{harmless, one_line};
+
+/// A button for an act; nothing where it makes no sense or nothing can be ordered.
+pub fn button(visit: &Visit<'_>, picture: &Picture, act: &Act, label: &str) -> Markup {
+    if visit.site.read_only || act.refusal(picture).is_some() {
+        return html! {};
+    }
+    let splits = matches!(act, Act::Split(..));
+    html! {
+        button.act type="button" aria-haspopup="dialog" data-act=(act.verb()) data-post=(place(act))
+            data-consequence=(consequence(act, picture)) data-parts=[splits.then_some("")] { (label) }
+    }
+}
+
+/// What an act will do; of a split it is not yet known into how many.
+fn consequence(act: &Act, picture: &Picture) -> String {
+    match act {
+        Act::Split(id, _) => {
+            let agent = picture.at_work(id).map(|attempt| format!(" Its agent {} is stopped.", attempt.name));
+            format!(
+                "{id} becomes several parts, worked through in order.{} This cannot be undone.",
+                agent.unwrap_or_default()
+            )
+        }
+        act => act.consequence(picture),
+    }
+}
+
+/// Where it is ordered.
+fn place(act: &Act) -> String {
+    match act {
+        Act::Retry(id) => format!("/api/tasks/{}/retry", encoded(id.as_str())),
+        Act::Skip(id) => format!("/api/tasks/{}/skip", encoded(id.as_str())),
+        Act::Split(id, _) => format!("/api/tasks/{}/split", encoded(id.as_str())),
+        Act::Stop(id) => format!("/api/tasks/{}/stop", encoded(id.as_str())),
+        Act::Recover(agent) => format!("/api/agents/{}/recover", encoded(agent)),
+        Act::Answer(id, _) => format!("/api/questions/{}/answer", id.0),
+        Act::RetryFailed(_) => "/api/retry-failed".to_owned(),
+        Act::Pause => "/api/pause".to_owned(),
+    }
+}
+
+/// The menu of a task.
+pub fn menu(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
+    let id = task.id.clone();
+    let agent = picture.at_work(&task.id).map(|attempt| attempt.name.to_string());
+    html! {
+        div.acts role="group" aria-label=(format!("What can be done with {}", one_line(id.as_str()))) {
+            (button(visit, picture, &Act::Retry(id.clone()), "Retry…"))
+            (button(visit, picture, &Act::Skip(id.clone()), "Skip…"))
+            (button(visit, picture, &Act::Split(id.clone(), Vec::new()), "Split…"))
+            (button(visit, picture, &Act::Stop(id), "Stop…"))
+            @if let Some(agent) = agent { (button(visit, picture, &Act::Recover(agent), "Replace agent…")) }
+        }
+    }
+}
+
+/// A question with its options as buttons and a box for another answer.
+pub fn question(visit: &Visit<'_>, question: &QuestionRow) -> Markup {
+    let id = question.id.0;
+    html! {
+        article.question data-key=(format!("question-{id}")) aria-labelledby=(format!("q{id}")) {
+            header {
+                (parts::pill("?", "asks you", crate::ui::Tone::Warning)) " " (task_link(&visit.ways, question.task.as_str()))
+                " " span.dim { (one_line(question.agent.as_str())) ", " (moment(question.asked_at)) }
+            }
+            p.asked id=(format!("q{id}")) { (harmless(&question.text)) }
+            @if !question.context.is_empty() {
+                details open { summary { "What there is to know" } (parts::code(&question.context, "context of the question")) }
+            }
+            @if let Some(answer) = &question.answer {
+                p { span.dim { "Answer: " } strong { (harmless(answer)) } }
+            } @else if visit.site.read_only {
+                p { (parts::command(&format!("rekindle answer {id} \"…\""))) }
+            } @else {
+                (answer_box(id, &question.options))
+            }
+        }
+    }
+}
+
+fn answer_box(id: u64, options: &[String]) -> Markup {
+    html! {
+        form.answer data-answer=(format!("/api/questions/{id}/answer")) data-keep="" {
+            @if !options.is_empty() {
+                div.options role="group" aria-label="Answers to choose from" {
+                    @for option in options { button type="submit" name="answer" value=(harmless(option)) { (one_line(option)) } }
+                }
+            }
+            label for=(format!("answer-{id}")) { @if options.is_empty() { "Your answer" } @else { "or another answer" } }
+            div.line {
+                input id=(format!("answer-{id}")) type="text" autocomplete="off";
+                button.primary type="submit" { "Answer" }
+            }
+            p.error.t-error role="alert" hidden {}
+        }
+        noscript { p { (parts::command(&format!("rekindle answer {id} \"…\""))) } }
+    }
+}

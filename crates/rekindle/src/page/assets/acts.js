@@ -1,0 +1,105 @@
+// What a person does from a page: answers, and acts that say first what they will do.
+import { say, inRun } from "./page.js";
+import { refresh } from "./live.js";
+
+/** Orders something; gives back what became of it, or fails with the server's words. */
+export async function post(place, body) {
+  const response = await fetch(inRun(place), {
+    method: "POST",
+    headers: { "Content-Type": "application/json", Accept: "application/json" },
+    body: JSON.stringify(body ?? {}),
+  });
+  const told = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error([told.error ?? `the server said ${response.status}`, told.hint].filter(Boolean).join("; "));
+  return told;
+}
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+let pending = null;
+
+/** Asks whether an act should be done. */
+export function ask({ verb, place, consequence, parts, back }) {
+  const dialog = document.getElementById("confirm");
+  pending = { verb, place, parts, back: back ?? document.activeElement };
+  dialog.querySelector("#confirm-title").textContent = `${capital(verb)}?`;
+  dialog.querySelector("#confirm-text").textContent = consequence;
+  dialog.querySelector("#confirm-yes").textContent = capital(verb);
+  dialog.querySelector("#confirm-yes").disabled = false;
+  dialog.querySelector("#confirm-error").hidden = true;
+  const box = dialog.querySelector("#confirm-parts");
+  box.hidden = !parts;
+  box.querySelector("textarea").value = "";
+  dialog.showModal();
+  (parts ? box.querySelector("textarea") : dialog.querySelector("#confirm-no")).focus();
+}
+
+async function confirmed(event) {
+  event.preventDefault();
+  const dialog = document.getElementById("confirm");
+  const { verb, place, parts, back } = pending;
+  const wrong = dialog.querySelector("#confirm-error");
+  let body = {};
+  if (parts) {
+    const lines = dialog.querySelector("#confirm-parts textarea").value.split("\n").map((line) => line.trim()).filter(Boolean);
+    if (lines.length < 2) {
+      wrong.textContent = "name two parts or more, one a line";
+      wrong.hidden = false;
+      return;
+    }
+    body = { parts: lines };
+  }
+  const yes = dialog.querySelector("#confirm-yes");
+  yes.disabled = true;
+  try {
+    const told = await post(place, body);
+    dialog.close();
+    say(told.done ?? told.message ?? `${verb}: done`);
+    back?.focus?.();
+    refresh();
+  } catch (error) {
+    wrong.textContent = error.message;
+    wrong.hidden = false;
+    yes.disabled = false;
+  }
+}
+
+async function answer(event, form) {
+  event.preventDefault();
+  const chosen = event.submitter?.name === "answer" ? event.submitter.value : form.querySelector("input").value.trim();
+  const wrong = form.querySelector(".error");
+  if (!chosen) {
+    wrong.textContent = "type an answer first";
+    wrong.hidden = false;
+    form.querySelector("input").focus();
+    return;
+  }
+  try {
+    const told = await post(form.dataset.answer, { answer: chosen });
+    say(told.done ?? told.message ?? "answered");
+    document.getElementById("main").focus();
+    refresh();
+  } catch (error) {
+    wrong.textContent = error.message;
+    wrong.hidden = false;
+  }
+}
+
+/** Asks for the act of a button. */
+export function askFor(button) {
+  const { act, post: place, consequence } = button.dataset;
+  ask({ verb: act, place, consequence, parts: "parts" in button.dataset, back: button });
+}
+
+export function startActs() {
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("button.act");
+    if (button) askFor(button);
+  });
+  document.addEventListener("submit", (event) => {
+    const form = event.target.closest?.("form[data-answer]");
+    if (form) answer(event, form);
+  });
+  const dialog = document.getElementById("confirm");
+  dialog.querySelector("form").addEventListener("submit", confirmed);
+  dialog.querySelector("#confirm-no").addEventListener("click", () => dialog.close());
+}

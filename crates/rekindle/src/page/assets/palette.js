@@ -1,0 +1,122 @@
+// Ctrl-K: one list of pages, tasks, agents and acts, found by a few letters of their names.
+import { inRun } from "./page.js";
+import { askFor } from "./acts.js";
+
+const MOST = 50;
+let entries = [];
+let shown = [];
+let at = 0;
+
+const input = () => document.getElementById("palette-input");
+const list = () => document.getElementById("palette-list");
+
+function pages() {
+  const links = [...document.querySelectorAll("#top nav a")];
+  return links.map((link) => ({ name: link.firstChild.textContent.trim(), kind: "page", go: () => { location.href = link.href; } }));
+}
+
+function acts() {
+  const buttons = [...document.querySelectorAll("#main button.act")];
+  const task = document.querySelector("#task-title")?.dataset.task;
+  const of = (button) => (task && button.dataset.act !== "retry failed" ? `${button.dataset.act} ${task}` : button.dataset.act);
+  const found = buttons.map((button) => ({ name: of(button), kind: "act", go: () => askFor(button) }));
+  found.push({ name: "keys and help", kind: "act", go: () => document.getElementById("help").showModal() });
+  return found;
+}
+
+async function fromServer() {
+  const response = await fetch(inRun("/api/status"));
+  if (!response.ok) return [];
+  const status = await response.json();
+  const tasks = (status.tasks ?? []).map((task) => ({
+    name: `${task.id} ${task.title ?? ""}`, kind: task.state ?? "task",
+    go: () => { location.href = inRun(`/tasks/${encodeURIComponent(task.id)}`); },
+  }));
+  const agents = (status.agents ?? []).map((agent) => ({
+    name: `${agent.name} log`, kind: "agent",
+    go: () => { location.href = inRun(`/logs/${agent.attempt}`); },
+  }));
+  return [...tasks, ...agents];
+}
+
+/** How well letters fit a name: less is better, nothing when they do not. */
+function score(letters, name) {
+  const text = name.toLowerCase();
+  const whole = text.indexOf(letters);
+  if (whole >= 0) return whole;
+  let from = 0;
+  let gaps = 0;
+  for (const letter of letters.replaceAll(" ", "")) {
+    const found = text.indexOf(letter, from);
+    if (found < 0) return null;
+    gaps += found - from;
+    from = found + 1;
+  }
+  return 100 + gaps;
+}
+
+function draw() {
+  const letters = input().value.trim().toLowerCase();
+  const scored = entries.map((entry, order) => ({ entry, order, score: score(letters, entry.name) }));
+  const fit = scored.filter((one) => one.score !== null).sort((a, b) => a.score - b.score || a.order - b.order);
+  shown = fit.slice(0, MOST).map((one) => one.entry);
+  at = Math.min(at, Math.max(0, shown.length - 1));
+  list().replaceChildren(...shown.map((entry, index) => {
+    const item = document.createElement("li");
+    item.id = `palette-${index}`;
+    item.setAttribute("role", "option");
+    item.setAttribute("aria-selected", String(index === at));
+    const name = document.createElement("span");
+    name.textContent = entry.name;
+    const kind = document.createElement("span");
+    kind.className = "dim";
+    kind.textContent = entry.kind;
+    item.append(name, kind);
+    item.addEventListener("click", () => choose(index));
+    return item;
+  }));
+  input().setAttribute("aria-activedescendant", shown.length ? `palette-${at}` : "");
+  list().children[at]?.scrollIntoView({ block: "nearest" });
+}
+
+function choose(index) {
+  const entry = shown[index];
+  if (!entry) return;
+  document.getElementById("palette").close();
+  entry.go();
+}
+
+async function open() {
+  const dialog = document.getElementById("palette");
+  if (document.querySelector("dialog[open]")) return;
+  entries = [...pages(), ...acts()];
+  at = 0;
+  input().value = "";
+  dialog.showModal();
+  draw();
+  entries = [...entries, ...await fromServer().catch(() => [])];
+  if (dialog.open) draw();
+}
+
+export function startPalette() {
+  document.getElementById("open-palette").addEventListener("click", open);
+  document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k") {
+      event.preventDefault();
+      open();
+    }
+  });
+  input().addEventListener("input", () => {
+    at = 0;
+    draw();
+  });
+  input().addEventListener("keydown", (event) => {
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 };
+    if (event.key in steps) {
+      at = Math.min(shown.length - 1, Math.max(0, at + steps[event.key]));
+      draw();
+    } else if (event.key === "Enter") choose(at);
+    else return;
+    event.preventDefault();
+  });
+}

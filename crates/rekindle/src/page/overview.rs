@@ -1,0 +1,199 @@
+//! The overview: how the run stands, what failed and what needs a person first, then what happened and every task.
+
+use maud::{Markup, html};
+use rekindle_core::ids::TaskId;
+use rekindle_core::view::TaskRow;
+
+use super::frame::{Frame, run_state};
+use super::parts::{self, copy, cost, moment, span, task_link, tokens};
+use super::{Visit, acting};
+use crate::acts::Act;
+use crate::error::Result;
+use crate::picture::Picture;
+use crate::picture::history::MarkKind;
+use crate::picture::standing::{self, Urgency};
+use crate::ui::one_line;
+
+/// News in the list; the events' page has all.
+const NEWS_SHOWN: usize = 12;
+
+/// Makes it.
+pub fn page(visit: &Visit<'_>) -> Result<Frame> {
+    let picture = visit.picture()?;
+    let body = html! {
+        h1.run-title { (one_line(&picture.run.title)) " " span.dim.small { "run " (one_line(&picture.run.id)) (copy(&picture.run.id)) } }
+        (strip(picture))
+        (failed(visit, picture))
+        (inbox(visit, picture))
+        (recent(visit, picture))
+        (tasks(visit, picture))
+    };
+    Ok(Frame::new("Overview", body))
+}
+
+/// Everything at a glance.
+fn strip(picture: &Picture) -> Markup {
+    let counts = picture.counts();
+    let running = picture.attempts.iter().filter(|attempt| attempt.ended_at.is_none()).count();
+    let asks = picture.open_questions().count();
+    let recoveries = picture.history.count(MarkKind::Recovery);
+    let crashes = picture.history.count(MarkKind::Crash) + picture.history.count(MarkKind::Hang);
+    let spent = picture.spent();
+    let ended = picture.run.ended_at.is_some() || picture.coordinator.is_none();
+    let until = ended.then(|| picture.until());
+    html! {
+        dl.strip aria-label="The run at a glance" {
+            div { dt { "State" } dd { (run_state(picture)) } }
+            div { dt { "Done" } dd {
+                strong.num { (counts.complete) "/" (counts.all) }
+                progress max=(counts.all.max(1)) value=(counts.complete) aria-label="tasks done" {}
+            } }
+            div { dt { "Agents" } dd { strong.num { (running) } " at work" } }
+            div { dt { "Asks" } dd { strong.num.t-warn[asks > 0] { (asks) } @if asks > 0 { " " a href="#inbox" { "answer" } } } }
+            div { dt { "Failed" } dd { strong.num.t-error[counts.failed > 0] { (counts.failed) } } }
+            div { dt { "Recoveries" } dd { strong.num.t-hint[recoveries > 0] { (recoveries) } @if crashes > 0 { span.dim { " after " (crashes) " crashes and hangs" } } } }
+            div { dt { "Time" } dd { (span(picture.run.started_at, until, picture.now)) } }
+            div { dt { "Tokens" } dd { (tokens(Some(&spent))) } }
+            div { dt { "Cost" } dd { (cost(Some(&spent))) } }
+        }
+        @if picture.coordinator.is_none() && picture.run.ended_at.is_none() {
+            p.banner { "Nobody is at this run. Go on with it: " (parts::command("rekindle resume")) }
+        }
+    }
+}
+
+/// What failed and why.
+fn failed(visit: &Visit<'_>, picture: &Picture) -> Markup {
+    let failed: Vec<&TaskRow> = picture.tasks.iter().filter(|task| task.state == "failed").collect();
+    if failed.is_empty() {
+        return html! {};
+    }
+    let again = Act::RetryFailed(failed.iter().map(|task| task.id.clone()).collect::<Vec<TaskId>>());
+    html! {
+        section #failed aria-labelledby="failed-title" {
+            h2 #failed-title { "What failed, and why" }
+            ul.cards {
+                @for task in &failed {
+                    li.card.t-edge-error data-key=(task.id) {
+                        (parts::stands(&standing::of(picture, task))) " " (task_link(&visit.ways, task.id.as_str())) " " (one_line(&task.title))
+                        p.note { (task.reason.as_deref().map(one_line).unwrap_or_default()) }
+                        @if let Some(check) = task.evidence.iter().flat_map(|evidence| &evidence.checks).find(|check| !check.passed) {
+                            (parts::code(&format!("$ {}\n{}", check.command, check.output), "output of the check that failed"))
+                        }
+                    }
+                }
+            }
+            div.acts { (acting::button(visit, picture, &again, "Retry what failed…")) }
+        }
+    }
+}
+
+fn inbox(visit: &Visit<'_>, picture: &Picture) -> Markup {
+    let open: Vec<_> = picture.open_questions().collect();
+    if open.is_empty() {
+        return html! {};
+    }
+    html! {
+        section #inbox aria-labelledby="inbox-title" {
+            h2 #inbox-title { "Questions to you " span.badge { (open.len()) } }
+            @for question in open { (acting::question(visit, question)) }
+        }
+    }
+}
+
+/// Crashes, limits and recoveries, newest first: they stand out.
+fn recent(visit: &Visit<'_>, picture: &Picture) -> Markup {
+    let news = &picture.history.news;
+    if news.is_empty() {
+        return html! {};
+    }
+    html! {
+        section #recent aria-labelledby="recent-title" {
+            h2 #recent-title { "What happened" }
+            ol.news {
+                @for news in news.iter().rev().take(NEWS_SHOWN) {
+                    li.recovery[news.kind == MarkKind::Recovery] data-key=(news.seq) {
+                        (moment(news.time)) " " (parts::mark(news.kind)) " "
+                        @if let Some(task) = &news.task { (task_link(&visit.ways, task)) " " }
+                        span.dim { (news.agent.as_deref().map(one_line).unwrap_or_default()) }
+                        " " span.text { (one_line(&news.text)) }
+                    }
+                }
+            }
+            @if news.len() > NEWS_SHOWN { p { a href=(visit.ways.with("/events", &[("category", "trouble")])) { "All of it" } } }
+        }
+    }
+}
+
+fn tasks(visit: &Visit<'_>, picture: &Picture) -> Markup {
+    let filter = visit.asked("q").unwrap_or_default();
+    let by_need = visit.asked("sort") == Some("need");
+    let mut rows: Vec<(&TaskRow, standing::Standing)> =
+        picture.tasks.iter().map(|task| (task, standing::of(picture, task))).collect();
+    rows.retain(|(task, standing)| fits(picture, filter, task, standing));
+    if by_need {
+        rows.sort_by_key(|(task, _)| standing::urgency(picture, task));
+    }
+    let spent = picture.spent_by_task();
+    html! {
+        section #tasks aria-labelledby="tasks-title" {
+            div.head {
+                h2 #tasks-title { "Tasks" }
+                form.filter method="get" role="search" data-live="" {
+                    @if let Some(run) = visit.ways.run() { input type="hidden" name="run" value=(run); }
+                    label { span.sr { "Filter tasks" } input type="search" name="q" value=(filter) placeholder="filter: words, !not" autocomplete="off" data-keep=""; }
+                    label { "by " select name="sort" { option value="" selected[!by_need] { "plan" } option value="need" selected[by_need] { "need" } } }
+                    noscript { button type="submit" { "Filter" } }
+                    span.dim role="status" { (rows.len()) " of " (picture.tasks.len()) }
+                }
+            }
+            div.scroll tabindex="0" role="region" aria-label="Tasks" {
+                table.rows {
+                    caption.sr { "Tasks, how each stands, and what it waits for" }
+                    thead { tr {
+                        @for (name, class) in [("Task", ""), ("Title", ""), ("State", ""), ("Why", ""), ("Agent", ""), ("Tries", "r"), ("Context", ""), ("Time", "r"), ("Tokens", "r"), ("Cost", "r")] {
+                            th scope="col" class=(class) { (name) }
+                        }
+                    } }
+                    tbody { @for (task, standing) in &rows { (row(visit, picture, task, standing, spent.get(&task.id))) } }
+                }
+            }
+            @if rows.is_empty() { p.dim { "No task fits." } }
+        }
+    }
+}
+
+fn fits(picture: &Picture, filter: &str, task: &TaskRow, standing: &standing::Standing) -> bool {
+    let agent = picture.at_work(&task.id).map(|attempt| attempt.name.to_string()).unwrap_or_default();
+    parts::fits(filter, &format!("{} {} {} {agent}", task.id, task.title, standing.word))
+}
+
+fn row(
+    visit: &Visit<'_>,
+    picture: &Picture,
+    task: &TaskRow,
+    standing: &standing::Standing,
+    spent: Option<&crate::view::Spent>,
+) -> Markup {
+    let newest = picture.attempts_of(&task.id).next_back();
+    let needs = standing::urgency(picture, task) == Urgency::NeedsYou;
+    html! {
+        tr.needs[needs] data-key=(task.id) data-state=(task.state) {
+            th scope="row" { (task_link(&visit.ways, task.id.as_str())) (copy(task.id.as_str())) }
+            td.title { (one_line(&task.title)) }
+            td { (parts::stands(standing)) }
+            td.why { (parts::note(picture, task, standing)) }
+            td {
+                @if let Some(attempt) = newest { a href=(visit.ways.log(attempt.attempt)) { (one_line(attempt.name.as_str())) } }
+                @else { span.dim { (task.agent.as_ref().map(|name| one_line(name.as_str())).unwrap_or_default()) } }
+            }
+            td.r { span.num { (task.attempts) "/" (task.attempt_limit) } }
+            td { (parts::context(newest.and_then(|attempt| attempt.measure))) }
+            td.r { @if let Some(from) = task.started_at {
+                (span(from, task.ended_at.or_else(|| picture.coordinator.is_none().then(|| picture.until())), picture.now))
+            } @else { span.dim { "–" } } }
+            td.r { (tokens(spent)) }
+            td.r { (cost(spent)) }
+        }
+    }
+}

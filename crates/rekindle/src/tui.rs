@@ -1,0 +1,167 @@
+//! `rekindle top`: the live terminal. State (`app`) and drawing (`draw`) are pure; this file moves news, keys and orders between
+//! them, the reader's thread and the terminal, and nothing it waits for can freeze the screen.
+
+mod app;
+mod draw;
+mod edit;
+mod facts;
+mod filter;
+mod keys;
+mod layout;
+mod log;
+mod order;
+mod pane;
+mod popup;
+mod press;
+mod reader;
+mod screen;
+#[cfg(test)]
+mod tests;
+mod theme;
+mod tree;
+mod wide;
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+
+use self::app::{App, Effect, News, Want};
+use self::reader::Reader;
+use self::screen::{Ending, Screen};
+pub use self::theme::{Theme, ThemeChoice};
+use crate::error::{CliError, Result};
+use crate::picture::Eye;
+use crate::project::Project;
+
+/// Longest wait for a key before news is looked at.
+const BEAT: Duration = Duration::from_millis(40);
+
+/// Most events of the terminal taken before it is drawn again: a paste or a fast wheel sends many.
+const BURST: usize = 256;
+
+/// How the view ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// By a key; whether somebody is at the run.
+    ByKey {
+        /// Whether the run goes on.
+        goes_on: bool,
+    },
+    /// By a signal.
+    BySignal,
+}
+
+/// What the view was started with.
+pub struct Options {
+    /// How it looks.
+    pub theme: Theme,
+    /// Whether nothing may be ordered.
+    pub read_only: bool,
+    /// The run; nothing means the newest.
+    pub run: Option<String>,
+}
+
+/// Shows runs until the person leaves.
+///
+/// # Errors
+/// When the terminal cannot be used.
+pub fn show(project: &Project, options: Options) -> Result<Left> {
+    let mut screen = Screen::take()?;
+    let ending = Ending::watch()?;
+    let (tell, news) = channel();
+    let (ask, wants) = channel();
+    let eye = Eye::new(project, options.run.as_deref());
+    let reader = Reader::new(options.run.clone(), tell.clone());
+    let reading = thread::spawn(move || reader.run(eye, &wants));
+    let app = App::new(options.theme, options.read_only, options.run, screen.size());
+    let mut live = Live { app, project: project.clone(), tell, news, ask, asked: None };
+    let outcome = live.until_left(&mut screen, &ending, || reading.is_finished());
+    drop(screen);
+    outcome
+}
+
+struct Live {
+    app: App,
+    project: Project,
+    tell: Sender<News>,
+    news: Receiver<News>,
+    ask: Sender<Want>,
+    asked: Option<Want>,
+}
+
+impl Live {
+    fn until_left(&mut self, screen: &mut Screen, ending: &Ending, reader_gone: impl Fn() -> bool) -> Result<Left> {
+        let mut changed = true;
+        loop {
+            for news in self.news.try_iter() {
+                self.app.take(news);
+                changed = true;
+            }
+            if changed {
+                screen.draw(&self.app)?;
+            }
+            let want = self.app.want();
+            if self.asked.as_ref() != Some(&want) {
+                // A reader that is gone is told below.
+                let _ = self.ask.send(want.clone());
+                self.asked = Some(want);
+            }
+            changed = event::poll(BEAT).map_err(|error| lost(&error))?;
+            if changed && self.take_events(screen)? {
+                let goes_on = self.app.picture.as_ref().is_some_and(|picture| picture.coordinator.is_some());
+                return Ok(Left::ByKey { goes_on });
+            }
+            if ending.is_asked() {
+                return Ok(Left::BySignal);
+            }
+            if reader_gone() {
+                return Err(CliError::internal("the store is read no more").hint("start it again: rekindle top"));
+            }
+        }
+    }
+
+    /// Takes what the terminal sent; says whether the person leaves.
+    fn take_events(&mut self, screen: &mut Screen) -> Result<bool> {
+        for _ in 0..BURST {
+            match event::read().map_err(|error| lost(&error))? {
+                Event::Key(key) if key.kind != KeyEventKind::Release => {
+                    for effect in self.app.key(key) {
+                        if self.carry_out(effect, screen) {
+                            return Ok(true);
+                        }
+                    }
+                }
+                Event::Mouse(mouse) => self.app.mouse(mouse),
+                Event::Resize(columns, rows) => self.app.resize(columns, rows),
+                Event::Paste(text) => self.app.paste(&text),
+                _ => {}
+            }
+            if !event::poll(Duration::ZERO).map_err(|error| lost(&error))? {
+                break;
+            }
+        }
+        Ok(false)
+    }
+
+    fn carry_out(&mut self, effect: Effect, screen: &mut Screen) -> bool {
+        match effect {
+            Effect::Quit => return true,
+            Effect::Copy(text) => screen.copy(&text),
+            Effect::Do(act) => {
+                let (project, tell) = (self.project.clone(), self.tell.clone());
+                thread::spawn(move || {
+                    let done = act.perform(&project).map_err(|error| reader::words(&error));
+                    // The person may have left; the order was given all the same.
+                    let _ = tell.send(News::Done(done));
+                });
+            }
+        }
+        false
+    }
+}
+
+fn lost(error: &std::io::Error) -> CliError {
+    CliError::internal("the terminal cannot be read").because(error)
+}

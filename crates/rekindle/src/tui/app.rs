@@ -1,0 +1,336 @@
+//! The state of the screen, and what keys, the mouse and news of the run make of it. It reads nothing and does nothing itself: it
+//! says what it wants to see and what is to be done.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rekindle_core::ids::{AttemptId, TaskId};
+use rekindle_core::view::RunRow;
+
+use super::edit::LineEdit;
+use super::facts;
+use super::keys::{Action, Mode};
+use super::layout::{self, Areas};
+use super::log::{CallLine, LogLine, LogPane, Search, Window};
+use super::pane::{About, Tab, TextLine, TextPane};
+use super::popup::Popup;
+use super::theme::Theme;
+use super::tree::{Node, Tree};
+use crate::acts::Act;
+use crate::picture::{Picture, standing};
+use crate::ui::{Tone, one_line};
+
+/// What is to be done outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Order something of the run.
+    Do(Act),
+    /// Give a text to the terminal's clipboard.
+    Copy(String),
+    /// Leave.
+    Quit,
+}
+
+/// What the screen needs to be drawn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Want {
+    /// The run; nothing means the newest.
+    pub run: Option<String>,
+    /// Lines of a log.
+    pub log: Option<Window>,
+    /// Attempts whose calls are shown.
+    pub calls: BTreeSet<AttemptId>,
+    /// The text of a pane.
+    pub about: Option<About>,
+    /// A search.
+    pub search: Option<Search>,
+    /// The list of runs.
+    pub runs: bool,
+}
+
+/// What comes from the store.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// The run that was asked for, and whether it is the newest; nothing before the first run.
+    Run(Option<String>, Option<(Arc<Picture>, bool)>),
+    /// Lines of a log, of so many, from a number on.
+    Log(AttemptId, usize, usize, Vec<LogLine>),
+    /// Calls of an attempt.
+    Calls(AttemptId, Vec<CallLine>),
+    /// The text of a pane.
+    Text(About, Vec<TextLine>),
+    /// The end of a search.
+    Found(u64, Option<usize>),
+    /// All runs, oldest first, and the one a coordinator is at.
+    Runs(Vec<RunRow>, Option<String>),
+    /// The store could not be read; it is tried again.
+    Trouble(Option<String>),
+    /// What became of an act.
+    Done(Result<String, String>),
+}
+
+/// Which half of the screen keys go to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Focus {
+    /// The tree.
+    #[default]
+    Tree,
+    /// The detail.
+    Detail,
+}
+
+/// A line that is being typed for a filter or a search, and what stood there before.
+#[derive(Clone, Debug)]
+pub struct Typing {
+    /// The line.
+    pub line: LineEdit,
+    /// What Esc brings back.
+    pub before: String,
+}
+
+/// The screen.
+pub struct App {
+    /// How it looks.
+    pub theme: Theme,
+    /// Whether nothing may be ordered.
+    pub read_only: bool,
+    /// Columns and rows.
+    pub size: (u16, u16),
+    /// The run; nothing before the first.
+    pub picture: Option<Arc<Picture>>,
+    /// Whether it is the newest, which alone takes orders.
+    pub newest: bool,
+    /// Whether the store was looked at.
+    pub looked: bool,
+    /// The run that was asked for.
+    pub wanted: Option<String>,
+    /// The tree.
+    pub tree: Tree,
+    /// Calls of attempts whose branches are open.
+    pub calls: BTreeMap<AttemptId, Vec<CallLine>>,
+    /// Where keys go.
+    pub focus: Focus,
+    /// Whether one pane has the whole screen.
+    pub full: bool,
+    /// The tab of the detail.
+    pub tab: Tab,
+    /// The log.
+    pub log: LogPane,
+    /// The other tabs.
+    pub pane: TextPane,
+    /// What lies over the screen.
+    pub popup: Option<Popup>,
+    /// A filter being typed.
+    pub typing: Option<Typing>,
+    /// What became of the last thing done.
+    pub message: Option<(Tone, String)>,
+    /// What keeps the store from being read.
+    pub trouble: Option<String>,
+    /// Orders that were given and not answered yet.
+    pub acting: usize,
+}
+
+impl App {
+    /// A screen that has seen nothing yet.
+    #[must_use]
+    pub fn new(theme: Theme, read_only: bool, wanted: Option<String>, size: (u16, u16)) -> Self {
+        Self {
+            theme,
+            read_only,
+            size,
+            picture: None,
+            newest: true,
+            looked: false,
+            wanted,
+            tree: Tree::default(),
+            calls: BTreeMap::new(),
+            focus: Focus::default(),
+            full: false,
+            tab: Tab::default(),
+            log: LogPane::default(),
+            pane: TextPane::default(),
+            popup: None,
+            typing: None,
+            message: None,
+            trouble: None,
+            acting: 0,
+        }
+    }
+
+    /// The terminal has another size.
+    pub fn resize(&mut self, columns: u16, rows: u16) {
+        self.size = (columns, rows);
+        self.settle();
+    }
+
+    /// Where everything is on the screen.
+    #[must_use]
+    pub fn areas(&self) -> Areas {
+        layout::areas(self.size, self.focus, self.full)
+    }
+
+    /// Where keys go.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        if self.typing.is_some() {
+            return Mode::Typing;
+        }
+        match (&self.popup, self.focus, self.tab) {
+            (Some(popup), ..) => popup.mode(),
+            (None, Focus::Tree, _) => Mode::Tree,
+            (None, _, Tab::Log) => Mode::Log,
+            (None, _, Tab::Diff) => Mode::Diff,
+            (None, ..) => Mode::Text,
+        }
+    }
+
+    /// The task that is chosen, itself or by something of its.
+    #[must_use]
+    pub fn task(&self) -> Option<TaskId> {
+        self.tree.chosen().and_then(|row| row.node.task()).cloned()
+    }
+
+    /// The attempt that is chosen: itself, or the one at work on the task, or the task's newest.
+    #[must_use]
+    pub fn attempt(&self) -> Option<AttemptId> {
+        let (row, picture) = (self.tree.chosen()?, self.picture.as_ref()?);
+        let of_task = || {
+            let task = row.node.task()?;
+            let newest = || picture.attempts_of(task).next_back();
+            picture.at_work(task).or_else(newest).map(|attempt| attempt.attempt)
+        };
+        row.node.attempt().or_else(of_task)
+    }
+
+    /// What the text pane is to be about; nothing while the log is shown.
+    #[must_use]
+    pub fn about(&self) -> Option<About> {
+        (self.tab != Tab::Log).then(|| About { tab: self.tab, task: self.task() })
+    }
+
+    /// What is needed to draw the screen.
+    #[must_use]
+    pub fn want(&self) -> Want {
+        let inside = self.areas().inside_detail();
+        let log = (self.tab == Tab::Log).then(|| self.log.window(usize::from(inside.height))).flatten();
+        Want {
+            run: self.wanted.clone(),
+            log,
+            calls: self.tree.open_attempts(),
+            about: self.about().filter(|about| about.tab != Tab::Task),
+            search: self.log.search.clone(),
+            runs: matches!(self.popup, Some(Popup::Runs(_))),
+        }
+    }
+
+    /// Takes news of the run.
+    pub fn take(&mut self, news: News) {
+        match news {
+            // One that was asked for before another was chosen.
+            News::Run(wanted, _) if wanted != self.wanted => return,
+            News::Run(_, run) => {
+                self.looked = true;
+                let (picture, newest) = run.unzip();
+                (self.picture, self.newest) = (picture, newest.unwrap_or(true));
+            }
+            News::Log(attempt, count, from, lines) => self.log.take(attempt, count, from, lines),
+            News::Calls(attempt, calls) => {
+                self.calls.insert(attempt, calls);
+            }
+            News::Text(about, lines) if self.about().as_ref() == Some(&about) => self.pane.take(about, lines),
+            News::Text(..) => {}
+            News::Found(serial, hit) => {
+                let rows = usize::from(self.areas().inside_detail().height);
+                if self.log.found(serial, hit, rows) && hit.is_none() {
+                    let message = format!("`{}` is not in this log", one_line(&self.log.words));
+                    self.message = Some((Tone::Warning, message));
+                }
+            }
+            News::Runs(mut runs, live) => {
+                if let Some(Popup::Runs(list)) = &mut self.popup {
+                    runs.reverse();
+                    (list.runs, list.live) = (Some(runs), live);
+                }
+            }
+            News::Trouble(trouble) => self.trouble = trouble,
+            News::Done(outcome) => {
+                self.acting = self.acting.saturating_sub(1);
+                self.message = Some(match outcome {
+                    Ok(done) => (Tone::Good, one_line(&done)),
+                    Err(error) => (Tone::Error, one_line(&error)),
+                });
+            }
+        }
+        self.rebuild();
+    }
+
+    /// Makes rows and panes anew from what is known.
+    pub fn rebuild(&mut self) {
+        let Some(picture) = self.picture.clone() else {
+            self.tree.rows.clear();
+            return;
+        };
+        let empty = self.tree.rows.is_empty();
+        self.tree.build(&picture, &self.calls);
+        if empty {
+            self.choose_first(&picture);
+        }
+        let open = self.tree.open_attempts();
+        self.calls.retain(|attempt, _| open.contains(attempt));
+        self.settle();
+    }
+
+    /// What a person most likely wants to see first: what needs them, else what is at work.
+    fn choose_first(&mut self, picture: &Picture) {
+        let urgent = self.tree.rows.iter().find(|row| matches!(row.node, Node::Need(_)));
+        let working = picture.tasks.iter().min_by_key(|task| standing::urgency(picture, task));
+        let node = urgent.map(|row| row.node.clone()).or(working.map(|task| Node::Task(task.id.clone())));
+        if let Some(node) = node {
+            self.tree.choose(&node);
+        }
+    }
+
+    /// Brings what depends on the choice and the size in line with them.
+    pub fn settle(&mut self) {
+        self.log.turn_to(self.attempt());
+        if self.tab == Tab::Task
+            && let (Some(about), Some(picture)) = (self.about(), self.picture.clone())
+        {
+            let task = about.task.as_ref().and_then(|id| picture.task(id.as_str()));
+            let lines = task.map_or_else(|| facts::of_run(&picture), |task| facts::of_task(&picture, task));
+            self.pane.take(about, lines);
+        }
+        let height = usize::from(self.areas().inside_tree().height);
+        self.tree.top = layout::top_for(self.tree.at, self.tree.top, height, self.tree.rows.len());
+    }
+
+    /// Whether a key would do something now, for the footer.
+    #[must_use]
+    pub fn matters(&self, action: Action) -> bool {
+        let task = self.task().and_then(|id| self.picture.as_ref()?.task(id.as_str()).cloned());
+        let ended = |states: &[&str]| task.as_ref().is_some_and(|task| states.contains(&task.state.as_str()));
+        let open = task.is_some() && !ended(&["complete", "failed", "skipped"]);
+        let orders = self.newest && !self.read_only && self.picture.is_some();
+        let wave = self.tree.chosen().is_some_and(|row| row.node.task().is_none());
+        match action {
+            Action::Answer => orders && self.picture.iter().any(|picture| picture.open_questions().next().is_some()),
+            Action::Retry => orders && ended(&["failed", "skipped"]),
+            Action::RetryFailed => orders && wave && self.picture.iter().any(|picture| picture.counts().failed > 0),
+            Action::Skip | Action::Stop | Action::Split => orders && open,
+            Action::Recover => orders && open && self.agent().is_some(),
+            Action::Pause => orders && self.picture.iter().any(|picture| picture.coordinator.is_some()),
+            Action::Open | Action::Copy => !self.tree.rows.is_empty(),
+            Action::Bottom => !self.log.follow,
+            Action::FindNext | Action::FindPrev => !self.log.words.is_empty(),
+            Action::Back if self.mode() == Mode::Tree => !self.tree.filter.is_empty() || self.full,
+            _ => true,
+        }
+    }
+
+    /// The agent of the chosen attempt, if it lives.
+    #[must_use]
+    pub fn agent(&self) -> Option<String> {
+        let attempt = self.picture.as_ref()?.attempt(self.attempt()?)?;
+        attempt.ended_at.is_none().then(|| attempt.name.to_string())
+    }
+}

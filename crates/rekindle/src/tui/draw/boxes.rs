@@ -1,0 +1,178 @@
+//! What lies over the screen.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Clear;
+
+use super::super::app::App;
+use super::super::edit::LineEdit;
+use super::super::keys::HelpLine;
+use super::super::layout::{centred, inside, top_for};
+use super::super::popup::{AnswerBox, Confirm, CopyMenu, Help, Popup, RunList, SplitBox};
+use super::super::wide;
+use super::frame_of;
+use crate::ui::Tone;
+
+/// Widest that a box with sentences gets: longer lines are hard to read.
+const WIDE: u16 = 76;
+
+/// Width of the keys in the help.
+const KEYS_WIDTH: usize = 14;
+
+/// A box: its title, its lines, and the line that must be seen.
+struct Boxed {
+    title: String,
+    lines: Vec<Line<'static>>,
+    at: usize,
+    wide: u16,
+}
+
+/// Draws what lies over the screen.
+pub(super) fn draw(app: &App, frame: &mut Frame<'_>) {
+    let Some(popup) = &app.popup else { return };
+    let screen = frame.area();
+    let room = usize::from(WIDE.min(screen.width)).saturating_sub(4).max(1);
+    let boxed = match popup {
+        Popup::Confirm(confirm) => confirmation(app, confirm, room),
+        Popup::Answer(answer) => answering(app, answer, room),
+        Popup::Split(split) => splitting(app, split, room),
+        Popup::Copy(menu) => copying(app, menu, room),
+        Popup::Runs(list) => runs(app, list, room),
+        Popup::Help(help) => helping(app, help),
+    };
+    let rows = u16::try_from(boxed.lines.len() + 2).unwrap_or(u16::MAX).min(screen.height.saturating_sub(2).max(1));
+    let area = centred((screen.width, screen.height), boxed.wide, rows);
+    frame.render_widget(Clear, area);
+    let title = format!(" {} ", wide::cut(&boxed.title, usize::from(area.width).saturating_sub(4)));
+    frame.render_widget(frame_of(app.theme, true).title(title), area);
+    let within = inside(area);
+    let within = Rect { x: within.x.saturating_add(1), width: within.width.saturating_sub(2), ..within };
+    let height = usize::from(within.height);
+    let top = top_for(boxed.at, boxed.at.saturating_sub(height / 2), height, boxed.lines.len());
+    let top = if let Popup::Help(help) = popup { help.top } else { top };
+    for (row, line) in (0..).zip(boxed.lines.into_iter().skip(top).take(height)) {
+        super::put(frame, within, row, line, Style::new());
+    }
+}
+
+fn confirmation(app: &App, confirm: &Confirm, room: usize) -> Boxed {
+    let mut lines: Vec<Line<'static>> = wide::wrap(&confirm.says, room).into_iter().map(Line::from).collect();
+    lines.push(Line::default());
+    let button = |text: &str, marked: bool| {
+        let style = if marked { app.theme.chosen() } else { Style::new() };
+        Span::styled(format!(" {text} "), style)
+    };
+    let verb = confirm.act.verb();
+    lines.push(Line::from(vec![
+        button(&format!("y: {verb}"), confirm.yes),
+        Span::raw("  "),
+        button("n: leave it", !confirm.yes),
+    ]));
+    let at = lines.len() - 1;
+    Boxed { title: format!("{verb}?"), lines, at, wide: WIDE }
+}
+
+/// A line with a cursor in it, the end of what is before the cursor always to be seen.
+fn typed(app: &App, line: &LineEdit, room: usize, active: bool) -> Line<'static> {
+    let (before, after) = line.halves();
+    let mut shown = before;
+    while wide::width(&shown) + 2 > room && !shown.is_empty() {
+        shown.remove(0);
+    }
+    let cursor: String = after.chars().take(1).collect();
+    let cursor = if cursor.is_empty() { " ".to_owned() } else { cursor };
+    let style = if active { app.theme.chosen() } else { Style::new() };
+    let rest: String = after.chars().skip(1).collect();
+    Line::from(vec![
+        Span::styled("> ", app.theme.tone(Tone::Hint)),
+        Span::raw(shown),
+        Span::styled(cursor, style),
+        Span::raw(rest),
+    ])
+}
+
+fn answering(app: &App, answer: &AnswerBox, room: usize) -> Boxed {
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    for (at, text) in answer.text.iter().enumerate() {
+        let style = if at == 0 { app.theme.tone(Tone::Strong) } else { Style::new() };
+        lines.extend(wide::wrap(text, room).into_iter().map(|row| Line::styled(row, style)));
+    }
+    lines.push(Line::default());
+    let mut at = 0;
+    for (number, option) in answer.options.iter().enumerate() {
+        let chosen = number == answer.at;
+        if chosen {
+            at = lines.len();
+        }
+        let style = if chosen { app.theme.chosen() } else { Style::new() };
+        let mark = if chosen { "(x)" } else { "( )" };
+        lines.push(Line::styled(wide::cut(&format!("{mark} {option}"), room), style));
+    }
+    if !answer.options.is_empty() {
+        let mark = if answer.is_writing() { "(x)" } else { "( )" };
+        lines.push(Line::styled(format!("{mark} your own words:"), app.theme.tone(Tone::Dim)));
+    }
+    lines.push(typed(app, &answer.line, room, answer.is_writing()));
+    if answer.is_writing() {
+        at = lines.len() - 1;
+    }
+    Boxed { title: format!("question {} of {}", answer.id, answer.task), lines, at, wide: WIDE }
+}
+
+fn splitting(app: &App, split: &SplitBox, room: usize) -> Boxed {
+    let mut lines = vec![Line::styled("type the parts, one a line, in their order", app.theme.tone(Tone::Dim))];
+    for (at, part) in split.parts.iter().enumerate() {
+        lines.push(Line::from(wide::cut(&format!("{}. {part}", at + 1), room)));
+    }
+    lines.push(typed(app, &split.line, room, true));
+    let at = lines.len() - 1;
+    Boxed { title: format!("split {}", split.task), lines, at, wide: WIDE }
+}
+
+fn copying(app: &App, menu: &CopyMenu, room: usize) -> Boxed {
+    let line = |(at, (what, text)): (usize, &(&'static str, String))| {
+        let style = if at == menu.at { app.theme.chosen() } else { Style::new() };
+        Line::styled(wide::cut(&format!("{what:<10} {text}"), room), style)
+    };
+    let lines = menu.items.iter().enumerate().map(line).collect();
+    Boxed { title: "copy".to_owned(), lines, at: menu.at, wide: WIDE }
+}
+
+fn runs(app: &App, list: &RunList, room: usize) -> Boxed {
+    let kept = list.kept();
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    for (at, (_, text)) in kept.iter().enumerate() {
+        let style = if at == list.at { app.theme.chosen() } else { Style::new() };
+        lines.push(Line::styled(wide::cut(text, room), style));
+    }
+    if lines.is_empty() {
+        let words = if list.runs.is_none() { "reading…" } else { "no run fits" };
+        lines.push(Line::styled(words, app.theme.tone(Tone::Dim)));
+    }
+    let title = match list.filter.text() {
+        "" => "runs, newest first".to_owned(),
+        filter => format!("runs /{filter}"),
+    };
+    Boxed { title, lines, at: list.at, wide: WIDE }
+}
+
+fn helping(app: &App, help: &Help) -> Boxed {
+    let line = |line: HelpLine| match line {
+        HelpLine::Title(title) => Line::styled(title, app.theme.tone(Tone::Strong)),
+        HelpLine::Keys(keys, words) => Line::from(vec![
+            Span::styled(format!("  {} ", wide::fill(keys, KEYS_WIDTH)), app.theme.tone(Tone::Hint)),
+            Span::raw(words),
+        ]),
+    };
+    let mut lines: Vec<Line<'static>> = help.kept().into_iter().map(line).collect();
+    if lines.is_empty() {
+        lines.push(Line::styled("no key fits the filter", app.theme.tone(Tone::Dim)));
+    }
+    let title = match help.filter.text() {
+        "" => "keys (/ searches)".to_owned(),
+        filter => format!("keys /{filter}"),
+    };
+    Boxed { title, lines, at: 0, wide: WIDE }
+}

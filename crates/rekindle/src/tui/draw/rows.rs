@@ -1,0 +1,152 @@
+//! The tree's rows: what each shows at a width. Columns go by what matters least.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use super::super::app::{App, Focus};
+use super::super::theme::Theme;
+use super::super::tree::{Node, Row};
+use super::super::wide;
+use super::{frame_of, has_keys, put};
+use crate::ui::{Tone, dollars, elapsed, one_line, short_count};
+
+/// Least width that names keep: columns that would leave less go, the last in the order below first.
+const LABEL_MIN: usize = 18;
+/// From this width on the context is drawn as a bar too.
+const GAUGE_FROM: usize = 76;
+/// Cells of that bar.
+const GAUGE: usize = 5;
+/// Least width of a note that is worth showing.
+const NOTE_MIN: usize = 8;
+
+/// A column on the right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    Word,
+    Time,
+    Context,
+    Cost,
+    Tokens,
+}
+
+impl Column {
+    /// From the one that matters most.
+    const BY_WEIGHT: [Self; 5] = [Self::Word, Self::Time, Self::Context, Self::Cost, Self::Tokens];
+    /// From left to right.
+    const IN_ORDER: [Self; 5] = [Self::Word, Self::Context, Self::Tokens, Self::Cost, Self::Time];
+
+    fn text(self, row: &Row, width: usize) -> String {
+        match self {
+            Self::Word => row.word.clone(),
+            Self::Time => row.took.map(elapsed).unwrap_or_default(),
+            Self::Context => row.context.map(|full| gauge(full, width)).unwrap_or_default(),
+            Self::Cost => row.spent.cost_usd.map(dollars).unwrap_or_default(),
+            Self::Tokens if row.spent.tokens > 0 => short_count(row.spent.tokens),
+            Self::Tokens => String::new(),
+        }
+    }
+}
+
+/// The columns that have something to show and leave room for names, each with its width.
+fn columns(rows: &[Row], width: usize) -> Vec<(Column, usize)> {
+    let mut kept = Vec::new();
+    let mut taken = 0;
+    for column in Column::BY_WEIGHT {
+        let most = rows.iter().map(|row| wide::width(&column.text(row, width))).max().unwrap_or(0);
+        if most > 0 && taken + most + 1 + LABEL_MIN <= width {
+            taken += most + 1;
+            kept.push((column, most));
+        }
+    }
+    let order = |column: Column| Column::IN_ORDER.iter().position(|other| *other == column);
+    kept.sort_by_key(|(column, _)| order(*column));
+    kept
+}
+
+/// Draws the tree.
+pub(super) fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    if area.width == 0 || area.height == 0 {
+        return;
+    }
+    let filter = app.tree.filter.text();
+    let title = if filter.is_empty() { " Tasks ".to_owned() } else { format!(" Tasks /{} ", one_line(filter)) };
+    let place = format!(" {}/{} ", (app.tree.at + 1).min(app.tree.rows.len()), app.tree.rows.len());
+    let focused = has_keys(app, Focus::Tree);
+    let block = frame_of(app.theme, focused).title(title).title_bottom(Line::from(place).right_aligned());
+    let inside = block.inner(area);
+    frame.render_widget(block, area);
+    if app.tree.rows.is_empty() {
+        let words = if filter.is_empty() { "no tasks" } else { "nothing fits the filter; Esc drops it" };
+        put(frame, inside, 0, Line::styled(words, app.theme.tone(Tone::Dim)), Style::new());
+    }
+    let width = usize::from(inside.width);
+    let columns = columns(&app.tree.rows, width);
+    let rows = app.tree.rows.iter().enumerate().skip(app.tree.top).take(usize::from(inside.height));
+    for (line, (at, row)) in (0..).zip(rows) {
+        let style = match at == app.tree.at {
+            true if app.focus == Focus::Tree => app.theme.chosen(),
+            true => Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+            false => Style::new(),
+        };
+        put(frame, inside, line, row_line(app.theme, row, &columns, width), style);
+    }
+}
+
+fn row_line(theme: Theme, row: &Row, columns: &[(Column, usize)], width: usize) -> Line<'static> {
+    let taken: usize = columns.iter().map(|(_, wide)| wide + 1).sum();
+    let fold = match row.open {
+        Some(true) => theme.symbol("▾", "v"),
+        Some(false) => theme.symbol("▸", ">"),
+        None => " ",
+    };
+    let lead = format!("{}{fold} ", " ".repeat((row.depth * 2).saturating_sub(1)));
+    let symbol = match row.symbol {
+        " " => String::new(),
+        symbol => format!("{} ", theme.symbol(symbol, row.ascii)),
+    };
+    let room = width.saturating_sub(taken + wide::width(&lead) + wide::width(&symbol));
+    let label = wide::cut(&row.label, room);
+    let left = room - wide::width(&label);
+    let label_style = match row.node {
+        Node::Needs | Node::Wave(_) => theme.tone(Tone::Strong),
+        Node::Call(..) => theme.tone(Tone::Dim),
+        _ => Style::new(),
+    };
+    let note = if left > NOTE_MIN && !row.note.is_empty() { format!("  {}", row.note) } else { String::new() };
+    let mut spans = vec![
+        Span::raw(lead),
+        Span::styled(symbol, theme.tone(row.tone)),
+        Span::styled(label, label_style),
+        Span::styled(wide::fill(&note, left), theme.tone(Tone::Dim)),
+    ];
+    for (column, wide) in columns {
+        let text = column.text(row, width);
+        let (text, style) = match column {
+            Column::Word => (wide::fill(&text, *wide), theme.tone(row.tone)),
+            Column::Context => (wide::right(&text, *wide), theme.tone(fullness(row.context))),
+            _ => (wide::right(&text, *wide), theme.tone(Tone::Dim)),
+        };
+        spans.push(Span::raw(" "));
+        spans.push(Span::styled(text, style));
+    }
+    Line::from(spans)
+}
+
+/// How full a context is: a number, and where there is room a bar.
+fn gauge(percent: u8, width: usize) -> String {
+    if width < GAUGE_FROM {
+        return format!("{percent}%");
+    }
+    let cells = (usize::from(percent.min(100)) * GAUGE).div_ceil(100);
+    format!("{}{} {percent:>3}%", "█".repeat(cells), "░".repeat(GAUGE - cells))
+}
+
+fn fullness(percent: Option<u8>) -> Tone {
+    match percent.unwrap_or(0) {
+        0..=69 => Tone::Good,
+        70..=84 => Tone::Warning,
+        _ => Tone::Error,
+    }
+}

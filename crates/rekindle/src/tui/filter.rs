@@ -1,0 +1,100 @@
+//! What `/` keeps of a list: lines that hold the letters typed in that order, and with `!` before them all others.
+
+/// A filter that a person typed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    text: String,
+}
+
+impl Filter {
+    /// What was typed; nothing keeps everything.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self { text: text.to_owned() }
+    }
+
+    /// What was typed.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it keeps everything.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.text.trim_start_matches('!').trim().is_empty()
+    }
+
+    /// Whether a line stays. Small letters fit large ones too; large letters only themselves.
+    #[must_use]
+    pub fn keeps(&self, line: &str) -> bool {
+        if self.is_empty() {
+            return true;
+        }
+        match self.text.strip_prefix('!') {
+            // Without its letters, not without their order: else hardly any line would stay.
+            Some(words) => !words.split_whitespace().any(|word| holds(line, word)),
+            None => self.text.split_whitespace().all(|word| in_order(line, word)),
+        }
+    }
+}
+
+fn same(letter: char, typed: char) -> bool {
+    letter == typed || (!typed.is_uppercase() && letter.to_lowercase().eq(typed.to_lowercase()))
+}
+
+/// Whether a text has the letters of a word, in their order.
+fn in_order(text: &str, word: &str) -> bool {
+    let mut letters = text.chars();
+    word.chars().all(|typed| letters.any(|letter| same(letter, typed)))
+}
+
+/// Whether a text has a word in it as it is. Used for searching too.
+#[must_use]
+pub fn holds(text: &str, word: &str) -> bool {
+    find(text, word, 0).is_some()
+}
+
+/// Where a word begins and ends in a text, from a byte on.
+#[must_use]
+pub fn find(text: &str, word: &str, from: usize) -> Option<(usize, usize)> {
+    let rest = text.get(from..)?;
+    rest.char_indices().find_map(|(at, _)| {
+        let mut end = from + at;
+        let mut letters = rest[at..].chars();
+        let fits = word.chars().all(|typed| {
+            letters.next().is_some_and(|letter| {
+                end += letter.len_utf8();
+                same(letter, typed)
+            })
+        });
+        (fits && !word.is_empty()).then_some((from + at, end))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_what_holds_the_letters_in_order() {
+        let keeps = |filter: &str, line: &str| Filter::new(filter).keeps(line);
+        assert!(keeps("", "anything"));
+        assert!(keeps("rtl", "T4 Rate limiter"));
+        assert!(!keeps("ltr x", "T4 Rate limiter"));
+        assert!(keeps("t4 lim", "T4 Rate limiter"), "every word for itself");
+        assert!(!keeps("lR", "T4 Rate limiter"), "a large letter means itself");
+        assert!(keeps("!fail", "T4 done"));
+        assert!(!keeps("!fail", "T4 failed"));
+        assert!(keeps("!", "anything"));
+        assert!(keeps("ÄÖ", "xÄyÖ"));
+    }
+
+    #[test]
+    fn finds_words_by_bytes() {
+        assert_eq!(find("日本 Error: x", "error", 0), Some((7, 12)));
+        assert_eq!(find("aaa", "aa", 1), Some((1, 3)));
+        assert_eq!(find("aaa", "", 0), None);
+        assert_eq!(find("aaa", "b", 9), None);
+    }
+}

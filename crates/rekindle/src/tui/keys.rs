@@ -1,0 +1,421 @@
+//! The one table of keys. What a key does, the footer, the help and the page in `docs/` all come from it, so none of them can lie.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use self::Action as A;
+use self::Mode as M;
+
+/// Where keys go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The tree of tasks.
+    Tree,
+    /// The log of an attempt.
+    Log,
+    /// A diff.
+    Diff,
+    /// A task, its story, or events.
+    Text,
+    /// A line for a filter or a search.
+    Typing,
+    /// An answer to a question.
+    Answer,
+    /// The parts of a task.
+    Split,
+    /// Whether something is to be done.
+    Confirm,
+    /// What to copy.
+    Copy,
+    /// Past runs.
+    Runs,
+    /// The help.
+    Help,
+}
+
+impl Mode {
+    /// All of them, in the order of the help.
+    pub const ALL: [Self; 11] = [
+        Self::Tree,
+        Self::Log,
+        Self::Diff,
+        Self::Text,
+        Self::Typing,
+        Self::Answer,
+        Self::Split,
+        Self::Confirm,
+        Self::Copy,
+        Self::Runs,
+        Self::Help,
+    ];
+
+    /// What the help calls it.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Tree => "tree",
+            Self::Log => "log",
+            Self::Diff => "diff",
+            Self::Text => "task, why, events",
+            Self::Typing => "typing a filter",
+            Self::Answer => "answering",
+            Self::Split => "splitting",
+            Self::Confirm => "confirming",
+            Self::Copy => "copying",
+            Self::Runs => "past runs",
+            Self::Help => "help",
+        }
+    }
+}
+
+/// What a key means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A line up.
+    Up,
+    /// A line down.
+    Down,
+    /// A page up.
+    PageUp,
+    /// A page down.
+    PageDown,
+    /// Half a page up.
+    HalfUp,
+    /// Half a page down.
+    HalfDown,
+    /// To the first line.
+    Top,
+    /// To the last line; in a log, follow it again.
+    Bottom,
+    /// Into what is chosen.
+    Open,
+    /// Out of where one is.
+    Back,
+    /// Closes a branch, or goes to the one above.
+    Left,
+    /// Opens a branch, or goes into it.
+    Right,
+    /// Closes a branch.
+    Fold,
+    /// Opens a branch.
+    Unfold,
+    /// The next tab.
+    NextTab,
+    /// The tab before.
+    PrevTab,
+    /// A tab by its number, from 0.
+    TabAt(u8),
+    /// The next file of a diff.
+    NextFile,
+    /// The file before.
+    PrevFile,
+    /// Wraps long lines, or cuts them.
+    Wrap,
+    /// Shows times, or hides them.
+    Times,
+    /// The pane alone on the screen.
+    Full,
+    /// Asks for a filter, or in a log for what to search.
+    Filter,
+    /// The next place that was searched for.
+    FindNext,
+    /// The place before.
+    FindPrev,
+    /// Answers a question.
+    Answer,
+    /// Opens a task again.
+    Retry,
+    /// Opens all failed tasks again.
+    RetryFailed,
+    /// Leaves a task out.
+    Skip,
+    /// Breaks a task into parts.
+    Split,
+    /// Gives a task up.
+    Stop,
+    /// Replaces an agent.
+    Recover,
+    /// Pauses the run.
+    Pause,
+    /// Copies the name of what is chosen.
+    Copy,
+    /// Asks what to copy.
+    CopyMenu,
+    /// Shows past runs.
+    Runs,
+    /// Shows the help.
+    Help,
+    /// Does it.
+    Yes,
+    /// Does not.
+    No,
+    /// The other button.
+    Switch,
+    /// Takes what is chosen or typed.
+    Take,
+    /// Leaves; the run goes on.
+    Quit,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Binding {
+    /// Any of these keys, by their names.
+    pub keys: &'static str,
+    /// Where it works.
+    pub modes: &'static [Mode],
+    /// What it does.
+    pub action: Action,
+    /// In the help.
+    pub words: &'static str,
+    /// In the footer.
+    pub short: &'static str,
+    /// How much it matters there; 0 is never shown.
+    pub weight: u8,
+}
+
+impl Binding {
+    /// Whether it has a key that was pressed.
+    fn has(&self, key: KeyEvent) -> bool {
+        self.keys.split(' ').any(|name| is_key(name, key))
+    }
+}
+
+/// Whether a key that was pressed has a name. Shift is in the letter already.
+fn is_key(name: &str, key: KeyEvent) -> bool {
+    let ctrl = name.strip_prefix("Ctrl-");
+    if ctrl.is_some() != key.modifiers.contains(KeyModifiers::CONTROL) || key.modifiers.contains(KeyModifiers::ALT) {
+        return false;
+    }
+    match (ctrl, key.code) {
+        (Some(letter), KeyCode::Char(c)) => letter.chars().eq(c.to_uppercase()),
+        (None, KeyCode::Char(c)) => name.chars().eq([c]),
+        (None, code) => named(name) == Some(code),
+        _ => false,
+    }
+}
+
+/// A key that is no letter.
+fn named(name: &str) -> Option<KeyCode> {
+    Some(match name {
+        "↑" => KeyCode::Up,
+        "↓" => KeyCode::Down,
+        "←" => KeyCode::Left,
+        "→" => KeyCode::Right,
+        "Enter" => KeyCode::Enter,
+        "Esc" => KeyCode::Esc,
+        "Tab" => KeyCode::Tab,
+        "Shift-Tab" => KeyCode::BackTab,
+        "PgUp" => KeyCode::PageUp,
+        "PgDn" => KeyCode::PageDown,
+        "Home" => KeyCode::Home,
+        "End" => KeyCode::End,
+        "F1" => KeyCode::F(1),
+        _ => return None,
+    })
+}
+
+const fn row(
+    keys: &'static str,
+    modes: &'static [Mode],
+    action: Action,
+    words: &'static str,
+    short: &'static str,
+    weight: u8,
+) -> Binding {
+    Binding { keys, modes, action, words, short, weight }
+}
+
+const ALL: &[M] = &M::ALL;
+const TREE: &[M] = &[M::Tree];
+const LOG: &[M] = &[M::Log];
+const DIFF: &[M] = &[M::Diff];
+const TYPING: &[M] = &[M::Typing];
+const ANSWER: &[M] = &[M::Answer];
+const SPLIT: &[M] = &[M::Split];
+const CONFIRM: &[M] = &[M::Confirm];
+const COPY: &[M] = &[M::Copy];
+const RUNS: &[M] = &[M::Runs];
+/// The main screen.
+const MAIN: &[M] = &[M::Tree, M::Log, M::Diff, M::Text];
+/// Its panes on the right.
+const PANES: &[M] = &[M::Log, M::Diff, M::Text];
+/// Whatever has lines to move in and takes letters as keys.
+const LISTS: &[M] = &[M::Tree, M::Log, M::Diff, M::Text, M::Copy, M::Runs, M::Help];
+/// The same without the log, whose end is followed.
+const NOT_LOG: &[M] = &[M::Tree, M::Diff, M::Text, M::Copy, M::Runs, M::Help];
+/// Lists with a filter.
+const FILTERED: &[M] = &[M::Tree, M::Diff, M::Text, M::Runs, M::Help];
+/// Boxes with something to decide or to type.
+const BOXES: &[M] = &[M::Typing, M::Answer, M::Split, M::Confirm];
+/// Lists over the screen.
+const POPUPS: &[M] = &[M::Copy, M::Runs, M::Help];
+/// Where help is a key away.
+const HELPED: &[M] = &[M::Tree, M::Log, M::Diff, M::Text, M::Runs, M::Confirm];
+/// Where letters are typed.
+const WRITING: &[M] = &[M::Typing, M::Answer, M::Split];
+
+/// Every key.
+pub const TABLE: &[Binding] = &[
+    row("a", MAIN, A::Answer, "answer its question, or the oldest open one", "answer", 99),
+    row("Enter", TREE, A::Open, "into its log; a wave opens or closes", "open", 90),
+    row("Enter", ANSWER, A::Take, "send the option or the text", "send", 90),
+    row("Enter", SPLIT, A::Take, "take the part; on an empty line, go on", "next part, empty: go on", 90),
+    row("Enter", CONFIRM, A::Take, "do what the marked button says", "marked button", 80),
+    row("Enter", TYPING, A::Take, "keep it", "keep", 90),
+    row("Enter y", COPY, A::Take, "copy the marked line", "copy", 90),
+    row("Enter", RUNS, A::Take, "look at the marked run", "look at it", 90),
+    row("y", CONFIRM, A::Yes, "do it", "do it", 95),
+    row("n q", CONFIRM, A::No, "leave it", "leave it", 94),
+    row("Tab ← →", CONFIRM, A::Switch, "mark the other button", "other button", 70),
+    row("Esc", PANES, A::Back, "back: filter, full screen, then the tree", "back", 88),
+    row("Esc", TREE, A::Back, "drop the filter", "drop filter", 89),
+    row("Esc", BOXES, A::Back, "leave it as it was", "cancel", 85),
+    row("Esc q", POPUPS, A::Back, "close", "close", 85),
+    row("r", MAIN, A::Retry, "retry the task (asks first)", "retry", 80),
+    row("R", MAIN, A::RetryFailed, "retry every failed task (asks first)", "retry failed", 58),
+    row("s", MAIN, A::Skip, "skip the task (asks first)", "skip", 52),
+    row("S", MAIN, A::Split, "split the task into parts (asks first)", "split", 20),
+    row("x", MAIN, A::Stop, "stop the task and give it up (asks first)", "stop", 50),
+    row("v", MAIN, A::Recover, "recover its agent: stop and replace it (asks first)", "recover", 45),
+    row("p", MAIN, A::Pause, "pause the run (asks first)", "pause", 30),
+    row("/", FILTERED, A::Filter, "filter: letters in order, !word for all without it", "filter", 70),
+    row("/", LOG, A::Filter, "search the log", "search", 70),
+    row("n", LOG, A::FindNext, "next place found", "next", 69),
+    row("N", LOG, A::FindPrev, "place found before", "before", 68),
+    row("j ↓", LISTS, A::Down, "down", "", 0),
+    row("k ↑", LISTS, A::Up, "up", "", 0),
+    row("↓ Tab", ANSWER, A::Down, "next option; the last is your own text", "next option", 80),
+    row("↑ Shift-Tab", ANSWER, A::Up, "option before", "", 0),
+    row("PgDn", LISTS, A::PageDown, "a page down", "", 0),
+    row("PgUp", LISTS, A::PageUp, "a page up", "", 0),
+    row("Ctrl-D", LISTS, A::HalfDown, "half a page down", "", 0),
+    row("Ctrl-U", LISTS, A::HalfUp, "half a page up", "", 0),
+    row("g Home", LISTS, A::Top, "to the top", "", 0),
+    row("G End", NOT_LOG, A::Bottom, "to the end", "", 0),
+    row("G End", LOG, A::Bottom, "to the end, and follow", "follow", 87),
+    row("→ l", TREE, A::Right, "open the branch, or go into it", "", 0),
+    row("← h", TREE, A::Left, "close the branch, or go to the one above", "", 0),
+    row("= +", TREE, A::Unfold, "open the branch", "", 0),
+    row("-", TREE, A::Fold, "close the branch", "", 0),
+    row("Tab ]", MAIN, A::NextTab, "next tab", "tab", 60),
+    row("Shift-Tab [", MAIN, A::PrevTab, "tab before", "", 0),
+    row("1", MAIN, A::TabAt(0), "log", "", 0),
+    row("2 d", MAIN, A::TabAt(1), "diff", "", 0),
+    row("3", MAIN, A::TabAt(2), "task", "", 0),
+    row("4", MAIN, A::TabAt(3), "why", "", 0),
+    row("5", MAIN, A::TabAt(4), "events", "", 0),
+    row("}", DIFF, A::NextFile, "next file", "next file", 66),
+    row("{", DIFF, A::PrevFile, "file before", "", 0),
+    row("w", PANES, A::Wrap, "wrap long lines or cut them", "wrap", 57),
+    row("t", PANES, A::Times, "show times or hide them", "times", 40),
+    row("f", MAIN, A::Full, "full screen and back", "full", 56),
+    row("y c", MAIN, A::Copy, "copy its name", "copy", 55),
+    row("Y", MAIN, A::CopyMenu, "copy a name, a path or a command", "", 0),
+    row("o", MAIN, A::Runs, "past runs", "runs", 48),
+    row("? F1", HELPED, A::Help, "this help", "help", 86),
+    row("q", MAIN, A::Quit, "leave; the run goes on", "quit", 84),
+    row("Ctrl-C", ALL, A::Quit, "leave from anywhere; the run goes on", "", 0),
+];
+
+/// What a key means in a mode.
+#[must_use]
+pub fn action(mode: Mode, key: KeyEvent) -> Option<Action> {
+    TABLE.iter().find(|row| row.modes.contains(&mode) && row.has(key)).map(|row| row.action)
+}
+
+/// Whether letters are typed in a mode.
+#[must_use]
+pub fn is_writing(mode: Mode) -> bool {
+    WRITING.contains(&mode)
+}
+
+/// The rows of a mode for its footer, those that matter most first.
+pub fn footer(mode: Mode, matters: impl Fn(Action) -> bool) -> Vec<&'static Binding> {
+    let shown = |row: &&Binding| row.weight > 0 && row.modes.contains(&mode) && matters(row.action);
+    let mut rows: Vec<&Binding> = TABLE.iter().filter(shown).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.weight));
+    rows
+}
+
+/// A line of the help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HelpLine {
+    /// The keys of a mode follow.
+    Title(&'static str),
+    /// Keys and what they do.
+    Keys(&'static str, &'static str),
+}
+
+/// The help, the mode at hand first.
+#[must_use]
+pub fn help(first: Mode) -> Vec<HelpLine> {
+    let others = Mode::ALL.into_iter().filter(|mode| *mode != first);
+    let mut lines = Vec::new();
+    for mode in std::iter::once(first).chain(others) {
+        lines.push(HelpLine::Title(mode.title()));
+        let rows = TABLE.iter().filter(|row| row.modes.contains(&mode));
+        lines.extend(rows.map(|row| HelpLine::Keys(row.keys, row.words)));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_means_two_things_in_one_mode() {
+        for mode in Mode::ALL {
+            let mut seen: Vec<&str> = Vec::new();
+            for key in TABLE.iter().filter(|row| row.modes.contains(&mode)).flat_map(|row| row.keys.split(' ')) {
+                assert!(!seen.contains(&key), "{key} twice in {mode:?}");
+                seen.push(key);
+            }
+        }
+    }
+
+    #[test]
+    fn every_key_has_a_name_that_is_known() {
+        for key in TABLE.iter().flat_map(|row| row.keys.split(' ')) {
+            let letter = key.strip_prefix("Ctrl-").unwrap_or(key).chars().count() == 1;
+            assert!(letter || named(key).is_some(), "{key}");
+        }
+    }
+
+    #[test]
+    fn every_mode_has_a_way_out_and_says_it() {
+        for mode in Mode::ALL {
+            let esc = action(mode, KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE));
+            assert_eq!(esc, Some(Action::Back), "{mode:?}");
+            let shown = footer(mode, |_| true);
+            assert!(shown.iter().any(|row| row.action == Action::Back), "{mode:?}");
+        }
+    }
+
+    #[test]
+    fn where_letters_are_typed_no_letter_is_a_key() {
+        let writing = TABLE.iter().filter(|row| row.modes.iter().any(|mode| is_writing(*mode)));
+        for key in writing.flat_map(|row| row.keys.split(' ')) {
+            assert!(key.starts_with("Ctrl-") || named(key).is_some(), "{key}");
+        }
+    }
+
+    /// The page's table, as this one makes it.
+    fn page() -> String {
+        let mut page = String::from("| keys | where | what it does |\n|---|---|---|\n");
+        for row in TABLE {
+            let modes: Vec<&str> = row.modes.iter().map(|mode| mode.title()).collect();
+            let place = if row.modes.len() == Mode::ALL.len() { "everywhere".to_owned() } else { modes.join("; ") };
+            let keys: Vec<String> = row.keys.split(' ').map(|key| format!("`{key}`")).collect();
+            page.push_str(&format!("| {} | {place} | {} |\n", keys.join(" "), row.words));
+        }
+        page
+    }
+
+    #[test]
+    fn the_page_in_docs_has_this_table() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/top.md");
+        let text = std::fs::read_to_string(path).expect("docs/top.md");
+        assert!(text.contains(&page()), "docs/top.md has another table; it should be:\n{}", page());
+    }
+}

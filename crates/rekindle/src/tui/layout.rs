@@ -1,0 +1,145 @@
+//! Where everything is on a screen of some size. Nothing here can fail: what has no room has no rows.
+
+use ratatui::layout::Rect;
+
+use super::app::Focus;
+
+/// Below this width or height there is one column: the tree or the detail.
+const TWO_COLUMNS: (u16, u16) = (80, 24);
+
+/// Narrowest and widest that the tree is beside a detail.
+const TREE_WIDTH: (u16, u16) = (36, 96);
+
+/// The places.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Areas {
+    /// The run.
+    pub header: Rect,
+    /// The tree with its border; empty when it is not shown.
+    pub tree: Rect,
+    /// The detail with its border; empty when it is not shown.
+    pub detail: Rect,
+    /// What became of the last thing done; empty where there is no room for it but the footer.
+    pub message: Rect,
+    /// The keys.
+    pub footer: Rect,
+}
+
+impl Areas {
+    /// The tree within its border.
+    #[must_use]
+    pub fn inside_tree(&self) -> Rect {
+        inside(self.tree)
+    }
+
+    /// The detail within its border and below its tabs.
+    #[must_use]
+    pub fn inside_detail(&self) -> Rect {
+        let inside = inside(self.detail);
+        Rect { y: inside.y.saturating_add(1), height: inside.height.saturating_sub(1), ..inside }
+    }
+
+    /// The row of the tabs.
+    #[must_use]
+    pub fn tabs(&self) -> Rect {
+        let inside = inside(self.detail);
+        Rect { height: inside.height.min(1), ..inside }
+    }
+}
+
+/// A place within its border.
+#[must_use]
+pub fn inside(area: Rect) -> Rect {
+    Rect {
+        x: area.x.saturating_add(1),
+        y: area.y.saturating_add(1),
+        width: area.width.saturating_sub(2),
+        height: area.height.saturating_sub(2),
+    }
+}
+
+/// The places on a screen.
+#[must_use]
+pub fn areas(size: (u16, u16), focus: Focus, full: bool) -> Areas {
+    let (width, height) = size;
+    let header_rows = match height {
+        0..=5 => 0,
+        6..=11 => 1,
+        _ => 2,
+    };
+    let footer_rows = u16::from(height >= 4);
+    let message_rows = u16::from(height >= 14);
+    let body_rows = height.saturating_sub(header_rows + footer_rows + message_rows);
+    let line = |y: u16, rows: u16| Rect { x: 0, y, width, height: rows };
+    let body = line(header_rows, body_rows);
+    let (tree, detail) = if full || width < TWO_COLUMNS.0 || height < TWO_COLUMNS.1 {
+        match focus {
+            Focus::Tree => (body, Rect::default()),
+            Focus::Detail => (Rect::default(), body),
+        }
+    } else {
+        let tree_width = (width / 100 * 45 + width % 100 * 45 / 100).clamp(TREE_WIDTH.0, TREE_WIDTH.1).min(width);
+        let tree = Rect { width: tree_width, ..body };
+        (tree, Rect { x: tree_width, width: width - tree_width, ..body })
+    };
+    Areas {
+        header: line(0, header_rows),
+        tree,
+        detail,
+        message: line(header_rows + body_rows, message_rows),
+        footer: line(height.saturating_sub(footer_rows), footer_rows),
+    }
+}
+
+/// The first row of a list on the screen so that the chosen one is on it too.
+#[must_use]
+pub fn top_for(at: usize, top: usize, height: usize, len: usize) -> usize {
+    let height = height.max(1);
+    let top = top.min(at).max((at + 1).saturating_sub(height));
+    top.min(len.saturating_sub(height).max(at.saturating_sub(height - 1)))
+}
+
+/// A box of some size in the middle of a screen, as far as there is room.
+#[must_use]
+pub fn centred(size: (u16, u16), width: u16, height: u16) -> Rect {
+    let (width, height) = (width.min(size.0), height.min(size.1));
+    Rect { x: (size.0 - width) / 2, y: (size.1 - height) / 2, width, height }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_size_has_its_places_within_the_screen() {
+        for (width, height) in (0..320_u16).step_by(7).flat_map(|w| (0..110_u16).map(move |h| (w, h))) {
+            for (focus, full) in [(Focus::Tree, false), (Focus::Detail, false), (Focus::Detail, true)] {
+                let areas = areas((width, height), focus, full);
+                for area in [areas.header, areas.tree, areas.detail, areas.message, areas.footer] {
+                    assert!(
+                        area.right() <= width.max(area.x) && area.bottom() <= height.max(area.y),
+                        "{width}x{height} {areas:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn two_columns_begin_at_eighty_by_twenty_four() {
+        let has_both = |size| {
+            let areas = areas(size, Focus::Tree, false);
+            areas.tree.width > 0 && areas.detail.width > 0
+        };
+        assert!(has_both((80, 24)));
+        assert!(!has_both((79, 24)) && !has_both((80, 23)));
+    }
+
+    #[test]
+    fn the_chosen_row_is_always_on_the_screen() {
+        for (at, top, height, len) in [(0, 5, 10, 3), (9, 0, 5, 10), (4, 0, 1, 9), (0, 0, 0, 0), (50, 0, 10, 100)] {
+            let first = top_for(at, top, height, len);
+            assert!(first <= at && at < first + height.max(1), "{at} {top} {height} {len}: {first}");
+        }
+    }
+}

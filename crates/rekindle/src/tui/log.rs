@@ -1,0 +1,341 @@
+//! The log pane: a window of an attempt's lines, where it stands, and what is searched. Lines are asked for by their numbers, so
+//! a log of a million lines costs no more than a screen of it.
+
+use rekindle_core::activity::{CALL_MARK, ERROR_MARK, RESULT_MARK};
+use rekindle_core::ids::AttemptId;
+use rekindle_core::time::Time;
+use rekindle_engine::store::{StoredLine, Stream};
+
+use super::filter;
+use super::wide;
+use crate::ui::{clock_time, harmless};
+
+/// Lines kept around those on the screen, so that a step or a page needs no wait.
+const AROUND: usize = 200;
+
+/// Most calls of one attempt in the tree: the newest ones are looked for.
+pub const CALLS_MAX: usize = 50;
+
+/// Most rows that one line takes when wrapped; the rest is cut.
+const ROWS_MAX: usize = 500;
+
+/// What a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Words.
+    Said,
+    /// A tool is called.
+    Call,
+    /// What came back.
+    Result,
+    /// An error, or a line of standard error.
+    Error,
+}
+
+/// A line, made harmless.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// When it was read.
+    pub time: Time,
+    /// What it is.
+    pub kind: Kind,
+    /// Whether it came from standard error.
+    pub err: bool,
+    /// Its text.
+    pub text: String,
+}
+
+impl LogLine {
+    /// A line of the store, fit to be shown.
+    #[must_use]
+    pub fn of(stored: &StoredLine) -> Self {
+        let text = wide::flat(&harmless(&stored.line.text).replace('\n', " "));
+        let err = stored.line.stream == Stream::Err;
+        let kind = match () {
+            () if text.starts_with(CALL_MARK) => Kind::Call,
+            () if text.starts_with(RESULT_MARK) => Kind::Result,
+            () if err || text.starts_with(ERROR_MARK) => Kind::Error,
+            () => Kind::Said,
+        };
+        Self { time: Time(stored.line.time_ms), kind, err, text }
+    }
+}
+
+/// A call and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallLine {
+    /// The number of its line.
+    pub number: usize,
+    /// The tool and what it was called with.
+    pub text: String,
+    /// Whether it worked; nothing while it runs.
+    pub ok: Option<bool>,
+    /// What came back.
+    pub result: String,
+}
+
+/// The newest calls among lines whose first has a number.
+#[must_use]
+pub fn calls(first: usize, lines: &[LogLine]) -> Vec<CallLine> {
+    let mut calls: Vec<CallLine> = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(text) = line.text.strip_prefix(CALL_MARK) {
+            calls.push(CallLine { number: first + at, text: text.to_owned(), ok: None, result: String::new() });
+            continue;
+        }
+        let back = line.text.strip_prefix(RESULT_MARK).map(|text| (true, text));
+        let back = back.or(line.text.strip_prefix(ERROR_MARK).map(|text| (false, text)));
+        // Results come in the order of the calls where several run at once.
+        if let (Some((ok, text)), Some(call)) = (back, calls.iter_mut().find(|call| call.ok.is_none())) {
+            (call.ok, call.result) = (Some(ok), text.to_owned());
+        }
+    }
+    let old = calls.len().saturating_sub(CALLS_MAX);
+    calls.drain(..old);
+    calls
+}
+
+/// Lines that the pane needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Of which attempt.
+    pub attempt: AttemptId,
+    /// From which number on; nothing means the last ones.
+    pub from: Option<usize>,
+    /// How many.
+    pub many: usize,
+}
+
+/// A search in a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Search {
+    /// In which one.
+    pub attempt: AttemptId,
+    /// For what.
+    pub words: String,
+    /// The first line looked at.
+    pub from: usize,
+    /// Towards the end; else towards the beginning. Both go round.
+    pub forward: bool,
+    /// Tells it from others.
+    pub serial: u64,
+}
+
+/// The pane.
+#[derive(Clone, Debug)]
+pub struct LogPane {
+    /// Whose log.
+    pub attempt: Option<AttemptId>,
+    /// How many lines it has; nothing before it was read.
+    pub count: Option<usize>,
+    /// The number of the first line at hand.
+    pub from: usize,
+    /// The lines at hand.
+    pub lines: Vec<LogLine>,
+    /// The first line on the screen, unless the end is followed.
+    pub top: usize,
+    /// Rows of that line above the screen.
+    pub skip: usize,
+    /// Whether the end is followed.
+    pub follow: bool,
+    /// Lines that were there when following stopped.
+    pub seen: usize,
+    /// Whether long lines are wrapped.
+    pub wrap: bool,
+    /// Whether times are shown.
+    pub times: bool,
+    /// What is searched for.
+    pub words: String,
+    /// The line that was found.
+    pub hit: Option<usize>,
+    /// A search under way.
+    pub search: Option<Search>,
+    serial: u64,
+}
+
+impl Default for LogPane {
+    fn default() -> Self {
+        Self {
+            attempt: None,
+            count: None,
+            from: 0,
+            lines: Vec::new(),
+            top: 0,
+            skip: 0,
+            follow: true,
+            seen: 0,
+            wrap: true,
+            times: true,
+            words: String::new(),
+            hit: None,
+            search: None,
+            serial: 0,
+        }
+    }
+}
+
+impl LogPane {
+    /// Turns to another attempt; the end is followed there.
+    pub fn turn_to(&mut self, attempt: Option<AttemptId>) {
+        if self.attempt != attempt {
+            let (wrap, times, words, serial) = (self.wrap, self.times, self.words.clone(), self.serial);
+            *self = Self { attempt, wrap, times, words, serial, ..Self::default() };
+        }
+    }
+
+    /// Takes lines that were asked for.
+    pub fn take(&mut self, attempt: AttemptId, count: usize, from: usize, lines: Vec<LogLine>) {
+        if self.attempt == Some(attempt) {
+            (self.count, self.from, self.lines) = (Some(count), from, lines);
+            self.top = self.top.min(count.saturating_sub(1));
+        }
+    }
+
+    /// The lines that a screen of some rows needs.
+    #[must_use]
+    pub fn window(&self, rows: usize) -> Option<Window> {
+        let many = (rows + 2 * AROUND).min(crate::picture::lines::WINDOW_MAX);
+        let from = (!self.follow).then(|| self.top.saturating_sub(AROUND));
+        self.attempt.map(|attempt| Window { attempt, from, many })
+    }
+
+    /// A line by its number, if it is at hand.
+    #[must_use]
+    pub fn line(&self, number: usize) -> Option<&LogLine> {
+        self.lines.get(number.checked_sub(self.from)?)
+    }
+
+    /// A line as it is shown.
+    #[must_use]
+    pub fn shown(&self, line: &LogLine) -> String {
+        let mark = if line.err { "! " } else { "" };
+        let time = if self.times { format!("{} ", clock_time(line.time)) } else { String::new() };
+        format!("{time}{mark}{}", line.text)
+    }
+
+    /// Its rows at a width.
+    #[must_use]
+    pub fn rows_of(&self, line: &LogLine, width: usize) -> Vec<String> {
+        let text = self.shown(line);
+        if !self.wrap {
+            return vec![wide::cut(&text, width)];
+        }
+        let mut rows = wide::wrap(&text, width);
+        rows.truncate(ROWS_MAX);
+        rows
+    }
+
+    fn height_of(&self, number: usize, width: usize) -> usize {
+        let line = self.line(number).filter(|_| self.wrap);
+        line.map_or(1, |line| wide::rows(&self.shown(line), width, ROWS_MAX))
+    }
+
+    /// The first line on a screen of some size, and the rows of it that are above.
+    #[must_use]
+    pub fn first(&self, width: usize, height: usize) -> (usize, usize) {
+        if self.follow { self.end(width, height) } else { (self.top, self.skip) }
+    }
+
+    /// Where a screen begins whose last row is the log's last.
+    fn end(&self, width: usize, height: usize) -> (usize, usize) {
+        let (mut top, mut rows) = (self.count.unwrap_or(0), 0);
+        while rows < height && top > 0 {
+            top -= 1;
+            rows += self.height_of(top, width);
+        }
+        (top, rows.saturating_sub(height))
+    }
+
+    /// Scrolls by rows. Following stops on the way up and begins again at the end.
+    pub fn scroll(&mut self, by: isize, width: usize, height: usize) {
+        (self.top, self.skip) = self.first(width, height);
+        if self.follow && by < 0 {
+            self.seen = self.count.unwrap_or(0);
+            self.follow = false;
+        }
+        for _ in 0..by.unsigned_abs() {
+            if by < 0 {
+                self.row_up(width);
+            } else {
+                self.row_down(width);
+            }
+        }
+        let (last, skip) = self.end(width, height);
+        if (self.top, self.skip) >= (last, skip) && by > 0 {
+            self.follow = true;
+        }
+        self.see(height);
+    }
+
+    fn row_up(&mut self, width: usize) {
+        if self.skip > 0 {
+            self.skip -= 1;
+        } else if self.top > 0 {
+            self.top -= 1;
+            self.skip = self.height_of(self.top, width) - 1;
+        }
+    }
+
+    fn row_down(&mut self, width: usize) {
+        if self.skip + 1 < self.height_of(self.top, width) {
+            self.skip += 1;
+        } else if self.top + 1 < self.count.unwrap_or(0) {
+            (self.top, self.skip) = (self.top + 1, 0);
+        }
+    }
+
+    /// Goes to a line and stops following.
+    pub fn go_to(&mut self, number: usize, height: usize) {
+        if self.follow {
+            self.seen = self.count.unwrap_or(0);
+        }
+        self.follow = false;
+        // Some lines above it tell what led to it.
+        (self.top, self.skip) = (number.saturating_sub(height / 3), 0);
+        self.see(height);
+    }
+
+    /// Lines on the screen have been seen.
+    fn see(&mut self, height: usize) {
+        self.seen = self.seen.max((self.top + height).min(self.count.unwrap_or(0)));
+    }
+
+    /// Lines that came since following stopped and have not been on the screen.
+    #[must_use]
+    pub fn unseen(&self) -> usize {
+        if self.follow { 0 } else { self.count.unwrap_or(0).saturating_sub(self.seen) }
+    }
+
+    /// Begins a search from the line that was found, or from the screen's first.
+    pub fn find(&mut self, forward: bool, width: usize, height: usize) {
+        let (Some(attempt), false) = (self.attempt, self.words.is_empty()) else { return };
+        let count = self.count.unwrap_or(0).max(1);
+        let from = match (self.hit, forward) {
+            (Some(hit), true) => (hit + 1) % count,
+            (Some(hit), false) => (hit + count - 1) % count,
+            (None, true) => self.first(width, height).0,
+            (None, false) => count - 1,
+        };
+        self.serial += 1;
+        self.search = Some(Search { attempt, words: self.words.clone(), from, forward, serial: self.serial });
+    }
+
+    /// Takes the end of a search; says whether it was the one under way.
+    pub fn found(&mut self, serial: u64, hit: Option<usize>, height: usize) -> bool {
+        if self.search.as_ref().is_none_or(|search| search.serial != serial) {
+            return false;
+        }
+        self.search = None;
+        self.hit = hit;
+        if let Some(number) = hit {
+            self.go_to(number, height);
+        }
+        true
+    }
+}
+
+/// Whether a line is one that a search is for.
+#[must_use]
+pub fn fits(line: &LogLine, words: &str) -> bool {
+    filter::holds(&line.text, words)
+}

@@ -1,0 +1,249 @@
+//! What a person orders from the screen, and the boxes that ask first: nothing that changes the run is done before it was said
+//! what it will do.
+
+use rekindle_core::ids::TaskId;
+
+use super::app::{App, Effect};
+use super::edit::LineEdit;
+use super::keys::Action;
+use super::popup::{AnswerBox, Confirm, CopyMenu, Popup, SplitBox};
+use super::tree::Node;
+use crate::acts::Act;
+use crate::picture::standing;
+use crate::ui::{Tone, one_line};
+
+/// Fewest parts of a split: one is the task itself.
+const PARTS_MIN: usize = 2;
+
+impl App {
+    /// Begins an act, or copies.
+    pub(super) fn order(&mut self, action: Action) -> Vec<Effect> {
+        match action {
+            Action::Copy => return self.names().into_iter().take(1).map(|(_, text)| self.copy(text)).collect(),
+            Action::CopyMenu => {
+                let items = self.names();
+                self.popup = (!items.is_empty()).then(|| Popup::Copy(CopyMenu { items, at: 0 }));
+                return Vec::new();
+            }
+            _ => {}
+        }
+        if let Some(reason) = self.forbidden() {
+            self.warn(reason);
+            return Vec::new();
+        }
+        match action {
+            Action::Answer => self.answer(),
+            Action::Pause => self.ask(Act::Pause),
+            Action::RetryFailed => {
+                let failed = self.picture.iter().flat_map(|picture| &picture.tasks);
+                let failed = failed.filter(|task| task.state == "failed").map(|task| task.id.clone());
+                let act = Act::RetryFailed(failed.collect());
+                self.ask(act);
+            }
+            Action::Recover => match self.agent() {
+                Some(agent) => self.ask(Act::Recover(agent)),
+                None => self.warn("no agent is at it: there is nobody to recover".to_owned()),
+            },
+            other => self.order_task(other),
+        }
+        Vec::new()
+    }
+
+    fn order_task(&mut self, action: Action) {
+        let Some(task) = self.task() else {
+            self.warn("choose a task first".to_owned());
+            return;
+        };
+        match action {
+            Action::Retry => self.ask(Act::Retry(task)),
+            Action::Skip => self.ask(Act::Skip(task)),
+            Action::Stop => self.ask(Act::Stop(task)),
+            Action::Split => self.split(task),
+            _ => {}
+        }
+    }
+
+    /// Why nothing may be ordered.
+    fn forbidden(&self) -> Option<String> {
+        if self.read_only {
+            return Some("top was started with --read-only: nothing is ordered from here".to_owned());
+        }
+        if self.picture.is_none() {
+            return Some("there is no run yet".to_owned());
+        }
+        (!self.newest).then(|| "this run is over: choose the newest with o to order something".to_owned())
+    }
+
+    pub(super) fn warn(&mut self, text: String) {
+        self.message = Some((Tone::Warning, text));
+    }
+
+    /// Asks before an act, or says why it makes no sense.
+    fn ask(&mut self, act: Act) {
+        let Some(picture) = self.picture.clone() else { return };
+        if let Some(refusal) = act.refusal(&picture) {
+            self.popup = None;
+            self.warn(one_line(&refusal));
+            return;
+        }
+        let says = one_line(&act.consequence(&picture));
+        self.popup = Some(Popup::Confirm(Confirm { act, says, yes: false }));
+    }
+
+    fn split(&mut self, task: TaskId) {
+        let Some(picture) = &self.picture else { return };
+        match Act::Split(task.clone(), Vec::new()).refusal(picture) {
+            Some(refusal) => self.warn(one_line(&refusal)),
+            None => self.popup = Some(Popup::Split(SplitBox { task, parts: Vec::new(), line: LineEdit::default() })),
+        }
+    }
+
+    /// Answers the question of the chosen task, else the oldest that is open.
+    fn answer(&mut self) {
+        let Some(picture) = &self.picture else { return };
+        let own = self.task().and_then(|id| standing::question_of(picture, picture.task(id.as_str())?));
+        let question = own.or_else(|| picture.open_questions().next());
+        match question {
+            Some(question) => self.popup = Some(Popup::Answer(AnswerBox::new(question))),
+            None => self.warn("nobody asks anything".to_owned()),
+        }
+    }
+
+    fn act(&mut self, act: Act) -> Vec<Effect> {
+        self.popup = None;
+        self.acting += 1;
+        vec![Effect::Do(act)]
+    }
+
+    fn copy(&mut self, text: String) -> Effect {
+        self.message = Some((Tone::Good, format!("copied {}", one_line(&text))));
+        Effect::Copy(text)
+    }
+
+    /// What can be copied of the chosen row, its own name first.
+    fn names(&self) -> Vec<(&'static str, String)> {
+        let Some(picture) = &self.picture else { return Vec::new() };
+        let mut names = Vec::new();
+        let attempt = self.attempt().and_then(|id| picture.attempt(id));
+        if let Some(row) = self.tree.chosen() {
+            if matches!(row.node, Node::Call(..)) {
+                names.push(("call", row.label.clone()));
+            }
+            if row.node.attempt().is_some() {
+                names.extend(attempt.map(|attempt| ("agent", attempt.name.to_string())));
+            }
+        }
+        if let Some(task) = self.task().and_then(|id| picture.task(id.as_str())) {
+            names.push(("task", task.id.to_string()));
+            names.push(("title", one_line(&task.title)));
+            names.extend(task.workspace.as_deref().map(|place| ("workspace", one_line(place))));
+            names.extend(task.merged.as_deref().map(|commit| ("commit", one_line(commit))));
+            names.push(("command", format!("rekindle why {}", task.id)));
+            if let Some(question) = standing::question_of(picture, task) {
+                names.push(("command", format!("rekindle answer {} TEXT", question.id)));
+            }
+        }
+        if let Some(attempt) = attempt {
+            names.push(("agent", attempt.name.to_string()));
+            names.push(("command", format!("rekindle logs {} --follow", attempt.name)));
+            names.extend(attempt.session_id.as_deref().map(|id| ("session", one_line(id))));
+        }
+        names.push(("run", one_line(&picture.run.id)));
+        names.dedup();
+        names
+    }
+
+    /// What a key does in a box.
+    pub(super) fn popup_action(&mut self, action: Action) -> Vec<Effect> {
+        match action {
+            Action::Back | Action::No => {
+                self.popup = match self.popup.take() {
+                    Some(Popup::Help(help)) => help.below.map(|below| *below),
+                    _ => None,
+                }
+            }
+            Action::Help => self.help(),
+            Action::Filter => self.begin_filter(),
+            Action::Take | Action::Yes | Action::Switch => return self.popup_decides(action),
+            Action::Up => self.popup_step(-1),
+            Action::Down => self.popup_step(1),
+            Action::PageUp | Action::HalfUp => self.popup_step(-10),
+            Action::PageDown | Action::HalfDown => self.popup_step(10),
+            Action::Top => self.popup_step(isize::MIN / 2),
+            Action::Bottom => self.popup_step(isize::MAX / 2),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn popup_step(&mut self, by: isize) {
+        let height = usize::from(self.size.1);
+        match &mut self.popup {
+            Some(Popup::Answer(answer)) => answer.step(by.signum()),
+            Some(Popup::Copy(menu)) => menu.at = step(menu.at, by, menu.items.len()),
+            Some(Popup::Runs(list)) => list.at = step(list.at, by, list.kept().len()),
+            Some(Popup::Help(help)) => {
+                // The box has a border above and below, and a little of the screen around it.
+                let hidden = help.kept().len().saturating_sub(height.saturating_sub(4));
+                help.top = step(help.top, by, hidden + 1);
+            }
+            _ => {}
+        }
+    }
+
+    fn popup_decides(&mut self, action: Action) -> Vec<Effect> {
+        match self.popup.take() {
+            Some(Popup::Confirm(confirm)) => match action {
+                Action::Yes => return self.act(confirm.act),
+                Action::Take if confirm.yes => return self.act(confirm.act),
+                Action::Take => {}
+                _ => self.popup = Some(Popup::Confirm(Confirm { yes: !confirm.yes, ..confirm })),
+            },
+            Some(Popup::Answer(answer)) => match answer.answer() {
+                Some(text) => return self.act(Act::Answer(answer.id, text)),
+                None => {
+                    self.warn("type an answer, or choose an option".to_owned());
+                    self.popup = Some(Popup::Answer(answer));
+                }
+            },
+            Some(Popup::Split(split)) => self.take_part(split),
+            Some(Popup::Copy(mut menu)) if menu.at < menu.items.len() => {
+                let (_, text) = menu.items.swap_remove(menu.at);
+                return vec![self.copy(text)];
+            }
+            Some(Popup::Runs(list)) => self.turn_to(&list),
+            other => self.popup = other,
+        }
+        Vec::new()
+    }
+
+    fn take_part(&mut self, mut split: SplitBox) {
+        if !split.line.is_blank() {
+            split.parts.push(split.line.text().trim().to_owned());
+            split.line = LineEdit::default();
+        } else if split.parts.len() < PARTS_MIN {
+            self.warn("type at least two parts, one a line".to_owned());
+        } else {
+            self.ask(Act::Split(split.task, split.parts));
+            return;
+        }
+        self.popup = Some(Popup::Split(split));
+    }
+
+    fn turn_to(&mut self, list: &super::popup::RunList) {
+        let kept = list.kept();
+        let Some((run, _)) = kept.get(list.at) else { return };
+        let newest = list.runs.iter().flatten().next().is_some_and(|newest| newest.id == run.id);
+        // The newest one is followed into the next run.
+        self.wanted = (!newest).then(|| run.id.clone());
+        self.picture = None;
+        self.looked = false;
+        self.tree = super::tree::Tree::default();
+        self.calls.clear();
+        self.pane = super::pane::TextPane::default();
+    }
+}
+
+fn step(at: usize, by: isize, len: usize) -> usize {
+    at.saturating_add_signed(by).min(len.saturating_sub(1))
+}

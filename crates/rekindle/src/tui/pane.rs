@@ -1,0 +1,189 @@
+//! The panes beside the log: which tabs there are, and lines of text that are scrolled and filtered. What the lines say is made
+//! elsewhere.
+
+use rekindle_core::ids::TaskId;
+
+use super::filter::Filter;
+use super::wide;
+use crate::ui::Tone;
+
+/// What the detail shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tab {
+    /// The log of an attempt.
+    #[default]
+    Log,
+    /// What a task changes.
+    Diff,
+    /// The task, or the run where no task is chosen.
+    Task,
+    /// Every decision about it.
+    Why,
+    /// What happened, newest first.
+    Events,
+}
+
+impl Tab {
+    /// All of them, in their order.
+    pub const ALL: [Self; 5] = [Self::Log, Self::Diff, Self::Task, Self::Why, Self::Events];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Diff => "diff",
+            Self::Task => "task",
+            Self::Why => "why",
+            Self::Events => "events",
+        }
+    }
+
+    /// The one some steps further, round and round.
+    #[must_use]
+    pub fn step(self, by: isize) -> Self {
+        let len = Self::ALL.len();
+        let at = Self::ALL.iter().position(|tab| *tab == self).unwrap_or(0);
+        Self::ALL[(at + len).wrapping_add_signed(by) % len]
+    }
+}
+
+/// What the lines of a pane are about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct About {
+    /// The tab.
+    pub tab: Tab,
+    /// The task; nothing means the whole run.
+    pub task: Option<TaskId>,
+}
+
+/// A line of text, made harmless.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TextLine {
+    /// When it happened, where it is about a moment; shown only when times are.
+    pub time: String,
+    /// A word in a column of its own.
+    pub mark: String,
+    /// The tone of that word, or of the line where there is none.
+    pub tone: Option<Tone>,
+    /// The text.
+    pub text: String,
+    /// Whether a file of a diff begins here.
+    pub file: bool,
+}
+
+impl TextLine {
+    /// A line.
+    #[must_use]
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self { text: wide::flat(&text.into()), ..Self::default() }
+    }
+
+    /// A line in a tone.
+    #[must_use]
+    pub fn toned(tone: Tone, text: impl Into<String>) -> Self {
+        Self { tone: Some(tone), ..Self::plain(text) }
+    }
+
+    /// A line with a word before it.
+    #[must_use]
+    pub fn marked(mark: impl Into<String>, tone: Tone, text: impl Into<String>) -> Self {
+        Self { mark: mark.into(), tone: Some(tone), ..Self::plain(text) }
+    }
+
+    /// A line with the time before it.
+    #[must_use]
+    pub fn at(mut self, time: String) -> Self {
+        self.time = time;
+        self
+    }
+
+    /// What stands before the text.
+    #[must_use]
+    pub fn lead(&self, times: bool) -> String {
+        let mut lead = String::new();
+        if times && !self.time.is_empty() {
+            lead = format!("{} ", self.time);
+        }
+        if !self.mark.is_empty() {
+            lead.push_str(&format!("{:<11} ", self.mark));
+        }
+        lead
+    }
+}
+
+/// Lines to scroll in.
+#[derive(Clone, Debug, Default)]
+pub struct TextPane {
+    /// What they are about; nothing before they came.
+    pub about: Option<About>,
+    /// The lines.
+    pub lines: Vec<TextLine>,
+    /// The first row on the screen.
+    pub top: usize,
+    /// What is kept.
+    pub filter: Filter,
+}
+
+/// A row of the pane: a line, what stands before it, and a piece of its text.
+#[derive(Clone, Debug)]
+pub struct PaneRow<'a> {
+    /// The line.
+    pub line: &'a TextLine,
+    /// What stands before the text; spaces where a line goes on.
+    pub lead: String,
+    /// The text of this row.
+    pub text: String,
+}
+
+impl TextPane {
+    /// Takes lines; the place stays where they are about the same.
+    pub fn take(&mut self, about: About, lines: Vec<TextLine>) {
+        if self.about.as_ref() != Some(&about) {
+            *self = Self { about: Some(about), ..Self::default() };
+        }
+        self.lines = lines;
+    }
+
+    /// All rows at a width.
+    #[must_use]
+    pub fn rows(&self, width: usize, wrap: bool, times: bool) -> Vec<PaneRow<'_>> {
+        let mut rows = Vec::new();
+        for line in self.lines.iter().filter(|line| self.keeps(line)) {
+            let lead = line.lead(times);
+            let lead = if wide::width(&lead) + 8 > width { String::new() } else { lead };
+            let before = wide::width(&lead);
+            let room = width.saturating_sub(before).max(1);
+            if !wrap {
+                rows.push(PaneRow { line, lead, text: wide::cut(&line.text, room) });
+                continue;
+            }
+            let pieces = wide::wrap(&line.text, room);
+            for (at, text) in pieces.into_iter().enumerate() {
+                let lead = if at == 0 { lead.clone() } else { " ".repeat(before) };
+                rows.push(PaneRow { line, lead, text });
+            }
+        }
+        rows
+    }
+
+    fn keeps(&self, line: &TextLine) -> bool {
+        self.filter.is_empty() || self.filter.keeps(&format!("{} {} {}", line.time, line.mark, line.text))
+    }
+
+    /// Scrolls by rows within what there is.
+    pub fn scroll(&mut self, by: isize, rows: usize, height: usize) {
+        let last = rows.saturating_sub(height);
+        self.top = self.top.min(last).saturating_add_signed(by).min(last);
+    }
+
+    /// Goes to the next file of a diff, or the one before. `starts` are the rows where files begin.
+    pub fn to_file(&mut self, starts: &[usize], forward: bool) {
+        let next = if forward {
+            starts.iter().find(|at| **at > self.top)
+        } else {
+            starts.iter().rev().find(|at| **at < self.top)
+        };
+        self.top = next.copied().unwrap_or(self.top);
+    }
+}

@@ -1,0 +1,185 @@
+//! What can lie over the screen: a confirmation, an answer, parts to type, what to copy, past runs, help. Each holds its own
+//! state; what follows from it is decided by the app.
+
+use rekindle_core::ids::{QuestionId, TaskId};
+use rekindle_core::view::{QuestionRow, RunRow};
+
+use super::edit::LineEdit;
+use super::facts;
+use super::filter::Filter;
+use super::keys::{self, HelpLine, Mode};
+use crate::acts::Act;
+use crate::ui::{harmless, one_line};
+
+/// What lies over the screen.
+#[derive(Clone, Debug)]
+pub enum Popup {
+    /// Whether something is to be done.
+    Confirm(Confirm),
+    /// An answer to a question.
+    Answer(AnswerBox),
+    /// The parts of a task.
+    Split(SplitBox),
+    /// What to copy.
+    Copy(CopyMenu),
+    /// Past runs.
+    Runs(RunList),
+    /// The help.
+    Help(Help),
+}
+
+impl Popup {
+    /// Where keys go while it is there.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        match self {
+            Self::Confirm(_) => Mode::Confirm,
+            Self::Answer(_) => Mode::Answer,
+            Self::Split(_) => Mode::Split,
+            Self::Copy(_) => Mode::Copy,
+            Self::Runs(_) => Mode::Runs,
+            Self::Help(_) => Mode::Help,
+        }
+    }
+}
+
+/// Whether something is to be done.
+#[derive(Clone, Debug)]
+pub struct Confirm {
+    /// What.
+    pub act: Act,
+    /// What it will do.
+    pub says: String,
+    /// Whether the button that does it is marked. It is not at first: Enter alone does nothing.
+    pub yes: bool,
+}
+
+/// An answer to a question.
+#[derive(Clone, Debug)]
+pub struct AnswerBox {
+    /// The question.
+    pub id: QuestionId,
+    /// Who waits.
+    pub task: TaskId,
+    /// The question and what a person needs to know.
+    pub text: Vec<String>,
+    /// Answers to choose from.
+    pub options: Vec<String>,
+    /// The chosen one; the one after the last is the person's own text.
+    pub at: usize,
+    /// That text.
+    pub line: LineEdit,
+}
+
+impl AnswerBox {
+    /// A box for a question.
+    #[must_use]
+    pub fn new(question: &QuestionRow) -> Self {
+        let text = format!("{}\n{}", harmless(&question.text), harmless(&question.context));
+        Self {
+            id: question.id,
+            task: question.task.clone(),
+            text: text.lines().map(super::wide::flat).filter(|line| !line.trim().is_empty()).collect(),
+            options: question.options.iter().map(|option| one_line(option)).collect(),
+            at: 0,
+            line: LineEdit::default(),
+        }
+    }
+
+    /// Whether the person's own text is chosen.
+    #[must_use]
+    pub fn is_writing(&self) -> bool {
+        self.at >= self.options.len()
+    }
+
+    /// Chooses the next line, or the one before.
+    pub fn step(&mut self, by: isize) {
+        let all = self.options.len() + 1;
+        self.at = (self.at + all).wrapping_add_signed(by) % all;
+    }
+
+    /// The answer as it stands; nothing where none is typed.
+    #[must_use]
+    pub fn answer(&self) -> Option<String> {
+        match self.options.get(self.at) {
+            Some(option) => Some(option.clone()),
+            None => Some(self.line.text().trim().to_owned()).filter(|text| !text.is_empty()),
+        }
+    }
+}
+
+/// The parts of a task.
+#[derive(Clone, Debug)]
+pub struct SplitBox {
+    /// The task.
+    pub task: TaskId,
+    /// Parts so far.
+    pub parts: Vec<String>,
+    /// The one being typed.
+    pub line: LineEdit,
+}
+
+/// What to copy.
+#[derive(Clone, Debug, Default)]
+pub struct CopyMenu {
+    /// What each is, and its text.
+    pub items: Vec<(&'static str, String)>,
+    /// The chosen one.
+    pub at: usize,
+}
+
+/// Past runs, newest first.
+#[derive(Clone, Debug, Default)]
+pub struct RunList {
+    /// The runs; nothing before they were read.
+    pub runs: Option<Vec<RunRow>>,
+    /// The one that a coordinator is at.
+    pub live: Option<String>,
+    /// What is kept.
+    pub filter: Filter,
+    /// The chosen one among those kept.
+    pub at: usize,
+}
+
+impl RunList {
+    /// The runs that are kept, each with its line.
+    #[must_use]
+    pub fn kept(&self) -> Vec<(&RunRow, String)> {
+        let runs = self.runs.iter().flatten();
+        let lines = runs.map(|run| (run, facts::of_past(run, self.live.as_deref() == Some(&run.id))));
+        lines.filter(|(_, line)| self.filter.keeps(line)).collect()
+    }
+}
+
+/// The help.
+#[derive(Clone, Debug)]
+pub struct Help {
+    /// The mode that it was asked for in: its keys come first.
+    pub mode: Mode,
+    /// What is kept.
+    pub filter: Filter,
+    /// The first line on the screen.
+    pub top: usize,
+    /// What it lies over.
+    pub below: Option<Box<Popup>>,
+}
+
+impl Help {
+    /// The lines that are kept: titles stay where some of their keys do.
+    #[must_use]
+    pub fn kept(&self) -> Vec<HelpLine> {
+        let mut kept = Vec::new();
+        let mut title = None;
+        for line in keys::help(self.mode) {
+            match line {
+                HelpLine::Title(_) => title = Some(line),
+                HelpLine::Keys(keys, words) if self.filter.keeps(&format!("{keys} {words}")) => {
+                    kept.extend(title.take());
+                    kept.push(line);
+                }
+                HelpLine::Keys(..) => {}
+            }
+        }
+        kept
+    }
+}

@@ -1,0 +1,163 @@
+//! The terminal: taken over at the start and given back at every end, by a key, an error, a panic or a signal.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::app::App;
+use super::draw::draw;
+use crate::error::{CliError, Result};
+
+/// How long a signal waits for the screen to be given back in order before it is done by force.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Whether the terminal is ours.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// The terminal while it is ours.
+pub struct Screen {
+    terminal: Terminal<CrosstermBackend<io::Stdout>>,
+}
+
+impl Screen {
+    /// Takes the terminal over.
+    ///
+    /// # Errors
+    /// When it cannot be.
+    pub fn take() -> Result<Self> {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            give_back();
+            before(panic);
+        }));
+        let failed = |error: io::Error| CliError::internal("the terminal cannot be used").because(&error);
+        TAKEN.store(true, Ordering::SeqCst);
+        let taken = enable_raw_mode().and_then(|()| {
+            execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste)?;
+            Terminal::new(CrosstermBackend::new(io::stdout()))
+        });
+        match taken {
+            Ok(terminal) => Ok(Self { terminal }),
+            Err(error) => {
+                give_back();
+                Err(failed(error))
+            }
+        }
+    }
+
+    /// Columns and rows.
+    #[must_use]
+    pub fn size(&self) -> (u16, u16) {
+        self.terminal.size().map_or((0, 0), |size| (size.width, size.height))
+    }
+
+    /// Draws.
+    ///
+    /// # Errors
+    /// When the terminal has gone.
+    pub fn draw(&mut self, app: &App) -> Result<()> {
+        let drawn = self.terminal.draw(|frame| draw(app, frame));
+        drawn.map(|_| ()).map_err(|error| CliError::internal("the terminal cannot be drawn on").because(&error))
+    }
+
+    /// Gives a text to the clipboard of the terminal, wherever that runs (OSC 52).
+    pub fn copy(&mut self, text: &str) {
+        let mut out = io::stdout();
+        // A terminal that does not know this ignores it.
+        let _ = write!(out, "\x1b]52;c;{}\x07", base64(text.as_bytes())).and_then(|()| out.flush());
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+/// Gives the terminal back, once.
+fn give_back() {
+    if TAKEN.swap(false, Ordering::SeqCst) {
+        // Nothing can be done about a terminal that has gone.
+        let _ = execute!(io::stdout(), DisableBracketedPaste, DisableMouseCapture, LeaveAlternateScreen, Show);
+        let _ = disable_raw_mode();
+    }
+}
+
+/// Whether somebody asked the program to end.
+pub struct Ending {
+    asked: Arc<AtomicBool>,
+    /// Dropped with the screen: then nothing has to be done by force.
+    _over: std::sync::mpsc::Sender<()>,
+}
+
+impl Ending {
+    /// Watches for signals.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn watch() -> Result<Self> {
+        let failed = |error: io::Error| CliError::internal("signals cannot be watched").because(&error);
+        let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT]).map_err(failed)?;
+        let asked = Arc::new(AtomicBool::new(false));
+        let (over, done) = channel();
+        let seen = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            if let Some(signal) = signals.forever().next() {
+                seen.store(true, Ordering::SeqCst);
+                by_force(&done, signal);
+            }
+        });
+        Ok(Self { asked, _over: over })
+    }
+
+    /// Whether one came.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::SeqCst)
+    }
+}
+
+/// A terminal that hung up can hold whoever reads from it for ever.
+fn by_force(done: &Receiver<()>, signal: i32) {
+    if let Err(std::sync::mpsc::RecvTimeoutError::Timeout) = done.recv_timeout(PATIENCE) {
+        give_back();
+        // It ends the process; should it fail, the process ends with its terminal.
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for three in bytes.chunks(3) {
+        let bits = three.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
+        for at in 0..4 {
+            let letter = LETTERS[(bits >> (18 - 6 * at) & 63) as usize];
+            text.push(if at <= three.len() { char::from(letter) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_as_everybody_writes_it() {
+        for (text, coded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("T1 日", "VDEg5pel")] {
+            assert_eq!(base64(text.as_bytes()), coded);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The dashboard's server: one port, the pages and an API over HTTP. It reads the store and orders through `acts`; it keeps nothing
+//! that is not in the store, and ending it ends nothing else.
+//!
+//! `gate` decides who comes in, `routes` what there is, `looks` what was seen of the store, `stream` how events go out, `port` how
+//! connections are held. Blocking work goes to threads of its own; everything else is one thread.
+
+mod answer;
+mod flow;
+mod gate;
+mod looks;
+mod orders;
+mod pages;
+mod port;
+mod reads;
+pub mod routes;
+mod stream;
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tokio::sync::oneshot;
+
+use self::answer::Problem;
+use self::gate::{Names, Token};
+use self::looks::Looks;
+use self::stream::Feed;
+use crate::error::{CliError, Result};
+use crate::project::Project;
+
+/// Threads for what blocks: reads are short, and an order may wait for a coordinator for a minute.
+const THREADS: usize = 32;
+
+/// How long an order that is under way may take to finish once the server is told to end.
+const LAST_ORDERS: Duration = Duration::from_secs(2);
+
+/// What a server is asked to be.
+pub struct Wish {
+    /// The project that it shows.
+    pub project: Project,
+    /// The run that it shows; the newest where none is named.
+    pub run: Option<String>,
+    /// Whether it refuses every act.
+    pub read_only: bool,
+    /// Names beside its address that it may be called by.
+    pub allowed: Vec<String>,
+}
+
+/// A server that has its port.
+pub struct Server {
+    listener: TcpListener,
+    web: Arc<Web>,
+}
+
+/// What every request can reach.
+pub struct Web {
+    looks: Looks,
+    names: Names,
+    token: Token,
+    port: u16,
+    read_only: bool,
+    feed: Feed,
+}
+
+impl Server {
+    /// Takes a port.
+    ///
+    /// # Errors
+    /// When it is taken already, or a name is none.
+    pub fn bind(address: SocketAddr, wish: &Wish) -> Result<Self> {
+        let listener = TcpListener::bind(address).map_err(|error| unbound(address, &error))?;
+        let bound = listener.local_addr().and_then(|bound| listener.set_nonblocking(true).map(|()| bound));
+        let bound = bound.map_err(|error| unbound(address, &error))?;
+        let web = Web {
+            looks: Looks::new(&wish.project, wish.run.clone()),
+            names: Names::new(bound, &wish.allowed)?,
+            token: Token::new()?,
+            port: bound.port(),
+            read_only: wish.read_only,
+            feed: Feed::default(),
+        };
+        Ok(Self { listener, web: Arc::new(web) })
+    }
+
+    /// The address to open, token included. `name` is what the server is called where its address cannot be called.
+    #[must_use]
+    pub fn address(&self, bound: SocketAddr, name: Option<&str>) -> String {
+        let port = self.web.port;
+        let host = match name.filter(|_| bound.ip().is_unspecified()) {
+            Some(name) if name.rsplit_once(':').is_some() && !name.ends_with(']') => name.to_owned(),
+            Some(name) => format!("{name}:{port}"),
+            None => SocketAddr::new(bound.ip(), port).to_string(),
+        };
+        format!("http://{host}/?token={}", self.web.token.text())
+    }
+
+    /// Serves until Ctrl-C or SIGTERM.
+    ///
+    /// # Errors
+    /// When it cannot begin.
+    pub fn serve(self) -> Result<()> {
+        let trouble = |error: &std::io::Error| CliError::internal("the dashboard cannot be served").because(error);
+        let ended = listen_for_signals().map_err(|error| trouble(&error))?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(THREADS)
+            .build()
+            .map_err(|error| trouble(&error))?;
+        let served = runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(self.listener)?;
+            tokio::task::spawn(Feed::watch(Arc::clone(&self.web)));
+            tokio::select! {
+                () = port::serve(listener, routes::router(&self.web)) => {}
+                _ = ended => {}
+            }
+            Ok(())
+        });
+        runtime.shutdown_timeout(LAST_ORDERS);
+        served.map_err(|error| trouble(&error))
+    }
+}
+
+impl Web {
+    /// Does something that blocks where it may.
+    async fn reading<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Arc<Self>) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let web = Arc::clone(self);
+        let done = tokio::task::spawn_blocking(move || work(&web)).await;
+        done.unwrap_or_else(|_| {
+            let problem = Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "rekindle made a mistake here");
+            Err(problem.hint("the command line shows the same: rekindle status"))
+        })
+    }
+}
+
+fn listen_for_signals() -> std::io::Result<oneshot::Receiver<()>> {
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let (give, take) = oneshot::channel();
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        signals.forever().next();
+        // Whoever waited may be gone, then it has ended already.
+        let _ = give.send(());
+    })?;
+    Ok(take)
+}
+
+fn unbound(address: SocketAddr, error: &std::io::Error) -> CliError {
+    let hint = match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            "another program has this port; name another one, or leave --listen out for a free one"
+        }
+        std::io::ErrorKind::PermissionDenied => "ports below 1024 are for the system: name a higher one",
+        std::io::ErrorKind::AddrNotAvailable => "this machine does not have that address: see `ip address`",
+        _ => "leave --listen out for a free port on this machine",
+    };
+    CliError::usage(format!("cannot listen on {address}")).because(error).hint(hint)
+}

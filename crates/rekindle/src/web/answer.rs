@@ -1,0 +1,158 @@
+//! What goes back: the headers that every answer carries, JSON, pages, and what is wrong in words. It decides the form; what
+//! is said is its callers'.
+
+use axum::body::Body;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
+use maud::{DOCTYPE, Markup, html};
+use serde::Serialize;
+
+use super::routes::Access;
+use crate::error::{CliError, Kind};
+
+/// What a page of ours may do: its own scripts and styles, talk to us, and nothing else.
+pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+    form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types rekindle";
+
+/// What keeps an answer from pages of others, from frames and from guesses about its type.
+const FIXED: [(HeaderName, &str); 6] = [
+    (CONTENT_SECURITY_POLICY, POLICY),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (X_FRAME_OPTIONS, "DENY"),
+];
+
+/// Puts on an answer what every one carries.
+pub fn seal(headers: &mut HeaderMap) {
+    for (name, value) in FIXED {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    // Assets say for themselves how they are kept.
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+}
+
+/// The same headers as text, for the one answer that is given before HTTP is spoken.
+#[must_use]
+pub fn sealed_text() -> String {
+    let lines = FIXED.into_iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+    lines.chain(["cache-control: no-store\r\n".to_owned()]).collect()
+}
+
+/// Why a request is not answered as hoped.
+#[derive(Debug)]
+pub struct Problem {
+    /// The number that browsers and programs look at.
+    pub status: StatusCode,
+    /// What is wrong.
+    pub error: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// One without a hint.
+    pub fn new(status: StatusCode, error: impl Into<String>) -> Self {
+        Self { status, error: error.into(), hint: None }
+    }
+
+    /// Adds what to do.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// What was asked for is not there.
+    pub fn absent(error: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, error)
+    }
+
+    /// The request cannot be understood.
+    pub fn bad(error: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, error)
+    }
+
+    /// Understood and not done.
+    pub fn refused(error: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, error)
+    }
+
+    /// As an answer: a small page for a page, JSON for everything else.
+    #[must_use]
+    pub fn answer(&self, access: Access) -> Response {
+        if access == Access::Page {
+            return page(self.status, &self.as_page());
+        }
+        let hint = self.hint.as_deref();
+        json(self.status, &ProblemJson { error: &self.error, hint })
+    }
+
+    fn as_page(&self) -> Markup {
+        html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    title { (self.status.as_u16()) " · rekindle" }
+                }
+                body { main {
+                    h1 { (self.error) }
+                    @if let Some(hint) = &self.hint { p { (hint) } }
+                } }
+            }
+        }
+    }
+}
+
+impl From<CliError> for Problem {
+    fn from(error: CliError) -> Self {
+        let status = match error.kind {
+            Kind::Usage => StatusCode::NOT_FOUND,
+            Kind::Refused => StatusCode::CONFLICT,
+            Kind::Internal | Kind::ReaderGone => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        let words: Vec<String> = std::iter::once(error.message).chain(error.causes).collect();
+        Self { status, error: words.join(": "), hint: error.hints.into_iter().next() }
+    }
+}
+
+#[derive(Serialize)]
+struct ProblemJson<'a> {
+    error: &'a str,
+    hint: Option<&'a str>,
+}
+
+/// An answer of a type.
+pub fn typed(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+/// A page.
+pub fn page(status: StatusCode, markup: &Markup) -> Response {
+    typed(status, "text/html; charset=utf-8", markup.0.clone())
+}
+
+/// JSON, laid out as the commands print it.
+pub fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
+    as_json(status, serde_json::to_string_pretty(value))
+}
+
+/// JSON on one line, for what may be large.
+pub fn lean<T: Serialize>(value: &T) -> Response {
+    as_json(StatusCode::OK, serde_json::to_string(value))
+}
+
+fn as_json(status: StatusCode, text: serde_json::Result<String>) -> Response {
+    match text {
+        Ok(text) => typed(status, "application/json", format!("{text}\n")),
+        Err(_) => typed(StatusCode::INTERNAL_SERVER_ERROR, "application/json", "{\"error\":\"cannot write JSON\"}\n"),
+    }
+}

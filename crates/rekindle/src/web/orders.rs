@@ -1,0 +1,321 @@
+//! The routes that change the run, and what each would do, said before it is done. What can be done and what follows is `acts`'s;
+//! here a request becomes one of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
+use rekindle_core::ids::{QuestionId, TaskId};
+use rekindle_core::input::Order;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::Web;
+use super::answer::{Problem, json};
+use super::looks::no_run;
+use super::routes::{Answer, Ask};
+use crate::acts::Act;
+use crate::client::orders::{self, Taken};
+use crate::picture::Picture;
+
+/// Largest request: the longest answer that anybody types, many times over.
+const BODY_MAX: usize = 64 * 1024;
+
+/// Time for a request to arrive whole.
+const ARRIVES_WITHIN: Duration = Duration::from_secs(10);
+
+/// What an act may bring beside what it is about.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Plain {
+    /// The run that the person saw: another one is not touched.
+    run: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Reasoned {
+    run: Option<String>,
+    reason: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Answered {
+    run: Option<String>,
+    answer: Option<String>,
+    text: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Parts {
+    run: Option<String>,
+    parts: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct DoneJson {
+    done: String,
+}
+
+/// `POST /api/questions/{id}/answer`.
+pub async fn answer(web: Arc<Web>, ask: Ask) -> Answer {
+    let text = ask.segment("id").to_owned();
+    let (run, Answered { answer, text: also, .. }) = brought::<Answered>(ask, |given| given.run.clone()).await?;
+    let words = answer.or(also).filter(|words| !words.trim().is_empty());
+    let words = words.ok_or_else(|| Problem::bad("there is no answer in it").hint("{\"answer\": \"your words\"}"))?;
+    web.reading(move |web| {
+        let picture = now(web, run.as_deref())?;
+        let absent = || Problem::absent(format!("there is no question {text}"));
+        let id = text.parse().map(QuestionId).map_err(|_| absent())?;
+        if !picture.questions.iter().any(|question| question.id == id) {
+            return Err(absent());
+        }
+        perform(web, &picture, &Act::Answer(id, words))
+    })
+    .await
+}
+
+/// `POST /api/tasks/{id}/retry`.
+pub async fn retry(web: Arc<Web>, ask: Ask) -> Answer {
+    on_task(web, ask, Act::Retry).await
+}
+
+/// `POST /api/tasks/{id}/stop`.
+pub async fn stop(web: Arc<Web>, ask: Ask) -> Answer {
+    on_task(web, ask, Act::Stop).await
+}
+
+/// `POST /api/tasks/{id}/skip`, with a reason or without.
+pub async fn skip(web: Arc<Web>, ask: Ask) -> Answer {
+    let id = ask.segment("id").to_owned();
+    let (run, given) = brought::<Reasoned>(ask, |given| given.run.clone()).await?;
+    web.reading(move |web| {
+        let picture = now(web, run.as_deref())?;
+        let task = task_of(&picture, &id)?;
+        let act = Act::Skip(task.clone());
+        let Some(reason) = given.reason.filter(|reason| !reason.trim().is_empty()) else {
+            return perform(web, &picture, &act);
+        };
+        refusal(&picture, &act)?;
+        match orders::give(&web.looks.project, &Order::Skip { task, reason })? {
+            Taken::Now | Taken::NobodyThere => Ok(done(format!("task {id} is skipped"))),
+            Taken::Already => Ok(done("it was so already".to_owned())),
+        }
+    })
+    .await
+}
+
+/// `POST /api/tasks/{id}/split`.
+pub async fn split(web: Arc<Web>, ask: Ask) -> Answer {
+    let id = ask.segment("id").to_owned();
+    let (run, given) = brought::<Parts>(ask, |given| given.run.clone()).await?;
+    let parts: Vec<String> = given.parts.into_iter().filter(|part| !part.trim().is_empty()).collect();
+    if parts.is_empty() {
+        return Err(Problem::bad("there are no parts in it").hint("{\"parts\": [\"first\", \"second\"]}"));
+    }
+    web.reading(move |web| {
+        let picture = now(web, run.as_deref())?;
+        let task = task_of(&picture, &id)?;
+        perform(web, &picture, &Act::Split(task, parts))
+    })
+    .await
+}
+
+/// `POST /api/agents/{name}/recover`.
+pub async fn recover(web: Arc<Web>, ask: Ask) -> Answer {
+    let name = ask.segment("name").to_owned();
+    let (run, _) = brought::<Plain>(ask, |given| given.run.clone()).await?;
+    web.reading(move |web| {
+        let picture = now(web, run.as_deref())?;
+        if !picture.attempts.iter().any(|attempt| attempt.name.as_str() == name) {
+            return Err(Problem::absent(format!("no agent {name} has been started in this run")));
+        }
+        perform(web, &picture, &Act::Recover(name))
+    })
+    .await
+}
+
+/// `POST /api/retry-failed`.
+pub async fn retry_failed(web: Arc<Web>, ask: Ask) -> Answer {
+    let (run, _) = brought::<Plain>(ask, |given| given.run.clone()).await?;
+    web.reading(move |web| {
+        let picture = now(web, run.as_deref())?;
+        perform(web, &picture, &Act::RetryFailed(failed(&picture)))
+    })
+    .await
+}
+
+/// `POST /api/pause`.
+pub async fn pause(web: Arc<Web>, ask: Ask) -> Answer {
+    let (run, _) = brought::<Plain>(ask, |given| given.run.clone()).await?;
+    web.reading(move |web| perform(web, &*now(web, run.as_deref())?, &Act::Pause)).await
+}
+
+async fn on_task(web: Arc<Web>, ask: Ask, act: fn(TaskId) -> Act) -> Answer {
+    let id = ask.segment("id").to_owned();
+    let (run, _) = brought::<Plain>(ask, |given| given.run.clone()).await?;
+    web.reading(move |web| {
+        let picture = now(web, run.as_deref())?;
+        let task = task_of(&picture, &id)?;
+        perform(web, &picture, &act(task))
+    })
+    .await
+}
+
+/// What somebody could do, and what would follow.
+#[derive(Serialize)]
+struct ActJson {
+    act: &'static str,
+    path: String,
+    possible: bool,
+    refusal: Option<String>,
+    consequence: String,
+    asks_first: bool,
+}
+
+#[derive(Serialize)]
+struct ActsJson {
+    run: String,
+    task: Option<String>,
+    acts: Vec<ActJson>,
+}
+
+/// `GET /api/tasks/{id}/acts`.
+pub async fn of_task(web: Arc<Web>, ask: Ask) -> Answer {
+    web.reading(move |web| {
+        let picture = seen(web, ask.query.get("run").map(String::as_str))?;
+        let task = task_of(&picture, ask.segment("id"))?;
+        let path = |verb: &str| format!("/api/tasks/{task}/{verb}");
+        let mut acts = vec![
+            (Act::Retry(task.clone()), path("retry")),
+            (Act::Skip(task.clone()), path("skip")),
+            (Act::Stop(task.clone()), path("stop")),
+            (Act::Split(task.clone(), Vec::new()), path("split")),
+        ];
+        if let Some(attempt) = picture.at_work(&task) {
+            acts.push((Act::Recover(attempt.name.to_string()), format!("/api/agents/{}/recover", attempt.name)));
+        }
+        told(web, &picture, Some(task.to_string()), acts)
+    })
+    .await
+}
+
+/// `GET /api/acts`: what can be done with the run as a whole.
+pub async fn of_run(web: Arc<Web>, ask: Ask) -> Answer {
+    web.reading(move |web| {
+        let picture = seen(web, ask.query.get("run").map(String::as_str))?;
+        let acts = vec![
+            (Act::RetryFailed(failed(&picture)), "/api/retry-failed".to_owned()),
+            (Act::Pause, "/api/pause".to_owned()),
+        ];
+        told(web, &picture, None, acts)
+    })
+    .await
+}
+
+fn told(web: &Web, picture: &Picture, task: Option<String>, acts: Vec<(Act, String)>) -> Answer {
+    let closed = if web.read_only { Some("this server is read-only".to_owned()) } else { past(web, picture)? };
+    let acts = acts
+        .into_iter()
+        .map(|(act, path)| {
+            let refusal = closed.clone().or_else(|| act.refusal(picture));
+            let possible = refusal.is_none();
+            let consequence = act.consequence(picture);
+            ActJson { act: act.verb(), path, possible, refusal, consequence, asks_first: act.asks_first() }
+        })
+        .collect();
+    Ok(json(StatusCode::OK, &ActsJson { run: picture.run.id.clone(), task, acts }))
+}
+
+fn failed(picture: &Picture) -> Vec<TaskId> {
+    picture.tasks.iter().filter(|task| task.state == "failed").map(|task| task.id.clone()).collect()
+}
+
+fn task_of(picture: &Picture, id: &str) -> Result<TaskId, Problem> {
+    let found = picture.task(id).map(|task| task.id.clone());
+    found.ok_or_else(|| Problem::absent(format!("there is no task {id} in this run")))
+}
+
+fn seen(web: &Web, named: Option<&str>) -> Result<Arc<Picture>, Problem> {
+    web.looks.picture(named, false)?.ok_or_else(no_run)
+}
+
+/// The run as it stands at this very moment; acts on a run that is over and done with are refused, because orders reach the
+/// newest one, whose tasks may have the same names.
+fn now(web: &Web, named: Option<&str>) -> Result<Arc<Picture>, Problem> {
+    let picture = web.looks.picture(named, true)?.ok_or_else(no_run)?;
+    match past(web, &picture)? {
+        Some(why) => Err(Problem::refused(why).hint("open the newest run: /")),
+        None => Ok(picture),
+    }
+}
+
+fn past(web: &Web, picture: &Picture) -> Result<Option<String>, Problem> {
+    let newest = match web.looks.view()? {
+        Some(view) => view.run()?.map(|run| run.row.id),
+        None => None,
+    };
+    let is_past = newest.is_some_and(|newest| newest != picture.run.id);
+    Ok(is_past.then(|| format!("run {} is not the newest: nothing can be changed in it", picture.run.id)))
+}
+
+fn refusal(picture: &Picture, act: &Act) -> Result<(), Problem> {
+    act.refusal(picture).map_or(Ok(()), |why| Err(Problem::refused(why)))
+}
+
+fn perform(web: &Web, picture: &Picture, act: &Act) -> Answer {
+    refusal(picture, act)?;
+    let said = act.perform(&web.looks.project).map_err(|error| match Problem::from(error) {
+        // The run was there a moment ago: whatever is missing now is a refusal, not a wrong address.
+        problem if problem.status == StatusCode::NOT_FOUND => Problem { status: StatusCode::CONFLICT, ..problem },
+        problem => problem,
+    })?;
+    Ok(done(said))
+}
+
+fn done(said: String) -> axum::response::Response {
+    json(StatusCode::OK, &DoneJson { done: said })
+}
+
+/// What a request brings: the run it is about, and the rest. JSON it must be: what a foreign page can send without asking is not.
+async fn brought<T: DeserializeOwned + Default>(
+    ask: Ask,
+    run: impl FnOnce(&T) -> Option<String>,
+) -> Result<(Option<String>, T), Problem> {
+    if !is_json(&ask.headers) {
+        let hint = "send Content-Type: application/json";
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "only JSON is taken").hint(hint));
+    }
+    let bytes = arrive(&ask.headers, ask.body).await?;
+    let given: T = match bytes.trim_ascii() {
+        [] => T::default(),
+        // A list would be taken for the fields in their order.
+        [first, ..] if *first != b'{' => return Err(Problem::bad("that is no JSON object")),
+        text => serde_json::from_slice(text).map_err(|error| Problem::bad(format!("that cannot be read: {error}")))?,
+    };
+    let run = run(&given).or_else(|| ask.query.get("run").cloned());
+    Ok((run, given))
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let mut kinds = headers.get_all(CONTENT_TYPE).iter().filter_map(|kind| kind.to_str().ok());
+    let kind = kinds.next().map(|kind| kind.split(';').next().unwrap_or_default().trim());
+    kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json")) && kinds.next().is_none()
+}
+
+async fn arrive(headers: &HeaderMap, body: Body) -> Result<axum::body::Bytes, Problem> {
+    let too_large = || Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("at most {BODY_MAX} bytes are taken"));
+    let said = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if said.is_some_and(|length| length > BODY_MAX as u64) {
+        return Err(too_large());
+    }
+    match tokio::time::timeout(ARRIVES_WITHIN, axum::body::to_bytes(body, BODY_MAX)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(_)) => Err(too_large()),
+        Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the request did not arrive whole")),
+    }
+}

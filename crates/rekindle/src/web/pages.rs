@@ -1,0 +1,106 @@
+//! The routes that people open: pages, and the files they are drawn with. What stands in a page is made in `page`.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderValue, StatusCode};
+
+use rekindle_core::ids::AttemptId;
+
+use super::Web;
+use super::answer::{self, Problem, typed};
+use super::routes::{Answer, Ask};
+use crate::page::{self, Page, Site};
+
+/// `/`.
+pub async fn overview(web: Arc<Web>, ask: Ask) -> Answer {
+    show(web, ask, Page::Overview).await
+}
+
+/// `/tasks/{id}`.
+pub async fn task(web: Arc<Web>, ask: Ask) -> Answer {
+    let task = ask.segment("id").to_owned();
+    show(web, ask, Page::Task(task)).await
+}
+
+/// `/logs/{attempt}`.
+pub async fn log(web: Arc<Web>, ask: Ask) -> Answer {
+    let attempt = attempt_of(&ask)?;
+    show(web, ask, Page::Log(attempt)).await
+}
+
+/// `/events`.
+pub async fn events(web: Arc<Web>, ask: Ask) -> Answer {
+    show(web, ask, Page::Events).await
+}
+
+/// `/questions`.
+pub async fn questions(web: Arc<Web>, ask: Ask) -> Answer {
+    show(web, ask, Page::Questions).await
+}
+
+/// `/cost`.
+pub async fn cost(web: Arc<Web>, ask: Ask) -> Answer {
+    show(web, ask, Page::Cost).await
+}
+
+/// `/search`.
+pub async fn search(web: Arc<Web>, ask: Ask) -> Answer {
+    show(web, ask, Page::Search).await
+}
+
+/// `/runs`.
+pub async fn runs(web: Arc<Web>, ask: Ask) -> Answer {
+    show(web, ask, Page::Runs).await
+}
+
+/// The attempt that a path names.
+///
+/// # Errors
+/// When it is no number.
+pub fn attempt_of(ask: &Ask) -> Result<u64, Problem> {
+    let text = ask.segment("attempt");
+    text.parse().map_err(|_| Problem::absent(format!("there is no attempt `{text}`")))
+}
+
+async fn show(web: Arc<Web>, ask: Ask, page: Page) -> Answer {
+    web.reading(move |web| {
+        let picture = web.looks.picture(ask.query.get("run").map(String::as_str), false)?;
+        let missing = match (&page, &picture) {
+            (Page::Task(id), Some(picture)) if picture.task(id).is_some() => None,
+            (Page::Log(id), Some(picture)) if picture.attempt(AttemptId(*id)).is_some() => None,
+            (Page::Task(id), _) => Some(format!("there is no task {id} in this run")),
+            (Page::Log(id), _) => Some(format!("there is no attempt {id} in this run")),
+            _ => None,
+        };
+        if let Some(missing) = missing {
+            return Err(Problem::absent(missing).hint("all there is stands on the first page: /"));
+        }
+        let site = Site { project: web.looks.project.clone(), picture, read_only: web.read_only };
+        Ok(answer::page(StatusCode::OK, &page::answer(&site, &page, &ask.query)?))
+    })
+    .await
+}
+
+/// `/assets/{name}`: kept by the browser, and asked for again each time whether it has changed.
+pub async fn asset(_web: Arc<Web>, ask: Ask) -> Answer {
+    let name = ask.segment("name");
+    let asset = page::ASSETS.iter().find(|asset| asset.name == name);
+    let asset = asset.ok_or_else(|| Problem::absent("there is no such file"))?;
+    let mut hasher = DefaultHasher::new();
+    asset.bytes.hash(&mut hasher);
+    let tag = format!("\"{:016x}\"", hasher.finish());
+    let known = ask.headers.get_all(IF_NONE_MATCH).iter().any(|value| value.as_bytes() == tag.as_bytes());
+    let mut response = match known {
+        true => typed(StatusCode::NOT_MODIFIED, asset.mime, Body::empty()),
+        false => typed(StatusCode::OK, asset.mime, Bytes::from_static(asset.bytes)),
+    };
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(ETAG, tag);
+    }
+    Ok(response)
+}

@@ -1,0 +1,120 @@
+//! The port: connections are taken, counted, served and given up when their peer stalls. What is said over them is `routes`'s.
+
+use std::future::Future;
+use std::io::{Error, ErrorKind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::Sleep;
+
+use super::answer::sealed_text;
+
+/// Connections at once: a browser opens six, a listener one.
+const CONNECTIONS: usize = 512;
+
+/// Time for the head of a request, and for which an idle connection is kept.
+const HEAD_WITHIN: Duration = Duration::from_secs(30);
+
+/// Largest head of a request.
+const HEAD_MAX: usize = 32 * 1024;
+
+/// How long a peer may take nothing of what is sent to it.
+const STALL: Duration = Duration::from_secs(30);
+
+/// Pause after a connection that could not be taken: most often there are no file descriptors left.
+const TROUBLE: Duration = Duration::from_millis(200);
+
+/// Takes connections until it is dropped.
+pub async fn serve(listener: TcpListener, router: Router) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(TROUBLE).await;
+            continue;
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            turn_away(&stream);
+            continue;
+        };
+        let router = router.clone();
+        tokio::task::spawn(async move {
+            let _place = place;
+            // Small answers go out at once; without it they are only slower.
+            let _ = stream.set_nodelay(true);
+            let io = TokioIo::new(Patient { stream, stalled: None });
+            let mut builder = http1::Builder::new();
+            builder.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN).max_buf_size(HEAD_MAX);
+            // A peer that breaks off in the middle is nobody's trouble but its own.
+            let _ = builder.serve_connection(io, TowerToHyperService::new(router)).await;
+        });
+    }
+}
+
+/// Says that there is no room, if the peer takes it at once.
+fn turn_away(stream: &TcpStream) {
+    let body = "{\"error\":\"too many connections\",\"hint\":\"close a page and try again\"}\n";
+    let head = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nconnection: close\r\n";
+    let text = format!("{head}{}content-length: {}\r\n\r\n{body}", sealed_text(), body.len());
+    let _ = stream.try_write(text.as_bytes());
+}
+
+/// A connection that fails when its peer takes nothing for too long.
+struct Patient {
+    stream: TcpStream,
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl Patient {
+    fn judge<T>(&mut self, cx: &mut Context<'_>, written: Poll<Result<T, Error>>) -> Poll<Result<T, Error>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(STALL)));
+        ready!(stalled.as_mut().poll(cx));
+        Poll::Ready(Err(ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for Patient {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<Result<(), Error>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Patient {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<Result<usize, Error>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.judge(cx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[std::io::IoSlice<'_>],
+    ) -> Poll<Result<usize, Error>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.judge(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

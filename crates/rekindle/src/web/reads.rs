@@ -1,0 +1,260 @@
+//! The routes that programs read: how the run stands, logs by line number, and a search over all of them. Text of agents goes
+//! out without anything that a terminal would obey.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::CONTENT_DISPOSITION;
+use axum::http::{HeaderValue, StatusCode};
+use rekindle_core::ids::AttemptId;
+use rekindle_core::time::Time;
+use rekindle_engine::store::{StoredLine, Stream};
+use serde::Serialize;
+use tokio::sync::mpsc;
+
+use super::Web;
+use super::answer::{Problem, json, lean, typed};
+use super::flow::Flow;
+use super::pages::attempt_of;
+use super::routes::{Answer, Ask};
+use crate::commands::events::EventJson;
+use crate::commands::status;
+use crate::picture::lines::WINDOW_MAX;
+use crate::ui::{harmless, stamp};
+
+/// Lines sent when a request does not say how many.
+const LINES: usize = 200;
+
+/// Lines that one request looks through for a word: well under a second, and the next request goes on.
+const LOOKED_THROUGH: usize = 100_000;
+
+/// Matching lines that one answer names.
+const FOUND: usize = 1_000;
+
+/// Hits of a search over all logs: the newest; a person refines the words rather than read more.
+const HITS: usize = 500;
+
+/// Longest word or phrase that is looked for.
+const QUERY_MAX: usize = 1_000;
+
+/// `GET /api/status`: the same text as `status --json`.
+pub async fn status(web: Arc<Web>, ask: Ask) -> Answer {
+    web.reading(move |web| {
+        let view = web.looks.view()?;
+        let run = match (&view, web.looks.asked(ask.query.get("run").map(String::as_str))) {
+            (Some(view), Some(name)) => Some(view.run_named(name)?),
+            (Some(view), None) => view.run()?,
+            (None, _) => None,
+        };
+        Ok(json(StatusCode::OK, &status::for_programs(view.as_deref(), run.as_ref(), ask.is_on("all"))?))
+    })
+    .await
+}
+
+/// A line of a log, for programs.
+#[derive(Serialize)]
+struct LineJson {
+    number: usize,
+    time: String,
+    stream: &'static str,
+    text: String,
+    torn: bool,
+}
+
+impl LineJson {
+    fn of(number: usize, stored: &StoredLine) -> Self {
+        let line = &stored.line;
+        Self {
+            number,
+            time: stamp(Time(line.time_ms)),
+            stream: match line.stream {
+                Stream::Out => "stdout",
+                Stream::Err => "stderr",
+                Stream::Transcript => "transcript",
+            },
+            text: harmless(&line.text),
+            torn: line.torn,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct LinesJson {
+    attempt: u64,
+    total: usize,
+    from: usize,
+    lines: Vec<LineJson>,
+}
+
+/// `GET /api/logs/{attempt}?from=N&many=M`: lines by number, from 0; without `from` the last ones.
+pub async fn lines(web: Arc<Web>, ask: Ask) -> Answer {
+    let (attempt, from, many) = (attempt_of(&ask)?, ask.number("from")?, ask.number("many")?);
+    let many = many.unwrap_or(LINES).min(WINDOW_MAX);
+    web.reading(move |web| {
+        let named = ask.query.get("run").map(String::as_str);
+        let found = web.looks.with_log(named, attempt, |run, index| {
+            let total = index.count();
+            let from = from.unwrap_or(total.saturating_sub(many));
+            let lines = index.window(run, from, many)?;
+            let lines = lines.iter().enumerate().map(|(at, line)| LineJson::of(from + at, line)).collect();
+            Ok(LinesJson { attempt, total, from, lines })
+        })?;
+        Ok(lean(&found))
+    })
+    .await
+}
+
+#[derive(Serialize)]
+struct FoundJson {
+    attempt: u64,
+    total: usize,
+    /// Where the next request goes on; null when everything was looked through.
+    next: Option<usize>,
+    lines: Vec<usize>,
+}
+
+/// `GET /api/logs/{attempt}/find?q=TEXT&from=N`: the numbers of lines that hold a text, whatever its case.
+pub async fn find(web: Arc<Web>, ask: Ask) -> Answer {
+    let (attempt, from) = (attempt_of(&ask)?, ask.number::<usize>("from")?.unwrap_or(0));
+    let wanted = query(&ask)?.to_lowercase();
+    web.reading(move |web| {
+        let named = ask.query.get("run").map(String::as_str);
+        let found = web.looks.with_log(named, attempt, |run, index| {
+            let (total, mut at, mut lines) = (index.count(), from, Vec::new());
+            let last = from.saturating_add(LOOKED_THROUGH).min(total);
+            while at < last && lines.len() < FOUND {
+                let window = index.window(run, at, WINDOW_MAX.min(last - at))?;
+                if window.is_empty() {
+                    break;
+                }
+                let holds = |line: &StoredLine| harmless(&line.line.text).to_lowercase().contains(&wanted);
+                lines.extend((at..).zip(&window).filter(|(_, line)| holds(line)).map(|(number, _)| number));
+                at += window.len();
+            }
+            Ok(FoundJson { attempt, total, next: (at < total).then_some(at), lines })
+        })?;
+        Ok(lean(&found))
+    })
+    .await
+}
+
+/// `GET /api/logs/{attempt}/raw`: the whole log as a file, made as it is sent.
+pub async fn raw(web: Arc<Web>, ask: Ask) -> Answer {
+    let attempt = attempt_of(&ask)?;
+    let named = ask.query.get("run").cloned();
+    let run = named.clone();
+    // Asked once before anything is promised.
+    web.reading(move |web| web.looks.with_log(run.as_deref(), attempt, |_, _| Ok(()))).await?;
+    let (give, take) = mpsc::channel(1);
+    tokio::task::spawn(async move {
+        let mut place = Some(0);
+        while let Some(after) = place {
+            let named = named.clone();
+            let page = web.reading(move |web| {
+                let lines = |run: &crate::view::RunView<'_>| run.lines_of(AttemptId(attempt), after, WINDOW_MAX);
+                web.looks.with_run(named.as_deref(), lines)
+            });
+            let Ok(page) = page.await else { return };
+            let text: String = page.iter().map(|line| format!("{}\n", harmless(&line.line.text))).collect();
+            place = page.last().map(|line| line.seq);
+            if !text.is_empty() && give.send(Bytes::from(text)).await.is_err() {
+                return;
+            }
+        }
+    });
+    let mut response = typed(StatusCode::OK, "text/plain; charset=utf-8", Body::new(Flow(take)));
+    let name = format!("attachment; filename=\"attempt-{attempt}.log\"");
+    if let Ok(name) = HeaderValue::from_str(&name) {
+        response.headers_mut().insert(CONTENT_DISPOSITION, name);
+    }
+    Ok(response)
+}
+
+/// `GET /api/events/download`: every event of the run as a file, one JSON object a line, made as it is sent.
+pub async fn events_file(web: Arc<Web>, ask: Ask) -> Answer {
+    let named = ask.query.get("run").cloned();
+    let (give, take) = mpsc::channel(1);
+    tokio::task::spawn(async move {
+        let mut place = Some(0);
+        while let Some(after) = place {
+            let named = named.clone();
+            let page = web.reading(move |web| {
+                let Some(view) = web.looks.view()? else { return Ok(Vec::new()) };
+                let page = view.events_page(after, WINDOW_MAX)?;
+                let mut text = String::new();
+                web.looks.with_run(named.as_deref(), |run| {
+                    for event in page.iter().filter(|event| event.run == run.row.id) {
+                        text.push_str(&serde_json::to_string(&EventJson::of(event)).unwrap_or_default());
+                        text.push('\n');
+                    }
+                    Ok(())
+                })?;
+                Ok(page.last().map(|event| (event.seq, text)).into_iter().collect::<Vec<_>>())
+            });
+            let Ok(page) = page.await else { return };
+            place = page.first().map(|(seq, _)| *seq);
+            for (_, text) in page {
+                if !text.is_empty() && give.send(Bytes::from(text)).await.is_err() {
+                    return;
+                }
+            }
+        }
+    });
+    let mut response = typed(StatusCode::OK, "application/x-ndjson", Body::new(Flow(take)));
+    let name = HeaderValue::from_static("attachment; filename=\"events.jsonl\"");
+    response.headers_mut().insert(CONTENT_DISPOSITION, name);
+    Ok(response)
+}
+
+#[derive(Serialize)]
+struct SearchJson {
+    query: String,
+    hits: usize,
+    /// Whether older hits were left out.
+    more: bool,
+    agents: Vec<AgentHitsJson>,
+}
+
+#[derive(Serialize)]
+struct AgentHitsJson {
+    agent: String,
+    lines: Vec<HitJson>,
+}
+
+#[derive(Serialize)]
+struct HitJson {
+    attempt: u64,
+    #[serde(flatten)]
+    line: LineJson,
+}
+
+/// `GET /api/search?q=WORDS`: lines of all logs of the run that hold every word, by agent.
+pub async fn search(web: Arc<Web>, ask: Ask) -> Answer {
+    let wanted = query(&ask)?.to_owned();
+    web.reading(move |web| {
+        let named = ask.query.get("run").map(String::as_str);
+        let (found, ours) =
+            web.looks.with_run(named, |run| Ok((run.search(&wanted, None, HITS)?, run.attempt_numbers()?)))?;
+        let more = found.len() == HITS;
+        let mut agents: BTreeMap<String, Vec<HitJson>> = BTreeMap::new();
+        for stored in found.iter().filter(|stored| ours.contains(&stored.line.attempt)) {
+            let attempt = stored.line.attempt;
+            let number = web.looks.with_log(named, attempt, |run, index| index.number_of(run, stored.seq))?;
+            let hit = number.map(|number| HitJson { attempt, line: LineJson::of(number, stored) });
+            agents.entry(stored.line.agent.clone()).or_default().extend(hit);
+        }
+        let hits = agents.values().map(Vec::len).sum();
+        let agents = agents.into_iter().map(|(agent, lines)| AgentHitsJson { agent, lines }).collect();
+        Ok(lean(&SearchJson { query: wanted, hits, more, agents }))
+    })
+    .await
+}
+
+fn query(ask: &Ask) -> Result<&str, Problem> {
+    let wanted = ask.query.get("q").map_or("", |text| text.trim());
+    if wanted.is_empty() || wanted.len() > QUERY_MAX {
+        return Err(Problem::bad(format!("say what to look for: ?q=TEXT, at most {QUERY_MAX} bytes")));
+    }
+    Ok(wanted)
+}

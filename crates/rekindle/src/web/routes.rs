@@ -1,0 +1,232 @@
+//! Every route there is, in one table: the server is built from it and the tests walk through it, so none can be forgotten. What is
+//! checked before a route is reached stands here too; what a route answers is in the file of its handler.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Query, RawPathParams, Request, State};
+use axum::http::header::{ALLOW, LOCATION, SET_COOKIE};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use axum::routing::{MethodFilter, on};
+use axum::{Router, http};
+use serde::Serialize;
+
+use super::answer::{Problem, seal, typed};
+use super::{Web, gate, orders, pages, reads, stream};
+
+/// What a route is for, which decides what it demands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Access {
+    /// A page: the token may stand in its address once.
+    Page,
+    /// Something to read.
+    Read,
+    /// Something that changes the run.
+    Act,
+    /// A file of the pages.
+    Asset,
+}
+
+/// What a handler gives back.
+pub type Answer = Result<Response, Problem>;
+
+/// A handler's work.
+pub type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+/// One route.
+#[derive(Serialize)]
+pub struct Route {
+    /// GET or POST.
+    pub method: &'static str,
+    /// Its path; names in braces match one segment.
+    pub path: &'static str,
+    /// What it is for.
+    pub access: Access,
+    #[serde(skip)]
+    handler: fn(Arc<Web>, Ask) -> Answering,
+}
+
+/// A request that was let in.
+pub struct Ask {
+    /// The segments that matched a name in braces.
+    pub path: BTreeMap<String, String>,
+    /// What stands after the question mark.
+    pub query: BTreeMap<String, String>,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// What it brings.
+    pub body: Body,
+}
+
+impl Ask {
+    /// A segment of the path.
+    #[must_use]
+    pub fn segment(&self, name: &str) -> &str {
+        self.path.get(name).map_or("", String::as_str)
+    }
+
+    /// A number after the question mark.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Problem> {
+        let given = self.query.get(name);
+        given.map(|text| text.parse().map_err(|_| Problem::bad(format!("`{name}` is no number")))).transpose()
+    }
+
+    /// Whether a switch after the question mark is on.
+    #[must_use]
+    pub fn is_on(&self, name: &str) -> bool {
+        self.query.get(name).is_some_and(|value| !matches!(value.as_str(), "0" | "false"))
+    }
+}
+
+macro_rules! route {
+    ($method:literal, $path:literal, $access:ident, $handler:path) => {
+        Route {
+            method: $method,
+            path: $path,
+            access: Access::$access,
+            handler: |web, ask| Box::pin($handler(web, ask)),
+        }
+    };
+}
+
+/// All of them.
+pub const TABLE: &[Route] = &[
+    route!("GET", "/", Page, pages::overview),
+    route!("GET", "/tasks/{id}", Page, pages::task),
+    route!("GET", "/logs/{attempt}", Page, pages::log),
+    route!("GET", "/events", Page, pages::events),
+    route!("GET", "/questions", Page, pages::questions),
+    route!("GET", "/cost", Page, pages::cost),
+    route!("GET", "/search", Page, pages::search),
+    route!("GET", "/runs", Page, pages::runs),
+    route!("GET", "/assets/{name}", Asset, pages::asset),
+    route!("GET", "/api/status", Read, reads::status),
+    route!("GET", "/api/events", Read, stream::events),
+    route!("GET", "/api/events/download", Read, reads::events_file),
+    route!("GET", "/api/logs/{attempt}", Read, reads::lines),
+    route!("GET", "/api/logs/{attempt}/find", Read, reads::find),
+    route!("GET", "/api/logs/{attempt}/raw", Read, reads::raw),
+    route!("GET", "/api/search", Read, reads::search),
+    route!("GET", "/api/acts", Read, orders::of_run),
+    route!("GET", "/api/tasks/{id}/acts", Read, orders::of_task),
+    route!("POST", "/api/questions/{id}/answer", Act, orders::answer),
+    route!("POST", "/api/tasks/{id}/retry", Act, orders::retry),
+    route!("POST", "/api/tasks/{id}/skip", Act, orders::skip),
+    route!("POST", "/api/tasks/{id}/stop", Act, orders::stop),
+    route!("POST", "/api/tasks/{id}/split", Act, orders::split),
+    route!("POST", "/api/agents/{name}/recover", Act, orders::recover),
+    route!("POST", "/api/retry-failed", Act, orders::retry_failed),
+    route!("POST", "/api/pause", Act, orders::pause),
+];
+
+/// The server's router, made from the table.
+pub fn router(web: &Arc<Web>) -> Router {
+    let mut router = Router::new();
+    for route in TABLE {
+        let filter = if route.access == Access::Act { MethodFilter::POST } else { MethodFilter::GET };
+        let serve = move |State(web): State<Arc<Web>>, path: RawPathParams, request: Request| async move {
+            let path = path.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+            let answered = reach(route, web, path, request).await;
+            answered.unwrap_or_else(|problem| problem.answer(route.access))
+        };
+        router = router.route(route.path, on(filter, serve));
+    }
+    router
+        .fallback(nowhere)
+        .method_not_allowed_fallback(no_method)
+        .layer(from_fn_with_state(Arc::clone(web), at_the_gate))
+        .with_state(Arc::clone(web))
+}
+
+/// What comes before everything else: the names, then the headers that every answer carries.
+async fn at_the_gate(State(web): State<Arc<Web>>, request: Request, next: Next) -> Response {
+    let known = matches!(*request.method(), Method::GET | Method::HEAD | Method::POST);
+    let mut response = match web.names.refusal(request.uri(), request.headers()) {
+        Some(why) => {
+            let hint = "open the address that rekindle serve printed; other names need --allow-host NAME";
+            Problem::new(StatusCode::FORBIDDEN, why).hint(hint).answer(form_of(request.uri()))
+        }
+        None if !known => not_allowed(request.uri()),
+        None => next.run(request).await,
+    };
+    seal(response.headers_mut());
+    response
+}
+
+/// Lets a request through to its handler, or says why not.
+async fn reach(route: &Route, web: Arc<Web>, path: BTreeMap<String, String>, request: Request) -> Answer {
+    let (parts, body) = request.into_parts();
+    if route.access == Access::Page
+        && let Some((given, without)) = gate::token_in(&parts.uri)
+    {
+        return trade(&web, &given, &without);
+    }
+    admit(&web, &parts)?;
+    if route.access != Access::Page && gate::from_elsewhere(&parts.headers) {
+        return Err(Problem::new(StatusCode::FORBIDDEN, "this server does not answer to pages of others"));
+    }
+    if route.access == Access::Act && web.read_only {
+        let hint = "start it without --read-only, or use the command line";
+        return Err(Problem::new(StatusCode::FORBIDDEN, "this server is read-only").hint(hint));
+    }
+    let query = Query::try_from_uri(&parts.uri).map_err(|_| Problem::bad("the query cannot be read"))?;
+    (route.handler)(web, Ask { path, query: query.0, headers: parts.headers, body }).await
+}
+
+fn admit(web: &Web, parts: &http::request::Parts) -> Result<(), Problem> {
+    if gate::shows_token(&web.token, web.port, &parts.headers) { Ok(()) } else { Err(stranger()) }
+}
+
+fn stranger() -> Problem {
+    let hint =
+        "open the address that `rekindle serve` printed, token included; programs send Authorization: Bearer TOKEN";
+    Problem::new(StatusCode::UNAUTHORIZED, "the token is missing or wrong").hint(hint)
+}
+
+/// Trades the token in an address for a cookie, so that it stands in no history and no link.
+fn trade(web: &Web, given: &str, without: &str) -> Answer {
+    if !web.token.is(given) {
+        return Err(stranger());
+    }
+    let cookie = format!("{}={}; HttpOnly; SameSite=Strict; Path=/", gate::cookie_name(web.port), web.token.text());
+    let mut response = typed(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", "");
+    let value = |text: &str| HeaderValue::from_str(text).map_err(|_| Problem::bad("the address cannot be read"));
+    response.headers_mut().insert(LOCATION, value(without)?);
+    response.headers_mut().insert(SET_COOKIE, value(&cookie)?);
+    Ok(response)
+}
+
+async fn nowhere(State(web): State<Arc<Web>>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let problem = match admit(&web, &parts) {
+        Ok(()) => Problem::absent("there is nothing here").hint("begin at /"),
+        Err(stranger) => stranger,
+    };
+    problem.answer(form_of(&parts.uri))
+}
+
+async fn no_method(request: Request) -> Response {
+    not_allowed(request.uri())
+}
+
+fn not_allowed(uri: &Uri) -> Response {
+    let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "that is not done this way");
+    let mut response = problem.hint("read with GET, act with POST").answer(form_of(uri));
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
+    response
+}
+
+/// Programs are told in JSON, people in a page.
+fn form_of(uri: &Uri) -> Access {
+    let path = uri.path();
+    if path.starts_with("/api/") || path.starts_with("/assets/") { Access::Read } else { Access::Page }
+}
