@@ -22,7 +22,7 @@ impl App {
             Action::Copy => return self.names().into_iter().take(1).map(|(_, text)| self.copy(text)).collect(),
             Action::CopyMenu => {
                 let items = self.names();
-                self.popup = (!items.is_empty()).then(|| Popup::Copy(CopyMenu { items, at: 0 }));
+                self.popup = (!items.is_empty()).then_some(Popup::Copy(CopyMenu { items, at: 0 }));
                 return Vec::new();
             }
             _ => {}

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ const INDEXES_MAX: usize = 32;
 
 /// The reader.
 pub struct Reader {
-    news: Sender<News>,
+    news: SyncSender<News>,
     want: Want,
     fresh: bool,
     picture: Option<Arc<Picture>>,
@@ -67,7 +67,7 @@ struct Events {
 impl Reader {
     /// A reader of a run, the newest where none is named, that tells its news through a channel.
     #[must_use]
-    pub fn new(run: Option<String>, news: Sender<News>) -> Self {
+    pub fn new(run: Option<String>, news: SyncSender<News>) -> Self {
         Self {
             news,
             want: Want { run, ..Want::default() },

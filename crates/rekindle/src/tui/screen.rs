@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use ratatui::Terminal;
@@ -98,7 +98,7 @@ fn give_back() {
 pub struct Ending {
     asked: Arc<AtomicBool>,
     /// Dropped with the screen: then nothing has to be done by force.
-    _over: std::sync::mpsc::Sender<()>,
+    _over: SyncSender<()>,
 }
 
 impl Ending {
@@ -110,7 +110,8 @@ impl Ending {
         let failed = |error: io::Error| CliError::internal("signals cannot be watched").because(&error);
         let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT]).map_err(failed)?;
         let asked = Arc::new(AtomicBool::new(false));
-        let (over, done) = channel();
+        // Nothing is ever sent: it is closed.
+        let (over, done) = sync_channel(1);
         let seen = Arc::clone(&asked);
         std::thread::spawn(move || {
             if let Some(signal) = signals.forever().next() {
@@ -130,7 +131,7 @@ impl Ending {
 
 /// A terminal that hung up can hold whoever reads from it for ever.
 fn by_force(done: &Receiver<()>, signal: i32) {
-    if let Err(std::sync::mpsc::RecvTimeoutError::Timeout) = done.recv_timeout(PATIENCE) {
+    if let Err(RecvTimeoutError::Timeout) = done.recv_timeout(PATIENCE) {
         give_back();
         // It ends the process; should it fail, the process ends with its terminal.
         let _ = signal_hook::low_level::emulate_default_handler(signal);
