@@ -135,7 +135,7 @@ impl Live {
             match event::read().map_err(|error| lost(&error))? {
                 Event::Key(key) if key.kind != KeyEventKind::Release => {
                     for effect in self.app.key(key) {
-                        if self.carry_out(effect, screen) {
+                        if self.carry_out(effect, screen)? {
                             return Ok(true);
                         }
                     }
@@ -152,9 +152,14 @@ impl Live {
         Ok(false)
     }
 
-    fn carry_out(&mut self, effect: Effect, screen: &mut Screen) -> bool {
+    fn carry_out(&mut self, effect: Effect, screen: &mut Screen) -> Result<bool> {
         match effect {
-            Effect::Quit => return true,
+            Effect::Quit => return Ok(true),
+            Effect::Suspend => {
+                screen.suspend()?;
+                let (columns, rows) = screen.size();
+                self.app.resize(columns, rows);
+            }
             Effect::Copy(text) => screen.copy(&text),
             Effect::Do(act) => {
                 let (project, tell) = (self.project.clone(), self.tell.clone());
@@ -165,7 +170,7 @@ impl Live {
                 });
             }
         }
-        false
+        Ok(false)
     }
 }
 

@@ -155,6 +155,11 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     terminal.awaits("two columns", |screen| screen.contains("[log]") && screen.contains("Tasks"));
     terminal.keys(&["?"]);
     terminal.shows("keys (/ searches)");
+    // To the shell and back.
+    terminal.keys(&["C-z"]);
+    terminal.assert_given_back();
+    terminal.line("fg; echo \"left with $?\"");
+    terminal.shows("keys (/ searches)");
     terminal.keys(&["Escape", "q"]);
 
     let screen = terminal.shows("left with 0");

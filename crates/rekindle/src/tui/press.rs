@@ -28,6 +28,7 @@ impl App {
         self.message = None;
         let effects = match keys::action(mode, key) {
             Some(Action::Quit) => vec![Effect::Quit],
+            Some(Action::Suspend) => vec![Effect::Suspend],
             Some(action) if mode == Mode::Typing => self.typing_action(action),
             Some(action) if self.popup.is_some() => self.popup_action(action),
             Some(action) => self.main_action(action),

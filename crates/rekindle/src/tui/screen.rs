@@ -12,7 +12,7 @@ use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 
 use super::app::App;
@@ -42,12 +42,7 @@ impl Screen {
             before(panic);
         }));
         let failed = |error: io::Error| CliError::internal("the terminal cannot be used").because(&error);
-        TAKEN.store(true, Ordering::SeqCst);
-        let taken = enable_raw_mode().and_then(|()| {
-            execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste)?;
-            Terminal::new(CrosstermBackend::new(io::stdout()))
-        });
-        match taken {
+        match take().and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout()))) {
             Ok(terminal) => Ok(Self { terminal }),
             Err(error) => {
                 give_back();
@@ -71,6 +66,16 @@ impl Screen {
         drawn.map(|_| ()).map_err(|error| CliError::internal("the terminal cannot be drawn on").because(&error))
     }
 
+    /// Gives the terminal to the shell until the person comes back.
+    ///
+    /// # Errors
+    /// When it cannot be taken again.
+    pub fn suspend(&mut self) -> Result<()> {
+        give_back();
+        let again = signal_hook::low_level::raise(SIGTSTP).and_then(|()| take()).and_then(|()| self.terminal.clear());
+        again.map_err(|error| CliError::internal("the terminal cannot be used").because(&error))
+    }
+
     /// Gives a text to the clipboard of the terminal, wherever that runs (OSC 52).
     pub fn copy(&mut self, text: &str) {
         let mut out = io::stdout();
@@ -83,6 +88,13 @@ impl Drop for Screen {
     fn drop(&mut self) {
         give_back();
     }
+}
+
+/// Takes the terminal.
+fn take() -> io::Result<()> {
+    TAKEN.store(true, Ordering::SeqCst);
+    enable_raw_mode()?;
+    execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste)
 }
 
 /// Gives the terminal back, once.
