@@ -18,6 +18,8 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   plan         Check, show or import a plan
     out|   run          Run a plan, or go on with its unfinished run
     out|   status       Show how the run stands
+    out|   top          Watch a run live, answer its questions and act on its tasks
+    out|   serve        Show runs in a browser, live
     out|   logs         Show what agents have printed
     out|   events       Show all events of the run
     out|   why          Tell every decision about a task with its evidence
