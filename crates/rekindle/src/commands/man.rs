@@ -80,7 +80,9 @@ fn pages() -> Result<Vec<Page>> {
 
 fn collect(command: &Command, name: &str, pages: &mut Vec<Page>) -> Result<()> {
     let mut text = Vec::new();
-    let drawn = Man::new(command.clone()).title(name.to_uppercase()).render(&mut text);
+    let version = concat!("rekindle ", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command.clone()).title(name.to_uppercase()).source(version).manual("rekindle");
+    let drawn = man.render(&mut text);
     drawn.map_err(|error| CliError::internal("cannot make a manual page").because(&error))?;
     pages.push(Page { name: name.to_owned(), text });
     for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
