@@ -96,6 +96,7 @@ impl Act {
                 };
                 format!("{id} is opened again with all its attempts.{redo}{alone}")
             }
+            Self::RetryFailed(ids) if ids.is_empty() => "No task has failed.".to_owned(),
             Self::RetryFailed(ids) => {
                 let names: Vec<&str> = ids.iter().map(TaskId::as_str).collect();
                 format!("{} opened again with all attempts: {}.{alone}", count(ids.len()), names.join(", "))
@@ -107,11 +108,10 @@ impl Act {
                 format!("{id} is left out and counts as skipped.{}{freed} Undo: retry it.", stopped(id))
             }
             Self::Split(id, parts) => {
-                format!(
-                    "{id} becomes {} parts, worked through in order.{} This cannot be undone.",
-                    parts.len(),
-                    stopped(id)
-                )
+                // Before the parts are known it can be said all the same.
+                let many = if parts.is_empty() { String::new() } else { format!("{} ", parts.len()) };
+                let stopped = stopped(id);
+                format!("{id} becomes {many}parts, worked through in order.{stopped} This cannot be undone.")
             }
             Self::Stop(id) => {
                 let waiting = waiting_for(picture, id);

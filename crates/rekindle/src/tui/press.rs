@@ -1,6 +1,6 @@
 //! What keys and the mouse do on the main screen: moving, opening, tabs, filters. Acts and boxes are in `order`.
 
-use ratatui::crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
 
 use super::app::{App, Effect, Focus, Typing};
@@ -19,6 +19,12 @@ impl App {
     /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
         let mode = self.mode();
+        // A terminal sends Alt as Esc before the key: whoever presses Esc and a key quickly means both.
+        if key.modifiers.contains(KeyModifiers::ALT) && !keys::is_writing(mode) {
+            let mut effects = self.key(KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE));
+            effects.extend(self.key(KeyEvent { modifiers: key.modifiers - KeyModifiers::ALT, ..key }));
+            return effects;
+        }
         self.message = None;
         let effects = match keys::action(mode, key) {
             Some(Action::Quit) => vec![Effect::Quit],

@@ -19,6 +19,7 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   run          Run a plan, or go on with its unfinished run
     out|   status       Show how the run stands
     out|   top          Watch a run live, answer its questions and act on its tasks
+    out|   serve        Show runs in a browser, live
     out|   logs         Show what agents have printed
     out|   events       Show all events of the run
     out|   why          Tell every decision about a task with its evidence
@@ -38,7 +39,6 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   answer       Answer a question that an agent asked
     out|   note         Note a decision; every later brief tells it, outside a run the guarded session it is
     out|                called from
-    out|   serve        Show runs in a browser, live
     out|   report       Write an account of a run: tasks, proof, recoveries, questions, decisions, cost
     out|   heartbeat    Give a sign of life (for agents)
     out|   guard        Keep the thread of your own coding sessions through compactions, crashes and closed

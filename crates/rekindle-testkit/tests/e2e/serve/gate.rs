@@ -159,6 +159,9 @@ fn no_spelling_of_a_host_but_our_own_comes_in() {
     let old = served.asked("GET", "/nowhere/at/all");
     assert_eq!(head(&old).status, 404);
     assert_eq!(head(&old.without("Authorization")).status, 401, "whether something is there is not told to strangers");
+    let broken = served.asked("GET", "/tasks/%ff");
+    assert_eq!(head(&broken).status, 400);
+    assert_eq!(head(&broken.without("Authorization")).status, 401, "nothing is looked at for strangers");
     served.end(Signal::INT);
 }
 
