@@ -79,6 +79,7 @@ enum Command {
     Mcp(commands::mcp::McpArgs),
     Doctor(commands::doctor::DoctorArgs),
     Completions(commands::completions::CompletionsArgs),
+    Man(commands::man::ManArgs),
 }
 
 /// The subcommands that rekindle starts itself under, routed before anything else happens in this process.
@@ -157,5 +158,6 @@ fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
         Command::Mcp(args) => commands::mcp::run(args, context),
         Command::Doctor(args) => commands::doctor::run(args, context),
         Command::Completions(args) => commands::completions::run(args, context),
+        Command::Man(args) => commands::man::run(args, context),
     }
 }
