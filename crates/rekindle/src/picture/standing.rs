@@ -126,9 +126,10 @@ pub fn question_of<'a>(picture: &'a Picture, task: &TaskRow) -> Option<&'a Quest
 #[must_use]
 pub fn urgency(picture: &Picture, task: &TaskRow) -> Urgency {
     match task.state.as_str() {
+        // Whatever became of the task: somebody asked and was not answered.
+        _ if question_of(picture, task).is_some() => Urgency::NeedsYou,
         "failed" => Urgency::NeedsYou,
         "complete" | "skipped" => Urgency::Ended,
-        _ if question_of(picture, task).is_some() => Urgency::NeedsYou,
         _ if task.verifying || picture.at_work(&task.id).is_some() => Urgency::Working,
         _ => Urgency::Waiting,
     }
