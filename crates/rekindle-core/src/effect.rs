@@ -1,6 +1,6 @@
 //! What is asked of the world. Every effect follows from an event that is already durable, and may be performed twice.
 
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, Finish, Outcome};
 use crate::ids::{AttemptId, Epoch, TaskId};
 
 /// One thing to do.
@@ -66,6 +66,11 @@ pub enum Effect {
         /// The task, if it is about one.
         task: Option<TaskId>,
     },
+    /// Tell a person that the run is over.
+    TellEnd {
+        /// How it stands, in counts.
+        text: String,
+    },
 }
 
 /// The effect that follows from an event, if one does.
@@ -95,6 +100,21 @@ pub fn following(event: &Event) -> Option<Effect> {
         Body::PersonAlerted { text, choices } => {
             Some(Effect::AlertPerson { text: text.clone(), choices: choices.clone(), task: event.task.clone() })
         }
+        Body::RunFinished(finish) => Some(Effect::TellEnd { text: end_in_counts(finish) }),
         _ => None,
     }
+}
+
+/// How a run ended: counts alone, for places where anybody may read along.
+fn end_in_counts(finish: &Finish) -> String {
+    let Finish { outcome, complete, failed, skipped, unreachable } = finish;
+    let all: u64 = [complete, failed, skipped, unreachable].into_iter().map(|many| u64::from(*many)).sum();
+    let word = match outcome {
+        Outcome::Complete => "complete",
+        Outcome::Failed => "failed",
+    };
+    let others = [(failed, "failed"), (skipped, "skipped"), (unreachable, "out of reach")];
+    let others: String =
+        others.iter().filter(|(many, _)| **many > 0).map(|(many, what)| format!(", {many} {what}")).collect();
+    format!("the run is over, {word}: {complete} of {all} tasks complete{others}")
 }

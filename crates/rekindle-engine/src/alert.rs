@@ -31,9 +31,58 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 /// Complaints that are kept until a view takes them; there are few channels.
 const COMPLAINTS: usize = 16;
 
+/// What an alert is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A person has to do something: answer, or see to what failed.
+    NeedsYou,
+    /// The run is over.
+    Finished,
+}
+
+impl Kind {
+    /// Its name, for programs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NeedsYou => "needs_you",
+            Self::Finished => "finished",
+        }
+    }
+}
+
+/// Where the end of a run is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Finished {
+    /// Nowhere.
+    Off,
+    /// Where the person sits: the bell and the desktop.
+    #[default]
+    Local,
+    /// Through every channel.
+    All,
+}
+
+impl Finished {
+    /// The choices, as they are written in a configuration.
+    pub const NAMES: [&str; 3] = ["off", "local", "all"];
+
+    /// The choice of a name; what is none of them is the usual one.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        match name {
+            "off" => Self::Off,
+            "all" => Self::All,
+            _ => Self::Local,
+        }
+    }
+}
+
 /// Something a person should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alert {
+    /// What it is for.
+    pub kind: Kind,
     /// What it is about.
     pub text: String,
     /// The commands to choose from.
@@ -49,7 +98,7 @@ pub struct Alert {
 }
 
 /// Where alerts go.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Channels {
     /// A command that gets the text as its last argument; empty: none.
     pub command: Vec<String>,
@@ -59,8 +108,47 @@ pub struct Channels {
     pub desktop: bool,
     /// The terminal's bell, which is left to the views.
     pub bell: bool,
+    /// Whether a person is told when one is needed.
+    pub needs_you: bool,
+    /// Where the end of a run is told.
+    pub finished: Finished,
     /// Where channels that do not work are complained about.
     pub complaints: Complaints,
+}
+
+impl Default for Channels {
+    /// No channel; whatever there is to tell would go through one.
+    fn default() -> Self {
+        Self {
+            command: Vec::new(),
+            webhook: None,
+            desktop: false,
+            bell: false,
+            needs_you: true,
+            finished: Finished::default(),
+            complaints: Complaints::default(),
+        }
+    }
+}
+
+impl Channels {
+    /// Whether an alert is for the bell and the desktop.
+    #[must_use]
+    pub fn tells_here(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::NeedsYou => self.needs_you,
+            Kind::Finished => self.finished != Finished::Off,
+        }
+    }
+
+    /// Whether it is for the command and the webhook, which may reach others.
+    #[must_use]
+    pub fn tells_afar(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::NeedsYou => self.needs_you,
+            Kind::Finished => self.finished == Finished::All,
+        }
+    }
 }
 
 /// What does not work, said once each, until somebody shows it.
@@ -116,20 +204,23 @@ impl Alerts {
         let mut queues = Vec::new();
         let desktop = if channels.desktop { desktop::program(session) } else { None };
         if !channels.command.is_empty() || desktop.is_some() {
-            let (command, complaints) = (channels.command.clone(), complaints.clone());
+            let (wanted, complaints) = (channels.clone(), complaints.clone());
             queues.extend(queue("programs", move |alert, _| {
-                if !command.is_empty() {
-                    run("command", told_by(&command, alert), &complaints);
+                if !wanted.command.is_empty() && wanted.tells_afar(alert.kind) {
+                    run("command", told_by(&wanted.command, alert), &complaints);
                 }
-                if let Some(desktop) = &desktop {
+                if let Some(desktop) = desktop.as_ref().filter(|_| wanted.tells_here(alert.kind)) {
                     run("desktop", desktop.command(alert), &complaints);
                 }
             }));
         }
         match channels.webhook.as_deref().map(webhook::Webhook::new) {
             Some(Ok(webhook)) => {
-                let complaints = complaints.clone();
+                let (wanted, complaints) = (channels.clone(), complaints.clone());
                 queues.extend(queue("webhook", move |alert, end| {
+                    if !wanted.tells_afar(alert.kind) {
+                        return;
+                    }
                     if let Err(why) = webhook.tell(alert, &mut |wait| wait_for(end, wait)) {
                         complaints.add("webhook", &why);
                     }
@@ -188,6 +279,7 @@ fn told_by(words: &[String], alert: &Alert) -> Command {
     command.args(arguments).arg(&alert.text);
     command.env("REKINDLE_CHOICES", alert.choices.join("\n"));
     command.env("REKINDLE_RUN", &alert.run).env("REKINDLE_PLAN", &alert.plan);
+    command.env("REKINDLE_ALERT_KIND", alert.kind.name());
     if let Some(task) = &alert.task {
         command.env("REKINDLE_ALERT_TASK", task.as_str());
     }

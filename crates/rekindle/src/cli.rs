@@ -55,6 +55,7 @@ enum Command {
     Run(commands::run::RunArgs),
     Status(commands::status::StatusArgs),
     Top(commands::top::TopArgs),
+    Serve(commands::serve::ServeArgs),
     Logs(commands::logs::LogsArgs),
     Events(commands::events::EventsArgs),
     Why(commands::why::WhyArgs),
@@ -71,7 +72,6 @@ enum Command {
     Questions(commands::questions::QuestionsArgs),
     Answer(commands::answer::AnswerArgs),
     Note(commands::note::NoteArgs),
-    Serve(commands::serve::ServeArgs),
     Report(commands::report::ReportArgs),
     Heartbeat(commands::heartbeat::HeartbeatArgs),
     Guard(commands::guard::GuardArgs),
@@ -79,6 +79,7 @@ enum Command {
     Mcp(commands::mcp::McpArgs),
     Doctor(commands::doctor::DoctorArgs),
     Completions(commands::completions::CompletionsArgs),
+    Man(commands::man::ManArgs),
 }
 
 /// The subcommands that rekindle starts itself under, routed before anything else happens in this process.
@@ -133,6 +134,7 @@ fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
         Command::Run(args) => commands::run::run(args, context),
         Command::Status(args) => commands::status::run(args, context),
         Command::Top(args) => commands::top::run(args, context),
+        Command::Serve(args) => commands::serve::run(args, context),
         Command::Logs(args) => commands::logs::run(args, context),
         Command::Events(args) => commands::events::run(args, context),
         Command::Why(args) => commands::why::run(args, context),
@@ -149,7 +151,6 @@ fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
         Command::Questions(args) => commands::questions::run(args, context),
         Command::Answer(args) => commands::answer::run(args, context),
         Command::Note(args) => commands::note::run(args, context),
-        Command::Serve(args) => commands::serve::run(args, context),
         Command::Report(args) => commands::report::run(args, context),
         Command::Heartbeat(args) => commands::heartbeat::run(args, context),
         Command::Guard(args) => commands::guard::run(args, context),
@@ -157,5 +158,6 @@ fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
         Command::Mcp(args) => commands::mcp::run(args, context),
         Command::Doctor(args) => commands::doctor::run(args, context),
         Command::Completions(args) => commands::completions::run(args, context),
+        Command::Man(args) => commands::man::run(args, context),
     }
 }

@@ -14,6 +14,7 @@ pub mod heartbeat;
 pub mod hook;
 pub mod init;
 pub mod logs;
+pub mod man;
 pub mod mcp;
 pub mod note;
 pub mod pause;

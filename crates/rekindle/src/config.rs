@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use rekindle_core::limits::{CompactionLimits, Limits, UsageLimits};
 use rekindle_core::plan::{FrontMatter, Isolation, Plan, PlanTask};
 use rekindle_core::role::Role;
-use rekindle_engine::alert::{Channels, Complaints};
+use rekindle_engine::alert::{Channels, Complaints, Finished};
 use rekindle_engine::world::real::Programs;
 
 pub use agents::Agent;
@@ -352,6 +352,8 @@ impl Config {
                 webhook: self.notify_webhook().map(str::to_owned),
                 desktop: self.is_on("notify.desktop"),
                 bell: self.is_on("notify.bell"),
+                needs_you: self.is_on("notify.needs_you"),
+                finished: Finished::named(self.text("notify.finished")),
                 complaints: Complaints::default(),
             },
             environments: self.environments.clone(),

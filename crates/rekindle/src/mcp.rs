@@ -2,7 +2,7 @@
 //! and every call is one word through the coordinator's door.
 //!
 //! What is wrong with a call is told in the tool's result, where the model reads it; errors of the protocol are for its
-//! client. The async runtime lives in here and nowhere else.
+//! client. An async runtime lives in here and in `web`, and nowhere else.
 
 mod arguments;
 mod order;

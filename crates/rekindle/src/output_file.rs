@@ -28,6 +28,16 @@ pub fn write(path: &Path, bytes: &[u8], existing: Existing, ui: &Ui) -> Result<(
     if path == Path::new(STANDARD_OUTPUT) {
         return ui.raw(bytes);
     }
+    put(path, bytes, existing)?;
+    ui.say(&format!("wrote {}", path.display()));
+    Ok(())
+}
+
+/// Writes a file without a word, for one of many.
+///
+/// # Errors
+/// As [`write`].
+pub fn put(path: &Path, bytes: &[u8], existing: Existing) -> Result<()> {
     let mut options = OpenOptions::new();
     match existing {
         Existing::Kept => options.write(true).create_new(true),
@@ -36,10 +46,7 @@ pub fn write(path: &Path, bytes: &[u8], existing: Existing, ui: &Ui) -> Result<(
     let shown = path.display();
     let written = options.open(path).and_then(|mut file| file.write_all(bytes).and_then(|()| file.flush()));
     match written {
-        Ok(()) => {
-            ui.say(&format!("wrote {shown}"));
-            Ok(())
-        }
+        Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             Err(CliError::usage(format!("{shown} is there already")).hint("write over it: --force"))
         }

@@ -173,12 +173,6 @@ impl Ui {
         terminal_size().unwrap_or((self.width, ROWS_WITHOUT_TERMINAL))
     }
 
-    /// A line made harmless and cut to a width.
-    #[must_use]
-    pub fn cut_to(&self, text: &str, width: usize) -> String {
-        table::cut(&harmless(text), width)
-    }
-
     /// Shows wrong places in files.
     pub fn diagnose(&self, diagnostics: &[Diagnostic]) {
         for diagnostic in diagnostics {

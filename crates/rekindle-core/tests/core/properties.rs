@@ -220,8 +220,9 @@ fn play(moves: &[Move]) -> Story {
         check_step(&before, &story.state, &step.events);
         for effect in &step.effects {
             // What an attempt left is kept by the next one as well, before it begins.
-            let known = matches!(effect, Effect::AlertPerson { .. } | Effect::LeaveWorkspace { .. })
-                || decide::outstanding(&story.state).contains(effect);
+            let known =
+                matches!(effect, Effect::AlertPerson { .. } | Effect::TellEnd { .. } | Effect::LeaveWorkspace { .. })
+                    || decide::outstanding(&story.state).contains(effect);
             let settled = matches!(effect, Effect::LaunchAttempt { attempt }
                 | Effect::StopAttempt { attempt, .. }
                 | Effect::TellAgent { attempt, .. }
@@ -252,7 +253,10 @@ fn outcome(state: &State, effect: Effect) -> Option<Input> {
         }
         Effect::CheckHealth => Input::HealthChecked { results: Vec::new() },
         Effect::AskUsage => Input::UsageSeen(UsageLeft { remaining_percent: Some(50), resets_at: None }),
-        Effect::AlertPerson { .. } | Effect::TellAgent { .. } | Effect::LeaveWorkspace { .. } => return None,
+        Effect::AlertPerson { .. }
+        | Effect::TellEnd { .. }
+        | Effect::TellAgent { .. }
+        | Effect::LeaveWorkspace { .. } => return None,
     })
 }
 

@@ -35,6 +35,7 @@ fn a_claim_is_proven_before_a_task_is_complete() {
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"completed"}
     run_finished  {"complete":1,"failed":0,"outcome":"complete","skipped":0,"unreachable":0}
     -> LeaveWorkspace { attempt: AttemptId(1) }
+    -> TellEnd { text: "the run is over, complete: 1 of 1 tasks complete" }
     "#);
 }
 
@@ -71,6 +72,7 @@ fn an_exit_waits_for_the_checks_of_what_was_claimed() {
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"completed"}
     run_finished  {"complete":1,"failed":0,"outcome":"complete","skipped":0,"unreachable":0}
     -> LeaveWorkspace { attempt: AttemptId(1) }
+    -> TellEnd { text: "the run is over, complete: 1 of 1 tasks complete" }
     "#);
 }
 
@@ -104,6 +106,7 @@ fn attempts_are_used_up_and_dependants_stay_blocked() {
             run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":1}
             -> LeaveWorkspace { attempt: AttemptId(3) }
             -> AlertPerson { text: "task T1 failed: it crashed with exit code 7; 3 of 3 attempts used", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "edit the plan: clarify the task or raise its timeout; then run it with --again"], task: Some(TaskId("T1")) }
+            -> TellEnd { text: "the run is over, failed: 0 of 2 tasks complete, 1 failed, 1 out of reach" }
             "#);
         }
         story.after_ms(600_000).input(Input::TimePassed);
@@ -333,6 +336,7 @@ fn a_task_lost_with_two_coordinators_is_set_aside() {
             run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":0}
             -> LeaveWorkspace { attempt: AttemptId(2) }
             -> AlertPerson { text: "task T1 failed: its agent was lost in 2 coordinator crashes: set aside for a person", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "edit the plan: clarify the task or raise its timeout; then run it with --again"], task: Some(TaskId("T1")) }
+            -> TellEnd { text: "the run is over, failed: 0 of 1 tasks complete, 1 failed" }
             "#);
         }
         story.after_ms(600_000).input(Input::TimePassed);
@@ -465,6 +469,7 @@ fn an_operator_stops_a_task_and_what_waits_for_it_goes_on_waiting() {
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"completed"}
     run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":1}
     -> LeaveWorkspace { attempt: AttemptId(1) }
+    -> TellEnd { text: "the run is over, failed: 0 of 2 tasks complete, 1 failed, 1 out of reach" }
     "#);
     assert_snapshot!(lines(&story.order(Order::Retry { task: task("T1") })), @r#"
     task_reopened T1 e2 {"reason":"opened again by the operator","reset_attempts":true}
@@ -485,6 +490,7 @@ fn without_recovery_the_first_failure_is_the_last() {
     run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":0}
     -> LeaveWorkspace { attempt: AttemptId(1) }
     -> AlertPerson { text: "task T1 failed: it crashed with exit code 1; recovery is off", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "edit the plan: clarify the task or raise its timeout; then run it with --again"], task: Some(TaskId("T1")) }
+    -> TellEnd { text: "the run is over, failed: 0 of 1 tasks complete, 1 failed" }
     "#);
 }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use rekindle_core::text::one_line;
 
-use super::Alert;
+use super::{Alert, Kind};
 
 /// Longest text of a notification: it is a hint, not the story.
 const TEXT_MAX_BYTES: usize = 400;
@@ -38,6 +38,12 @@ impl Session {
             bus: set("DBUS_SESSION_BUS_ADDRESS"),
             path: std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
         }
+    }
+
+    /// Whether there is a desktop that can show something.
+    #[must_use]
+    pub fn has_desktop(&self) -> bool {
+        program(self).is_some()
     }
 
     fn find(&self, name: &str) -> Option<PathBuf> {
@@ -79,7 +85,12 @@ impl Shower {
         match self {
             Self::NotifySend(program) => {
                 let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-                called(program, &["--app-name=rekindle", "--urgency=critical", "--", &title, &escaped])
+                // What waits for a person stays until it is seen; an end may go by itself.
+                let urgency = match alert.kind {
+                    Kind::NeedsYou => "--urgency=critical",
+                    Kind::Finished => "--urgency=normal",
+                };
+                called(program, &["--app-name=rekindle", urgency, "--", &title, &escaped])
             }
             Self::AppleScript(program) => {
                 let script = "on run argv\ndisplay notification (item 1 of argv) with title (item 2 of argv)\nend run";

@@ -11,13 +11,14 @@ use rekindle_core::time::Time;
 
 use super::desktop::{Shower, program};
 use super::webhook::{Webhook, check};
-use super::{Alert, Alerts, Channels, Complaints, Session};
+use super::{Alert, Alerts, Channels, Complaints, Finished, Kind, Session};
 
 /// How long a test waits for what must come.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn alert() -> Alert {
     Alert {
+        kind: Kind::NeedsYou,
         text: "task T1 failed: <b>\"quoted\"</b> & more".to_owned(),
         choices: vec!["rekindle task retry T1".to_owned(), "rekindle task skip T1".to_owned()],
         run: "r-1".to_owned(),
@@ -203,6 +204,46 @@ fn all_channels_are_told_and_the_end_waits_for_them() {
     let expected = "task T1 failed: <b>\"quoted\"</b> & more|rekindle task retry T1\nrekindle task skip T1|T1";
     await_that(|| std::fs::read_to_string(&heard).is_ok_and(|text| text == expected));
     assert!(channels.complaints.take().is_empty());
+}
+
+/// Which alerts reach the command, as it was told of them.
+fn heard_with(needs_you: bool, finished: Finished) -> String {
+    let dir = tempfile::tempdir().expect("tempdir");
+    let heard = dir.path().join("heard");
+    let script = format!("echo \"$REKINDLE_ALERT_KIND\" >> {}", heard.display());
+    let command = ["sh", "-c", &script, "sh"].map(str::to_owned).to_vec();
+    let channels = Channels { command, needs_you, finished, ..Channels::default() };
+    let alerts = Alerts::start(&channels, &Session::default());
+    for kind in [Kind::NeedsYou, Kind::Finished] {
+        alerts.tell(&Alert { kind, ..alert() });
+    }
+    drop(alerts);
+    let lines = usize::from(needs_you) + usize::from(finished == Finished::All);
+    let text = || std::fs::read_to_string(&heard).unwrap_or_default();
+    await_that(|| text().lines().count() >= lines);
+    let mut lines: Vec<String> = text().lines().map(str::to_owned).collect();
+    lines.sort();
+    lines.join(" ")
+}
+
+#[test]
+fn what_is_told_can_be_chosen() {
+    assert_eq!(heard_with(true, Finished::Local), "needs_you", "the end is told where the person sits");
+    assert_eq!(heard_with(true, Finished::All), "finished needs_you");
+    assert_eq!(heard_with(false, Finished::All), "finished");
+    assert_eq!(heard_with(false, Finished::Off), "");
+    let channels = Channels { finished: Finished::Local, ..Channels::default() };
+    assert!(channels.tells_here(Kind::Finished) && !channels.tells_afar(Kind::Finished));
+}
+
+#[test]
+fn an_end_is_shown_with_less_urgency() {
+    let shower = Shower::NotifySend("/usr/bin/notify-send".into());
+    let urgency = |kind| {
+        let command = shower.command(&Alert { kind, ..alert() });
+        command.get_args().any(|argument| argument == "--urgency=critical")
+    };
+    assert!(urgency(Kind::NeedsYou) && !urgency(Kind::Finished));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rekindle_core::text::{one_line, truncate_bytes};
 use serde::Serialize;
 
-use super::Alert;
+use super::{Alert, Kind};
 
 /// Longest time for one try, from the connection to the answer's head.
 const TRY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -41,6 +41,9 @@ pub struct Target {
 /// What is sent.
 #[derive(Serialize)]
 struct Posted<'a> {
+    /// Given only where it is not a call for a person, which is what every post was at first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
     text: &'a str,
     choices: &'a [String],
     run: &'a str,
@@ -147,6 +150,7 @@ impl Webhook {
 
 fn posted(alert: &Alert) -> String {
     let posted = Posted {
+        kind: (alert.kind == Kind::Finished).then(|| alert.kind.name()),
         text: truncate_bytes(&alert.text, TEXT_MAX_BYTES),
         choices: &alert.choices,
         run: &alert.run,

@@ -9,7 +9,7 @@ use rekindle_core::plan::PlanTask;
 use rekindle_core::state::{AttemptPhase, Task, TaskState};
 
 use super::Driver;
-use crate::alert::Alert;
+use crate::alert::{Alert, Kind};
 use crate::store::{StoredLine, Stream};
 use crate::world::{CheckOrder, LaunchOrder, MergeOrder, World};
 
@@ -36,14 +36,16 @@ impl<W: World> Driver<W> {
             }
             Effect::AskUsage => self.world.ask_usage(),
             Effect::CloseInput { attempt } => self.world.close_input(attempt),
-            Effect::AlertPerson { text, choices, task } => self.alert(text, choices, task),
+            Effect::AlertPerson { text, choices, task } => self.alert(Kind::NeedsYou, text, choices, task),
+            Effect::TellEnd { text } => self.alert(Kind::Finished, text, vec!["rekindle report".to_owned()], None),
         }
     }
 
     /// Tells a person.
-    fn alert(&mut self, text: String, choices: Vec<String>, task: Option<TaskId>) {
+    fn alert(&mut self, kind: Kind, text: String, choices: Vec<String>, task: Option<TaskId>) {
         let run = self.state.run.as_ref();
         let alert = Alert {
+            kind,
             text,
             choices,
             run: run.map_or(String::new(), |run| run.id.to_string()),

@@ -41,7 +41,7 @@ impl<W: World> Driver<W> {
         }
         for effect in effects {
             // While the state is taken over, all but an alert is derived from it afterwards.
-            if !self.taking_over || matches!(effect, Effect::AlertPerson { .. }) {
+            if !self.taking_over || matches!(effect, Effect::AlertPerson { .. } | Effect::TellEnd { .. }) {
                 self.act(effect);
             }
         }

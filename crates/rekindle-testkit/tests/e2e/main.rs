@@ -26,3 +26,4 @@ mod serve;
 mod session;
 mod signals;
 mod smoke;
+mod top;

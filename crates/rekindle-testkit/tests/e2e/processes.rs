@@ -57,7 +57,12 @@ impl Pinned {
 
     /// Kills it at once, unless it is gone already.
     pub fn kill(&self) {
-        let _gone = rustix::process::pidfd_send_signal(&self.0, Signal::KILL);
+        self.send(Signal::KILL);
+    }
+
+    /// Sends it a signal, unless it is gone already.
+    pub fn send(&self, signal: Signal) {
+        let _gone = rustix::process::pidfd_send_signal(&self.0, signal);
     }
 }
 

@@ -1,6 +1,7 @@
 //! `rekindle doctor`: whether everything rekindle needs is there, and which configuration is in force.
 
 mod agents;
+mod alerts;
 mod checks;
 mod mcp;
 mod probe;
@@ -25,6 +26,9 @@ pub struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Send a test alert through every configured channel
+    #[arg(long)]
+    alerts: bool,
 }
 
 /// How one thing was found.
@@ -94,6 +98,9 @@ pub fn run(args: &DoctorArgs, context: &Context) -> Result<Exit> {
         findings.extend(more);
         findings.extend(usage::look(config, &context.project));
         findings.extend(checks::environments(config));
+        if args.alerts {
+            findings.extend(alerts::try_all(config, &context.ui));
+        }
     }
     let settings = match &config {
         Ok(config) => settings(config),

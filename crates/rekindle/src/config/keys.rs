@@ -2,6 +2,7 @@
 //! exist; who sets it, and in which order, is decided by the layers.
 
 use rekindle_core::duration;
+use rekindle_engine::alert::Finished;
 
 /// What a setting may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +115,8 @@ pub const KEYS: &[Key] = &[
     key("notify.webhook", Shape::Text, ""),
     key("notify.desktop", Shape::Switch, "true"),
     key("notify.bell", Shape::Switch, "false"),
+    key("notify.needs_you", Shape::Switch, "true"),
+    key("notify.finished", Shape::OneOf(&Finished::NAMES), "local"),
 ];
 
 impl Key {

@@ -35,7 +35,7 @@ pub fn render(picture: &Picture) -> String {
     }
     for (lane, span) in spans(picture) {
         let agent = lanes.get(span.agent.as_str()).copied().unwrap_or_default();
-        trace.attempt(lane, agent, span, &picture.tasks[lane - 1].id.to_string());
+        trace.attempt(lane, agent, span, picture.tasks[lane - 1].id.as_str());
     }
     trace.running();
     let whole = json!({

@@ -27,6 +27,8 @@ pub enum Effect {
     Do(Act),
     /// Give a text to the terminal's clipboard.
     Copy(String),
+    /// Give the terminal to the shell for a while.
+    Suspend,
     /// Leave.
     Quit,
 }
@@ -313,6 +315,7 @@ impl App {
         let orders = self.newest && !self.read_only && self.picture.is_some();
         let wave = self.tree.chosen().is_some_and(|row| row.node.task().is_none());
         match action {
+            Action::Filter | Action::NextTab | Action::Full if self.popup.is_none() && self.picture.is_none() => false,
             Action::Answer => orders && self.picture.iter().any(|picture| picture.open_questions().next().is_some()),
             Action::Retry => orders && ended(&["failed", "skipped"]),
             Action::RetryFailed => orders && wave && self.picture.iter().any(|picture| picture.counts().failed > 0),

@@ -196,7 +196,7 @@ pub fn of_run(picture: &Picture) -> Vec<TextLine> {
     let counts: Vec<String> = MarkKind::ALL
         .into_iter()
         .filter(|kind| picture.history.count(*kind) > 0)
-        .map(|kind| format!("{} {}", picture.history.count(kind), kind.name()))
+        .map(|kind| format!("{} {}", kind.name(), picture.history.count(kind)))
         .collect();
     fact(&mut lines, "so far", &counts.join(", "));
     if !picture.history.news.is_empty() {

@@ -78,7 +78,7 @@ pub fn areas(size: (u16, u16), focus: Focus, full: bool) -> Areas {
             Focus::Detail => (Rect::default(), body),
         }
     } else {
-        let tree_width = (width / 100 * 45 + width % 100 * 45 / 100).clamp(TREE_WIDTH.0, TREE_WIDTH.1).min(width);
+        let tree_width = (width / 100 * 46 + width % 100 * 46 / 100).clamp(TREE_WIDTH.0, TREE_WIDTH.1).min(width);
         let tree = Rect { width: tree_width, ..body };
         (tree, Rect { x: tree_width, width: width - tree_width, ..body })
     };

@@ -7,6 +7,9 @@ use super::filter::Filter;
 use super::wide;
 use crate::ui::Tone;
 
+/// Narrowest pane that has room for times.
+const TIMES_FROM: usize = 50;
+
 /// What the detail shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tab {
@@ -150,7 +153,7 @@ impl TextPane {
     pub fn rows(&self, width: usize, wrap: bool, times: bool) -> Vec<PaneRow<'_>> {
         let mut rows = Vec::new();
         for line in self.lines.iter().filter(|line| self.keeps(line)) {
-            let lead = line.lead(times);
+            let lead = line.lead(times && width >= TIMES_FROM);
             let lead = if wide::width(&lead) + 8 > width { String::new() } else { lead };
             let before = wide::width(&lead);
             let room = width.saturating_sub(before).max(1);
@@ -178,7 +181,7 @@ impl TextPane {
     }
 
     /// Goes to the next file of a diff, or the one before. `starts` are the rows where files begin.
-    pub fn to_file(&mut self, starts: &[usize], forward: bool) {
+    pub fn go_to_file(&mut self, starts: &[usize], forward: bool) {
         let next = if forward {
             starts.iter().find(|at| **at > self.top)
         } else {

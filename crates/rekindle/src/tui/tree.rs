@@ -178,7 +178,7 @@ impl Tree {
     }
 
     /// Goes to the row above the chosen one in the tree.
-    pub fn to_parent(&mut self) {
+    pub fn go_to_parent(&mut self) {
         let Some(depth) = self.chosen().map(|row| row.depth) else { return };
         let above = self.rows[..self.at].iter().rposition(|row| row.depth < depth);
         self.at = above.unwrap_or(self.at);
@@ -238,16 +238,15 @@ impl Maker<'_> {
 
     fn need(&self, task: &TaskRow) -> Row {
         let stands = standing::of(self.picture, task);
-        let text = match standing::question_of(self.picture, task) {
-            Some(question) => format!("{} {}", task.id, one_line(&question.text)),
-            None => format!("{} {}", task.id, one_line(&task.title)),
+        let why = match standing::question_of(self.picture, task) {
+            Some(question) => one_line(&question.text),
+            None => task.reason.as_deref().map_or_else(|| one_line(&task.title), one_line),
         };
+        let text = format!("{} {}: {why}", task.id, stands.word);
         let mut row = Row::new(Node::Need(task.id.clone()), 1, text);
         (row.symbol, row.ascii, row.tone, row.word) =
             (stands.symbol, stands.ascii, stands.tone, stands.word.to_owned());
-        if task.state == "failed" {
-            row.note = stands.note.unwrap_or_default();
-        }
+        row.note = one_line(&task.title);
         row
     }
 
@@ -348,6 +347,9 @@ fn call_row(task: &TaskRow, attempt: &AttemptRow, call: &CallLine, depth: usize)
         Some(true) => ("✔", "+", Tone::Dim, "ok".to_owned()),
         Some(false) => ("✖", "x", Tone::Error, "error".to_owned()),
     };
+    if call.ok != Some(true) {
+        row.label = format!("{}: {}", row.word, row.label);
+    }
     row.note.clone_from(&call.result);
     row
 }

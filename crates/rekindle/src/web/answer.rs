@@ -52,12 +52,14 @@ pub struct Problem {
     pub error: String,
     /// What to do.
     pub hint: Option<String>,
+    /// A page of ours to go on to.
+    pub link: Option<String>,
 }
 
 impl Problem {
     /// One without a hint.
     pub fn new(status: StatusCode, error: impl Into<String>) -> Self {
-        Self { status, error: error.into(), hint: None }
+        Self { status, error: error.into(), hint: None, link: None }
     }
 
     /// Adds what to do.
@@ -103,6 +105,7 @@ impl Problem {
                 body { main {
                     h1 { (self.error) }
                     @if let Some(hint) = &self.hint { p { (hint) } }
+                    @if let Some(link) = &self.link { p { a href=(link) { "Go on" } " if you have just done that." } }
                 } }
             }
         }
@@ -117,7 +120,7 @@ impl From<CliError> for Problem {
             Kind::Internal | Kind::ReaderGone => StatusCode::INTERNAL_SERVER_ERROR,
         };
         let words: Vec<String> = std::iter::once(error.message).chain(error.causes).collect();
-        Self { status, error: words.join(": "), hint: error.hints.into_iter().next() }
+        Self { status, error: words.join(": "), hint: error.hints.into_iter().next(), link: None }
     }
 }
 

@@ -243,6 +243,16 @@ mod tests {
     }
 
     #[test]
+    fn an_address_of_the_sixth_version_is_answered_to_in_brackets() {
+        let names = names("[::1]:4711", &[]);
+        for (host, known) in
+            [("[::1]:4711", true), ("localhost:4711", true), ("::1:4711", false), ("127.0.0.1:4711", false)]
+        {
+            assert_eq!(lets_in(&names, &[("host", host)]), known, "{host}");
+        }
+    }
+
+    #[test]
     fn only_our_own_origins_are_answered_to() {
         let names = names("127.0.0.1:4711", &[]);
         let host = ("host", "localhost:4711");

@@ -30,9 +30,12 @@ pub struct Looks {
     /// The run that the server was started for; the newest where none was named.
     pub wanted: Option<String>,
     view: Mutex<Option<Arc<View>>>,
-    eyes: Mutex<Vec<(Option<String>, Arc<Mutex<Sight>>)>>,
+    eyes: Mutex<Vec<Kept>>,
     indexes: Mutex<BTreeMap<u64, Arc<Mutex<LineIndex>>>>,
 }
+
+/// An eye, under the run that it was asked for.
+type Kept = (Option<String>, Arc<Mutex<Sight>>);
 
 struct Sight {
     eye: Eye,
@@ -78,13 +81,14 @@ impl Looks {
     /// # Errors
     /// When the store cannot be read, or there is no such run.
     pub fn picture(&self, named: Option<&str>, now: bool) -> Result<Option<Arc<Picture>>> {
-        if self.view()?.is_none() {
-            return Ok(None);
-        }
+        let Some(view) = self.view()? else { return Ok(None) };
         let sight = self.sight(self.asked(named));
         let mut sight = lock(&sight);
+        // However young, it is not shown again once something has happened: whoever was told so asks because of it.
+        let newest = view.last_event()?;
         let fresh = |last: &&Arc<Picture>| {
-            !now && clock::wall().0.wrapping_sub(last.now.0).unsigned_abs() < FRESH_MS.unsigned_abs()
+            let age = clock::wall().0.wrapping_sub(last.now.0).unsigned_abs();
+            !now && last.seq == newest && age < FRESH_MS.unsigned_abs()
         };
         if let Some(last) = sight.last.as_ref().filter(fresh) {
             return Ok(Some(Arc::clone(last)));

@@ -50,7 +50,7 @@ pub async fn serve(listener: TcpListener, router: Router) {
             let _place = place;
             // Small answers go out at once; without it they are only slower.
             let _ = stream.set_nodelay(true);
-            let io = TokioIo::new(Patient { stream, stalled: None });
+            let io = TokioIo::new(Patient { stream, patience: STALL, stalled: None });
             let mut builder = http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN).max_buf_size(HEAD_MAX);
             // A peer that breaks off in the middle is nobody's trouble but its own.
@@ -70,6 +70,7 @@ fn turn_away(stream: &TcpStream) {
 /// A connection that fails when its peer takes nothing for too long.
 struct Patient {
     stream: TcpStream,
+    patience: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
@@ -79,7 +80,8 @@ impl Patient {
             self.stalled = None;
             return written;
         }
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(STALL)));
+        let patience = self.patience;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
         ready!(stalled.as_mut().poll(cx));
         Poll::Ready(Err(ErrorKind::TimedOut.into()))
     }
@@ -116,5 +118,58 @@ impl AsyncWrite for Patient {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::io::Read;
+
+    use super::*;
+
+    /// More than any socket holds by itself.
+    const MUCH: usize = 64 * 1024 * 1024;
+
+    /// What the other end does with its connection; what comes back is held until the end.
+    type Peer = fn(std::net::TcpStream) -> Option<std::net::TcpStream>;
+
+    /// Writes much to a peer and says how that ended.
+    async fn write_to(peer: Peer) -> Result<usize, ErrorKind> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let peer = std::thread::spawn(move || peer(std::net::TcpStream::connect(address).expect("a connection")));
+        let (stream, _) = listener.accept().await.expect("a peer");
+        let mut patient = Patient { stream, patience: Duration::from_millis(200), stalled: None };
+        let (piece, mut sent) = (vec![7; 64 * 1024], 0);
+        let ended = loop {
+            if sent >= MUCH {
+                break Ok(sent);
+            }
+            match poll_fn(|cx| Pin::new(&mut patient).poll_write(cx, &piece)).await {
+                Ok(taken) => sent += taken,
+                Err(error) => break Err(error.kind()),
+            }
+        };
+        drop(patient);
+        peer.join().expect("a peer");
+        ended
+    }
+
+    fn block_on<T>(work: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(work)
+    }
+
+    #[test]
+    fn a_peer_that_takes_nothing_is_given_up_and_one_that_does_is_not() {
+        // Held open, and never read.
+        assert_eq!(block_on(write_to(Some)), Err(ErrorKind::TimedOut));
+        let reading = block_on(write_to(|mut stream| {
+            let mut piece = vec![0; 1 << 20];
+            while stream.read(&mut piece).is_ok_and(|read| read > 0) {}
+            None
+        }));
+        assert!(reading.is_ok_and(|sent| sent >= MUCH));
     }
 }

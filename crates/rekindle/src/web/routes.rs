@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{Query, RawPathParams, Request, State};
 use axum::http::header::{ALLOW, LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
@@ -128,13 +129,15 @@ pub const TABLE: &[Route] = &[
     route!("POST", "/api/pause", Act, orders::pause),
 ];
 
+/// The segments that matched a name in braces; looked at only when whoever asks was let in.
+type Segments = Result<RawPathParams, RawPathParamsRejection>;
+
 /// The server's router, made from the table.
 pub fn router(web: &Arc<Web>) -> Router {
     let mut router = Router::new();
     for route in TABLE {
         let filter = if route.access == Access::Act { MethodFilter::POST } else { MethodFilter::GET };
-        let serve = move |State(web): State<Arc<Web>>, path: RawPathParams, request: Request| async move {
-            let path = path.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let serve = move |State(web): State<Arc<Web>>, path: Segments, request: Request| async move {
             let answered = reach(route, web, path, request).await;
             answered.unwrap_or_else(|problem| problem.answer(route.access))
         };
@@ -163,21 +166,28 @@ async fn at_the_gate(State(web): State<Arc<Web>>, request: Request, next: Next) 
 }
 
 /// Lets a request through to its handler, or says why not.
-async fn reach(route: &Route, web: Arc<Web>, path: BTreeMap<String, String>, request: Request) -> Answer {
+async fn reach(route: &Route, web: Arc<Web>, path: Segments, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
     if route.access == Access::Page
         && let Some((given, without)) = gate::token_in(&parts.uri)
     {
         return trade(&web, &given, &without);
     }
-    admit(&web, &parts)?;
-    if route.access != Access::Page && gate::from_elsewhere(&parts.headers) {
+    let elsewhere = gate::from_elsewhere(&parts.headers);
+    admit(&web, &parts).map_err(|stranger| {
+        // Browsers keep the cookie back on the way from another site, the trade included; from a page of ours they send it.
+        let link = (route.access == Access::Page && elsewhere).then(|| parts.uri.path().to_owned());
+        Problem { link, ..stranger }
+    })?;
+    if route.access != Access::Page && elsewhere {
         return Err(Problem::new(StatusCode::FORBIDDEN, "this server does not answer to pages of others"));
     }
     if route.access == Access::Act && web.read_only {
         let hint = "start it without --read-only, or use the command line";
         return Err(Problem::new(StatusCode::FORBIDDEN, "this server is read-only").hint(hint));
     }
+    let path = path.map_err(|_| Problem::bad("the path cannot be read"))?;
+    let path = path.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let query = Query::try_from_uri(&parts.uri).map_err(|_| Problem::bad("the query cannot be read"))?;
     (route.handler)(web, Ask { path, query: query.0, headers: parts.headers, body }).await
 }

@@ -106,3 +106,47 @@ fn doctor_looks_at_the_webhooks_shape_and_hides_its_path() {
         assert_eq!(output.status.code(), Some(i32::from(verdict == "problem")));
     }
 }
+
+#[test]
+fn the_end_of_a_run_is_told_where_that_was_chosen() {
+    let told = |finished: &str| {
+        let environment = doomed(&format!(
+            "command = \"echo \\\"$REKINDLE_ALERT_KIND $1\\\" >> heard\"\nfinished = \"{finished}\"\n"
+        ));
+        environment.write(
+            "rekindle.toml",
+            &std::fs::read_to_string(environment.path("rekindle.toml"))
+                .expect("settings")
+                .replace("exit 7", "rekindle task done T1"),
+        );
+        assert!(environment.output(&["run", "plan.md"]).status.success());
+        environment
+    };
+    let environment = told("all");
+    let heard = || std::fs::read_to_string(environment.path("heard")).unwrap_or_default();
+    until("an alert", || heard().ends_with('\n'));
+    assert_eq!(heard(), "finished the run is over, complete: 1 of 1 tasks complete\n");
+    environment.output(&["run", "plan.md"]);
+    environment.output(&["status"]);
+    assert_eq!(heard().lines().count(), 1, "an end is told once");
+    let quiet = told("off");
+    assert!(!quiet.path("heard").exists());
+}
+
+#[test]
+fn doctor_tries_every_channel() {
+    let environment = doomed("command = \"echo \\\"$1\\\" > heard\"\ndesktop = false\n");
+    let output = environment.output(&["doctor", "--alerts", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let of = |json: &serde_json::Value| {
+        let findings = json["findings"].as_array().expect("a list").clone();
+        findings.into_iter().find(|finding| finding["name"] == "alerts").expect("a finding")
+    };
+    assert_eq!((&of(&json)["verdict"], &of(&json)["text"]), (&"ok".into(), &"sent through command".into()));
+    until("the alert", || environment.path("heard").exists());
+    let environment = doomed("command = [\"/nowhere/beep\"]\n");
+    let json: serde_json::Value =
+        serde_json::from_slice(&environment.output(&["doctor", "--alerts", "--json"]).stdout).expect("JSON");
+    assert_eq!(of(&json)["verdict"], "warning");
+    assert!(of(&json)["text"].as_str().is_some_and(|text| text.contains("/nowhere/beep does not start")), "{json}");
+}

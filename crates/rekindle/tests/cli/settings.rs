@@ -62,6 +62,8 @@ fn every_value_is_shown_with_where_it_came_from() {
     out| notify.webhook                ""                       default
     out| notify.desktop                true                     default
     out| notify.bell                   false                    default
+    out| notify.needs_you              true                     default
+    out| notify.finished               "local"                  default
     exit 0
     "#);
 }

@@ -18,6 +18,8 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   plan         Check, show or import a plan
     out|   run          Run a plan, or go on with its unfinished run
     out|   status       Show how the run stands
+    out|   top          Watch a run live, answer its questions and act on its tasks
+    out|   serve        Show runs in a browser, live
     out|   logs         Show what agents have printed
     out|   events       Show all events of the run
     out|   why          Tell every decision about a task with its evidence
@@ -45,6 +47,7 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   mcp          Serve an agent's tools over the Model Context Protocol (for agents)
     out|   doctor       Look for trouble, and show the effective configuration
     out|   completions  Print completions for a shell
+    out|   man          Print a manual page, or write all of them
     out|   help         Print this message or the help of the given subcommand(s)
     out| 
     out| Options:
@@ -224,4 +227,38 @@ fn init_takes_a_command_with_any_words() {
     let command: Vec<&str> = command.iter().filter_map(toml::Value::as_str).collect();
     assert_eq!(command, words);
     assert!(environment.run(&["plan", "check"]).ends_with("exit 0\n"));
+}
+
+/// Where groff is installed it must have nothing to say against a page; everywhere a page has what `man` looks for.
+#[test]
+fn every_command_has_a_manual_page() {
+    let environment = Environment::new();
+    insta::assert_snapshot!(environment.run(&["man", "rnu"]), @r"
+    err| error: there is no command `rnu`
+    err| hint: did you mean `run`?
+    exit 2
+    ");
+    let said = environment.run(&["man", "--out", "pages/man1"]);
+    let written = std::fs::read_dir(environment.path("pages/man1")).expect("pages");
+    let mut names: Vec<String> =
+        written.map(|entry| entry.expect("a page").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    assert_eq!(said, format!("err| wrote {} pages to pages/man1\nexit 0\n", names.len()));
+    for name in ["rekindle.1", "rekindle-run.1", "rekindle-report.1", "rekindle-task-done.1", "rekindle-man.1"] {
+        assert!(names.iter().any(|known| known == name), "{name} is not among {names:?}");
+    }
+    assert!(!names.iter().any(|name| name.contains("__") || name.contains("help")), "{names:?}");
+    for name in &names {
+        let path = environment.path(&format!("pages/man1/{name}"));
+        let text = std::fs::read_to_string(&path).expect("a page");
+        assert!(text.contains("\n.SH NAME\n") && text.contains("\n.SH SYNOPSIS\n"), "{name}: {text}");
+        let groff =
+            std::process::Command::new("groff").args(["-man", "-ww", "-Kutf8", "-Tutf8", "-z"]).arg(&path).output();
+        if let Ok(groff) = groff {
+            assert_eq!(String::from_utf8_lossy(&groff.stderr), "", "{name}");
+        }
+    }
+    let one = environment.output(&["man", "task", "done"]);
+    let page = std::fs::read(environment.path("pages/man1/rekindle-task-done.1")).expect("a page");
+    assert!(one.status.success() && one.stdout == page);
 }

@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use rekindle_core::cause::Cause;
 use rekindle_core::event::Body;
 use rekindle_core::time::Time;
-use rekindle_engine::alert::Channels;
+use rekindle_engine::alert::{Channels, Kind};
 use rekindle_engine::clock;
 use rekindle_engine::store::StoredEvent;
 
@@ -34,6 +34,9 @@ const LOOK_MS: u32 = 100;
 
 /// The event that calls for a person.
 const ALERT: &str = "person_alerted";
+
+/// The event that ends a run.
+const END: &str = "run_finished";
 
 /// How long nothing may be printed where there is no table: a CI ends a job that is silent for longer.
 const SILENCE_MS: u64 = 5 * 60 * 1000;
@@ -171,7 +174,7 @@ impl Screen {
         }
         self.live.draw(&shown, &table);
         self.live.entitle(&picture);
-        if self.alerts.bell && fresh.iter().any(|event| event.kind == ALERT) {
+        if fresh.iter().any(|event| rings(&self.alerts, &event.kind)) {
             self.ui.ring();
         }
         Ok(())
@@ -253,6 +256,16 @@ impl Screen {
     fn complaints(&self) -> Vec<String> {
         self.alerts.complaints.take().iter().map(|text| format!("{BELOW}{}", one_line(text))).collect()
     }
+}
+
+/// Whether an event rings the bell.
+fn rings(alerts: &Channels, kind: &str) -> bool {
+    alerts.bell
+        && match kind {
+            ALERT => alerts.tells_here(Kind::NeedsYou),
+            END => alerts.tells_here(Kind::Finished),
+            _ => false,
+        }
 }
 
 /// Who is at work for how long, and what is waited for.
@@ -352,5 +365,32 @@ fn matters(event: &StoredEvent) -> bool {
         | Body::PersonAlerted { .. }
         | Body::WaveStarted { .. } => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rekindle_engine::alert::Finished;
+
+    use super::*;
+    use crate::picture::sample::{Script, attempt, question, task};
+
+    #[test]
+    fn the_bell_rings_for_what_was_chosen() {
+        let bell = Channels { bell: true, ..Channels::default() };
+        assert!(rings(&bell, ALERT) && rings(&bell, END) && !rings(&bell, "task_completed"));
+        assert!(!rings(&Channels { finished: Finished::Off, ..bell.clone() }, END));
+        assert!(!rings(&Channels { needs_you: false, ..bell.clone() }, ALERT));
+        assert!(!rings(&Channels { bell: false, ..bell }, ALERT));
+    }
+
+    #[test]
+    fn a_sign_of_life_says_who_is_at_work_and_what_is_waited_for() {
+        let mut picture = Script::default().picture(vec![task("a", "", "in_progress", &[])], 600_000);
+        assert_eq!(at_work(&picture), "nobody at work");
+        picture.attempts = (0..6).map(|at| attempt(at, "dev-a", &["a"], "running")).collect();
+        picture.questions.push(question(1, "a", "Which?", &[]));
+        let words = "at work: a for 10m00s, a for 10m00s, a for 10m00s, a for 10m00s, 2 more; 1 waiting for an answer: rekindle questions";
+        assert_eq!(at_work(&picture), words);
     }
 }

@@ -12,7 +12,10 @@ fn after(time: Time) -> i64 {
     time.0 - START
 }
 
-fn outcomes(history: &History, task: &str) -> Vec<(u64, i64, Option<i64>, Option<i64>, Option<String>)> {
+/// Attempt, begun, runs, ended, outcome.
+type Told = (u64, i64, Option<i64>, Option<i64>, Option<String>);
+
+fn outcomes(history: &History, task: &str) -> Vec<Told> {
     let spans = history.of(&id(task)).iter();
     let told = |span: &Span| {
         let (runs, ends) = (span.runs_at.map(after), span.ended_at.map(after));

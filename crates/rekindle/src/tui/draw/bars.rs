@@ -129,7 +129,7 @@ pub(super) fn footer(app: &App, frame: &mut Frame<'_>, areas: &Areas) {
     let news = news(app);
     let room = usize::from(areas.message.width).saturating_sub(1);
     if areas.message.height > 0 {
-        if let Some(line) = news {
+        if let Some(line) = news.or_else(|| chosen(app)) {
             put(frame, areas.message, 0, padded(cut_line(line, room)), Style::new());
         }
     } else if let Some(line) = news {
@@ -172,7 +172,25 @@ fn news(app: &App) -> Option<Line<'static>> {
     if app.log.search.is_some() {
         return Some(Line::styled("searching…", tone(Tone::Dim)));
     }
-    (app.acting > 0).then(|| Line::styled("ordered, waiting for the answer…", tone(Tone::Dim)))
+    if app.acting > 0 {
+        return Some(Line::styled("ordered, waiting for the answer…", tone(Tone::Dim)));
+    }
+    None
+}
+
+/// How the chosen row stands, in full: beside others it may have been cut.
+fn chosen(app: &App) -> Option<Line<'static>> {
+    let row = app.tree.chosen()?;
+    let picture = app.picture.as_ref()?;
+    let mut text = format!("{} {}", row.label, row.word);
+    if let Some(task) = row.node.task().filter(|_| row.node.attempt().is_none()) {
+        let stands = standing::of(picture, picture.task(task.as_str())?);
+        let note = stands.note.map(|note| format!(": {note}")).unwrap_or_default();
+        text = format!("{task} {}{note}", stands.word);
+    } else if !row.note.is_empty() {
+        text = format!("{text}: {}", row.note);
+    }
+    Some(Line::styled(text, app.theme.tone(Tone::Dim)))
 }
 
 /// The keys that matter now, each with its word.

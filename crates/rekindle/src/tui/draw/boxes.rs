@@ -19,7 +19,7 @@ use crate::ui::Tone;
 const WIDE: u16 = 76;
 
 /// Width of the keys in the help.
-const KEYS_WIDTH: usize = 14;
+const KEYS_WIDTH: usize = 11;
 
 /// A box: its title, its lines, and the line that must be seen.
 struct Boxed {
@@ -40,7 +40,7 @@ pub(super) fn draw(app: &App, frame: &mut Frame<'_>) {
         Popup::Split(split) => splitting(app, split, room),
         Popup::Copy(menu) => copying(app, menu, room),
         Popup::Runs(list) => runs(app, list, room),
-        Popup::Help(help) => helping(app, help),
+        Popup::Help(help) => helping(app, help, room),
     };
     let rows = u16::try_from(boxed.lines.len() + 2).unwrap_or(u16::MAX).min(screen.height.saturating_sub(2).max(1));
     let area = centred((screen.width, screen.height), boxed.wide, rows);
@@ -158,12 +158,12 @@ fn runs(app: &App, list: &RunList, room: usize) -> Boxed {
     Boxed { title, lines, at: list.at, wide: WIDE }
 }
 
-fn helping(app: &App, help: &Help) -> Boxed {
+fn helping(app: &App, help: &Help, room: usize) -> Boxed {
     let line = |line: HelpLine| match line {
         HelpLine::Title(title) => Line::styled(title, app.theme.tone(Tone::Strong)),
         HelpLine::Keys(keys, words) => Line::from(vec![
             Span::styled(format!("  {} ", wide::fill(keys, KEYS_WIDTH)), app.theme.tone(Tone::Hint)),
-            Span::raw(words),
+            Span::raw(wide::cut(words, room.saturating_sub(KEYS_WIDTH + 3))),
         ]),
     };
     let mut lines: Vec<Line<'static>> = help.kept().into_iter().map(line).collect();

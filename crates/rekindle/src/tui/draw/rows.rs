@@ -12,8 +12,8 @@ use super::super::wide;
 use super::{frame_of, has_keys, put};
 use crate::ui::{Tone, dollars, elapsed, one_line, short_count};
 
-/// Least width that names keep: columns that would leave less go, the last in the order below first.
-const LABEL_MIN: usize = 18;
+/// Least width that names keep, unless that is more than half: columns that would leave less go.
+const LABEL_MIN: usize = 24;
 /// From this width on the context is drawn as a bar too.
 const GAUGE_FROM: usize = 76;
 /// Cells of that bar.
@@ -54,8 +54,13 @@ fn columns(rows: &[Row], width: usize) -> Vec<(Column, usize)> {
     let mut kept = Vec::new();
     let mut taken = 0;
     for column in Column::BY_WEIGHT {
-        let most = rows.iter().map(|row| wide::width(&column.text(row, width))).max().unwrap_or(0);
-        if most > 0 && taken + most + 1 + LABEL_MIN <= width {
+        let most = rows
+            .iter()
+            .filter(|row| has_columns(row))
+            .map(|row| wide::width(&column.text(row, width)))
+            .max()
+            .unwrap_or(0);
+        if most > 0 && taken + most + 1 + LABEL_MIN.min(width / 2) <= width {
             taken += most + 1;
             kept.push((column, most));
         }
@@ -94,7 +99,13 @@ pub(super) fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
     }
 }
 
+/// A question, a failure and a call are sentences: they have the whole width.
+fn has_columns(row: &Row) -> bool {
+    !matches!(row.node, Node::Need(_) | Node::Call(..))
+}
+
 fn row_line(theme: Theme, row: &Row, columns: &[(Column, usize)], width: usize) -> Line<'static> {
+    let columns = if has_columns(row) { columns } else { &[] };
     let taken: usize = columns.iter().map(|(_, wide)| wide + 1).sum();
     let fold = match row.open {
         Some(true) => theme.symbol("▾", "v"),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use rekindle_core::ids::{AttemptId, QuestionId};
 
 use super::made::{self, app, feed, id};
@@ -242,6 +242,17 @@ fn a_filter_keeps_what_fits_as_one_types_and_esc_drops_it() {
     assert_eq!(tasks(&app), 5, "all but the two that are done");
     press(&mut app, &["Esc"]);
     assert_eq!(app.tree.rows.len(), all, "Esc while typing brings back what was there");
+}
+
+#[test]
+fn esc_and_a_key_in_one_breath_are_both_taken() {
+    let mut app = app(made::fleet(), SIZE);
+    press(&mut app, &["?"]);
+    assert_eq!(app.key(KeyEvent::new(KeyCode::Char('q'), KeyModifiers::ALT)), [Effect::Quit]);
+    press(&mut app, &["a"]);
+    write(&mut app, "words");
+    app.key(KeyEvent::new(KeyCode::Char('b'), KeyModifiers::ALT));
+    assert!(matches!(app.popup, Some(Popup::Answer(_))), "what is being typed is not lost");
 }
 
 #[test]

@@ -1,0 +1,226 @@
+//! `rekindle top` in a real terminal over a live run: tmux is the terminal, keys are sent and the screen is read as a person does.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use rustix::process::Signal;
+
+use crate::rig::{Rig, program, until};
+
+/// One task asks, one fails until it is mended, one talks on and on.
+const PLAN: &str = "# Three\n\n### T1: paint the roof\n- accept: `test -e painted`\n\nPaint.\n\n\
+    ### T2: mend the gutter\n- accept: `test -e mended`\n- attempts: 1\n\nMend.\n\n\
+    ### T3: count the tiles\n- accept: `test -e counted`\n\nCount.\n";
+
+const AGENT: &str = "case $REKINDLE_TASK in\n\
+    T1) rekindle ask 'which colour?' --option red --option blue --context 'it rains' --wait > colour && touch painted ;;\n\
+    T2) test -e ladder && touch mended ;;\n\
+    T3) printf 'tile 1 \\033[2J\\033]0;evil\\007\\n'; $FAKE wait more; echo 'tile 2'; $FAKE wait stop; touch counted ;;\n\
+    esac\nrekindle task done $REKINDLE_TASK\n";
+
+/// A terminal of its own.
+struct Terminal<'a> {
+    rig: &'a Rig,
+    socket: PathBuf,
+}
+
+impl<'a> Terminal<'a> {
+    fn open(rig: &'a Rig, columns: u16, rows: u16) -> Self {
+        let terminal = Self { rig, socket: rig.outside("tmux") };
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", &columns, "-y", &rows, "/bin/sh"]);
+        terminal.tmux(&["set-option", "-g", "window-size", "manual"]);
+        // A prompt that nothing on the screen looks like.
+        terminal.line("PS1='ready> '");
+        terminal.shows("ready>");
+        terminal
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new("tmux");
+        self.rig.prepare(&mut command);
+        let output = command.arg("-S").arg(&self.socket).args(arguments).output().expect("tmux runs: install it");
+        assert!(output.status.success(), "tmux {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Sends keys by tmux's names for them.
+    fn keys(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"], keys].concat());
+    }
+
+    /// Types a text as it is.
+    fn text(&self, text: &str) {
+        self.tmux(&["send-keys", "-l", text]);
+    }
+
+    /// Types a line for the shell.
+    fn line(&self, text: &str) {
+        self.text(text);
+        self.keys(&["Enter"]);
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p"])
+    }
+
+    /// Awaits a text on the screen.
+    fn shows(&self, text: &str) -> String {
+        self.awaits(text, |screen| screen.contains(text))
+    }
+
+    fn awaits(&self, what: &str, fits: impl Fn(&str) -> bool) -> String {
+        let found = until(|| Some(self.screen()).filter(|screen| fits(screen)));
+        found.unwrap_or_else(|| panic!("never on the screen: {what}\n{}\n{}", self.screen(), self.rig.story()))
+    }
+
+    /// The value of something that tmux knows about the pane.
+    fn knows(&self, what: &str) -> String {
+        self.tmux(&["display-message", "-p", &format!("#{{{what}}}")]).trim().to_owned()
+    }
+
+    /// Starts the view and awaits its first picture.
+    fn top(&self, arguments: &str) {
+        self.line(&format!("{} top {arguments}; echo \"left with $?\"", program().display()));
+        self.shows("Tasks");
+    }
+
+    /// The terminal is as it was: no other screen, no mouse, and what is typed can be seen.
+    fn assert_given_back(&self) {
+        self.awaits("the prompt", |screen| screen.trim_end().ends_with("ready>"));
+        for state in ["alternate_on", "mouse_any_flag"] {
+            assert_eq!(self.knows(state), "0", "{state}");
+        }
+        assert_eq!(self.knows("cursor_flag"), "1", "the cursor is seen");
+        self.line("stty -a | tr ' ;' '\\n\\n' | grep -x -e icanon -e echo | tr '\\n' '+'; echo");
+        self.shows("icanon+echo+");
+    }
+}
+
+impl Drop for Terminal<'_> {
+    fn drop(&mut self) {
+        let mut command = Command::new("tmux");
+        self.rig.prepare(&mut command);
+        let _gone = command.arg("-S").arg(&self.socket).arg("kill-server").output();
+    }
+}
+
+#[test]
+fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
+    let rig = Rig::new(PLAN, AGENT);
+    let mut running = rig.run();
+    rig.await_event("question_asked");
+    rig.await_event("workflow_failed");
+    let terminal = Terminal::open(&rig, 120, 40);
+    terminal.top("");
+
+    // What needs a person comes first, in words.
+    let screen = terminal.shows("T1 asks you: which colour?");
+    assert!(screen.contains("T2 failed") && screen.contains("T3"), "{screen}");
+
+    // The question is answered in place; the run sees it and the screen shows what follows.
+    terminal.keys(&["a"]);
+    terminal.shows("it rains");
+    terminal.keys(&["Down", "Enter"]);
+    terminal.shows("question 1 is answered");
+    rig.await_file("colour");
+    assert_eq!(rig.lines("colour"), ["blue"]);
+    terminal.awaits("T1 done", |screen| screen.lines().any(|line| line.contains("T1 paint") && line.contains("done")));
+
+    // The failed task is retried, and only after yes.
+    rig.touch("ladder");
+    terminal.keys(&["/"]);
+    terminal.text("gutter");
+    terminal.keys(&["Enter"]);
+    terminal.awaits("the filter", |screen| screen.contains("Tasks /gutter") && !screen.contains("T3 count"));
+    terminal.keys(&["G", "r"]);
+    terminal.shows("T2 is opened again");
+    assert_eq!(rig.task("T2")["state"], "failed", "nothing is done before yes");
+    terminal.keys(&["y"]);
+    terminal.shows("task T2 is open again");
+    terminal.keys(&["Escape"]);
+    terminal.awaits("T2 done", |screen| screen.lines().any(|line| line.contains("T2 mend") && line.contains("done")));
+
+    // The log is live, and what agents print is obeyed by nobody.
+    terminal.keys(&["G"]);
+    let screen = terminal.awaits("tiles", |screen| screen.contains("following") && screen.contains("tile 1"));
+    assert!(screen.contains("Tasks") && !screen.contains("tile 2"), "{screen}");
+    rig.touch("more");
+    terminal.shows("tile 2");
+
+    // It is searched, and the other tabs tell about the task.
+    terminal.keys(&["Enter", "/"]);
+    terminal.text("TILE 9");
+    terminal.keys(&["Enter"]);
+    terminal.shows("`TILE 9` is not in this log");
+    terminal.keys(&["/"]);
+    terminal.text("tile 1");
+    terminal.keys(&["Enter"]);
+    terminal.awaits("the place found", |screen| screen.contains("/tile 1 · line 1 of"));
+    for (key, shown) in [("2", "nothing to compare"), ("3", "attempts    1 of 3"), ("4", "STARTED"), ("5", "BEGUN")] {
+        terminal.keys(&[key]);
+        terminal.shows(shown);
+    }
+    terminal.keys(&["1", "G", "Escape", "Escape"]);
+
+    // Any size, there and back.
+    for (columns, rows) in [("60", "18"), ("20", "5"), ("1", "1"), ("200", "50"), ("80", "24")] {
+        terminal.tmux(&["resize-window", "-x", columns, "-y", rows]);
+    }
+    terminal.awaits("two columns", |screen| screen.contains("[log]") && screen.contains("Tasks"));
+    terminal.keys(&["?"]);
+    terminal.shows("keys (/ searches)");
+    // To the shell and back.
+    terminal.keys(&["C-z"]);
+    terminal.assert_given_back();
+    terminal.line("fg; echo \"left with $?\"");
+    terminal.shows("keys (/ searches)");
+    terminal.keys(&["Escape", "q"]);
+
+    let screen = terminal.shows("left with 0");
+    assert!(screen.contains("the run goes on"), "{screen}");
+    terminal.assert_given_back();
+    assert!(running.has_ended().is_none(), "leaving does not stop the run");
+    rig.touch("stop");
+    assert_eq!(running.wait().code(), Some(0), "{}", rig.story());
+    // What is over can be looked at in the same way.
+    terminal.top("--read-only --ascii");
+    terminal.awaits("complete", |screen| screen.contains("complete") && screen.is_ascii());
+    terminal.keys(&["q"]);
+    drop(terminal);
+    rig.assert_nothing_left();
+}
+
+#[test]
+fn a_signal_gives_the_terminal_back_and_a_pipe_is_refused() {
+    let rig = Rig::new(PLAN, AGENT);
+    rig.touch("more");
+    rig.touch("stop");
+    let refused = rig.rekindle(&["top"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("top needs a terminal"), "{refused:?}");
+
+    // Before the first run it says so and waits for one.
+    let terminal = Terminal::open(&rig, 80, 24);
+    terminal.line(&format!("{} top; echo \"left with $?\"", program().display()));
+    terminal.shows("there is no run here yet");
+    let running = rig.run();
+    rig.await_event("question_asked");
+    terminal.shows("T1 asks you");
+    running.kill();
+    terminal.shows("nobody is at it");
+
+    for signal in [Signal::TERM, Signal::HUP] {
+        // The shell is the pane's process, the view the only child it has.
+        let shell = terminal.knows("pane_pid");
+        let child = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).expect("children");
+        let child: u32 = child.trim().parse().expect("one child");
+        rig.pin(child).send(signal);
+        terminal.shows("left with 143");
+        terminal.assert_given_back();
+        terminal.line("clear");
+        terminal.top("");
+    }
+    terminal.keys(&["q"]);
+    terminal.shows("left with 0");
+}

@@ -1,0 +1,62 @@
+//! `doctor --alerts`: an alert through every channel that is configured, and what came of it.
+
+use rekindle_engine::alert::{Alert, Alerts, Channels, Kind, Session};
+use rekindle_engine::clock;
+
+use super::checks::{finding, ok};
+use super::{Finding, Verdict};
+use crate::config::Config;
+use crate::ui::{Ui, pause};
+
+/// How long programs may take to fail: one that works says nothing.
+const LISTEN_MS: u32 = 2_000;
+
+/// Between two looks whether one has.
+const LOOK_MS: u32 = 50;
+
+/// Sends an alert through every channel.
+pub fn try_all(config: &Config, ui: &Ui) -> Vec<Finding> {
+    let channels = config.programs().alerts;
+    let alert = Alert {
+        kind: Kind::NeedsYou,
+        text: "this is how rekindle calls you".to_owned(),
+        choices: vec!["rekindle doctor --alerts".to_owned()],
+        run: "test".to_owned(),
+        plan: "test".to_owned(),
+        task: None,
+        time: clock::wall(),
+    };
+    // Whatever is chosen for a run, this is to be heard.
+    let wanted = Channels { needs_you: true, ..channels };
+    let session = Session::of_this_process();
+    let alerts = Alerts::start(&wanted, &session);
+    alerts.tell(&alert);
+    // Waits for the webhook; programs are waited for below.
+    drop(alerts);
+    let mut complaints = Vec::new();
+    for _ in 0..LISTEN_MS / LOOK_MS {
+        complaints.extend(wanted.complaints.take());
+        pause(LOOK_MS);
+    }
+    if wanted.bell {
+        ui.ring();
+    }
+    let shows = wanted.desktop && session.has_desktop();
+    let channels = [
+        ("bell", wanted.bell),
+        ("desktop", shows),
+        ("command", !wanted.command.is_empty()),
+        ("webhook", wanted.webhook.is_some()),
+    ];
+    let used: Vec<&str> = channels.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
+    let mut findings: Vec<Finding> = complaints.iter().map(|text| finding("alerts", Verdict::Warning, text)).collect();
+    if used.is_empty() {
+        findings.push(Finding {
+            hint: Some("set notify.bell, notify.command or notify.webhook in rekindle.toml".to_owned()),
+            ..finding("alerts", Verdict::Warning, "there is no channel that would reach anybody")
+        });
+    } else if findings.is_empty() {
+        findings.push(ok("alerts", &format!("sent through {}", used.join(", "))));
+    }
+    findings
+}
