@@ -18,7 +18,7 @@ const BATCH: u64 = 50_000;
 
 /// A finished run of one task, and its store.
 fn finished() -> (Rig, SqliteStore) {
-    let rig = Rig::new(ONE, "rekindle task done T1\n");
+    let rig = Rig::new(ONE, "rekindle task done T1 > told 2>&1\n");
     rig.finish();
     let dir = StateDir::open(&rig.state()).expect("the state");
     let (store, _) = SqliteStore::open(&dir, Options::default()).expect("the store");

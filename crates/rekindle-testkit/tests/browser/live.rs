@@ -61,8 +61,8 @@ fn a_question_is_answered_and_a_task_retried_from_the_page() {
     assert_eq!(browser.value("document.activeElement.id"), "answer-1");
     browser.type_text("F");
     assert_eq!(browser.value("document.getElementById('answer-1').value"), "CHF");
-    browser.click(".question button[value=USD]");
-    browser.until("!document.querySelector('.question')");
+    browser.click(".asks button[value=USD]");
+    browser.until("!document.querySelector('article.asks')");
     browser.until("document.getElementById('said').textContent.length");
     assert_eq!(browser.value("document.querySelector('#top .badge')"), json!(null));
     scene.rig.until("the answer", || (scene.rig.lines("answer") == ["USD"]).then_some(()));

@@ -29,7 +29,7 @@ async function fromServer() {
   if (!response.ok) return [];
   const status = await response.json();
   const tasks = (status.tasks ?? []).map((task) => ({
-    name: `${task.id} ${task.title ?? ""}`, kind: task.state ?? "task",
+    name: `${task.id} ${task.title ?? ""}`, kind: (task.state ?? "task").replaceAll("_", " "),
     go: () => { location.href = inRun(`/tasks/${encodeURIComponent(task.id)}`); },
   }));
   const agents = (status.agents ?? []).map((agent) => ({
