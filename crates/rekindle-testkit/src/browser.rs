@@ -85,7 +85,8 @@ impl Browser {
         let agent: ureq::Agent = config.build().into();
         let profile = format!("--user-data-dir={}", home.path().join("profile").display());
         let mut arguments: Vec<&str> = ARGUMENTS.to_vec();
-        arguments.push(&profile);
+        // Else its own start page loads behind the first page of a test.
+        arguments.extend([profile.as_str(), "about:blank"]);
         let wanted = json!({"capabilities": {"alwaysMatch": {
             "browserName": "chrome",
             "goog:chromeOptions": {"binary": "/usr/bin/chromium", "args": arguments},
@@ -94,7 +95,10 @@ impl Browser {
         let base = format!("http://127.0.0.1:{port}/session");
         let begun = ask(&agent, &base, Some(&wanted));
         let id = begun["sessionId"].as_str().unwrap_or_else(|| panic!("no session: {begun}")).to_owned();
-        Self { driver, session: format!("{base}/{id}"), agent, _home: home }
+        let browser = Self { driver, session: format!("{base}/{id}"), agent, _home: home };
+        browser.open("about:blank");
+        let _its_own = browser.requests();
+        browser
     }
 
     fn post(&self, path: &str, body: &Value) -> Value {

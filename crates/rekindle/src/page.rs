@@ -78,6 +78,7 @@ const JS: &str = "text/javascript; charset=utf-8";
 
 /// Every file that pages need; nothing comes from elsewhere.
 pub const ASSETS: &[Asset] = &[
+    Asset { name: "drawing.css", mime: CSS, bytes: crate::drawing::CSS.as_bytes() },
     Asset { name: "app.css", mime: CSS, bytes: include_bytes!("page/assets/app.css") },
     Asset { name: "app.js", mime: JS, bytes: include_bytes!("page/assets/app.js") },
     Asset { name: "acts.js", mime: JS, bytes: include_bytes!("page/assets/acts.js") },

@@ -21,7 +21,7 @@ mod theme;
 mod tree;
 mod wide;
 
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
@@ -40,6 +40,12 @@ const BEAT: Duration = Duration::from_millis(40);
 
 /// Most events of the terminal taken before it is drawn again: a paste or a fast wheel sends many.
 const BURST: usize = 256;
+
+/// News that may wait to be taken: whoever has more waits until the screen has caught up.
+const NEWS_MAX: usize = 64;
+
+/// Wishes that may wait to be read: only the last one counts.
+const WANTS_MAX: usize = 2;
 
 /// How the view ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +76,8 @@ pub struct Options {
 pub fn show(project: &Project, options: Options) -> Result<Left> {
     let mut screen = Screen::take()?;
     let ending = Ending::watch()?;
-    let (tell, news) = channel();
-    let (ask, wants) = channel();
+    let (tell, news) = sync_channel(NEWS_MAX);
+    let (ask, wants) = sync_channel(WANTS_MAX);
     let eye = Eye::new(project, options.run.as_deref());
     let reader = Reader::new(options.run.clone(), tell.clone());
     let reading = thread::spawn(move || reader.run(eye, &wants));
@@ -85,9 +91,9 @@ pub fn show(project: &Project, options: Options) -> Result<Left> {
 struct Live {
     app: App,
     project: Project,
-    tell: Sender<News>,
+    tell: SyncSender<News>,
     news: Receiver<News>,
-    ask: Sender<Want>,
+    ask: SyncSender<Want>,
     asked: Option<Want>,
 }
 
@@ -104,9 +110,10 @@ impl Live {
             }
             let want = self.app.want();
             if self.asked.as_ref() != Some(&want) {
-                // A reader that is gone is told below.
-                let _ = self.ask.send(want.clone());
-                self.asked = Some(want);
+                // A reader that is busy is asked again at the next beat, and one that is gone is told below.
+                if self.ask.try_send(want.clone()).is_ok() {
+                    self.asked = Some(want);
+                }
             }
             changed = event::poll(BEAT).map_err(|error| lost(&error))?;
             if changed && self.take_events(screen)? {
@@ -128,7 +135,7 @@ impl Live {
             match event::read().map_err(|error| lost(&error))? {
                 Event::Key(key) if key.kind != KeyEventKind::Release => {
                     for effect in self.app.key(key) {
-                        if self.carry_out(effect, screen) {
+                        if self.carry_out(effect, screen)? {
                             return Ok(true);
                         }
                     }
@@ -145,9 +152,14 @@ impl Live {
         Ok(false)
     }
 
-    fn carry_out(&mut self, effect: Effect, screen: &mut Screen) -> bool {
+    fn carry_out(&mut self, effect: Effect, screen: &mut Screen) -> Result<bool> {
         match effect {
-            Effect::Quit => return true,
+            Effect::Quit => return Ok(true),
+            Effect::Suspend => {
+                screen.suspend()?;
+                let (columns, rows) = screen.size();
+                self.app.resize(columns, rows);
+            }
             Effect::Copy(text) => screen.copy(&text),
             Effect::Do(act) => {
                 let (project, tell) = (self.project.clone(), self.tell.clone());
@@ -158,7 +170,7 @@ impl Live {
                 });
             }
         }
-        false
+        Ok(false)
     }
 }
 

@@ -6,6 +6,7 @@ mod hostile;
 mod keyboard;
 mod live;
 mod pages;
+#[expect(dead_code, reason = "the tests at a terminal kill more")]
 #[path = "../e2e/processes.rs"]
 mod processes;
 #[expect(dead_code, reason = "the tests at a terminal use the rest")]

@@ -82,10 +82,6 @@ impl Served {
     pub fn pid(&self) -> u32 {
         self.running.pid()
     }
-
-    pub fn said(&self) -> String {
-        self.running.said()
-    }
 }
 
 #[test]

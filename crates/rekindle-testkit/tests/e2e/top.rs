@@ -148,12 +148,32 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     rig.touch("more");
     terminal.shows("tile 2");
 
+    // It is searched, and the other tabs tell about the task.
+    terminal.keys(&["Enter", "/"]);
+    terminal.text("TILE 9");
+    terminal.keys(&["Enter"]);
+    terminal.shows("`TILE 9` is not in this log");
+    terminal.keys(&["/"]);
+    terminal.text("tile 1");
+    terminal.keys(&["Enter"]);
+    terminal.awaits("the place found", |screen| screen.contains("/tile 1 · line 1 of"));
+    for (key, shown) in [("2", "nothing to compare"), ("3", "attempts    1 of 3"), ("4", "STARTED"), ("5", "BEGUN")] {
+        terminal.keys(&[key]);
+        terminal.shows(shown);
+    }
+    terminal.keys(&["1", "G", "Escape", "Escape"]);
+
     // Any size, there and back.
     for (columns, rows) in [("60", "18"), ("20", "5"), ("1", "1"), ("200", "50"), ("80", "24")] {
         terminal.tmux(&["resize-window", "-x", columns, "-y", rows]);
     }
     terminal.awaits("two columns", |screen| screen.contains("[log]") && screen.contains("Tasks"));
     terminal.keys(&["?"]);
+    terminal.shows("keys (/ searches)");
+    // To the shell and back.
+    terminal.keys(&["C-z"]);
+    terminal.assert_given_back();
+    terminal.line("fg; echo \"left with $?\"");
     terminal.shows("keys (/ searches)");
     terminal.keys(&["Escape", "q"]);
 

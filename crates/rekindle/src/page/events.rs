@@ -51,7 +51,7 @@ pub fn page(visit: &Visit<'_>) -> Result<Frame> {
         @if found.events.is_empty() { p.dim { "No event fits." } }
         (paging(visit, place.is_some(), found.next))
     };
-    Ok(Frame::new("Events", body).at_most_every(500))
+    Ok(Frame::new("Events", body))
 }
 
 struct Found {

@@ -67,6 +67,7 @@ impl Frame {
                     meta name="referrer" content="no-referrer";
                     title { (badge) (one_line(&self.title)) " · " (name) " · rekindle" }
                     link rel="icon" href="/assets/icon.svg" type="image/svg+xml";
+                    link rel="stylesheet" href="/assets/drawing.css";
                     link rel="stylesheet" href="/assets/app.css";
                     script type="module" src="/assets/app.js" {}
                 }
@@ -134,7 +135,7 @@ pub fn run_state(picture: &Picture) -> Markup {
     };
     let until = picture.run.resumes_at.filter(|until| picture.run.state == "waiting" && *until > picture.now);
     html! {
-        span #run-state data-state=(picture.run.state) { (parts::pill(symbol, word, tone)) }
+        span.run-state data-state=(picture.run.state) { (parts::pill(symbol, word, tone)) }
         @if let Some(until) = until { " " span.note { "resumes in " (countdown(until, picture.now)) } }
     }
 }

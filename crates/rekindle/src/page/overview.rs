@@ -8,6 +8,7 @@ use super::frame::{Frame, run_state};
 use super::parts::{self, copy, cost, moment, span, task_link, tokens};
 use super::{Visit, acting};
 use crate::acts::Act;
+use crate::drawing::{self, Links};
 use crate::error::Result;
 use crate::picture::Picture;
 use crate::picture::history::MarkKind;
@@ -25,8 +26,16 @@ pub fn page(visit: &Visit<'_>) -> Result<Frame> {
         (strip(picture))
         (failed(visit, picture))
         (inbox(visit, picture))
+        section #timeline aria-labelledby="timeline-title" {
+            h2 #timeline-title { "Timeline" }
+            (drawing::timeline(picture, Links::Pages))
+        }
         (recent(visit, picture))
         (tasks(visit, picture))
+        section #graph aria-labelledby="graph-title" {
+            h2 #graph-title { "Who waits for whom" }
+            (drawing::graph(picture, Links::Pages))
+        }
     };
     Ok(Frame::new("Overview", body))
 }
@@ -51,7 +60,7 @@ fn strip(picture: &Picture) -> Markup {
             div { dt { "Agents" } dd { strong.num { (running) } " at work" } }
             div { dt { "Asks" } dd { strong.num.t-warn[asks > 0] { (asks) } @if asks > 0 { " " a href="#inbox" { "answer" } } } }
             div { dt { "Failed" } dd { strong.num.t-error[counts.failed > 0] { (counts.failed) } } }
-            div { dt { "Recoveries" } dd { strong.num.t-hint[recoveries > 0] { (recoveries) } @if crashes > 0 { span.dim { " after " (crashes) " crashes and hangs" } } } }
+            div { dt { "Recoveries" } dd { strong.num.t-hint[recoveries > 0] { (recoveries) } @if crashes > 0 { span.dim { " after " (crashes) @if crashes == 1 { " crash" } @else { " crashes" } } } } }
             div { dt { "Time" } dd { (span(picture.run.started_at, until, picture.now)) } }
             div { dt { "Tokens" } dd { (tokens(Some(&spent))) } }
             div { dt { "Cost" } dd { (cost(Some(&spent))) } }

@@ -9,6 +9,7 @@ use rekindle_core::view::{AttemptRow, TaskRow};
 use super::frame::Frame;
 use super::parts::{self, copy, cost, span, task_link, tokens};
 use super::{Visit, acting};
+use crate::drawing::{self, Links};
 use crate::error::{CliError, Result};
 use crate::picture::Picture;
 use crate::picture::history::{MarkKind, Span};
@@ -97,7 +98,9 @@ fn attempts(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
     };
     let plain = |text: &str| html! { (one_line(text)) };
     let span_of = |attempt: &AttemptRow| spans.iter().rev().find(|span| span.attempt == attempt.attempt);
+    let alone = Picture { tasks: vec![task.clone()], ..Picture::clone(picture) };
     html! {
+        (drawing::timeline(&alone, Links::Pages))
         div.scroll tabindex="0" role="region" aria-label="Attempts" {
             table.side {
                 caption.sr { "Attempts at this task, one a column" }

@@ -27,6 +27,8 @@ pub enum Effect {
     Do(Act),
     /// Give a text to the terminal's clipboard.
     Copy(String),
+    /// Give the terminal to the shell for a while.
+    Suspend,
     /// Leave.
     Quit,
 }

@@ -152,6 +152,8 @@ pub enum Action {
     Switch,
     /// Takes what is chosen or typed.
     Take,
+    /// Back to the shell for a while.
+    Suspend,
     /// Leaves; the run goes on.
     Quit,
 }
@@ -257,7 +259,7 @@ const WRITING: &[M] = &[M::Typing, M::Answer, M::Split];
 /// Every key.
 pub const TABLE: &[Binding] = &[
     row("a", MAIN, A::Answer, "answer its question, or the oldest open one", "answer", 99),
-    row("Enter", TREE, A::Open, "into its log; a wave opens or closes", "open", 90),
+    row("Enter", TREE, A::Open, "into its detail; a wave opens or closes", "open", 90),
     row("Enter", ANSWER, A::Take, "send the option or the text", "send", 90),
     row("Enter", SPLIT, A::Take, "take the part; on an empty line, go on", "next part, empty: go on", 90),
     row("Enter", CONFIRM, A::Take, "do what the marked button says", "marked button", 80),
@@ -314,6 +316,7 @@ pub const TABLE: &[Binding] = &[
     row("o", MAIN, A::Runs, "past runs", "runs", 48),
     row("? F1", HELPED, A::Help, "this help", "help", 86),
     row("q", MAIN, A::Quit, "leave; the run goes on", "quit", 84),
+    row("Ctrl-Z", ALL, A::Suspend, "to the shell for a while; fg comes back", "", 0),
     row("Ctrl-C", ALL, A::Quit, "leave from anywhere; the run goes on", "", 0),
 ];
 

@@ -121,6 +121,20 @@ pub struct Search {
     pub serial: u64,
 }
 
+impl Search {
+    /// The next lines to look at, after so many of all: where they begin, and how many they are. A stretch ends where the log does.
+    #[must_use]
+    pub fn stretch(&self, done: usize, count: usize, most: usize) -> (usize, usize) {
+        if self.forward {
+            let from = (self.from + done) % count;
+            return (from, most.min(count - from).min(count - done));
+        }
+        let last = (self.from % count + count - done % count) % count;
+        let many = most.min(last + 1).min(count - done);
+        (last + 1 - many, many)
+    }
+}
+
 /// The pane.
 #[derive(Clone, Debug)]
 pub struct LogPane {
@@ -338,4 +352,29 @@ impl LogPane {
 #[must_use]
 pub fn fits(line: &LogLine, words: &str) -> bool {
     filter::holds(&line.text, words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_looks_at_every_line_once_and_in_its_direction() {
+        for (count, from, most) in [(1, 0, 5), (10, 0, 3), (10, 9, 3), (10, 4, 3), (7, 3, 7), (7, 6, 1)] {
+            for forward in [true, false] {
+                let search = Search { attempt: AttemptId(1), words: String::new(), from, forward, serial: 1 };
+                let (mut seen, mut done) = (Vec::new(), 0);
+                while done < count {
+                    let (begin, many) = search.stretch(done, count, most);
+                    assert!(many > 0 && many <= most && begin + many <= count, "{search:?} after {done}");
+                    let lines = begin..begin + many;
+                    seen.extend(if forward { lines.collect::<Vec<_>>() } else { lines.rev().collect() });
+                    done += many;
+                }
+                let step = if forward { 1 } else { count - 1 };
+                let expected: Vec<usize> = (0..count).map(|at| (from + at * step) % count).collect();
+                assert_eq!(seen, expected, "{search:?} of {count}");
+            }
+        }
+    }
 }

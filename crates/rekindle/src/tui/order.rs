@@ -22,7 +22,7 @@ impl App {
             Action::Copy => return self.names().into_iter().take(1).map(|(_, text)| self.copy(text)).collect(),
             Action::CopyMenu => {
                 let items = self.names();
-                self.popup = (!items.is_empty()).then(|| Popup::Copy(CopyMenu { items, at: 0 }));
+                self.popup = (!items.is_empty()).then_some(Popup::Copy(CopyMenu { items, at: 0 }));
                 return Vec::new();
             }
             _ => {}
@@ -127,7 +127,9 @@ impl App {
         let attempt = self.attempt().and_then(|id| picture.attempt(id));
         if let Some(row) = self.tree.chosen() {
             if matches!(row.node, Node::Call(..)) {
-                names.push(("call", row.label.clone()));
+                let calls = row.node.attempt().and_then(|id| self.calls.get(&id)).into_iter().flatten();
+                let called = calls.filter(|call| matches!(row.node, Node::Call(.., number) if number == call.number));
+                names.extend(called.map(|call| ("call", call.text.clone())));
             }
             if row.node.attempt().is_some() {
                 names.extend(attempt.map(|attempt| ("agent", attempt.name.to_string())));

@@ -181,7 +181,7 @@ impl TextPane {
     }
 
     /// Goes to the next file of a diff, or the one before. `starts` are the rows where files begin.
-    pub fn to_file(&mut self, starts: &[usize], forward: bool) {
+    pub fn go_to_file(&mut self, starts: &[usize], forward: bool) {
         let next = if forward {
             starts.iter().find(|at| **at > self.top)
         } else {

@@ -28,6 +28,7 @@ impl App {
         self.message = None;
         let effects = match keys::action(mode, key) {
             Some(Action::Quit) => vec![Effect::Quit],
+            Some(Action::Suspend) => vec![Effect::Suspend],
             Some(action) if mode == Mode::Typing => self.typing_action(action),
             Some(action) if self.popup.is_some() => self.popup_action(action),
             Some(action) => self.main_action(action),
@@ -142,13 +143,13 @@ impl App {
             Action::PageDown => self.step(page),
             Action::HalfUp => self.step(-(page / 2).max(1)),
             Action::HalfDown => self.step((page / 2).max(1)),
-            Action::Top => self.to_top(),
-            Action::Bottom => self.to_end(),
+            Action::Top => self.go_to_top(),
+            Action::Bottom => self.go_to_end(),
             Action::Open => self.open(),
             Action::Back => self.back(),
             Action::Left => {
                 if !self.tree.turn(false) {
-                    self.tree.to_parent();
+                    self.tree.go_to_parent();
                 }
             }
             Action::Right => {
@@ -165,8 +166,8 @@ impl App {
             Action::NextTab => self.show(self.tab.step(1)),
             Action::PrevTab => self.show(self.tab.step(-1)),
             Action::TabAt(at) => self.show(Tab::ALL[usize::from(at).min(Tab::ALL.len() - 1)]),
-            Action::NextFile => self.to_file(true, detail),
-            Action::PrevFile => self.to_file(false, detail),
+            Action::NextFile => self.go_to_file(true, detail),
+            Action::PrevFile => self.go_to_file(false, detail),
             Action::Wrap => self.log.wrap = !self.log.wrap,
             Action::Times => self.log.times = !self.log.times,
             Action::Full => self.full = !self.full,
@@ -213,7 +214,7 @@ impl App {
         }
     }
 
-    fn to_top(&mut self) {
+    fn go_to_top(&mut self) {
         match (self.focus, self.tab) {
             (Focus::Tree, _) => self.tree.at = 0,
             (_, Tab::Log) => self.log.go_to(0, usize::from(self.areas().inside_detail().height)),
@@ -221,7 +222,7 @@ impl App {
         }
     }
 
-    fn to_end(&mut self) {
+    fn go_to_end(&mut self) {
         match (self.focus, self.tab) {
             (Focus::Tree, _) => self.tree.at = self.tree.rows.len().saturating_sub(1),
             (_, Tab::Log) => self.log.follow = true,
@@ -229,14 +230,14 @@ impl App {
         }
     }
 
-    fn to_file(&mut self, forward: bool, inside: Rect) {
+    fn go_to_file(&mut self, forward: bool, inside: Rect) {
         let rows = self.pane.rows(usize::from(inside.width), self.log.wrap, self.log.times);
         let starts = rows
             .iter()
             .enumerate()
             .filter(|(at, row)| row.line.file && (*at == 0 || !std::ptr::eq(rows[at - 1].line, row.line)));
         let starts: Vec<usize> = starts.map(|(at, _)| at).collect();
-        self.pane.to_file(&starts, forward);
+        self.pane.go_to_file(&starts, forward);
     }
 
     fn show(&mut self, tab: Tab) {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ const INDEXES_MAX: usize = 32;
 
 /// The reader.
 pub struct Reader {
-    news: Sender<News>,
+    news: SyncSender<News>,
     want: Want,
     fresh: bool,
     picture: Option<Arc<Picture>>,
@@ -67,7 +67,7 @@ struct Events {
 impl Reader {
     /// A reader of a run, the newest where none is named, that tells its news through a channel.
     #[must_use]
-    pub fn new(run: Option<String>, news: Sender<News>) -> Self {
+    pub fn new(run: Option<String>, news: SyncSender<News>) -> Self {
         Self {
             news,
             want: Want { run, ..Want::default() },
@@ -224,15 +224,7 @@ impl Reader {
         let index = self.index(run, search.attempt)?.clone();
         let mut looked = 0;
         while done < count && looked < SEARCH_SLICE {
-            // The next stretch in the direction of the search, up to where the log ends and goes round.
-            let (from, many) = if search.forward {
-                let from = (search.from + done) % count;
-                (from, WINDOW_MAX.min(count - from).min(count - done))
-            } else {
-                let last = (search.from + count - done % count) % count;
-                let many = WINDOW_MAX.min(last + 1).min(count - done);
-                (last + 1 - many, many)
-            };
+            let (from, many) = search.stretch(done, count, WINDOW_MAX);
             let lines = index.window(run, from, many)?;
             let mut fits = lines.iter().enumerate().filter(|(_, line)| log::fits(&LogLine::of(line), &search.words));
             let hit = if search.forward { fits.next() } else { fits.next_back() };

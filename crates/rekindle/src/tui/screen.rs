@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use ratatui::Terminal;
@@ -12,7 +12,7 @@ use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 
 use super::app::App;
@@ -42,12 +42,7 @@ impl Screen {
             before(panic);
         }));
         let failed = |error: io::Error| CliError::internal("the terminal cannot be used").because(&error);
-        TAKEN.store(true, Ordering::SeqCst);
-        let taken = enable_raw_mode().and_then(|()| {
-            execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste)?;
-            Terminal::new(CrosstermBackend::new(io::stdout()))
-        });
-        match taken {
+        match take().and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout()))) {
             Ok(terminal) => Ok(Self { terminal }),
             Err(error) => {
                 give_back();
@@ -71,6 +66,16 @@ impl Screen {
         drawn.map(|_| ()).map_err(|error| CliError::internal("the terminal cannot be drawn on").because(&error))
     }
 
+    /// Gives the terminal to the shell until the person comes back.
+    ///
+    /// # Errors
+    /// When it cannot be taken again.
+    pub fn suspend(&mut self) -> Result<()> {
+        give_back();
+        let again = signal_hook::low_level::raise(SIGTSTP).and_then(|()| take()).and_then(|()| self.terminal.clear());
+        again.map_err(|error| CliError::internal("the terminal cannot be used").because(&error))
+    }
+
     /// Gives a text to the clipboard of the terminal, wherever that runs (OSC 52).
     pub fn copy(&mut self, text: &str) {
         let mut out = io::stdout();
@@ -83,6 +88,13 @@ impl Drop for Screen {
     fn drop(&mut self) {
         give_back();
     }
+}
+
+/// Takes the terminal.
+fn take() -> io::Result<()> {
+    TAKEN.store(true, Ordering::SeqCst);
+    enable_raw_mode()?;
+    execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste)
 }
 
 /// Gives the terminal back, once.
@@ -98,7 +110,7 @@ fn give_back() {
 pub struct Ending {
     asked: Arc<AtomicBool>,
     /// Dropped with the screen: then nothing has to be done by force.
-    _over: std::sync::mpsc::Sender<()>,
+    _over: SyncSender<()>,
 }
 
 impl Ending {
@@ -110,7 +122,8 @@ impl Ending {
         let failed = |error: io::Error| CliError::internal("signals cannot be watched").because(&error);
         let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT]).map_err(failed)?;
         let asked = Arc::new(AtomicBool::new(false));
-        let (over, done) = channel();
+        // Nothing is ever sent: it is closed.
+        let (over, done) = sync_channel(1);
         let seen = Arc::clone(&asked);
         std::thread::spawn(move || {
             if let Some(signal) = signals.forever().next() {
@@ -130,8 +143,9 @@ impl Ending {
 
 /// A terminal that hung up can hold whoever reads from it for ever.
 fn by_force(done: &Receiver<()>, signal: i32) {
-    if let Err(std::sync::mpsc::RecvTimeoutError::Timeout) = done.recv_timeout(PATIENCE) {
-        give_back();
+    if let Err(RecvTimeoutError::Timeout) = done.recv_timeout(PATIENCE) {
+        // Whoever draws holds the way to a terminal that takes nothing: only its settings can still be put back.
+        let _ = disable_raw_mode();
         // It ends the process; should it fail, the process ends with its terminal.
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     }

@@ -178,7 +178,7 @@ impl Tree {
     }
 
     /// Goes to the row above the chosen one in the tree.
-    pub fn to_parent(&mut self) {
+    pub fn go_to_parent(&mut self) {
         let Some(depth) = self.chosen().map(|row| row.depth) else { return };
         let above = self.rows[..self.at].iter().rposition(|row| row.depth < depth);
         self.at = above.unwrap_or(self.at);

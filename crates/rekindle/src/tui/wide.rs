@@ -6,7 +6,12 @@ use ratatui::text::Span;
 /// Columns that a text takes.
 #[must_use]
 pub fn width(text: &str) -> usize {
-    Span::raw(text).width()
+    if is_plain(text) { text.len() } else { Span::raw(text).width() }
+}
+
+/// Most text is printable ASCII, a column each: asking for that first keeps long diffs quick.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
 }
 
 /// A text cut to a width, the cut marked.
@@ -49,6 +54,9 @@ pub fn right(text: &str, exactly: usize) -> String {
 #[must_use]
 pub fn wrap(text: &str, most: usize) -> Vec<String> {
     let most = most.max(1);
+    if text.len() <= most && is_plain(text) {
+        return vec![text.to_owned()];
+    }
     let mut rows: Vec<String> = Vec::new();
     let (mut row, mut used) = (String::new(), 0);
     // Where the row was last between two words: its bytes and columns up to there.

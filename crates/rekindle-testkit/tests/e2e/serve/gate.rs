@@ -1,11 +1,14 @@
 //! Who comes in: every route of the program's own table with every wrong credential, and the headers that all answers carry.
 
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+
 use rustix::process::Signal;
 use serde_json::Value;
 
 use super::http::{Asked, Open, Reply, ask};
 use super::{ONE, Served};
-use crate::rig::Rig;
+use crate::rig::{BOUND, Rig};
 
 /// An agent that tells its token and leaves when it is told to.
 const TELLING: &str = "echo $REKINDLE_TOKEN > token\n$FAKE wait go\ntouch made\nrekindle task done T1\n";
@@ -162,6 +165,40 @@ fn no_spelling_of_a_host_but_our_own_comes_in() {
     let broken = served.asked("GET", "/tasks/%ff");
     assert_eq!(head(&broken).status, 400);
     assert_eq!(head(&broken.without("Authorization")).status, 401, "nothing is looked at for strangers");
+    served.end(Signal::INT);
+}
+
+#[test]
+fn whatever_is_sent_to_the_port_it_goes_on() {
+    let rig = Rig::new(ONE, TELLING);
+    let served = Served::start(&rig, &[]);
+    let long = format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(200_000));
+    let headers = format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(50_000));
+    let host = served.host();
+    let sly = format!(
+        "POST /api/pause HTTP/1.1\r\nHost: {host}\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    );
+    let garbage: [&[u8]; 8] = [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: \xff\xfe\r\n\r\n",
+        b"GET\x00/ HTTP/1.1\r\n\r\n",
+        b"CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test\r\n\r\n",
+        long.as_bytes(),
+        headers.as_bytes(),
+        sly.as_bytes(),
+    ];
+    for bytes in garbage {
+        let mut stream = TcpStream::connect(("127.0.0.1", served.port)).expect("a server");
+        stream.set_read_timeout(Some(BOUND)).expect("a bound");
+        // It may hang up before all of it was sent; whatever it says, it lets nobody in.
+        let _hung_up = stream.write_all(bytes).and_then(|()| stream.shutdown(Shutdown::Write));
+        let mut told = Vec::new();
+        let _reset = stream.read_to_end(&mut told);
+        let told = String::from_utf8_lossy(&told).into_owned();
+        assert!(told.is_empty() || told.starts_with("HTTP/1.1 4"), "{told}");
+        assert_eq!(served.get("/api/status").status, 200);
+    }
     served.end(Signal::INT);
 }
 

@@ -5,6 +5,7 @@ import { say, inRun } from "./page.js";
 // The only way from text to markup, and only for pages of this server.
 const own = window.trustedTypes?.createPolicy("rekindle", { createHTML: (text) => text }) ?? { createHTML: (text) => text };
 
+const QUIET_MS = 5000;
 const listeners = new Set();
 let last = 0;
 let timer = 0;
@@ -164,6 +165,11 @@ export function startLive() {
     for (const listener of listeners) listener(message);
     refresh();
   };
+  // Time passes without events too: bars grow, and a coordinator that died says nothing.
+  setInterval(() => {
+    const over = ["complete", "failed"].includes(document.getElementById("news")?.dataset.state);
+    if (!over && !document.hidden) refresh();
+  }, QUIET_MS);
   if (link) link.title = "the server does not answer; this page shows how it was";
   addEventListener("pagehide", () => source.close());
   addEventListener("pageshow", (event) => event.persisted && location.reload());
