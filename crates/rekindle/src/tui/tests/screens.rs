@@ -95,8 +95,13 @@ fn ascii_alone_without_colours() {
 
 #[test]
 fn before_the_first_run() {
-    let mut app =
-        App::new(crate::tui::Theme::new(crate::tui::ThemeChoice::Auto, true, None, false), false, None, (80, 24));
+    let mut app = App::new(
+        made::project(),
+        crate::tui::Theme::new(crate::tui::ThemeChoice::Auto, true, None, false),
+        false,
+        None,
+        (80, 24),
+    );
     app.take(crate::tui::app::News::Run(None, None));
     insta::assert_snapshot!(text(&app));
 }
