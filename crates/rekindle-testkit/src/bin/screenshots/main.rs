@@ -129,7 +129,7 @@ fn picture_of_top(stage: &Stage, browser: &Browser, file: &Path) {
     await_that("a log", || tmux(&["capture-pane", "-p"]).contains("step"));
     let page = screen::page(&tmux(&["capture-pane", "-p", "-e"]));
     tmux(&["kill-server"]);
-    show(stage, browser, &page, (1_010, 640), file);
+    show(stage, browser, &page, (1_026, 572), file);
 }
 
 fn picture_of_dashboard(stage: &Stage, browser: &Browser, file: &Path) {

@@ -23,7 +23,7 @@ struct Look {
 pub fn page(screen: &str) -> String {
     let mut out = String::from(
         "<!DOCTYPE html><meta charset=\"utf-8\"><style>body{margin:0;padding:12px 14px;background:#0d1117}\
-         pre{margin:0;color:#c9d1d9;font:14px/1.32 'DejaVu Sans Mono',monospace}</style><pre>",
+         pre{margin:0;color:#c9d1d9;font:14px/1.2 'DejaVu Sans Mono',monospace}</style><pre>",
     );
     let mut look = Look::default();
     let mut pieces = screen.trim_end().split("\u{1b}[");
