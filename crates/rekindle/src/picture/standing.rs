@@ -1,10 +1,14 @@
 //! How a task stands, in a symbol, a word and a line that says what it waits for: never by colour alone.
 
+use rekindle_core::text;
 use rekindle_core::time::Time;
 use rekindle_core::view::{QuestionRow, TaskRow};
 
 use super::Picture;
 use crate::ui::{Tone, elapsed, near_time, one_line};
+
+/// Longest question in a note: the question itself is shown elsewhere, whole.
+const NOTE_MAX_BYTES: usize = 200;
 
 /// How a task stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +58,7 @@ fn ended(symbol: &'static str, ascii: &'static str, word: &'static str, tone: To
 /// One that has not ended.
 fn open(picture: &Picture, task: &TaskRow) -> Standing {
     if let Some(question) = question_of(picture, task) {
-        let note = Some(format!("question {}: {}", question.id, one_line(&question.text)));
+        let note = Some(format!("question {}: {}", question.id, text::one_line(&question.text, NOTE_MAX_BYTES)));
         return Standing { symbol: "?", ascii: "?", word: "asks you", tone: Tone::Warning, note };
     }
     if task.verifying {

@@ -225,7 +225,7 @@ fn trade(web: &Web, given: &str, without: &str) -> Answer {
 async fn nowhere(State(web): State<Arc<Web>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let problem = match admit(&web, &parts) {
-        Ok(()) => Problem::absent("there is nothing here").hint("begin at /"),
+        Ok(()) => Problem::absent("there is nothing here").hint("pages begin at /, the API at /api/status"),
         Err(stranger) => stranger,
     };
     problem.answer(form_of(&parts.uri))
