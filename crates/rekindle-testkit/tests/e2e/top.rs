@@ -148,6 +148,7 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     rig.touch("more");
     terminal.shows("tile 2");
 
+    find_in_all_logs(&terminal);
     look_around(&terminal);
     // Any size, there and back.
     for (columns, rows) in [("60", "18"), ("20", "5"), ("1", "1"), ("200", "50"), ("80", "24")] {
@@ -175,6 +176,19 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     terminal.keys(&["q"]);
     drop(terminal);
     rig.assert_nothing_left();
+}
+
+/// A word is looked for in the logs of all agents, and the line it stands in is gone to.
+fn find_in_all_logs(terminal: &Terminal<'_>) {
+    terminal.keys(&["L"]);
+    terminal.text("tile 2");
+    terminal.keys(&["Enter"]);
+    let screen = terminal.shows("1 found: ");
+    assert!(screen.contains("all logs /tile 2"), "{screen}");
+    terminal.keys(&["Enter"]);
+    terminal.awaits("the line", |screen| screen.contains("/tile 2 · line") && screen.contains("[log]"));
+    terminal.keys(&["Escape", "Escape"]);
+    terminal.awaits("the tree", |screen| screen.contains("Enter open"));
 }
 
 /// The log is searched, and the other tabs tell about the task.

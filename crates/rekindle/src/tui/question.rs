@@ -137,8 +137,8 @@ impl AnswerBox {
         let shown = self.share(all, screen).text;
         let below = all.saturating_sub(self.top + shown);
         let lines = |many: usize| if many == 1 { "line" } else { "lines" };
-        let down = (below > 0).then(|| format!("↓ {below} more {} (PgDn)", lines(below)));
-        let up = (self.top > 0).then(|| format!("↑ {} above (PgUp)", self.top));
+        let down = (below > 0).then(|| format!("↓ {below} more {}", lines(below)));
+        let up = (self.top > 0).then(|| format!("↑ {} above", self.top));
         let unseen = (!self.whole).then(|| "not all seen yet".to_owned());
         let said: Vec<String> = down.into_iter().chain(unseen).chain(up).collect();
         (!said.is_empty()).then(|| said.join(" · "))

@@ -125,7 +125,7 @@ impl Dice {
     }
 
     fn size(&mut self) -> (u16, u16) {
-        // A large screen costs a hundred small ones and breaks nothing that they do not.
+        // A large screen costs as much as a hundred small ones: it comes now and then.
         let most = [(300, 100), (120, 40), (80, 24), (60, 18), (30, 12), (30, 12), (3, 3)][self.roll(7)];
         let side = |roll: usize| u16::try_from(roll).unwrap_or(0) + 1;
         (side(self.roll(most.0)), side(self.roll(most.1)))
