@@ -63,7 +63,7 @@ fn with(row: &Row, key: &str, order: u64, values: &Value) -> Row {
 
 fn rows_of(text: &str, n: u64, task: &Row, attempt: &Row, merged: &str) -> Vec<Row> {
     let (id, order) = (format!("T{n}"), n);
-    let check = json!({"command": text, "passed": n % 2 == 0, "code": 1, "timed_out": false, "output": text, "took_ms": 1, "environment": text});
+    let check = json!({"command": text, "passed": n.is_multiple_of(2), "code": 1, "timed_out": false, "output": text, "took_ms": 1, "environment": text});
     let state = ["failed", "complete", "skipped", "pending"][usize::try_from(n % 4).expect("small")];
     let findings = json!({"issues": [text], "required": [text], "passed": [text]});
     let rework = json!({"source": "critic", "context": text, "issues": [text], "required": [text], "passed": [text]});
@@ -80,7 +80,7 @@ fn rows_of(text: &str, n: u64, task: &Row, attempt: &Row, merged: &str) -> Vec<R
     });
     let question = json!({
         "id": n, "task": id, "agent": "developer-T1", "text": text, "options": [text, "yes"], "context": text,
-        "answer": if n % 2 == 0 { Value::from(text) } else { Value::Null }, "asked_at": 1,
+        "answer": if n.is_multiple_of(2) { Value::from(text) } else { Value::Null }, "asked_at": 1,
     });
     let (task, attempt) = (with(task, &id, order, &values), with(attempt, &format!("{n:020}"), order, &tried));
     let question = Row {
@@ -167,7 +167,7 @@ fn poisoned(strings: &[String]) -> Rig {
     for (n, text) in (1..).zip(strings) {
         rows.extend(rows_of(text, n, &task, &attempt, &merged));
         events.extend(events_of(text, n, &run.run));
-        let stream = if n % 2 == 0 { Stream::Err } else { Stream::Out };
+        let stream = if n.is_multiple_of(2) { Stream::Err } else { Stream::Out };
         let (agent, text) = (text.clone(), text.clone());
         lines.push(LogLine {
             attempt: 1,
