@@ -148,7 +148,6 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     rig.touch("more");
     terminal.shows("tile 2");
 
-    find_in_all_logs(&terminal);
     look_around(&terminal);
     // Any size, there and back.
     for (columns, rows) in [("60", "18"), ("20", "5"), ("1", "1"), ("200", "50"), ("80", "24")] {
@@ -196,6 +195,7 @@ fn find_in_all_logs(terminal: &Terminal<'_>) {
 
 /// The log is searched, and the other tabs tell about the task.
 fn look_around(terminal: &Terminal<'_>) {
+    find_in_all_logs(terminal);
     terminal.keys(&["Enter", "/"]);
     terminal.text("TILE 9");
     terminal.keys(&["Enter"]);
