@@ -58,8 +58,8 @@ fn a_log_of_a_million_lines_is_read_searched_and_linked_to() {
             "document.querySelector('.view').scrollTop = {place} * document.querySelector('.view').scrollHeight"
         ));
         browser.until("[...document.querySelectorAll('.view .row .text')].every((text) => text.textContent !== '…')");
-        let rows = browser.value("document.querySelectorAll('.view .row').length").as_u64();
-        assert!(rows < Some(400), "{rows:?} rows at {place}");
+        let rows = browser.value("document.querySelectorAll('.view .row').length").as_u64().expect("a number");
+        assert!((1..400).contains(&rows), "{rows} rows at {place}");
     }
     assert_eq!(browser.until("document.querySelector('.view .row:last-child .no').textContent"), LINES.to_string());
     assert_eq!(
