@@ -131,3 +131,25 @@ fn a_site_that_only_shows_offers_no_button() {
     site.read_only = true;
     assert!(!page(&site, &Page::Task("T1".into())).contains("data-act"));
 }
+
+#[test]
+fn every_part_of_the_script_finds_what_it_imports() {
+    let text = |name: &str| {
+        let asset = ASSETS.iter().find(|asset| asset.name == name).unwrap_or_else(|| panic!("no asset {name}"));
+        std::str::from_utf8(asset.bytes).expect("text")
+    };
+    let mut imports = 0;
+    for asset in ASSETS.iter().filter(|asset| asset.mime == JS) {
+        for import in text(asset.name).lines().filter_map(|line| line.strip_prefix("import { ")) {
+            let (names, from) = import.split_once(" } from \"./").expect("an import");
+            let from = text(from.trim_end_matches("\";"));
+            for name in names.split(", ") {
+                let given =
+                    ["function", "async function"].iter().any(|kind| from.contains(&format!("export {kind} {name}(")));
+                assert!(given, "{} imports {name}, which nobody exports", asset.name);
+                imports += 1;
+            }
+        }
+    }
+    assert!(imports > 10, "{imports} imports were found");
+}

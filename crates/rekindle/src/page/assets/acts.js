@@ -83,7 +83,7 @@ async function answer(form, chosen) {
 }
 
 /** Asks for the act of a button. */
-function askFor(button) {
+export function askFor(button) {
   const { act, post: place, consequence } = button.dataset;
   ask({ verb: act, place, consequence, parts: "parts" in button.dataset, back: button });
 }
