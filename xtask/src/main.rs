@@ -23,7 +23,7 @@ const SHIPPED: &[&str] = &["rekindle", "rekindle-core", "rekindle-engine", "reki
 const HELP: &str = "\
 usage: cargo xtask <command> [arguments]
 
-  ci              everything below but bench and demo, as CI runs it
+  ci              everything below but bench, demo and screenshots, as CI runs it
   fmt [--check]   format the code
   lint            clippy and rustdoc, every warning an error
   tidy            the house rules: sizes, names, imports, banned calls
@@ -33,6 +33,7 @@ usage: cargo xtask <command> [arguments]
   bench [args]    benchmarks: the table of ratios, then criterion's; with arguments only the
                   ratios: --quick, or areas by name (transition, death, …)
   demo [args]     the demonstration, from a debug build
+  screenshots     the README's pictures anew, into docs/images
 
 Missing tools are installed on the way.";
 
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         "sim" => sim(&mut steps, rest),
         "bench" => bench(&mut steps, rest),
         "demo" => steps.run("demo", cargo(["run", "-p", "rekindle", "--", "demo"]).args(rest)),
+        "screenshots" => screenshots(&mut steps),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             return ExitCode::SUCCESS;
@@ -125,6 +127,14 @@ fn test(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
         steps.run("documentation tests", &mut cargo(["test", "--workspace", "--doc"]))?;
     }
     Ok(())
+}
+
+/// A run in a temporary directory, looked at with `top`, in the dashboard and in the report.
+fn screenshots(steps: &mut Steps) -> Result<(), Failure> {
+    tools::programs_under_test()?;
+    steps.run("build the program", &mut cargo(["build", "-p", "rekindle"]))?;
+    let picture = ["run", "-p", "rekindle-testkit", "--bin", "screenshots", "--", "docs/images"];
+    steps.run("screenshots", &mut cargo(picture))
 }
 
 /// Against the program that users get: the same build that `cargo build --release` makes.

@@ -143,12 +143,10 @@ impl Browser {
             if there {
                 return value;
             }
-            assert!(
-                started.elapsed() < BOUND,
-                "waited in vain for {expression}\non {}: {}",
-                self.address(),
-                self.text()
-            );
+            if started.elapsed() > BOUND {
+                let (address, told) = (self.address(), self.console());
+                panic!("waited in vain for {expression}\non {address}, console {told:?}: {}", self.text());
+            }
             std::thread::sleep(LOOK);
         }
     }

@@ -115,7 +115,11 @@ impl Act {
             }
             Self::Stop(id) => {
                 let waiting = waiting_for(picture, id);
-                let held = if waiting.is_empty() { String::new() } else { format!(" {waiting} go on waiting.") };
+                let held = if waiting.is_empty() {
+                    String::new()
+                } else {
+                    format!(" What waits for it goes on waiting: {waiting}.")
+                };
                 format!("{id} is given up and counts as failed.{}{held} Undo: retry it.", stopped(id))
             }
             Self::Recover(agent) => format!(
@@ -124,7 +128,7 @@ impl Act {
             Self::Answer(id, _) => format!("The answer to question {id} reaches whoever asked; it cannot be changed."),
             Self::Pause => {
                 let many = picture.attempts.iter().filter(|attempt| attempt.ended_at.is_none()).count();
-                format!("{} write checkpoints and stop; the run rests until you type rekindle resume.", agents(many))
+                format!("{}; the run rests until you type rekindle resume.", agents(many))
             }
         }
     }
@@ -134,39 +138,42 @@ impl Act {
     /// # Errors
     /// When it is refused.
     pub fn perform(&self, project: &Project) -> Result<String> {
-        if let Self::RetryFailed(ids) = self {
-            for id in ids {
-                orders::give(project, &Order::Retry { task: id.clone() })?;
+        let (orders, done) = self.orders();
+        let mut taken = Taken::Already;
+        for order in &orders {
+            match orders::give(project, order)? {
+                Taken::Now => taken = Taken::Now,
+                Taken::NobodyThere => return Ok("no coordinator is running".to_owned()),
+                Taken::Already => {}
             }
-            return Ok(format!("{} opened again", count(ids.len())));
         }
-        let (order, done) = self.order();
-        Ok(match orders::give(project, &order)? {
-            Taken::Now => done,
-            Taken::Already => "it was so already".to_owned(),
-            Taken::NobodyThere => "no coordinator is running".to_owned(),
-        })
+        Ok(if taken == Taken::Now { done } else { "it was so already".to_owned() })
     }
 
-    fn order(&self) -> (Order, String) {
+    /// What is ordered for it, and what is said when that was taken.
+    fn orders(&self) -> (Vec<Order>, String) {
+        let retry = |task: &TaskId| Order::Retry { task: task.clone() };
         match self.clone() {
-            Self::Retry(task) => (Order::Retry { task: task.clone() }, format!("task {task} is open again")),
-            Self::RetryFailed(mut ids) => {
-                let task = ids.swap_remove(0);
-                (Order::Retry { task: task.clone() }, format!("task {task} is open again"))
-            }
+            Self::Retry(task) => (vec![retry(&task)], format!("task {task} is open again")),
+            Self::RetryFailed(ids) => (ids.iter().map(retry).collect(), format!("{} open again", count(ids.len()))),
             Self::Skip(task) => {
-                let reason = "skipped by the operator".to_owned();
-                (Order::Skip { task: task.clone(), reason }, format!("task {task} is skipped"))
+                let done = format!("task {task} is skipped");
+                (vec![Order::Skip { task, reason: "skipped by the operator".to_owned() }], done)
             }
             Self::Split(task, subtasks) => {
                 let done = format!("task {task} is split into {} parts", subtasks.len());
-                (Order::Split { task, subtasks }, done)
+                (vec![Order::Split { task, subtasks }], done)
             }
-            Self::Stop(task) => (Order::Stop { task: task.clone() }, format!("task {task} is given up")),
-            Self::Recover(agent) => (Order::Recover { agent: agent.clone() }, format!("agent {agent} is replaced")),
-            Self::Answer(id, text) => (Order::Answer { id, text }, format!("question {id} is answered")),
-            Self::Pause => (Order::Pause(PauseReason::Operator), "the run pauses".to_owned()),
+            Self::Stop(task) => {
+                let done = format!("task {task} is given up");
+                (vec![Order::Stop { task }], done)
+            }
+            Self::Recover(agent) => {
+                let done = format!("agent {agent} is replaced");
+                (vec![Order::Recover { agent }], done)
+            }
+            Self::Answer(id, text) => (vec![Order::Answer { id, text }], format!("question {id} is answered")),
+            Self::Pause => (vec![Order::Pause(PauseReason::Operator)], "the run pauses".to_owned()),
         }
     }
 }
@@ -183,8 +190,8 @@ fn count(many: usize) -> String {
 
 fn agents(many: usize) -> String {
     match many {
-        0 => "No agent runs; others".to_owned(),
-        1 => "1 agent has to".to_owned(),
-        many => format!("{many} agents have to"),
+        0 => "No agent is at work".to_owned(),
+        1 => "1 agent writes a checkpoint and stops".to_owned(),
+        many => format!("{many} agents write checkpoints and stop"),
     }
 }

@@ -6,6 +6,7 @@
 
 mod graph;
 mod scale;
+mod symbols;
 mod timeline;
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ pub const ASSETS: &[Asset] = &[
 ];
 
 /// One request for a page: the site, the run that is looked at and what stands after the question mark.
-pub(self) struct Visit<'a> {
+struct Visit<'a> {
     site: &'a Site,
     query: &'a BTreeMap<String, String>,
     ways: Ways,

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rekindle_core::cause::Cause;
 use rekindle_core::event::Body;
+use rekindle_core::strategy::Strategy;
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
 use rekindle_engine::store::StoredEvent;
@@ -194,7 +195,7 @@ impl Report {
                 self.recoveries.add(entry(format!("{cause}: {}", in_words(&cause, reason))));
             }
             Some(Body::Dispatched { resumed: true, strategy, reason, .. }) => {
-                self.recoveries.add(entry(format!("taken up again ({}): {reason}", strategy.name())));
+                self.recoveries.add(entry(format!("taken up again, {}", reason_with(strategy, &reason))));
             }
             Some(Body::CoordinatorRecovered { .. } | Body::AgentAdopted { .. } | Body::TaskReopened { .. }) => {
                 self.recoveries.add(entry(story::tell(event).text));
@@ -238,6 +239,12 @@ impl Past {
         let worked = self.begun.take().map_or(0, |begun| now.since_ms(begun));
         self.worked_ms = self.worked_ms.saturating_add(worked);
     }
+}
+
+/// A strategy and why it was chosen; most reasons begin with it.
+fn reason_with(strategy: Strategy, reason: &str) -> String {
+    let name = strategy.name();
+    if reason.starts_with(name) { reason.to_owned() } else { format!("{name}: {reason}") }
 }
 
 /// A cause and what was decided on it; most decisions begin with the cause.

@@ -6,6 +6,7 @@ mod draw;
 mod edit;
 mod facts;
 mod filter;
+mod hits;
 mod keys;
 mod layout;
 mod log;
@@ -13,6 +14,7 @@ mod order;
 mod pane;
 mod popup;
 mod press;
+mod question;
 mod reader;
 mod screen;
 #[cfg(test)]
@@ -81,7 +83,7 @@ pub fn show(project: &Project, options: Options) -> Result<Left> {
     let eye = Eye::new(project, options.run.as_deref());
     let reader = Reader::new(options.run.clone(), tell.clone());
     let reading = thread::spawn(move || reader.run(eye, &wants));
-    let app = App::new(options.theme, options.read_only, options.run, screen.size());
+    let app = App::new(project.clone(), options.theme, options.read_only, options.run, screen.size());
     let mut live = Live { app, project: project.clone(), tell, news, ask, asked: None };
     let outcome = live.until_left(&mut screen, &ending, || reading.is_finished());
     drop(screen);

@@ -19,6 +19,12 @@ use crate::ui::{elapsed, stamp};
 /// Events or lines fetched at once: large enough to be quick, small enough to hold in memory.
 const PAGE: usize = 4_096;
 
+/// Hits that are looked through at most for those of one run: what lies further back is reached with more words.
+const SEARCH_MAX: usize = 200_000;
+
+/// How much further back is looked when too few hits are of the run.
+const SEARCH_GROWS: usize = 8;
+
 /// Runs that an error names: the newest ones are meant most often.
 const RUNS_NAMED: usize = 5;
 
@@ -301,12 +307,23 @@ impl RunView<'_> {
         Ok(self.reader.log_tail(agent, count)?)
     }
 
-    /// The last lines that hold every word of a query, oldest first.
+    /// The last lines of the run that hold every word of a query, oldest first.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub fn search(&self, query: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>> {
-        Ok(self.reader.log_search(query, agent, limit)?)
+        let ours = self.attempt_numbers()?;
+        let mut asked = limit;
+        loop {
+            // The index knows no runs: newer ones may hold all of the first answer.
+            let mut found = self.reader.log_search(query, agent, asked)?;
+            let all = found.len() < asked || asked >= SEARCH_MAX;
+            found.retain(|line| ours.contains(&line.line.attempt));
+            if all || found.len() >= limit {
+                return Ok(found.split_off(found.len().saturating_sub(limit)));
+            }
+            asked = asked.saturating_mul(SEARCH_GROWS).min(SEARCH_MAX);
+        }
     }
 
     /// Attempts that belong to the run, to tell its log lines from those of earlier runs.

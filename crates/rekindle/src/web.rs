@@ -2,7 +2,7 @@
 //! that is not in the store, and ending it ends nothing else.
 //!
 //! `gate` decides who comes in, `routes` what there is, `looks` what was seen of the store, `stream` how events go out, `port` how
-//! connections are held. Blocking work goes to threads of its own; everything else is one thread.
+//! connections are held, `room` how many. Blocking work goes to threads of its own; everything else is one thread.
 
 mod answer;
 mod flow;
@@ -12,6 +12,7 @@ mod orders;
 mod pages;
 mod port;
 mod reads;
+mod room;
 pub mod routes;
 mod stream;
 

@@ -11,6 +11,9 @@ const LOOK_MS: u64 = 10_000;
 /// Names of new files that are listed.
 const NEW_FILES_MAX: usize = 500;
 
+/// New files whose content is shown: each costs a call.
+const NEW_FILES_SHOWN: usize = 50;
+
 /// How changes are spelled, whatever the user's settings say.
 const FORM: [&str; 8] = [
     "--patch",
@@ -43,7 +46,7 @@ pub struct Changes {
     pub patch: String,
     /// Whether it is only the beginning.
     pub cut: bool,
-    /// New files that git does not know yet, where a worktree was looked at.
+    /// New files that git does not know yet, where a worktree was looked at; the content of the first ones is in the patch.
     pub new_files: Vec<String>,
 }
 
@@ -64,14 +67,31 @@ impl Work {
         let standing = self.path(key);
         if let Some(base) = self.base(key).filter(|_| standing.join(".git").exists()) {
             let call = self.repo.call_in(&standing).files().limit(LOOK_MS).args(["diff"]).args(FORM);
-            let (patch, cut) = bounded(call.arg(&base).arg("--"), most)?;
+            let (mut patch, mut cut) = bounded(call.arg(&base).arg("--"), most)?;
             let others = self.repo.call_in(&standing).limit(LOOK_MS);
             let others = others.args(["ls-files", "--others", "--exclude-standard", "-z"]).ok()?;
-            let names = records(&others).take(NEW_FILES_MAX).map(|name| String::from_utf8_lossy(name).into_owned());
-            let new_files = names.collect();
+            let mut new_files = Vec::new();
+            for name in records(&others).take(NEW_FILES_MAX) {
+                // Nearly all that agents make is new: it is shown as what it will be once git knows it.
+                let shown = new_files.len() < NEW_FILES_SHOWN && patch.len() < most;
+                if shown {
+                    let (text, more) = self.new_file(&standing, name, most - patch.len())?;
+                    patch.push_str(&text);
+                    cut |= more;
+                }
+                new_files.push(String::from_utf8_lossy(name).into_owned());
+            }
             return Ok(Some(Changes { place: ChangesIn::Worktree, patch, cut, new_files }));
         }
         self.snapshot_changes(key, most)
+    }
+
+    /// A file that git does not know yet, as a change. Links are not followed: git shows where they lead.
+    fn new_file(&self, standing: &std::path::Path, name: &[u8], most: usize) -> Result<(String, bool)> {
+        let call = self.repo.call_in(standing).files().limit(LOOK_MS).args(["diff", "--no-index"]).args(FORM);
+        let call = call.args(["--", "/dev/null"]).arg(call::path(name));
+        let answer = call.config("core.quotePath", "false").beginning(most).run()?;
+        Ok(whole_lines(&answer.out, most))
     }
 
     /// From what the first attempt found to what the newest left.
@@ -103,10 +123,14 @@ impl Repo {
 /// The beginning of an answer, cut between two lines.
 fn bounded(call: call::Call, most: usize) -> Result<(String, bool)> {
     let out = call.config("core.quotePath", "false").beginning(most).ok()?;
-    let text = String::from_utf8_lossy(&out);
+    Ok(whole_lines(&out, most))
+}
+
+fn whole_lines(out: &[u8], most: usize) -> (String, bool) {
+    let text = String::from_utf8_lossy(out);
     if out.len() < most {
-        return Ok((text.into_owned(), false));
+        return (text.into_owned(), false);
     }
     let end = text.rfind('\n').map_or(0, |at| at + 1);
-    Ok((text[..end].to_owned(), true))
+    (text[..end].to_owned(), true)
 }

@@ -18,7 +18,7 @@ const BATCH: u64 = 50_000;
 
 /// A finished run of one task, and its store.
 fn finished() -> (Rig, SqliteStore) {
-    let rig = Rig::new(ONE, "rekindle task done T1\n");
+    let rig = Rig::new(ONE, "rekindle task done T1 > told 2>&1\n");
     rig.finish();
     let dir = StateDir::open(&rig.state()).expect("the state");
     let (store, _) = SqliteStore::open(&dir, Options::default()).expect("the store");
@@ -54,20 +54,30 @@ fn a_log_of_a_million_lines_is_read_searched_and_linked_to() {
     shoot(browser, "log-line");
     // Only what is in sight is on the page, wherever one is.
     for place in ["0", "0.25", "0.5", "1"] {
-        browser.value(&format!("document.querySelector('.view').scrollTop = {place} * document.querySelector('.view').scrollHeight"));
+        browser.value(&format!(
+            "document.querySelector('.view').scrollTop = {place} * document.querySelector('.view').scrollHeight"
+        ));
         browser.until("[...document.querySelectorAll('.view .row .text')].every((text) => text.textContent !== '…')");
-        let rows = browser.value("document.querySelectorAll('.view .row').length").as_u64();
-        assert!(rows < Some(400), "{rows:?} rows at {place}");
+        let rows = browser.value("document.querySelectorAll('.view .row').length").as_u64().expect("a number");
+        assert!((1..400).contains(&rows), "{rows} rows at {place}");
     }
     assert_eq!(browser.until("document.querySelector('.view .row:last-child .no').textContent"), LINES.to_string());
-    assert_eq!(browser.value("document.querySelector('.view .row:last-child .text').textContent").as_str().map(|text| text.starts_with("line 999999 ")), Some(true));
+    assert_eq!(
+        browser
+            .value("document.querySelector('.view .row:last-child .text').textContent")
+            .as_str()
+            .map(|text| text.starts_with("line 999999 ")),
+        Some(true)
+    );
 
     browser.press(&["/"]);
     browser.until("document.activeElement.closest('form.find')");
     browser.type_text("needle");
     browser.press(&[ENTER]);
     browser.until("document.querySelector('form.find output').textContent === '1 of 1'");
-    browser.until("location.hash === '#L777778' && document.querySelector('.row.picked .text')?.textContent.includes('needle')");
+    browser.until(
+        "location.hash === '#L777778' && document.querySelector('.row.picked .text')?.textContent.includes('needle')",
+    );
     browser.press(&["w"]);
     browser.until("document.querySelector('.view.wraps') && document.querySelector('#L777778 .text')?.textContent.includes('needle')");
     browser.press(&["w"]);
@@ -95,7 +105,8 @@ fn following_stops_when_one_scrolls_up_and_says_how_much_is_new() {
     assert_eq!(browser.value("document.querySelector('.view').dataset.from"), before, "the lines moved away");
     shoot(browser, "log-new");
     browser.press(&[rekindle_testkit::browser::keys::END]);
-    browser.until("document.querySelector('input[name=follow]').checked && document.querySelector('button.new').hidden");
+    browser
+        .until("document.querySelector('input[name=follow]').checked && document.querySelector('button.new').hidden");
     browser.until("document.querySelector('.view .row:last-child .no').textContent === document.querySelector('.view').dataset.total");
     scene.assert_quiet();
 }
@@ -116,7 +127,12 @@ fn a_hundred_tasks_with_five_attempts_each_are_drawn() {
     };
     for n in 2..=100_u64 {
         let id = format!("T{n}");
-        rows.push(like(&task, id.clone(), n, &[("id", id.clone().into()), ("title", format!("task number {n}").into())]));
+        rows.push(like(
+            &task,
+            id.clone(),
+            n,
+            &[("id", id.clone().into()), ("title", format!("task number {n}").into())],
+        ));
         for a in 0..5 {
             let number = n * 5 + a;
             let set = [("attempt", number.into()), ("task", id.clone().into()), ("tasks", vec![id.clone()].into())];

@@ -63,7 +63,7 @@ fn with(row: &Row, key: &str, order: u64, values: &Value) -> Row {
 
 fn rows_of(text: &str, n: u64, task: &Row, attempt: &Row, merged: &str) -> Vec<Row> {
     let (id, order) = (format!("T{n}"), n);
-    let check = json!({"command": text, "passed": n % 2 == 0, "code": 1, "timed_out": false, "output": text, "took_ms": 1, "environment": text});
+    let check = json!({"command": text, "passed": n.is_multiple_of(2), "code": 1, "timed_out": false, "output": text, "took_ms": 1, "environment": text});
     let state = ["failed", "complete", "skipped", "pending"][usize::try_from(n % 4).expect("small")];
     let findings = json!({"issues": [text], "required": [text], "passed": [text]});
     let rework = json!({"source": "critic", "context": text, "issues": [text], "required": [text], "passed": [text]});
@@ -80,10 +80,16 @@ fn rows_of(text: &str, n: u64, task: &Row, attempt: &Row, merged: &str) -> Vec<R
     });
     let question = json!({
         "id": n, "task": id, "agent": "developer-T1", "text": text, "options": [text, "yes"], "context": text,
-        "answer": if n % 2 == 0 { Value::from(text) } else { Value::Null }, "asked_at": 1,
+        "answer": if n.is_multiple_of(2) { Value::from(text) } else { Value::Null }, "asked_at": 1,
     });
     let (task, attempt) = (with(task, &id, order, &values), with(attempt, &format!("{n:020}"), order, &tried));
-    let question = Row { table: Table::Question, run: task.run.clone(), key: format!("{n:020}"), order, json: question.to_string() };
+    let question = Row {
+        table: Table::Question,
+        run: task.run.clone(),
+        key: format!("{n:020}"),
+        order,
+        json: question.to_string(),
+    };
     vec![task, attempt, question]
 }
 
@@ -91,7 +97,13 @@ fn events_of(text: &str, n: u64, run: &str) -> Vec<NewEvent> {
     let (text, attempt) = (text.to_owned(), AttemptId(1));
     let bodies = [
         Body::NoteRecorded { text: text.clone() },
-        Body::QuestionAsked { id: QuestionId(n), attempt, text: text.clone(), options: vec![text.clone()], context: text.clone() },
+        Body::QuestionAsked {
+            id: QuestionId(n),
+            attempt,
+            text: text.clone(),
+            options: vec![text.clone()],
+            context: text.clone(),
+        },
         Body::QuestionAnswered { id: QuestionId(n), answer: text.clone() },
         Body::TaskSkipped { reason: text.clone() },
         Body::WorkflowFailed { reason: text.clone(), detail: text.clone() },
@@ -112,14 +124,19 @@ fn events_of(text: &str, n: u64, run: &str) -> Vec<NewEvent> {
 
 /// A commit with hostile names and contents; its id.
 fn committed(rig: &Rig, strings: &[String]) -> String {
-    let names = ["<img data-hacked src=x onerror=window.hacked=1>.txt", "\" data-hacked onclick=\"window.hacked=1", "\u{1b}[31m\u{202e}.rs"];
+    let names = [
+        "<img data-hacked src=x onerror=window.hacked=1>.txt",
+        "\" data-hacked onclick=\"window.hacked=1",
+        "\u{1b}[31m\u{202e}.rs",
+    ];
     for name in names {
         rig.write(name, &strings.join("\n"));
     }
     let git = |arguments: &[&str]| {
         let mut git = Command::new("git");
         rig.prepare(&mut git);
-        let done = git.args(["-c", "user.name=x", "-c", "user.email=x@example.com"]).args(arguments).output().expect("git");
+        let done =
+            git.args(["-c", "user.name=x", "-c", "user.email=x@example.com"]).args(arguments).output().expect("git");
         assert!(done.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
         String::from_utf8_lossy(&done.stdout).trim().to_owned()
     };
@@ -140,14 +157,29 @@ fn poisoned(strings: &[String]) -> Rig {
     let (store, _) = SqliteStore::open(&dir, Options::default()).expect("the store");
     let of = |table: Table| store.rows(table, None).expect("rows").remove(0);
     let (run, task, attempt) = (of(Table::Run), of(Table::Task), of(Table::Attempt));
-    let mut rows = vec![with(&run, &run.key, run.order, &json!({"title": strings.join(" "), "plan": strings[0], "work_branch": "work"}))];
+    let mut rows = vec![with(
+        &run,
+        &run.key,
+        run.order,
+        &json!({"title": strings.join(" "), "plan": strings[0], "work_branch": "work"}),
+    )];
     let (mut events, mut lines) = (Vec::new(), Vec::new());
     for (n, text) in (1..).zip(strings) {
         rows.extend(rows_of(text, n, &task, &attempt, &merged));
         events.extend(events_of(text, n, &run.run));
-        let stream = if n % 2 == 0 { Stream::Err } else { Stream::Out };
+        let stream = if n.is_multiple_of(2) { Stream::Err } else { Stream::Out };
         let (agent, text) = (text.clone(), text.clone());
-        lines.push(LogLine { attempt: 1, agent, epoch: 1, stream, time_ms: 1_790_000_000_000, offset: n, len: 1, text, torn: true });
+        lines.push(LogLine {
+            attempt: 1,
+            agent,
+            epoch: 1,
+            stream,
+            time_ms: 1_790_000_000_000,
+            offset: n,
+            len: 1,
+            text,
+            torn: true,
+        });
     }
     store.append(Batch { rows, events, lines, ..Batch::default() }).expect("appended");
     std::fs::write(rig.state().join("attempts/00000001/prompt"), strings.join("\n")).expect("a brief");
@@ -161,20 +193,27 @@ fn two_hundred_hostile_strings_in_every_field_stay_text() {
     let browser = &scene.browser;
     for page in PAGES {
         scene.open(page);
-        if page.contains("log") {
+        if page.starts_with("/logs/") {
             browser.until("document.querySelectorAll('.view .row').length > 20 && [...document.querySelectorAll('.view .row .text')].every((text) => text.textContent !== '…')");
         }
         // The same once more through the script: fetched, parsed, and put in place of what is there.
-        browser.run("document.getElementById('main').replaceChildren(); window.refreshed = 0; \
+        browser.run(
+            "document.getElementById('main').replaceChildren(); window.refreshed = 0; \
             document.addEventListener('rekindle:changed', () => { window.refreshed = 1; }); \
-            import('/assets/live.js').then((live) => live.refresh());", &json!([]));
+            import('/assets/live.js').then((live) => live.refresh());",
+            &json!([]),
+        );
         browser.until("window.refreshed && document.querySelector('#main h1')");
         assert_eq!(browser.run(FOUND, &json!([])), json!([]), "on {page}");
         let shown = browser.value("document.documentElement.outerHTML + document.body.innerText");
         let harmful: Vec<char> = shown.as_str().expect("text").chars().filter(|letter| is_harmful(*letter)).collect();
         assert!(harmful.is_empty(), "control characters on {page}: {harmful:?}");
         let own = |selector: &str| browser.value(&format!("document.querySelectorAll('{selector}').length"));
-        assert_eq!((own("main"), own("title:not(svg title)"), own("script")), (1.into(), 1.into(), 1.into()), "on {page}");
+        assert_eq!(
+            (own("main"), own("title:not(svg title)"), own("script")),
+            (1.into(), 1.into(), 1.into()),
+            "on {page}"
+        );
         shoot(browser, &format!("hostile{}", page.replace(['/', '?', '='], "-")));
         scene.assert_quiet();
     }

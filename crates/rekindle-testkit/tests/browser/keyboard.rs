@@ -65,7 +65,7 @@ fn everything_goes_without_a_mouse() {
     tab_to(&scene, "#answer-1");
     browser.type_text("CHF");
     browser.press(&[ENTER]);
-    browser.until("document.querySelector('#answered .question')");
+    browser.until("document.querySelector('#answered .asks')");
     scene.rig.until("the answer", || (scene.rig.lines("answer") == ["CHF"]).then_some(()));
     scene.assert_quiet();
 }

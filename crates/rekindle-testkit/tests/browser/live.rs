@@ -19,7 +19,8 @@ const MANY: usize = 12;
 #[test]
 fn a_change_is_on_the_page_soon_after_its_event() {
     let tasks: String = (1..=MANY).map(|n| format!("### T{n}: step\n- accept: `true`\n\nGo.\n\n")).collect();
-    let rig = Rig::new(&format!("# Steps\n\n{tasks}"), "$FAKE wait go-$REKINDLE_TASK\nrekindle task done $REKINDLE_TASK\n");
+    let rig =
+        Rig::new(&format!("# Steps\n\n{tasks}"), "$FAKE wait go-$REKINDLE_TASK\nrekindle task done $REKINDLE_TASK\n");
     let run = rig.run();
     rig.await_event("agent_started");
     let scene = Scene::of(rig, Some(run));
@@ -30,11 +31,14 @@ fn a_change_is_on_the_page_soon_after_its_event() {
     }
     let seen = scene.browser.value("window.seen");
     let done = scene.rig.events_of("task_completed");
-    let mut late: Vec<i64> = done.iter().map(|event| {
-        let task = event["task"].as_str().expect("a task");
-        let time: jiff::Timestamp = event["time"].as_str().expect("a time").parse().expect("RFC 3339");
-        seen[task].as_i64().expect("a moment") - time.as_millisecond()
-    }).collect();
+    let mut late: Vec<i64> = done
+        .iter()
+        .map(|event| {
+            let task = event["task"].as_str().expect("a task");
+            let time: jiff::Timestamp = event["time"].as_str().expect("a time").parse().expect("RFC 3339");
+            seen[task].as_i64().expect("a moment") - time.as_millisecond()
+        })
+        .collect();
     late.sort_unstable();
     assert_eq!(late.len(), MANY);
     println!("from an event to the page: median {} ms, worst {} ms of {MANY}", late[MANY / 2], late[MANY - 1]);
@@ -57,8 +61,8 @@ fn a_question_is_answered_and_a_task_retried_from_the_page() {
     assert_eq!(browser.value("document.activeElement.id"), "answer-1");
     browser.type_text("F");
     assert_eq!(browser.value("document.getElementById('answer-1').value"), "CHF");
-    browser.click(".question button[value=USD]");
-    browser.until("!document.querySelector('.question')");
+    browser.click(".asks button[value=USD]");
+    browser.until("!document.querySelector('article.asks')");
     browser.until("document.getElementById('said').textContent.length");
     assert_eq!(browser.value("document.querySelector('#top .badge')"), json!(null));
     scene.rig.until("the answer", || (scene.rig.lines("answer") == ["USD"]).then_some(()));
@@ -66,7 +70,8 @@ fn a_question_is_answered_and_a_task_retried_from_the_page() {
 
     scene.rig.touch("mended");
     browser.click("#failed button.act");
-    let told = browser.until("document.getElementById('confirm').open && document.getElementById('confirm-text').textContent");
+    let told =
+        browser.until("document.getElementById('confirm').open && document.getElementById('confirm-text').textContent");
     assert!(told.as_str().is_some_and(|told| told.contains("T3")), "{told}");
     shoot(browser, "confirm");
     assert_eq!(scene.state("T3"), "failed", "nothing happens before the yes");

@@ -148,21 +148,7 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     rig.touch("more");
     terminal.shows("tile 2");
 
-    // It is searched, and the other tabs tell about the task.
-    terminal.keys(&["Enter", "/"]);
-    terminal.text("TILE 9");
-    terminal.keys(&["Enter"]);
-    terminal.shows("`TILE 9` is not in this log");
-    terminal.keys(&["/"]);
-    terminal.text("tile 1");
-    terminal.keys(&["Enter"]);
-    terminal.awaits("the place found", |screen| screen.contains("/tile 1 · line 1 of"));
-    for (key, shown) in [("2", "nothing to compare"), ("3", "attempts    1 of 3"), ("4", "STARTED"), ("5", "BEGUN")] {
-        terminal.keys(&[key]);
-        terminal.shows(shown);
-    }
-    terminal.keys(&["1", "G", "Escape", "Escape"]);
-
+    look_around(&terminal);
     // Any size, there and back.
     for (columns, rows) in [("60", "18"), ("20", "5"), ("1", "1"), ("200", "50"), ("80", "24")] {
         terminal.tmux(&["resize-window", "-x", columns, "-y", rows]);
@@ -189,6 +175,40 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     terminal.keys(&["q"]);
     drop(terminal);
     rig.assert_nothing_left();
+}
+
+/// A word is looked for in the logs of all agents, and the line it stands in is gone to.
+fn find_in_all_logs(terminal: &Terminal<'_>) {
+    terminal.keys(&["L"]);
+    terminal.text("tile 2");
+    terminal.keys(&["Enter"]);
+    let screen = terminal.shows("1 found: ");
+    assert!(screen.contains("all logs /tile 2"), "{screen}");
+    terminal.keys(&["Enter"]);
+    terminal.awaits("the line", |screen| screen.contains("/tile 2 · line") && screen.contains("[log]"));
+    // Each is awaited: two of them in one breath look like one to whoever reads the terminal.
+    terminal.keys(&["Escape"]);
+    terminal.awaits("no search", |screen| !screen.contains("/tile 2 · line"));
+    terminal.keys(&["Escape"]);
+    terminal.awaits("the tree", |screen| screen.contains("Enter open"));
+}
+
+/// The log is searched, and the other tabs tell about the task.
+fn look_around(terminal: &Terminal<'_>) {
+    find_in_all_logs(terminal);
+    terminal.keys(&["Enter", "/"]);
+    terminal.text("TILE 9");
+    terminal.keys(&["Enter"]);
+    terminal.shows("`TILE 9` is not in this log");
+    terminal.keys(&["/"]);
+    terminal.text("tile 1");
+    terminal.keys(&["Enter"]);
+    terminal.awaits("the place found", |screen| screen.contains("/tile 1 · line 1 of"));
+    for (key, shown) in [("2", "nothing to compare"), ("3", "attempts    1 of 3"), ("4", "STARTED"), ("5", "BEGUN")] {
+        terminal.keys(&[key]);
+        terminal.shows(shown);
+    }
+    terminal.keys(&["1", "G", "Escape", "Escape"]);
 }
 
 #[test]

@@ -23,6 +23,7 @@ fn changes_are_found_in_the_worktree_then_in_the_snapshot_then_in_the_merge() {
         (seen.place, seen.cut, seen.new_files.as_slice()),
         (ChangesIn::Worktree, false, &["new.txt".to_owned()][..])
     );
+    assert!(seen.patch.contains("+new\n") && seen.patch.contains("b/new.txt"), "{}", seen.patch);
     assert!(seen.patch.contains("+changed\n") && seen.patch.contains("+changed too\n"), "{}", seen.patch);
     assert_eq!(bed.users(), before, "looking changes nothing");
     let short = work.changes("T1", None, 60).expect("git works").expect("changes");

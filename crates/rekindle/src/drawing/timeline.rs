@@ -7,10 +7,11 @@ use rekindle_core::time::Time;
 use rekindle_core::view::TaskRow;
 
 use super::scale::{Scale, as_float, axis_label};
+use super::symbols::{ROOM, Symbol, placed};
 use super::{Links, class_of, px, short, tip};
-use crate::picture::history::{Mark, MarkKind, Span};
+use crate::picture::history::{MarkKind, Span};
 use crate::picture::{Picture, standing};
-use crate::ui::{Tone, elapsed, stamp};
+use crate::ui::{elapsed, stamp};
 
 /// Width of the whole, in units of the drawing.
 const WIDTH: f64 = 1_000.0;
@@ -32,9 +33,6 @@ const HALF: f64 = 6.0;
 
 /// The shortest bar that can be seen.
 const BAR_MIN: f64 = 2.0;
-
-/// Symbols nearer to each other than this are told by one.
-const SYMBOL: f64 = 9.0;
 
 /// Columns of text that fit before the time begins.
 const NAME_COLUMNS: usize = 30;
@@ -132,8 +130,36 @@ fn lane(picture: &Picture, task: &TaskRow, scale: &Scale, top: f64, links: Links
                 (bar(picture, &task.id, span, free, scale, middle, links))
             }
             (tail(picture, task, spans, scale, middle))
+            @for symbol in placed(symbols(picture, spans, scale), LEFT, WIDTH - ROOM / 2.0) {
+                text class={ "mark " (symbol.class) } x=(px(symbol.x)) y=(px(middle + 4.0)) text-anchor="middle" role="img" {
+                    title { (tip(&symbol.text)) } (symbol.symbol)
+                }
+            }
         }
     }
+}
+
+/// What befell the attempts of a lane and how each of them ended, in order.
+fn symbols(picture: &Picture, spans: &[Span], scale: &Scale) -> Vec<Symbol> {
+    let mut symbols = Vec::new();
+    for span in spans {
+        let end = scale.x(span.ended_at.unwrap_or(picture.until()).max(span.begun_at).0);
+        let first = symbols.len();
+        symbols.extend(span.marks.iter().map(|mark| Symbol {
+            kind: Some(mark.kind),
+            symbol: mark.kind.symbol(),
+            class: format!("{} {}", class_of(mark.kind.tone()), mark.kind.name()),
+            x: scale.x(mark.time.0),
+            text: format!("{} ({}): {}", mark.kind.name(), stamp(mark.time), mark.text),
+        }));
+        let fate = Fate::of(span);
+        let told = symbols[first..].iter().any(|symbol: &Symbol| (symbol.x - end).abs() < ROOM);
+        if let Some(symbol) = fate.symbol.filter(|_| !told) {
+            let text = format!("attempt {} ended: {}", span.number, fate.word);
+            symbols.push(Symbol { kind: None, symbol, class: fate.class.to_owned(), x: end, text });
+        }
+    }
+    symbols
 }
 
 /// When a task could have begun for the first time: when the last that it waited for had ended.
@@ -158,8 +184,6 @@ fn bar(
     let (begun_x, runs_x, end_x) = (scale.x(span.begun_at.0), scale.x(runs.0), scale.x(end.0));
     let free = free.filter(|free| *free < span.begun_at);
     let fate = Fate::of(span);
-    let marks = folded(&span.marks, scale);
-    let told = marks.iter().any(|mark| (mark.x - end_x).abs() < SYMBOL);
     html! {
         @if let Some(free) = free {
             rect.waiting x=(px(scale.x(free.0))) y=(px(middle - 1.5)) width=(px(begun_x - scale.x(free.0))) height="3" {
@@ -174,15 +198,6 @@ fn bar(
                 }
                 rect class={ "attempt " (fate.class) } x=(px(runs_x)) y=(px(middle - HALF)) rx="2"
                     width=(px((end_x - runs_x).max(BAR_MIN))) height=(px(HALF * 2.0)) {}
-                @if let Some(symbol) = fate.symbol.filter(|_| !told) {
-                    text class={ "mark " (fate.class) } x=(px(end_x)) y=(px(middle + 4.0)) text-anchor="middle" { (symbol) }
-                }
-            }
-        }
-        @for mark in &marks {
-            text class={ "mark " (class_of(mark.kind.tone())) " " (mark.kind.name()) }
-                x=(px(mark.x)) y=(px(middle + 4.0)) text-anchor="middle" role="img" {
-                title { (tip(&mark.text)) } (mark.kind.symbol())
             }
         }
     }
@@ -253,42 +268,6 @@ fn words(span: &Span, free: Option<Time>, runs: Time, end: Time, fate: &Fate) ->
         words += &format!("; {} more marks", span.more_marks);
     }
     words
-}
-
-/// Symbols at one place, told as one.
-struct Symbol {
-    kind: MarkKind,
-    x: f64,
-    text: String,
-}
-
-/// Marks with those folded that would cover each other: the graver symbol stands for both.
-fn folded(marks: &[Mark], scale: &Scale) -> Vec<Symbol> {
-    let mut symbols: Vec<Symbol> = Vec::new();
-    for mark in marks {
-        let x = scale.x(mark.time.0);
-        let text = format!("{} ({}): {}", mark.kind.name(), stamp(mark.time), mark.text);
-        match symbols.last_mut().filter(|last| (last.x - x).abs() < SYMBOL) {
-            Some(last) => {
-                if weight(mark.kind) > weight(last.kind) {
-                    last.kind = mark.kind;
-                }
-                last.text = short(&format!("{} · {text}", last.text), super::TIP_COLUMNS);
-            }
-            None => symbols.push(Symbol { kind: mark.kind, x, text }),
-        }
-    }
-    symbols
-}
-
-/// Which of two symbols matters more.
-fn weight(kind: MarkKind) -> u8 {
-    match (kind, kind.tone()) {
-        (_, Tone::Error) => 3,
-        (MarkKind::Done, _) => 2,
-        (MarkKind::Recovery, _) => 0,
-        _ => 1,
-    }
 }
 
 fn legend() -> Markup {

@@ -68,7 +68,7 @@ pub fn menu(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
 pub fn question(visit: &Visit<'_>, question: &QuestionRow) -> Markup {
     let id = question.id.0;
     html! {
-        article.question data-key=(format!("question-{id}")) aria-labelledby=(format!("q{id}")) {
+        article.asks data-key=(format!("question-{id}")) aria-labelledby=(format!("q{id}")) {
             header {
                 (parts::pill("?", "asks you", crate::ui::Tone::Warning)) " " (task_link(&visit.ways, question.task.as_str()))
                 " " span.dim { (one_line(question.agent.as_str())) ", " (moment(question.asked_at)) }
@@ -93,7 +93,7 @@ fn answer_box(id: u64, options: &[String]) -> Markup {
         form.answer data-answer=(format!("/api/questions/{id}/answer")) data-keep="" {
             @if !options.is_empty() {
                 div.options role="group" aria-label="Answers to choose from" {
-                    @for option in options { button type="submit" name="answer" value=(harmless(option)) { (one_line(option)) } }
+                    @for option in options { button type="button" name="answer" value=(harmless(option)) { (one_line(option)) } }
                 }
             }
             label for=(format!("answer-{id}")) { @if options.is_empty() { "Your answer" } @else { "or another answer" } }

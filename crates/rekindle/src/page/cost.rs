@@ -125,7 +125,7 @@ fn by(title: &str, what: &str, groups: BTreeMap<String, Group<'_>>, with_context
                         @if with_context { th scope="col" { "Context" } }
                     } }
                     tbody { @for (name, group) in groups {
-                        tr data-key=(name) {
+                        tr data-key=(one_line(&name)) {
                             th scope="row" { (one_line(&name)) }
                             td.r { span.num { (group.attempts) } } td.r { (tokens(Some(&group.spent))) } td.r { (cost(Some(&group.spent))) }
                             @if with_context { td { (parts::context(group.newest.measure)) } }

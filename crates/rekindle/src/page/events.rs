@@ -159,7 +159,7 @@ fn list(visit: &Visit<'_>, events: &[StoredEvent]) -> Markup {
                     tr data-key=(event.seq) {
                         th.num scope="row" { (event.seq) }
                         td { (moment(Time(event.time_ms))) }
-                        td { span class=(format!("verb {}", parts::class(told.tone))) title=(event.kind) { (told.verb) } }
+                        td { span class=(format!("verb {}", parts::class(told.tone))) title=(one_line(&event.kind)) { (told.verb) } }
                         td { @if let Some(task) = &event.task { (task_link(&visit.ways, task)) } }
                         td { (event.agent.as_deref().map(one_line).unwrap_or_default()) }
                         td.why {

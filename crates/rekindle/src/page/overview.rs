@@ -24,6 +24,7 @@ pub fn page(visit: &Visit<'_>) -> Result<Frame> {
     let body = html! {
         h1.run-title { (one_line(&picture.run.title)) " " span.dim.small { "run " (one_line(&picture.run.id)) (copy(&picture.run.id)) } }
         (strip(picture))
+        div.acts { (acting::button(visit, picture, &Act::Pause, "Pause the run…")) }
         (failed(visit, picture))
         (inbox(visit, picture))
         section #timeline aria-labelledby="timeline-title" {

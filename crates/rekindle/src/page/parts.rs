@@ -85,7 +85,7 @@ pub fn class(tone: Tone) -> &'static str {
 
 /// A symbol and a word in a tone.
 pub fn pill(symbol: &str, word: &str, tone: Tone) -> Markup {
-    html! { span class=(format!("pill {}", class(tone))) { span.sym aria-hidden="true" { (symbol) } " " (word) } }
+    html! { span class=(format!("pill {}", class(tone))) { span.sym aria-hidden="true" { (symbol) } " " (one_line(word)) } }
 }
 
 /// How a task stands.

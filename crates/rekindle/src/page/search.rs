@@ -1,6 +1,7 @@
 //! Lines of all logs that hold some words, agent by agent.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use maud::{Markup, html};
 use rekindle_core::ids::AttemptId;
@@ -50,13 +51,15 @@ fn find(visit: &Visit<'_>, query: &str) -> Result<Found> {
             if picture.attempt(AttemptId(attempt)).is_none() {
                 continue;
             }
-            if !indexes.contains_key(&attempt) {
-                let mut index = LineIndex::new(AttemptId(attempt));
-                index.grow(run)?;
-                indexes.insert(attempt, index);
-            }
-            let number = indexes.get(&attempt).map_or(Ok(None), |index| index.number_of(run, line.seq))?;
-            if let Some(number) = number {
+            let index = match indexes.entry(attempt) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => {
+                    let index = unknown.insert(LineIndex::new(AttemptId(attempt)));
+                    index.grow(run)?;
+                    index
+                }
+            };
+            if let Some(number) = index.number_of(run, line.seq)? {
                 found.entry((line.line.agent.clone(), attempt)).or_default().push((number, line));
             }
         }

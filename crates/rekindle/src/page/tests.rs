@@ -117,7 +117,8 @@ fn links_stay_in_the_run_and_nothing_breaks_out_of_an_address() {
 
 #[test]
 fn a_filter_takes_words_in_any_order_loose_letters_and_negation() {
-    for (filter, fits) in [("mill", true), ("BROKEN mill", true), ("brkn", true), ("!mill", false), ("mill !done", true), ("xyz", false)]
+    for (filter, fits) in
+        [("mill", true), ("BROKEN mill", true), ("brkn", true), ("!mill", false), ("mill !done", true), ("xyz", false)]
     {
         assert_eq!(parts::fits(filter, "T3 broken mill failed"), fits, "{filter}");
     }

@@ -163,7 +163,7 @@ impl FileDiff {
         if let Some(to) = line.strip_prefix("+++ b/") {
             self.path = crate::ui::one_line(to.trim_end_matches('\t'));
         }
-        self.note = note.or(self.note.take());
+        self.note = self.note.take().or(note);
     }
 }
 

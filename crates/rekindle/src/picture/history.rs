@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use rekindle_core::event::Body;
 use rekindle_core::ids::{AttemptId, TaskId};
 use rekindle_core::role::Role;
+use rekindle_core::text;
 use rekindle_core::time::Time;
 use rekindle_engine::store::StoredEvent;
 
@@ -15,6 +16,9 @@ use crate::ui::Tone;
 
 /// Marks kept of one attempt at a task: a loop of compactions is told by its first ones and its number.
 const MARKS_MAX: usize = 64;
+
+/// Longest text of a mark: what an agent asks or says may be long, and the event has all of it.
+const TEXT_MAX_BYTES: usize = 300;
 
 /// Recoveries and alerts that are kept, newest last.
 const NEWS_MAX: usize = 200;
@@ -300,7 +304,7 @@ impl History {
 
     fn mark(&mut self, event: &StoredEvent, body: &Body, kind: MarkKind, task: Option<&TaskId>, now: Time) {
         *self.counts.entry(kind).or_default() += 1;
-        let text = story::tell(event).text;
+        let text = text::one_line(&story::tell(event).text, TEXT_MAX_BYTES);
         let attempt = story::attempt_of(body);
         let on = |spans: &&mut Vec<Span>| {
             let last = spans.last();

@@ -1,10 +1,14 @@
 //! How a task stands, in a symbol, a word and a line that says what it waits for: never by colour alone.
 
+use rekindle_core::text;
 use rekindle_core::time::Time;
 use rekindle_core::view::{QuestionRow, TaskRow};
 
 use super::Picture;
 use crate::ui::{Tone, elapsed, near_time, one_line};
+
+/// Longest question in a note: the question itself is shown elsewhere, whole.
+const NOTE_MAX_BYTES: usize = 200;
 
 /// How a task stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +58,7 @@ fn ended(symbol: &'static str, ascii: &'static str, word: &'static str, tone: To
 /// One that has not ended.
 fn open(picture: &Picture, task: &TaskRow) -> Standing {
     if let Some(question) = question_of(picture, task) {
-        let note = Some(format!("question {}: {}", question.id, one_line(&question.text)));
+        let note = Some(format!("question {}: {}", question.id, text::one_line(&question.text, NOTE_MAX_BYTES)));
         return Standing { symbol: "?", ascii: "?", word: "asks you", tone: Tone::Warning, note };
     }
     if task.verifying {
@@ -84,16 +88,17 @@ fn waiting(picture: &Picture, task: &TaskRow) -> Standing {
     }
     let paused =
         |note: String| Standing { symbol: "‖", ascii: "=", word: "paused", tone: Tone::Warning, note: Some(note) };
-    match picture.run.state.as_str() {
-        "waiting" => {
-            let until = picture.run.resumes_at.filter(|until| *until > now);
-            return paused(until.map_or_else(|| "for a limit".to_owned(), |until| countdown("resumes", until, now)));
-        }
-        "paused" | "pausing" => return paused("type rekindle resume".to_owned()),
-        _ => {}
+    let state = picture.run.state.as_str();
+    if matches!(state, "paused" | "pausing") {
+        return paused("type rekindle resume".to_owned());
     }
+    // A wait that ends by itself needs somebody who waits.
     if picture.coordinator.is_none() {
         return paused("nobody is at it: type rekindle resume".to_owned());
+    }
+    if state == "waiting" {
+        let until = picture.run.resumes_at.filter(|until| *until > now);
+        return paused(until.map_or_else(|| "for a limit".to_owned(), |until| countdown("resumes", until, now)));
     }
     if let Some(until) = task.not_before.filter(|until| *until > now) {
         let last = task.cause.as_deref().map(|cause| format!("; last: {cause}")).unwrap_or_default();
@@ -125,9 +130,10 @@ pub fn question_of<'a>(picture: &'a Picture, task: &TaskRow) -> Option<&'a Quest
 #[must_use]
 pub fn urgency(picture: &Picture, task: &TaskRow) -> Urgency {
     match task.state.as_str() {
+        // Whatever became of the task: somebody asked and was not answered.
+        _ if question_of(picture, task).is_some() => Urgency::NeedsYou,
         "failed" => Urgency::NeedsYou,
         "complete" | "skipped" => Urgency::Ended,
-        _ if question_of(picture, task).is_some() => Urgency::NeedsYou,
         _ if task.verifying || picture.at_work(&task.id).is_some() => Urgency::Working,
         _ => Urgency::Waiting,
     }

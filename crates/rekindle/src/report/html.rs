@@ -130,8 +130,10 @@ fn troubles(report: &Report) -> Markup {
                     p { span.bad { "✖ " } (task_link(task.row.id.as_str())) " " b { (words(&task.row.title)) } }
                     p { (words(task.row.reason.as_deref().unwrap_or("it failed"))) }
                     @if let Some(cause) = &task.row.cause { p.dim { "last cause: " (words(&cause.replace('_', " "))) } }
-                    @if behind(task.row.id.as_str()) > 0 {
-                        p.warn { (behind(task.row.id.as_str())) " tasks wait for it" }
+                    @match behind(task.row.id.as_str()) {
+                        0 => {}
+                        1 => p.warn { "1 task waits for it" }
+                        many => p.warn { (many) " tasks wait for it" }
                     }
                     (story::failing(&task.row))
                     p.dim { "look: " code { "rekindle why " (task.row.id) } " · try again: " code { "rekindle task retry " (task.row.id) } }

@@ -9,15 +9,17 @@ use rekindle_core::view::RunRow;
 
 use super::edit::LineEdit;
 use super::facts;
+use super::hits::{Hit, Seek};
 use super::keys::{Action, Mode};
 use super::layout::{self, Areas};
-use super::log::{CallLine, LogLine, LogPane, Search, Window};
+use super::log::{CallLine, LogLine, LogPane, Place, Search, Window};
 use super::pane::{About, Tab, TextLine, TextPane};
 use super::popup::Popup;
 use super::theme::Theme;
 use super::tree::{Node, Tree};
 use crate::acts::Act;
 use crate::picture::{Picture, standing};
+use crate::project::Project;
 use crate::ui::{Tone, one_line};
 
 /// What is to be done outside.
@@ -48,6 +50,10 @@ pub struct Want {
     pub search: Option<Search>,
     /// The list of runs.
     pub runs: bool,
+    /// A search in all logs.
+    pub seek: Option<Seek>,
+    /// A line whose number is wanted.
+    pub place: Option<Place>,
 }
 
 /// What comes from the store.
@@ -63,6 +69,10 @@ pub enum News {
     Text(About, Vec<TextLine>),
     /// The end of a search.
     Found(u64, Option<usize>),
+    /// What was found in all logs, by the number of the search.
+    Hits(u64, Vec<Hit>),
+    /// The number of a line; nothing when it is not there any more.
+    Placed(Place, Option<usize>),
     /// All runs, oldest first, and the one a coordinator is at.
     Runs(Vec<RunRow>, Option<String>),
     /// The store could not be read; it is tried again.
@@ -92,6 +102,8 @@ pub struct Typing {
 
 /// The screen.
 pub struct App {
+    /// Whose runs they are.
+    pub project: Project,
     /// How it looks.
     pub theme: Theme,
     /// Whether nothing may be ordered.
@@ -130,13 +142,16 @@ pub struct App {
     pub trouble: Option<String>,
     /// Orders that were given and not answered yet.
     pub acting: usize,
+    /// Searches in all logs so far.
+    pub sought: u64,
 }
 
 impl App {
     /// A screen that has seen nothing yet.
     #[must_use]
-    pub fn new(theme: Theme, read_only: bool, wanted: Option<String>, size: (u16, u16)) -> Self {
+    pub fn new(project: Project, theme: Theme, read_only: bool, wanted: Option<String>, size: (u16, u16)) -> Self {
         Self {
+            project,
             theme,
             read_only,
             size,
@@ -156,6 +171,7 @@ impl App {
             message: None,
             trouble: None,
             acting: 0,
+            sought: 0,
         }
     }
 
@@ -222,6 +238,8 @@ impl App {
             about: self.about().filter(|about| about.tab != Tab::Task),
             search: self.log.search.clone(),
             runs: matches!(self.popup, Some(Popup::Runs(_))),
+            seek: if let Some(Popup::Hits(list)) = &self.popup { list.seek() } else { None },
+            place: self.log.place,
         }
     }
 
@@ -246,6 +264,17 @@ impl App {
                 if self.log.found(serial, hit, rows) && hit.is_none() {
                     let message = format!("`{}` is not in this log", one_line(&self.log.words));
                     self.message = Some((Tone::Warning, message));
+                }
+            }
+            News::Hits(serial, hits) => {
+                if let Some(Popup::Hits(list)) = &mut self.popup {
+                    list.take(serial, hits);
+                }
+            }
+            News::Placed(place, number) => {
+                let rows = usize::from(self.areas().inside_detail().height);
+                if self.log.placed(place, number, rows) && number.is_none() {
+                    self.message = Some((Tone::Warning, "this line is not in the log any more".to_owned()));
                 }
             }
             News::Runs(mut runs, live) => {
@@ -284,7 +313,7 @@ impl App {
 
     /// What a person most likely wants to see first: what needs them, else what is at work.
     fn choose_first(&mut self, picture: &Picture) {
-        let urgent = self.tree.rows.iter().find(|row| matches!(row.node, Node::Need(_)));
+        let urgent = self.tree.rows.iter().find(|row| matches!(row.node, Node::Need(..)));
         let working = picture.tasks.iter().min_by_key(|task| standing::urgency(picture, task));
         let node = urgent.map(|row| row.node.clone()).or(working.map(|task| Node::Task(task.id.clone())));
         if let Some(node) = node {
@@ -301,6 +330,9 @@ impl App {
             let task = about.task.as_ref().and_then(|id| picture.task(id.as_str()));
             let lines = task.map_or_else(|| facts::of_run(&picture), |task| facts::of_task(&picture, task));
             self.pane.take(about, lines);
+        }
+        if let Some(Popup::Answer(answer)) = &mut self.popup {
+            answer.see(self.size);
         }
         let height = usize::from(self.areas().inside_tree().height);
         self.tree.top = layout::top_for(self.tree.at, self.tree.top, height, self.tree.rows.len());
@@ -322,7 +354,10 @@ impl App {
             Action::Skip | Action::Stop | Action::Split => orders && open,
             Action::Recover => orders && open && self.agent().is_some(),
             Action::Pause => orders && self.picture.iter().any(|picture| picture.coordinator.is_some()),
-            Action::Open | Action::Copy => !self.tree.rows.is_empty(),
+            Action::Open | Action::Copy | Action::FindAll => !self.tree.rows.is_empty(),
+            Action::PageDown => {
+                matches!(&self.popup, Some(Popup::Answer(answer)) if answer.hidden(self.size).is_some())
+            }
             Action::Bottom => !self.log.follow,
             Action::FindNext | Action::FindPrev => !self.log.words.is_empty(),
             Action::Back if self.mode() == Mode::Tree => !self.tree.filter.is_empty() || self.full,

@@ -28,13 +28,15 @@ pub enum Mode {
     Copy,
     /// Past runs.
     Runs,
+    /// What was found in all logs.
+    Hits,
     /// The help.
     Help,
 }
 
 impl Mode {
     /// All of them, in the order of the help.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Tree,
         Self::Log,
         Self::Diff,
@@ -45,6 +47,7 @@ impl Mode {
         Self::Confirm,
         Self::Copy,
         Self::Runs,
+        Self::Hits,
         Self::Help,
     ];
 
@@ -62,6 +65,7 @@ impl Mode {
             Self::Confirm => "confirming",
             Self::Copy => "copying",
             Self::Runs => "past runs",
+            Self::Hits => "all logs",
             Self::Help => "help",
         }
     }
@@ -116,6 +120,8 @@ pub enum Action {
     Full,
     /// Asks for a filter, or in a log for what to search.
     Filter,
+    /// Searches the logs of all agents.
+    FindAll,
     /// The next place that was searched for.
     FindNext,
     /// The place before.
@@ -237,22 +243,23 @@ const SPLIT: &[M] = &[M::Split];
 const CONFIRM: &[M] = &[M::Confirm];
 const COPY: &[M] = &[M::Copy];
 const RUNS: &[M] = &[M::Runs];
+const HITS: &[M] = &[M::Hits];
 /// The main screen.
 const MAIN: &[M] = &[M::Tree, M::Log, M::Diff, M::Text];
 /// Its panes on the right.
 const PANES: &[M] = &[M::Log, M::Diff, M::Text];
 /// Whatever has lines to move in and takes letters as keys.
-const LISTS: &[M] = &[M::Tree, M::Log, M::Diff, M::Text, M::Copy, M::Runs, M::Help];
+const LISTS: &[M] = &[M::Tree, M::Log, M::Diff, M::Text, M::Copy, M::Runs, M::Hits, M::Help];
 /// The same without the log, whose end is followed.
-const NOT_LOG: &[M] = &[M::Tree, M::Diff, M::Text, M::Copy, M::Runs, M::Help];
+const NOT_LOG: &[M] = &[M::Tree, M::Diff, M::Text, M::Copy, M::Runs, M::Hits, M::Help];
 /// Lists with a filter.
 const FILTERED: &[M] = &[M::Tree, M::Diff, M::Text, M::Runs, M::Help];
 /// Boxes with something to decide or to type.
 const BOXES: &[M] = &[M::Typing, M::Answer, M::Split, M::Confirm];
 /// Lists over the screen.
-const POPUPS: &[M] = &[M::Copy, M::Runs, M::Help];
+const POPUPS: &[M] = &[M::Copy, M::Runs, M::Hits, M::Help];
 /// Where help is a key away.
-const HELPED: &[M] = &[M::Tree, M::Log, M::Diff, M::Text, M::Runs, M::Confirm];
+const HELPED: &[M] = &[M::Tree, M::Log, M::Diff, M::Text, M::Runs, M::Hits, M::Confirm];
 /// Where letters are typed.
 const WRITING: &[M] = &[M::Typing, M::Answer, M::Split];
 
@@ -266,6 +273,7 @@ pub const TABLE: &[Binding] = &[
     row("Enter", TYPING, A::Take, "keep it", "keep", 90),
     row("Enter y", COPY, A::Take, "copy the marked line", "copy", 90),
     row("Enter", RUNS, A::Take, "look at the marked run", "look at it", 90),
+    row("Enter", HITS, A::Take, "to the line in its attempt's log", "to the line", 90),
     row("y", CONFIRM, A::Yes, "do it", "do it", 95),
     row("n q", CONFIRM, A::No, "leave it", "leave it", 94),
     row("Tab ← →", CONFIRM, A::Switch, "mark the other button", "other button", 70),
@@ -282,12 +290,16 @@ pub const TABLE: &[Binding] = &[
     row("p", MAIN, A::Pause, "pause the run (asks first)", "pause", 30),
     row("/", FILTERED, A::Filter, "filter: letters in order, !word for all without it", "filter", 70),
     row("/", LOG, A::Filter, "search the log", "search", 70),
+    row("L Ctrl-F", MAIN, A::FindAll, "search the logs of all agents", "all logs", 47),
+    row("/", HITS, A::Filter, "search for something else", "search", 70),
     row("n", LOG, A::FindNext, "next place found", "next", 69),
     row("N", LOG, A::FindPrev, "place found before", "before", 68),
     row("j ↓", LISTS, A::Down, "down", "", 0),
     row("k ↑", LISTS, A::Up, "up", "", 0),
     row("↓ Tab", ANSWER, A::Down, "next option; the last is your own text", "next option", 80),
     row("↑ Shift-Tab", ANSWER, A::Up, "option before", "", 0),
+    row("PgDn", ANSWER, A::PageDown, "more of the question", "more of it", 89),
+    row("PgUp", ANSWER, A::PageUp, "back in the question", "", 0),
     row("PgDn", LISTS, A::PageDown, "a page down", "", 0),
     row("PgUp", LISTS, A::PageUp, "a page up", "", 0),
     row("Ctrl-D", LISTS, A::HalfDown, "half a page down", "", 0),

@@ -10,6 +10,9 @@ const TWO_COLUMNS: (u16, u16) = (80, 24);
 /// Narrowest and widest that the tree is beside a detail.
 const TREE_WIDTH: (u16, u16) = (36, 96);
 
+/// Widest that a box with sentences gets: longer lines are hard to read.
+pub const BOX_WIDTH: u16 = 76;
+
 /// The places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Areas {
@@ -97,6 +100,18 @@ pub fn top_for(at: usize, top: usize, height: usize, len: usize) -> usize {
     let height = height.max(1);
     let top = top.min(at).max((at + 1).saturating_sub(height));
     top.min(len.saturating_sub(height).max(at.saturating_sub(height - 1)))
+}
+
+/// Columns of text in a box on a screen of some width: within its border and a space on both sides.
+#[must_use]
+pub fn box_room(width: u16) -> usize {
+    usize::from(BOX_WIDTH.min(width)).saturating_sub(4).max(1)
+}
+
+/// Most rows of text in a box on a screen of some height: a little of the screen stays around it.
+#[must_use]
+pub fn box_rows(height: u16) -> u16 {
+    height.saturating_sub(2).max(1).saturating_sub(2)
 }
 
 /// A box of some size in the middle of a screen, as far as there is room.

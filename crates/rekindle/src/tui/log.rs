@@ -106,6 +106,15 @@ pub struct Window {
     pub many: usize,
 }
 
+/// A line by its place in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Whose log.
+    pub attempt: AttemptId,
+    /// Its place among all lines.
+    pub seq: u64,
+}
+
 /// A search in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Search {
@@ -164,6 +173,8 @@ pub struct LogPane {
     pub hit: Option<usize>,
     /// A search under way.
     pub search: Option<Search>,
+    /// A line to go to as soon as its number is known.
+    pub place: Option<Place>,
     serial: u64,
 }
 
@@ -183,6 +194,7 @@ impl Default for LogPane {
             words: String::new(),
             hit: None,
             search: None,
+            place: None,
             serial: 0,
         }
     }
@@ -332,6 +344,19 @@ impl LogPane {
         };
         self.serial += 1;
         self.search = Some(Search { attempt, words: self.words.clone(), from, forward, serial: self.serial });
+    }
+
+    /// Takes the number of a line that was asked for; says whether it was.
+    pub fn placed(&mut self, place: Place, number: Option<usize>, height: usize) -> bool {
+        if self.place != Some(place) || self.attempt != Some(place.attempt) {
+            return false;
+        }
+        self.place = None;
+        if let Some(number) = number {
+            self.hit = Some(number);
+            self.go_to(number, height);
+        }
+        true
     }
 
     /// Takes the end of a search; says whether it was the one under way.

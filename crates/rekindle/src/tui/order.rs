@@ -6,7 +6,8 @@ use rekindle_core::ids::TaskId;
 use super::app::{App, Effect};
 use super::edit::LineEdit;
 use super::keys::Action;
-use super::popup::{AnswerBox, Confirm, CopyMenu, Popup, SplitBox};
+use super::popup::{Confirm, CopyMenu, Popup, SplitBox};
+use super::question::AnswerBox;
 use super::tree::Node;
 use crate::acts::Act;
 use crate::picture::standing;
@@ -101,8 +102,12 @@ impl App {
     /// Answers the question of the chosen task, else the oldest that is open.
     fn answer(&mut self) {
         let Some(picture) = &self.picture else { return };
-        let own = self.task().and_then(|id| standing::question_of(picture, picture.task(id.as_str())?));
-        let question = own.or_else(|| picture.open_questions().next());
+        let row = match self.tree.chosen().map(|row| &row.node) {
+            Some(Node::Need(_, Some(id))) => picture.open_questions().find(|question| question.id == *id),
+            _ => None,
+        };
+        let own = || standing::question_of(picture, picture.task(self.task()?.as_str())?);
+        let question = row.or_else(own).or_else(|| picture.open_questions().next());
         match question {
             Some(question) => self.popup = Some(Popup::Answer(AnswerBox::new(question))),
             None => self.warn("nobody asks anything".to_owned()),
@@ -138,7 +143,7 @@ impl App {
         if let Some(task) = self.task().and_then(|id| picture.task(id.as_str())) {
             names.push(("task", task.id.to_string()));
             names.push(("title", one_line(&task.title)));
-            names.extend(task.workspace.as_deref().map(|place| ("workspace", one_line(place))));
+            names.push(("workspace", self.workspace(task.workspace.as_deref())));
             names.extend(task.merged.as_deref().map(|commit| ("commit", one_line(commit))));
             names.push(("command", format!("rekindle why {}", task.id)));
             if let Some(question) = standing::question_of(picture, task) {
@@ -147,12 +152,22 @@ impl App {
         }
         if let Some(attempt) = attempt {
             names.push(("agent", attempt.name.to_string()));
+            names.push(("command", format!("rekindle logs {}", attempt.name)));
             names.push(("command", format!("rekindle logs {} --follow", attempt.name)));
             names.extend(attempt.session_id.as_deref().map(|id| ("session", one_line(id))));
         }
         names.push(("run", one_line(&picture.run.id)));
         names.dedup();
         names
+    }
+
+    /// Where the work on a task is done: in a worktree of its own, else in the project.
+    fn workspace(&self, own: Option<&str>) -> String {
+        let place = match own {
+            Some(key) => self.project.state_dir.join("worktrees").join(key),
+            None => self.project.root.clone(),
+        };
+        one_line(&place.to_string_lossy())
     }
 
     /// What a key does in a box.
@@ -169,13 +184,24 @@ impl App {
             Action::Take | Action::Yes | Action::Switch => return self.popup_decides(action),
             Action::Up => self.popup_step(-1),
             Action::Down => self.popup_step(1),
-            Action::PageUp | Action::HalfUp => self.popup_step(-10),
-            Action::PageDown | Action::HalfDown => self.popup_step(10),
+            Action::PageUp => self.popup_page(-1),
+            Action::PageDown => self.popup_page(1),
+            Action::HalfUp => self.popup_step(-10),
+            Action::HalfDown => self.popup_step(10),
             Action::Top => self.popup_step(isize::MIN / 2),
             Action::Bottom => self.popup_step(isize::MAX / 2),
             _ => {}
         }
         Vec::new()
+    }
+
+    /// A page of the question where one is answered; of the list elsewhere.
+    fn popup_page(&mut self, by: isize) {
+        let size = self.size;
+        match &mut self.popup {
+            Some(Popup::Answer(answer)) => answer.scroll(by * answer.page(size), size),
+            _ => self.popup_step(by * 10),
+        }
     }
 
     fn popup_step(&mut self, by: isize) {
@@ -184,6 +210,7 @@ impl App {
             Some(Popup::Answer(answer)) => answer.step(by.signum()),
             Some(Popup::Copy(menu)) => menu.at = step(menu.at, by, menu.items.len()),
             Some(Popup::Runs(list)) => list.at = step(list.at, by, list.kept().len()),
+            Some(Popup::Hits(list)) => list.at = step(list.at, by, list.hits.iter().flatten().count()),
             Some(Popup::Help(help)) => {
                 // The box has a border above and below, and a little of the screen around it.
                 let hidden = help.kept().len().saturating_sub(height.saturating_sub(4));
@@ -214,6 +241,7 @@ impl App {
                 return vec![self.copy(text)];
             }
             Some(Popup::Runs(list)) => self.turn_to(&list),
+            Some(Popup::Hits(list)) => self.go_to_hit(list),
             other => self.popup = other,
         }
         Vec::new()

@@ -1,15 +1,16 @@
-//! What can lie over the screen: a confirmation, an answer, parts to type, what to copy, past runs, help. Each holds its own
+//! What can lie over the screen: a confirmation, an answer, parts to type, what to copy, past runs, what was found, help. Each holds its own
 //! state; what follows from it is decided by the app.
 
-use rekindle_core::ids::{QuestionId, TaskId};
-use rekindle_core::view::{QuestionRow, RunRow};
+use rekindle_core::ids::TaskId;
+use rekindle_core::view::RunRow;
 
 use super::edit::LineEdit;
 use super::facts;
 use super::filter::Filter;
+use super::hits::HitList;
 use super::keys::{self, HelpLine, Mode};
+use super::question::AnswerBox;
 use crate::acts::Act;
-use crate::ui::{harmless, one_line};
 
 /// What lies over the screen.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub enum Popup {
     Copy(CopyMenu),
     /// Past runs.
     Runs(RunList),
+    /// What was found in all logs.
+    Hits(HitList),
     /// The help.
     Help(Help),
 }
@@ -38,6 +41,7 @@ impl Popup {
             Self::Split(_) => Mode::Split,
             Self::Copy(_) => Mode::Copy,
             Self::Runs(_) => Mode::Runs,
+            Self::Hits(_) => Mode::Hits,
             Self::Help(_) => Mode::Help,
         }
     }
@@ -52,60 +56,6 @@ pub struct Confirm {
     pub says: String,
     /// Whether the button that does it is marked. It is not at first: Enter alone does nothing.
     pub yes: bool,
-}
-
-/// An answer to a question.
-#[derive(Clone, Debug)]
-pub struct AnswerBox {
-    /// The question.
-    pub id: QuestionId,
-    /// Who waits.
-    pub task: TaskId,
-    /// The question and what a person needs to know.
-    pub text: Vec<String>,
-    /// Answers to choose from.
-    pub options: Vec<String>,
-    /// The chosen one; the one after the last is the person's own text.
-    pub at: usize,
-    /// That text.
-    pub line: LineEdit,
-}
-
-impl AnswerBox {
-    /// A box for a question.
-    #[must_use]
-    pub fn new(question: &QuestionRow) -> Self {
-        let text = format!("{}\n{}", harmless(&question.text), harmless(&question.context));
-        Self {
-            id: question.id,
-            task: question.task.clone(),
-            text: text.lines().map(super::wide::flat).filter(|line| !line.trim().is_empty()).collect(),
-            options: question.options.iter().map(|option| one_line(option)).collect(),
-            at: 0,
-            line: LineEdit::default(),
-        }
-    }
-
-    /// Whether the person's own text is chosen.
-    #[must_use]
-    pub fn is_writing(&self) -> bool {
-        self.at >= self.options.len()
-    }
-
-    /// Chooses the next line, or the one before.
-    pub fn step(&mut self, by: isize) {
-        let all = self.options.len() + 1;
-        self.at = (self.at + all).wrapping_add_signed(by) % all;
-    }
-
-    /// The answer as it stands; nothing where none is typed.
-    #[must_use]
-    pub fn answer(&self) -> Option<String> {
-        match self.options.get(self.at) {
-            Some(option) => Some(option.clone()),
-            None => Some(self.line.text().trim().to_owned()).filter(|text| !text.is_empty()),
-        }
-    }
 }
 
 /// The parts of a task.

@@ -76,7 +76,9 @@ impl App {
 
     fn typing_action(&mut self, action: Action) -> Vec<Effect> {
         let Some(typing) = self.typing.take() else { return Vec::new() };
-        if action == Action::Back {
+        if let Some(Popup::Hits(_)) = &self.popup {
+            self.find_all(&typing, action != Action::Back);
+        } else if action == Action::Back {
             self.set_filter(&typing.before);
         } else if self.is_search() {
             self.log.hit = None;
@@ -124,6 +126,11 @@ impl App {
 
     /// Begins to type a filter.
     pub(super) fn begin_filter(&mut self) {
+        if let Some(Popup::Hits(list)) = &self.popup {
+            let before = list.words.clone();
+            self.typing = Some(Typing { line: LineEdit::default(), before });
+            return;
+        }
         let before = if self.is_search() {
             self.log.words.clone()
         } else {
@@ -172,6 +179,7 @@ impl App {
             Action::Times => self.log.times = !self.log.times,
             Action::Full => self.full = !self.full,
             Action::Filter => self.begin_filter(),
+            Action::FindAll => self.begin_find_all(),
             Action::FindNext => self.find(true),
             Action::FindPrev => self.find(false),
             Action::Runs => self.popup = Some(Popup::Runs(RunList::default())),
@@ -296,8 +304,13 @@ impl App {
         };
         let at = Position { x: mouse.column, y: mouse.row };
         if self.popup.is_some() {
-            let step = if by < 0 { Action::Up } else { Action::Down };
-            self.popup_action(step);
+            let size = self.size;
+            match &mut self.popup {
+                Some(Popup::Answer(answer)) => answer.scroll(by.clamp(-answer.page(size), answer.page(size)), size),
+                _ => {
+                    self.popup_action(if by < 0 { Action::Up } else { Action::Down });
+                }
+            }
         } else if self.areas().tree.contains(at) {
             let last = self.tree.rows.len().saturating_sub(1);
             self.tree.at = self.tree.at.saturating_add_signed(by).min(last);

@@ -13,7 +13,8 @@ use rekindle_engine::store::StoredEvent;
 
 use super::app::{News, Want};
 use super::facts;
-use super::log::{self, LogLine, Search, Window};
+use super::hits::{HITS_MAX, Hit, Seek};
+use super::log::{self, LogLine, Place, Search, Window};
 use super::pane::{About, Tab, TextLine};
 use crate::error::{CliError, Result};
 use crate::picture::lines::{LineIndex, WINDOW_MAX};
@@ -54,6 +55,8 @@ pub struct Reader {
     text_told: Option<(About, u64, Time)>,
     events: Events,
     searching: Option<(Search, usize)>,
+    seeking: Option<Seek>,
+    placing: Option<Place>,
     trouble: bool,
 }
 
@@ -80,6 +83,8 @@ impl Reader {
             text_told: None,
             events: Events::default(),
             searching: None,
+            seeking: None,
+            placing: None,
             trouble: false,
         }
     }
@@ -118,6 +123,12 @@ impl Reader {
         if want.search != self.want.search {
             self.searching = want.search.clone().map(|search| (search, 0));
         }
+        if want.seek != self.want.seek {
+            self.seeking.clone_from(&want.seek);
+        }
+        if want.place != self.want.place {
+            self.placing = want.place;
+        }
         self.want = want;
         self.fresh = true;
     }
@@ -138,6 +149,7 @@ impl Reader {
         self.read_log(&run, fresh)?;
         self.read_calls(&run)?;
         self.search(&run)?;
+        self.seek(&run)?;
         self.read_text(&run, &picture, &project)
     }
 
@@ -239,6 +251,21 @@ impl Reader {
             self.tell(News::Found(search.serial, None));
         } else {
             self.searching = Some((search, done));
+        }
+        Ok(())
+    }
+
+    /// Looks for words in all logs, or for the number of a line that was found so.
+    fn seek(&mut self, run: &RunView<'_>) -> Result<()> {
+        if let Some(seek) = self.seeking.clone() {
+            let found = run.search(&seek.words, None, HITS_MAX)?;
+            self.tell(News::Hits(seek.serial, found.iter().map(Hit::of).collect()));
+            self.seeking = None;
+        }
+        if let Some(place) = self.placing {
+            let number = self.index(run, place.attempt)?.number_of(run, place.seq)?;
+            self.tell(News::Placed(place, number));
+            self.placing = None;
         }
         Ok(())
     }

@@ -144,7 +144,8 @@ impl Ending {
 /// A terminal that hung up can hold whoever reads from it for ever.
 fn by_force(done: &Receiver<()>, signal: i32) {
     if let Err(RecvTimeoutError::Timeout) = done.recv_timeout(PATIENCE) {
-        give_back();
+        // Whoever draws holds the way to a terminal that takes nothing: only its settings can still be put back.
+        let _ = disable_raw_mode();
         // It ends the process; should it fail, the process ends with its terminal.
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     }

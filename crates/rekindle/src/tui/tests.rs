@@ -3,6 +3,7 @@
 mod behaviour;
 mod fuzz;
 mod made;
+mod people;
 mod screens;
 
 use ratatui::Terminal;
@@ -52,7 +53,7 @@ fn masked(line: &str) -> String {
     masked.into_iter().collect()
 }
 
-/// Presses keys by their names: letters for themselves, and `Enter`, `Esc`, `Tab`, `Up`, `Down`, `PgUp`.
+/// Presses keys by their names: letters for themselves, and `Enter`, `Esc`, `Tab`, `Up`, `Down`, `PgUp`, `PgDn`.
 fn press(app: &mut App, keys: &[&str]) -> Vec<Effect> {
     let mut effects = Vec::new();
     for key in keys {
@@ -64,6 +65,7 @@ fn press(app: &mut App, keys: &[&str]) -> Vec<Effect> {
             "Down" => KeyCode::Down,
             "Right" => KeyCode::Right,
             "PgUp" => KeyCode::PageUp,
+            "PgDn" => KeyCode::PageDown,
             letter => KeyCode::Char(letter.chars().next().expect("a letter")),
         };
         effects.extend(app.key(KeyEvent::new(code, KeyModifiers::NONE)));

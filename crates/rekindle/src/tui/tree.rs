@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rekindle_core::ids::{AttemptId, TaskId};
-use rekindle_core::view::{AttemptRow, TaskRow};
+use rekindle_core::ids::{AttemptId, QuestionId, TaskId};
+use rekindle_core::view::{AttemptRow, QuestionRow, TaskRow};
 
 use super::filter::Filter;
 use super::log::CallLine;
 use crate::picture::Picture;
-use crate::picture::standing::{self, Urgency};
+use crate::picture::standing;
 use crate::ui::{Tone, one_line};
 use crate::view::Spent;
 
@@ -18,8 +18,8 @@ use crate::view::Spent;
 pub enum Node {
     /// All that needs a person.
     Needs,
-    /// A task that does.
-    Need(TaskId),
+    /// A question, or a task that failed.
+    Need(TaskId, Option<QuestionId>),
     /// A wave.
     Wave(u32),
     /// A task.
@@ -35,7 +35,7 @@ impl Node {
     fn parent(&self) -> Option<Self> {
         match self {
             Self::Needs | Self::Wave(_) | Self::Task(_) => None,
-            Self::Need(_) => Some(Self::Needs),
+            Self::Need(..) => Some(Self::Needs),
             Self::Attempt(task, _) => Some(Self::Task(task.clone())),
             Self::Call(task, attempt, _) => Some(Self::Attempt(task.clone(), *attempt)),
         }
@@ -46,7 +46,7 @@ impl Node {
     pub fn task(&self) -> Option<&TaskId> {
         match self {
             Self::Needs | Self::Wave(_) => None,
-            Self::Need(task) | Self::Task(task) | Self::Attempt(task, _) | Self::Call(task, ..) => Some(task),
+            Self::Need(task, _) | Self::Task(task) | Self::Attempt(task, _) | Self::Call(task, ..) => Some(task),
         }
     }
 
@@ -156,7 +156,7 @@ impl Tree {
             }
             // A task that needs nobody any more is still a task.
             wanted = match node {
-                Node::Need(task) => Some(Node::Task(task)),
+                Node::Need(task, _) => Some(Node::Task(task)),
                 other => other.parent(),
             };
         }
@@ -182,6 +182,13 @@ impl Tree {
         let Some(depth) = self.chosen().map(|row| row.depth) else { return };
         let above = self.rows[..self.at].iter().rposition(|row| row.depth < depth);
         self.at = above.unwrap_or(self.at);
+    }
+
+    /// Opens all that is above an attempt, and drops a filter that may hide it.
+    pub fn reveal(&mut self, wave: u32, task: &TaskId) {
+        self.filter = Filter::default();
+        self.turned.insert(Node::Wave(wave), true);
+        self.turned.insert(Node::Task(task.clone()), true);
     }
 
     /// Attempts whose calls are to be seen.
@@ -217,17 +224,20 @@ impl Maker<'_> {
         self.turned.get(node).copied().unwrap_or(else_)
     }
 
+    /// Every open question, whatever became of its task, and every task that failed: as many as the header counts.
     fn needs(&self, rows: &mut Vec<Row>) {
-        let urgent = |task: &&TaskRow| standing::urgency(self.picture, task) == Urgency::NeedsYou;
-        let tasks = self.picture.tasks.iter().filter(urgent);
-        let mut kept: Vec<Row> = tasks.map(|task| self.need(task)).filter(|row| self.keeps(row)).collect();
+        // Questions before failures: an agent may be waiting.
+        let asked = self.picture.open_questions().map(|question| self.question(question));
+        let failed = self.picture.tasks.iter().filter(|task| task.state == "failed").map(|task| self.failure(task));
+        let all: Vec<Row> = asked.chain(failed).collect();
+        let many = all.len();
+        let mut kept: Vec<Row> = all.into_iter().filter(|row| self.keeps(row)).collect();
         if kept.is_empty() {
             return;
         }
-        // Questions before failures: an agent may be waiting.
-        kept.sort_by_key(|row| row.symbol != "?");
         let mut head = Row::new(Node::Needs, 0, "Needs you".to_owned());
-        (head.tone, head.symbol, head.ascii, head.word) = (Tone::Warning, "!", "!", kept.len().to_string());
+        (head.tone, head.symbol, head.ascii) = (Tone::Warning, "!", "!");
+        head.word = if kept.len() == many { many.to_string() } else { format!("{} of {many}", kept.len()) };
         let open = self.is_open(&head.node, true);
         head.open = Some(open);
         rows.push(head);
@@ -236,14 +246,22 @@ impl Maker<'_> {
         }
     }
 
-    fn need(&self, task: &TaskRow) -> Row {
+    fn question(&self, question: &QuestionRow) -> Row {
+        let task = self.picture.task(question.task.as_str());
+        // One that has ended stands otherwise, and is asked about all the same.
+        let ended = task.filter(|task| matches!(task.state.as_str(), "complete" | "failed" | "skipped"));
+        let ended = ended.map(|task| format!(" ({})", standing::of(self.picture, task).word)).unwrap_or_default();
+        let text = format!("{}{ended} asks you: {}", question.task, one_line(&question.text));
+        let mut row = Row::new(Node::Need(question.task.clone(), Some(question.id)), 1, text);
+        (row.symbol, row.ascii, row.tone, row.word) = ("?", "?", Tone::Warning, "asks you".to_owned());
+        row.note = task.map(|task| one_line(&task.title)).unwrap_or_default();
+        row
+    }
+
+    fn failure(&self, task: &TaskRow) -> Row {
         let stands = standing::of(self.picture, task);
-        let why = match standing::question_of(self.picture, task) {
-            Some(question) => one_line(&question.text),
-            None => task.reason.as_deref().map_or_else(|| one_line(&task.title), one_line),
-        };
-        let text = format!("{} {}: {why}", task.id, stands.word);
-        let mut row = Row::new(Node::Need(task.id.clone()), 1, text);
+        let why = task.reason.as_deref().map_or_else(|| one_line(&task.title), one_line);
+        let mut row = Row::new(Node::Need(task.id.clone(), None), 1, format!("{} {}: {why}", task.id, stands.word));
         (row.symbol, row.ascii, row.tone, row.word) =
             (stands.symbol, stands.ascii, stands.tone, stands.word.to_owned());
         row.note = one_line(&task.title);

@@ -101,10 +101,14 @@ impl Problem {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     title { (self.status.as_u16()) " · rekindle" }
+                    // No browser need look for one where strangers get nothing.
+                    link rel="icon" href="data:,";
+                    @if self.status == StatusCode::NOT_FOUND { link rel="stylesheet" href="/assets/app.css"; }
                 }
                 body { main {
                     h1 { (self.error) }
                     @if let Some(hint) = &self.hint { p { (hint) } }
+                    @if self.status == StatusCode::NOT_FOUND { p { a href="/" { "To the overview" } } }
                     @if let Some(link) = &self.link { p { a href=(link) { "Go on" } " if you have just done that." } }
                 } }
             }

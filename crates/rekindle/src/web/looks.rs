@@ -135,16 +135,12 @@ impl Looks {
         attempt: u64,
         ask: impl FnOnce(&RunView<'_>, &LineIndex) -> Result<T>,
     ) -> Result<T, Problem> {
-        let known = lock(&self.indexes).get(&attempt).cloned();
-        let index = match known {
-            Some(index) => index,
-            None => {
-                let picture = self.picture(named, true)?.ok_or_else(no_run)?;
-                let found = picture.attempt(AttemptId(attempt)).is_some();
-                let missing = || Problem::absent(format!("there is no attempt {attempt} in this run"));
-                found.then(|| self.remember(attempt)).ok_or_else(missing)?
-            }
-        };
+        // Asked every time: an attempt whose lines are known may belong to another run.
+        let picture = self.picture(named, false)?.ok_or_else(no_run)?;
+        if picture.attempt(AttemptId(attempt)).is_none() {
+            return Err(Problem::absent(format!("there is no attempt {attempt} in this run")));
+        }
+        let index = self.remember(attempt);
         self.with_run(named, |run| {
             let index = {
                 let mut index = lock(&index);

@@ -3,26 +3,22 @@
 use std::future::Future;
 use std::io::{Error, ErrorKind};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::time::Sleep;
 
 use super::answer::sealed_text;
-
-/// Connections at once: a browser opens six, a listener one.
-const CONNECTIONS: usize = 512;
+use super::room::Room;
 
 /// Time for the head of a request, and for which an idle connection is kept.
-const HEAD_WITHIN: Duration = Duration::from_secs(30);
+const HEAD_WITHIN: Duration = Duration::from_secs(10);
 
 /// Largest head of a request.
 const HEAD_MAX: usize = 32 * 1024;
@@ -35,18 +31,18 @@ const TROUBLE: Duration = Duration::from_millis(200);
 
 /// Takes connections until it is dropped.
 pub async fn serve(listener: TcpListener, router: Router) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let room = Room::default();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(TROUBLE).await;
             continue;
         };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+        let Some(place) = room.enter() else {
             turn_away(&stream);
             continue;
         };
-        let router = router.clone();
-        tokio::task::spawn(async move {
+        let (number, router) = (place.number(), router.clone().layer(Extension(place.known.clone())));
+        let served = tokio::task::spawn(async move {
             let _place = place;
             // Small answers go out at once; without it they are only slower.
             let _ = stream.set_nodelay(true);
@@ -56,6 +52,7 @@ pub async fn serve(listener: TcpListener, router: Router) {
             // A peer that breaks off in the middle is nobody's trouble but its own.
             let _ = builder.serve_connection(io, TowerToHyperService::new(router)).await;
         });
+        room.served(number, served.abort_handle());
     }
 }
 
@@ -65,6 +62,16 @@ fn turn_away(stream: &TcpStream) {
     let head = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nconnection: close\r\n";
     let text = format!("{head}{}content-length: {}\r\n\r\n{body}", sealed_text(), body.len());
     let _ = stream.try_write(text.as_bytes());
+}
+
+/// The answer of the HTTP library itself to what is no request, with the headers that every answer carries; nothing for ours,
+/// which have them. No text of an agent can look like it: carriage returns are taken out of all of them.
+fn sealed_refusal(head: &[u8]) -> Option<Vec<u8>> {
+    let line = head.strip_suffix(b"\r\n\r\n").filter(|head| head.starts_with(b"HTTP/1.1 4"))?;
+    let text = std::str::from_utf8(line).ok()?;
+    let sealed = text.contains("content-security-policy");
+    let (first, rest) = text.split_once("\r\n")?;
+    (!sealed).then(|| format!("{first}\r\n{}{rest}\r\n\r\n", sealed_text()).into_bytes())
 }
 
 /// A connection that fails when its peer takes nothing for too long.
@@ -95,21 +102,13 @@ impl AsyncRead for Patient {
 
 impl AsyncWrite for Patient {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<Result<usize, Error>> {
+        if let Some(sealed) = sealed_refusal(buf) {
+            // Short, and the last on its connection: it fits, or the peer has long stopped listening.
+            let written = ready!(Pin::new(&mut self.stream).poll_write(cx, &sealed));
+            return Poll::Ready(written.map(|_| buf.len()));
+        }
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.judge(cx, written)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[std::io::IoSlice<'_>],
-    ) -> Poll<Result<usize, Error>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.judge(cx, written)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {

@@ -234,11 +234,10 @@ pub async fn search(web: Arc<Web>, ask: Ask) -> Answer {
     let wanted = query(&ask)?.to_owned();
     web.reading(move |web| {
         let named = ask.query.get("run").map(String::as_str);
-        let (found, ours) =
-            web.looks.with_run(named, |run| Ok((run.search(&wanted, None, HITS)?, run.attempt_numbers()?)))?;
+        let found = web.looks.with_run(named, |run| run.search(&wanted, None, HITS))?;
         let more = found.len() == HITS;
         let mut agents: BTreeMap<String, Vec<HitJson>> = BTreeMap::new();
-        for stored in found.iter().filter(|stored| ours.contains(&stored.line.attempt)) {
+        for stored in &found {
             let attempt = stored.line.attempt;
             let number = web.looks.with_log(named, attempt, |run, index| index.number_of(run, stored.seq))?;
             let hit = number.map(|number| HitJson { attempt, line: LineJson::of(number, stored) });

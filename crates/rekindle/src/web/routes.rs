@@ -18,6 +18,7 @@ use axum::{Router, http};
 use serde::Serialize;
 
 use super::answer::{Problem, seal, typed};
+use super::room::Known;
 use super::{Web, gate, orders, pages, reads, stream};
 
 /// What a route is for, which decides what it demands.
@@ -193,7 +194,13 @@ async fn reach(route: &Route, web: Arc<Web>, path: Segments, request: Request) -
 }
 
 fn admit(web: &Web, parts: &http::request::Parts) -> Result<(), Problem> {
-    if gate::shows_token(&web.token, web.port, &parts.headers) { Ok(()) } else { Err(stranger()) }
+    if !gate::shows_token(&web.token, web.port, &parts.headers) {
+        return Err(stranger());
+    }
+    if let Some(known) = parts.extensions.get::<Known>() {
+        known.admit();
+    }
+    Ok(())
 }
 
 fn stranger() -> Problem {
@@ -218,7 +225,7 @@ fn trade(web: &Web, given: &str, without: &str) -> Answer {
 async fn nowhere(State(web): State<Arc<Web>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let problem = match admit(&web, &parts) {
-        Ok(()) => Problem::absent("there is nothing here").hint("begin at /"),
+        Ok(()) => Problem::absent("there is nothing here").hint("pages begin at /, the API at /api/status"),
         Err(stranger) => stranger,
     };
     problem.answer(form_of(&parts.uri))

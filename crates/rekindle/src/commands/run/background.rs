@@ -44,7 +44,7 @@ pub fn start(context: &Context) -> Result<Exit> {
         if dir.owner()?.flatten().is_some_and(|owner| owner.pid == child.id()) {
             let message = format!("coordinator {} runs in the background", child.id());
             context.ui.say(&message);
-            context.ui.hint("watch it: rekindle status, rekindle logs --follow; stop it: rekindle pause");
+            context.ui.hint("watch it: rekindle top, or in a browser: rekindle serve; stop it: rekindle pause");
             return Ok(Exit::Success);
         }
         ui::pause(LOOK_MS);

@@ -63,9 +63,7 @@ async function confirmed(event) {
   }
 }
 
-async function answer(event, form) {
-  event.preventDefault();
-  const chosen = event.submitter?.name === "answer" ? event.submitter.value : form.querySelector("input").value.trim();
+async function answer(form, chosen) {
   const wrong = form.querySelector(".error");
   if (!chosen) {
     wrong.textContent = "type an answer first";
@@ -85,7 +83,7 @@ async function answer(event, form) {
 }
 
 /** Asks for the act of a button. */
-export function askFor(button) {
+function askFor(button) {
   const { act, post: place, consequence } = button.dataset;
   ask({ verb: act, place, consequence, parts: "parts" in button.dataset, back: button });
 }
@@ -94,10 +92,15 @@ export function startActs() {
   document.addEventListener("click", (event) => {
     const button = event.target.closest?.("button.act");
     if (button) askFor(button);
+    // No submit buttons: Enter in the field must not choose the first option.
+    const option = event.target.closest?.(".options button");
+    if (option) answer(option.form, option.value);
   });
   document.addEventListener("submit", (event) => {
     const form = event.target.closest?.("form[data-answer]");
-    if (form) answer(event, form);
+    if (!form) return;
+    event.preventDefault();
+    answer(form, form.querySelector("input").value.trim());
   });
   const dialog = document.getElementById("confirm");
   dialog.querySelector("form").addEventListener("submit", confirmed);

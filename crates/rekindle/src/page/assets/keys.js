@@ -66,6 +66,8 @@ export function startKeys() {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (event.key === "Escape" && event.target.matches?.("input, textarea, select") && !document.querySelector("dialog[open]")) {
+      // A browser would empty the field: what is filtered stays so.
+      event.preventDefault();
       event.target.blur();
       document.getElementById("main").focus();
       return;

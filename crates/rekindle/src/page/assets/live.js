@@ -159,7 +159,10 @@ export function startLive() {
     opened = true;
   };
   source.onerror = () => {
-    document.getElementById("link").hidden = false;
+    const link = document.getElementById("link");
+    link.hidden = false;
+    // The browser tries again by itself unless it was turned away: then the server is another one, with another token.
+    if (source.readyState === EventSource.CLOSED) link.textContent = "not live: open the address that rekindle serve printed last";
   };
   source.onmessage = (message) => {
     for (const listener of listeners) listener(message);

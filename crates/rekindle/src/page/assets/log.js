@@ -176,7 +176,8 @@ class Log {
     const found = [];
     for (let page = Math.floor(from / PAGE); page <= Math.floor((to - 1) / PAGE); page += 1) {
       const lines = this.pages.get(page);
-      if (lines) {
+      // One that was under way while the log grew has too few.
+      if (lines && lines.length >= Math.min(PAGE, this.total - page * PAGE)) {
         this.pages.delete(page);
         this.pages.set(page, lines);
       } else this.fetch(page);

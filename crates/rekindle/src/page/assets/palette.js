@@ -1,6 +1,6 @@
 // Ctrl-K: one list of pages, tasks, agents and acts, found by a few letters of their names.
-import { inRun } from "./page.js";
-import { askFor } from "./acts.js";
+import { inRun, say } from "./page.js";
+import { ask } from "./acts.js";
 
 const MOST = 50;
 let entries = [];
@@ -16,11 +16,30 @@ function pages() {
 }
 
 function acts() {
-  const buttons = [...document.querySelectorAll("#main button.act")];
-  const task = document.querySelector("#task-title")?.dataset.task;
-  const of = (button) => (task && button.dataset.act !== "retry failed" ? `${button.dataset.act} ${task}` : button.dataset.act);
-  const found = buttons.map((button) => ({ name: of(button), kind: "act", go: () => askFor(button) }));
-  found.push({ name: "keys and help", kind: "act", go: () => document.getElementById("help").showModal() });
+  return [{ name: "keys and help", kind: "act", go: () => document.getElementById("help").showModal() }];
+}
+
+/** Asks the server what an act would do now, then the person. */
+async function askServer(from, verb) {
+  const response = await fetch(inRun(from));
+  const { acts: known } = response.ok ? await response.json() : { acts: [] };
+  const act = known.find((one) => one.act === verb);
+  if (act?.possible) ask({ verb, place: act.path, consequence: act.consequence, parts: verb === "split" });
+  else say(act?.refusal ?? `${verb} makes no sense now`);
+}
+
+const ENDED = ["complete", "failed", "skipped"];
+
+/** What can be done with the run and with each task; nothing where nothing can be ordered. */
+function orders(tasks) {
+  if ("readOnly" in document.body.dataset) return [];
+  const entry = (name, from, verb) => ({ name, kind: "act", go: () => askServer(from, verb) });
+  const found = [entry("retry failed tasks", "/api/acts", "retry failed"), entry("pause the run", "/api/acts", "pause")];
+  for (const { id, state } of tasks) {
+    const verbs = ENDED.includes(state) ? ["retry"] : ["skip", "split", "stop", "recover"];
+    const from = `/api/tasks/${encodeURIComponent(id)}/acts`;
+    for (const verb of verbs) found.push(entry(`${verb} ${id}`, from, verb));
+  }
   return found;
 }
 
@@ -29,14 +48,14 @@ async function fromServer() {
   if (!response.ok) return [];
   const status = await response.json();
   const tasks = (status.tasks ?? []).map((task) => ({
-    name: `${task.id} ${task.title ?? ""}`, kind: task.state ?? "task",
+    name: `${task.id} ${task.title ?? ""}`, kind: (task.state ?? "task").replaceAll("_", " "),
     go: () => { location.href = inRun(`/tasks/${encodeURIComponent(task.id)}`); },
   }));
   const agents = (status.agents ?? []).map((agent) => ({
     name: `${agent.name} log`, kind: "agent",
     go: () => { location.href = inRun(`/logs/${agent.attempt}`); },
   }));
-  return [...tasks, ...agents];
+  return [...tasks, ...agents, ...orders(status.tasks ?? [])];
 }
 
 /** How well letters fit a name: less is better, nothing when they do not. */

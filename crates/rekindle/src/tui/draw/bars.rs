@@ -9,6 +9,7 @@ use super::super::app::App;
 use super::super::facts;
 use super::super::keys::{self, Mode};
 use super::super::layout::Areas;
+use super::super::tree::Node;
 use super::super::wide;
 use super::put;
 use crate::picture::Picture;
@@ -183,7 +184,9 @@ fn chosen(app: &App) -> Option<Line<'static>> {
     let row = app.tree.chosen()?;
     let picture = app.picture.as_ref()?;
     let mut text = format!("{} {}", row.label, row.word);
-    if let Some(task) = row.node.task().filter(|_| row.node.attempt().is_none()) {
+    if matches!(row.node, Node::Need(..)) {
+        text.clone_from(&row.label);
+    } else if let Some(task) = row.node.task().filter(|_| row.node.attempt().is_none()) {
         let stands = standing::of(picture, picture.task(task.as_str())?);
         let note = stands.note.map(|note| format!(": {note}")).unwrap_or_default();
         text = format!("{task} {}{note}", stands.word);

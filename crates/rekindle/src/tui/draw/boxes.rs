@@ -8,18 +8,20 @@ use ratatui::widgets::Clear;
 
 use super::super::app::App;
 use super::super::edit::LineEdit;
+use super::super::hits::HitList;
 use super::super::keys::HelpLine;
-use super::super::layout::{centred, inside, top_for};
-use super::super::popup::{AnswerBox, Confirm, CopyMenu, Help, Popup, RunList, SplitBox};
+use super::super::layout::{self, BOX_WIDTH as WIDE, centred, inside, top_for};
+use super::super::popup::{Confirm, CopyMenu, Help, Popup, RunList, SplitBox};
+use super::super::question::AnswerBox;
 use super::super::wide;
 use super::frame_of;
 use crate::ui::Tone;
 
-/// Widest that a box with sentences gets: longer lines are hard to read.
-const WIDE: u16 = 76;
-
 /// Width of the keys in the help.
 const KEYS_WIDTH: usize = 11;
+
+/// Rows for how much was found of each agent.
+const AGENTS_ROWS: usize = 3;
 
 /// A box: its title, its lines, and the line that must be seen.
 struct Boxed {
@@ -33,13 +35,14 @@ struct Boxed {
 pub(super) fn draw(app: &App, frame: &mut Frame<'_>) {
     let Some(popup) = &app.popup else { return };
     let screen = frame.area();
-    let room = usize::from(WIDE.min(screen.width)).saturating_sub(4).max(1);
+    let room = layout::box_room(screen.width);
     let boxed = match popup {
         Popup::Confirm(confirm) => confirmation(app, confirm, room),
-        Popup::Answer(answer) => answering(app, answer, room),
+        Popup::Answer(answer) => answering(app, answer, (screen.width, screen.height)),
         Popup::Split(split) => splitting(app, split, room),
         Popup::Copy(menu) => copying(app, menu, room),
         Popup::Runs(list) => runs(app, list, room),
+        Popup::Hits(list) => hits(app, list, room),
         Popup::Help(help) => helping(app, help, room),
     };
     let rows = u16::try_from(boxed.lines.len() + 2).unwrap_or(u16::MAX).min(screen.height.saturating_sub(2).max(1));
@@ -93,32 +96,36 @@ fn typed(app: &App, line: &LineEdit, room: usize, active: bool) -> Line<'static>
     ])
 }
 
-fn answering(app: &App, answer: &AnswerBox, room: usize) -> Boxed {
+fn answering(app: &App, answer: &AnswerBox, screen: (u16, u16)) -> Boxed {
+    let room = layout::box_room(screen.0);
+    let rows = answer.rows(room);
+    let share = answer.share(rows.len(), screen);
     let mut lines: Vec<Line<'static>> = Vec::new();
-    for (at, text) in answer.text.iter().enumerate() {
-        let style = if at == 0 { app.theme.tone(Tone::Strong) } else { Style::new() };
-        lines.extend(wide::wrap(text, room).into_iter().map(|row| Line::styled(row, style)));
+    for (first, row) in rows.into_iter().skip(answer.top).take(share.text) {
+        lines.push(Line::styled(row, if first { app.theme.tone(Tone::Strong) } else { Style::new() }));
     }
-    lines.push(Line::default());
-    let mut at = 0;
-    for (number, option) in answer.options.iter().enumerate() {
+    let tone = if answer.is_whole() { Tone::Dim } else { Tone::Warning };
+    let hidden = answer.hidden(screen).unwrap_or_default();
+    lines.push(Line::styled(wide::cut(&hidden, room), app.theme.tone(tone)));
+    let all = answer.options.len();
+    let first = top_for(answer.at.min(all.saturating_sub(1)), 0, share.options, all);
+    for (number, option) in answer.options.iter().enumerate().skip(first).take(share.options) {
         let chosen = number == answer.at;
-        if chosen {
-            at = lines.len();
-        }
         let style = if chosen { app.theme.chosen() } else { Style::new() };
         let mark = if chosen { "(x)" } else { "( )" };
         lines.push(Line::styled(wide::cut(&format!("{mark} {option}"), room), style));
     }
-    if !answer.options.is_empty() {
+    if all > 0 {
         let mark = if answer.is_writing() { "(x)" } else { "( )" };
         lines.push(Line::styled(format!("{mark} your own words:"), app.theme.tone(Tone::Dim)));
     }
     lines.push(typed(app, &answer.line, room, answer.is_writing()));
-    if answer.is_writing() {
-        at = lines.len() - 1;
+    let mut title = format!("question {} of {}", answer.id, answer.task);
+    if share.options < all {
+        title.push_str(&format!(" · {all} options, {} to {}", first + 1, first + share.options));
     }
-    Boxed { title: format!("question {} of {}", answer.id, answer.task), lines, at, wide: WIDE }
+    let at = lines.len() - 1;
+    Boxed { title, lines, at, wide: WIDE }
 }
 
 fn splitting(app: &App, split: &SplitBox, room: usize) -> Boxed {
@@ -156,6 +163,26 @@ fn runs(app: &App, list: &RunList, room: usize) -> Boxed {
         filter => format!("runs /{filter}"),
     };
     Boxed { title, lines, at: list.at, wide: WIDE }
+}
+
+fn hits(app: &App, list: &HitList, room: usize) -> Boxed {
+    let dim = app.theme.tone(Tone::Dim);
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    let words = match (&list.hits, list.asked) {
+        (None, true) => "searching…".to_owned(),
+        (None, false) => "type words: lines of any agent's log that hold all of them are found".to_owned(),
+        (Some(hits), _) if hits.is_empty() => "no line holds all of these words".to_owned(),
+        (Some(_), _) => list.by_agent(),
+    };
+    lines.extend(wide::wrap(&words, room).into_iter().take(AGENTS_ROWS).map(|row| Line::styled(row, dim)));
+    let above = lines.len();
+    for (at, hit) in list.hits.iter().flatten().enumerate() {
+        let style = if at == list.at { app.theme.chosen() } else { Style::new() };
+        lines.push(Line::styled(wide::cut(&hit.shown(), room), style));
+    }
+    let title = if list.words.is_empty() { "all logs".to_owned() } else { format!("all logs /{}", list.words) };
+    let at = if list.at == 0 { 0 } else { above + list.at };
+    Boxed { title, lines, at, wide: WIDE }
 }
 
 fn helping(app: &App, help: &Help, room: usize) -> Boxed {

@@ -101,7 +101,7 @@ pub(super) fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
 
 /// A question, a failure and a call are sentences: they have the whole width.
 fn has_columns(row: &Row) -> bool {
-    !matches!(row.node, Node::Need(_) | Node::Call(..))
+    !matches!(row.node, Node::Need(..) | Node::Call(..))
 }
 
 fn row_line(theme: Theme, row: &Row, columns: &[(Column, usize)], width: usize) -> Line<'static> {

@@ -28,9 +28,9 @@ fn chosen(app: &App) -> Node {
 #[test]
 fn what_needs_a_person_is_chosen_first_and_a_question_before_a_failure() {
     let app = app(made::fleet(), SIZE);
-    assert_eq!(chosen(&app), Node::Need(id("T6")));
+    assert_eq!(chosen(&app), Node::Need(id("T6"), Some(QuestionId(1))));
     let nodes: Vec<&Node> = app.tree.rows.iter().map(|row| &row.node).take(3).collect();
-    assert_eq!(nodes, [&Node::Needs, &Node::Need(id("T6")), &Node::Need(id("T3"))]);
+    assert_eq!(nodes, [&Node::Needs, &Node::Need(id("T6"), Some(QuestionId(1))), &Node::Need(id("T3"), None)]);
 }
 
 #[test]

@@ -12,11 +12,13 @@ use super::{buffer, press};
 use crate::picture::Picture;
 use crate::tui::app::{App, Effect, News};
 use crate::tui::facts;
+use crate::tui::hits::Hit;
+use crate::tui::log::Place;
 use crate::tui::theme::{Theme, ThemeChoice};
 
 /// Screens, and steps on each.
-const SCREENS: u64 = 40;
-const STEPS: usize = 90;
+const SCREENS: u64 = 48;
+const STEPS: usize = 50;
 
 /// What agents might write.
 const HOSTILE: [&str; 12] = [
@@ -95,7 +97,7 @@ impl Dice {
             KeyCode::Delete,
             KeyCode::F(1),
         ];
-        let letters = "aceghjklnoprstwxyfdvGNRSY/?{}[]=-+12345 ~é日\u{301}";
+        let letters = "aceghjklnoprstwxyfdvGLNRSY/?{}[]=-+12345 ~é日\u{301}";
         let code = if self.roll(3) == 0 {
             codes[self.roll(codes.len())]
         } else {
@@ -123,7 +125,8 @@ impl Dice {
     }
 
     fn size(&mut self) -> (u16, u16) {
-        let most = [(300, 100), (30, 12), (3, 3)][self.roll(3)];
+        // A large screen costs as much as a hundred small ones: it comes now and then.
+        let most = [(300, 100), (120, 40), (80, 24), (60, 18), (30, 12), (30, 12), (3, 3)][self.roll(7)];
         let side = |roll: usize| u16::try_from(roll).unwrap_or(0) + 1;
         (side(self.roll(most.0)), side(self.roll(most.1)))
     }
@@ -151,6 +154,18 @@ impl Dice {
         if let Some(search) = want.search {
             let hit = (self.roll(2) == 0).then(|| self.roll(5_000));
             app.take(News::Found(search.serial, hit));
+        }
+        if let Some(seek) = want.seek {
+            let hit = |at: usize, text: String| Hit {
+                place: Place { attempt: AttemptId(at as u64 % 9), seq: at as u64 },
+                ..made::hit(5, 1, &text)
+            };
+            let hits = (0..self.roll(30)).map(|at| hit(at, self.text())).collect();
+            app.take(News::Hits(seek.serial, hits));
+        }
+        if let Some(place) = want.place {
+            let number = (self.roll(3) != 0).then(|| self.roll(5_000));
+            app.take(News::Placed(place, number));
         }
         if want.runs {
             let runs =
@@ -180,7 +195,7 @@ fn no_key_no_size_and_no_text_breaks_it_and_there_is_always_a_way_out() {
     for seed in 1..=SCREENS {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let theme = Theme::new(ThemeChoice::Auto, dice.roll(2) == 0, None, dice.roll(3) == 0);
-        let mut app = App::new(theme, dice.roll(4) == 0, None, dice.size());
+        let mut app = App::new(made::project(), theme, dice.roll(4) == 0, None, dice.size());
         let mut left = false;
         for _ in 0..STEPS {
             match dice.roll(14) {

@@ -12,10 +12,12 @@ use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow, WaitRow};
 use rekindle_engine::store::{LogLine as Stored, StoredLine, Stream};
 
 use super::super::app::{App, News};
+use super::super::hits::Hit;
 use super::super::log::LogLine;
 use super::super::theme::{Theme, ThemeChoice};
 use crate::picture::Picture;
 use crate::picture::history::{History, MarkKind};
+use crate::project::Project;
 
 /// When everything is looked at.
 pub(super) const NOW: Time = Time(1_800_000_000_000);
@@ -209,10 +211,19 @@ pub(super) fn limited() -> Picture {
 }
 
 pub(super) fn line(text: &str, stream: Stream, at: usize) -> LogLine {
+    LogLine::of(&stored(5, text, stream, at))
+}
+
+/// A line of an attempt that was found in a search over all.
+pub(super) fn hit(attempt: u64, at: usize, text: &str) -> Hit {
+    Hit::of(&stored(attempt, text, Stream::Out, at))
+}
+
+fn stored(attempt: u64, text: &str, stream: Stream, at: usize) -> StoredLine {
     let time_ms = NOW.0 - 600_000 + i64::try_from(at).expect("small") * 1_000;
     let line = Stored {
-        attempt: 5,
-        agent: "developer-T4".to_owned(),
+        attempt,
+        agent: if attempt == 5 { "developer-T4" } else { "developer-T6" }.to_owned(),
         epoch: 5,
         stream,
         time_ms,
@@ -221,7 +232,7 @@ pub(super) fn line(text: &str, stream: Stream, at: usize) -> LogLine {
         text: text.to_owned(),
         torn: false,
     };
-    LogLine::of(&StoredLine { seq: at as u64 + 1, line })
+    StoredLine { seq: at as u64 + 1, line }
 }
 
 /// Lines of a log from a number on.
@@ -238,10 +249,15 @@ pub(super) fn lines(from: usize, many: usize) -> Vec<LogLine> {
         .collect()
 }
 
+/// A project that is nowhere.
+pub(super) fn project() -> Project {
+    Project { root: "/home/me/shop".into(), config: None, state_dir: "/home/me/shop/.rekindle".into() }
+}
+
 /// A screen of a size that shows a run.
 pub(super) fn app(picture: Picture, size: (u16, u16)) -> App {
     let theme = Theme::new(ThemeChoice::Dark, true, None, false);
-    let mut app = App::new(theme, false, None, size);
+    let mut app = App::new(project(), theme, false, None, size);
     app.take(News::Run(None, Some((Arc::new(picture), true))));
     app
 }

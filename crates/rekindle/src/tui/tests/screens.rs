@@ -84,6 +84,29 @@ fn an_answer() {
 }
 
 #[test]
+fn a_question_longer_than_its_box() {
+    let mut picture = made::fleet();
+    let words = (0..420).map(|at| format!("word{at}")).collect::<Vec<_>>();
+    picture.questions[0].text = words.join(" ");
+    let mut app = app(picture, (60, 18));
+    press(&mut app, &["a", "PgDn"]);
+    insta::assert_snapshot!(text(&app));
+}
+
+#[test]
+fn what_was_found_in_all_logs() {
+    let mut app = app(made::fleet(), (60, 18));
+    press(&mut app, &["L"]);
+    write(&mut app, "bucket");
+    press(&mut app, &["Enter"]);
+    let hits =
+        (0..30).map(|at| made::hit(if at % 3 == 0 { 7 } else { 5 }, at, "the bucket is refilled before it is read"));
+    let serial = app.want().seek.expect("a search").serial;
+    app.take(crate::tui::app::News::Hits(serial, hits.collect()));
+    insta::assert_snapshot!(text(&app));
+}
+
+#[test]
 fn ascii_alone_without_colours() {
     let mut app = app(made::fleet(), (120, 40));
     app.theme = crate::tui::Theme::new(crate::tui::ThemeChoice::Auto, false, None, true);
@@ -95,8 +118,13 @@ fn ascii_alone_without_colours() {
 
 #[test]
 fn before_the_first_run() {
-    let mut app =
-        App::new(crate::tui::Theme::new(crate::tui::ThemeChoice::Auto, true, None, false), false, None, (80, 24));
+    let mut app = App::new(
+        made::project(),
+        crate::tui::Theme::new(crate::tui::ThemeChoice::Auto, true, None, false),
+        false,
+        None,
+        (80, 24),
+    );
     app.take(crate::tui::app::News::Run(None, None));
     insta::assert_snapshot!(text(&app));
 }

@@ -1,0 +1,87 @@
+//! Places for connections. Whoever has shown the token keeps its place; one that has not gives it up to the next when all are
+//! taken, the oldest first: somebody who only connects keeps nobody out.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tokio::task::AbortHandle;
+
+use super::looks::lock;
+
+/// Connections at once: a browser opens six, a listener one.
+const PLACES: usize = 512;
+
+/// Whether a connection has shown the token.
+#[derive(Clone, Debug, Default)]
+pub struct Known(Arc<AtomicBool>);
+
+impl Known {
+    /// It has.
+    pub fn admit(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_admitted(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// All places.
+#[derive(Clone, Default)]
+pub struct Room(Arc<Mutex<Guests>>);
+
+#[derive(Default)]
+struct Guests {
+    last: u64,
+    /// By age; the handle is there as soon as the connection is served.
+    by_age: BTreeMap<u64, (Known, Option<AbortHandle>)>,
+}
+
+/// A connection's place, free again when it is dropped.
+pub struct Place {
+    room: Room,
+    number: u64,
+    /// What is known of the connection.
+    pub known: Known,
+}
+
+impl Room {
+    /// A place, if need be that of a stranger; nothing when everybody is known.
+    pub fn enter(&self) -> Option<Place> {
+        let mut guests = lock(&self.0);
+        if guests.by_age.len() >= PLACES {
+            let stranger = guests.by_age.iter().find(|(_, (known, served))| served.is_some() && !known.is_admitted());
+            let number = stranger.map(|(number, _)| *number)?;
+            let (_, served) = guests.by_age.remove(&number)?;
+            if let Some(served) = served {
+                served.abort();
+            }
+        }
+        guests.last += 1;
+        let (number, known) = (guests.last, Known::default());
+        guests.by_age.insert(number, (known.clone(), None));
+        Some(Place { room: self.clone(), number, known })
+    }
+
+    /// Says what serves a place, so that it can be taken away.
+    pub fn served(&self, number: u64, by: AbortHandle) {
+        if let Some((_, served)) = lock(&self.0).by_age.get_mut(&number) {
+            *served = Some(by);
+        }
+    }
+}
+
+impl Place {
+    /// Its number.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        lock(&self.room.0).by_age.remove(&self.number);
+    }
+}
