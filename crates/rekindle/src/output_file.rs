@@ -36,7 +36,7 @@ pub fn write(path: &Path, bytes: &[u8], existing: Existing, ui: &Ui) -> Result<(
 /// Writes a file without a word, for one of many.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn put(path: &Path, bytes: &[u8], existing: Existing) -> Result<()> {
     let mut options = OpenOptions::new();
     match existing {
