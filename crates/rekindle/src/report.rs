@@ -25,6 +25,9 @@ const ENTRIES_MAX: usize = 500;
 /// Most files that are listed.
 const FILES_MAX: usize = 1_000;
 
+/// The cause of a try whose work was sent back.
+const SENT_BACK: &str = "sent_back";
+
 /// Everything that a report tells.
 #[derive(Debug)]
 pub struct Report {
@@ -224,6 +227,12 @@ impl Past {
                     let infrastructure = is_infrastructure(&cause);
                     self.failures.push(Failure { cause: cause.name().to_owned(), infrastructure, text });
                 }
+            }
+            // Sent back by a reviewer, the checks or the merge: that try came to nothing, and another follows.
+            Some(Body::TaskRework(rework)) => {
+                self.stop(now);
+                let text = format!("sent back: {}", rework.findings.issues.join("; "));
+                self.failures.push(Failure { cause: SENT_BACK.to_owned(), infrastructure: false, text });
             }
             Some(Body::WorkflowFailed { reason, detail }) => {
                 self.stop(now);

@@ -71,6 +71,8 @@ fn the_whole_way(reviewers: &str) -> Rig {
     assert_eq!(disagreements[0]["details"]["auditor_failed"], json!(["errors are swallowed"]));
     assert_eq!(rig.events_of("critic_missed_quality_issue").len(), 1);
     assert_eq!(rig.task("T1")["state"], "complete");
+    let told = rig.ok(&["report", "--junit", "-"]);
+    assert_eq!(told.matches("<flakyFailure ").count(), 2, "each try that was sent back: {told}");
     rig.audit();
     rig
 }
