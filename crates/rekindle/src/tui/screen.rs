@@ -174,4 +174,42 @@ mod tests {
             assert_eq!(base64(text.as_bytes()), coded);
         }
     }
+
+    /// Set for the copy of this test that panics with the terminal in its hands.
+    const PANICS: &str = "REKINDLE_TEST_PANICS";
+
+    #[test]
+    fn a_panic_gives_the_terminal_back() {
+        if std::env::var_os(PANICS).is_some() {
+            // Released programs abort: nothing is dropped on the way out.
+            std::mem::forget(Screen::take().expect("a terminal"));
+            panic!("on purpose");
+        }
+        let dir = tempfile::tempdir().expect("a directory");
+        let socket = dir.path().join("tmux");
+        let tmux = |arguments: &[&str]| {
+            let mut command = std::process::Command::new("tmux");
+            let output = command.arg("-S").arg(&socket).args(arguments).output().expect("tmux is installed");
+            assert!(output.status.success(), "tmux {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        let program = std::env::current_exe().expect("this program");
+        let after = dir.path().join("stty");
+        let script = format!(
+            "{PANICS}=1 '{}' --exact tui::screen::tests::a_panic_gives_the_terminal_back --nocapture; \
+             stty -a > '{}'; tmux -S '{}' wait-for -S over; cat",
+            program.display(),
+            after.display(),
+            socket.display()
+        );
+        tmux(&["new-session", "-d", "-x", "120", "-y", "40", "sh", "-c", &script]);
+        tmux(&["wait-for", "over"]);
+        let (alternate, shown) = (tmux(&["display-message", "-p", "#{alternate_on}"]), tmux(&["capture-pane", "-p"]));
+        tmux(&["kill-server"]);
+        assert!(shown.contains("on purpose"), "the panic is told where it can be read: {shown}");
+        assert_eq!(alternate.trim(), "0", "{shown}");
+        let modes = std::fs::read_to_string(after).expect("modes");
+        let modes: Vec<&str> = modes.split([' ', '\n', ';']).collect();
+        assert!(modes.contains(&"icanon") && modes.contains(&"echo"), "{modes:?}");
+    }
 }
