@@ -12,7 +12,7 @@ use step::{Failure, Steps, cargo};
 
 /// Seeds the simulator runs unless told otherwise: enough for each kind of fault to meet each other kind many times,
 /// few enough for a minute or two of CI.
-const DEFAULT_SEEDS: &str = "5000";
+const DEFAULT_SEEDS: &str = "2000";
 
 /// Clippy's configuration for shipped code, stricter than the one for everything.
 const SHIPPED_CLIPPY: &str = ".config/clippy-shipped";
@@ -29,7 +29,7 @@ usage: cargo xtask <command> [arguments]
   tidy            the house rules: sizes, names, imports, banned calls
   deny            licences, banned crates and sources of all dependencies
   test [args]     every test; arguments go to the runner, e.g. a name
-  sim [args]      the simulator: --seeds N (default 5000), --seed S for one
+  sim [args]      the simulator: --seeds N (default 2000), --seed S for one
   bench [args]    benchmarks: the table of ratios, then criterion's; with arguments only the
                   ratios: --quick, or areas by name (transition, death, …)
   demo [args]     the demonstration, from a debug build
