@@ -126,14 +126,16 @@ pub fn run_state(picture: &Picture) -> Markup {
     let (symbol, word, tone) = match picture.run.state.as_str() {
         "complete" => ("✔", "complete", Tone::Good),
         "failed" => ("✖", "failed", Tone::Error),
+        "paused" => ("‖", "paused", Tone::Warning),
+        // A wait that ends by itself needs somebody who waits.
+        _ if nobody => ("‖", "nobody is at it", Tone::Warning),
         "waiting" => ("‖", "waits for a limit", Tone::Warning),
         "pausing" => ("‖", "pausing", Tone::Warning),
-        "paused" => ("‖", "paused", Tone::Warning),
-        _ if nobody => ("‖", "nobody is at it", Tone::Warning),
         "created" => ("·", "begins", Tone::Dim),
         _ => ("▶", "running", Tone::Active),
     };
-    let until = picture.run.resumes_at.filter(|until| picture.run.state == "waiting" && *until > picture.now);
+    let waits = picture.run.state == "waiting" && !nobody;
+    let until = picture.run.resumes_at.filter(|until| waits && *until > picture.now);
     html! {
         span.run-state data-state=(picture.run.state) { (parts::pill(symbol, word, tone)) }
         @if let Some(until) = until { " " span.note { "resumes in " (countdown(until, picture.now)) } }

@@ -133,6 +133,19 @@ fn a_site_that_only_shows_offers_no_button() {
 }
 
 #[test]
+fn a_wait_that_nobody_waits_out_is_not_shown_as_one() {
+    let mut picture = Script::default().picture(vec![task("T1", "x", "pending", &[])], 1_000);
+    picture.run.state = "waiting".to_owned();
+    picture.run.resumes_at = Some(rekindle_core::time::Time(picture.now.0 + 60_000));
+    picture.coordinator = Some(7);
+    let waits = page(&site(picture.clone()), &Page::Overview);
+    assert!(waits.contains("waits for a limit") && waits.contains("resumes in"), "{waits}");
+    picture.coordinator = None;
+    let alone = page(&site(picture), &Page::Overview);
+    assert!(alone.contains("nobody is at it") && !alone.contains("resumes in"), "{alone}");
+}
+
+#[test]
 fn every_part_of_the_script_finds_what_it_imports() {
     let text = |name: &str| {
         let asset = ASSETS.iter().find(|asset| asset.name == name).unwrap_or_else(|| panic!("no asset {name}"));
