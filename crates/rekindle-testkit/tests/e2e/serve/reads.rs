@@ -74,3 +74,23 @@ fn lines_are_read_by_number_found_searched_and_downloaded() {
     }
     served.end(Signal::INT);
 }
+
+#[test]
+fn a_search_in_a_past_run_is_not_drowned_by_the_newest() {
+    let agent = "echo 'needle of the first'\n[ -e many ] && { i=0; while [ $i -lt 800 ]; do echo \"needle $i\"; i=$((i+1)); done; }\n\
+        touch made\nrekindle task done T1\n";
+    let rig = Rig::new(ONE, agent);
+    rig.finish();
+    let first = rig.status()["run"]["id"].as_str().expect("an id").to_owned();
+    rig.touch("many");
+    rig.write("other.md", "# Other\n\n### T1: other\n\nWork.\n");
+    assert_eq!(rig.rekindle(&["run", "other.md"]).code, Some(0), "{}", rig.story());
+    let served = Served::start(&rig, &[]);
+    let past = served.json(&format!("/api/search?q=needle&run={first}"));
+    assert_eq!(past["hits"], 1, "{past}");
+    assert!(past["agents"][0]["lines"][0]["text"] == "needle of the first", "{past}");
+    // An attempt of another run stays unknown there, also after its lines were counted.
+    assert_eq!(served.get("/api/logs/2").status, 200);
+    assert_eq!(served.get(&format!("/api/logs/2?run={first}")).status, 404);
+    served.end(Signal::INT);
+}
