@@ -50,25 +50,22 @@ fn a_log_of_a_million_lines_is_read_searched_and_linked_to() {
     let inside = "(() => { const row = document.querySelector('.row.picked').getBoundingClientRect(); \
         const view = document.querySelector('.view').getBoundingClientRect(); \
         return row.top >= view.top && row.bottom <= view.bottom; })()";
-    assert_eq!(browser.value(inside), true, "the line is not in sight");
+    browser.until(inside);
     shoot(browser, "log-line");
     // Only what is in sight is on the page, wherever one is.
     for place in ["0", "0.25", "0.5", "1"] {
         browser.value(&format!(
             "document.querySelector('.view').scrollTop = {place} * document.querySelector('.view').scrollHeight"
         ));
-        browser.until("[...document.querySelectorAll('.view .row .text')].every((text) => text.textContent !== '…')");
-        let rows = browser.value("document.querySelectorAll('.view .row').length").as_u64().expect("a number");
-        assert!((1..400).contains(&rows), "{rows} rows at {place}");
+        browser.until(
+            "(() => { const rows = [...document.querySelectorAll('.view .row .text')]; \
+             return rows.length > 0 && rows.length < 400 && rows.every((text) => text.textContent !== '…'); })()",
+        );
     }
-    assert_eq!(browser.until("document.querySelector('.view .row:last-child .no').textContent"), LINES.to_string());
-    assert_eq!(
-        browser
-            .value("document.querySelector('.view .row:last-child .text').textContent")
-            .as_str()
-            .map(|text| text.starts_with("line 999999 ")),
-        Some(true)
-    );
+    browser.until(&format!(
+        "document.querySelector('.view .row:last-child .no')?.textContent === '{LINES}' \
+         && document.querySelector('.view .row:last-child .text').textContent.startsWith('line 999999 ')"
+    ));
 
     browser.press(&["/"]);
     browser.until("document.activeElement.closest('form.find')");
@@ -100,8 +97,11 @@ fn following_stops_when_one_scrolls_up_and_says_how_much_is_new() {
     browser.click(".view");
     browser.press(&[PAGE_UP, PAGE_UP]);
     browser.until("!document.querySelector('input[name=follow]').checked");
+    // Once it says so the scrolling is over; what comes then must not move the lines.
+    let new = "Number(/↓ (\\d+) new/.exec(document.querySelector('button.new').textContent)?.[1])";
+    let many = browser.until(&format!("!document.querySelector('button.new').hidden && {new}"));
     let before = browser.value("document.querySelector('.view').dataset.from");
-    browser.until("/↓ \\d+ new/.test(document.querySelector('button.new').textContent) && !document.querySelector('button.new').hidden");
+    browser.until(&format!("{new} > {many}"));
     assert_eq!(browser.value("document.querySelector('.view').dataset.from"), before, "the lines moved away");
     shoot(browser, "log-new");
     browser.press(&[rekindle_testkit::browser::keys::END]);
