@@ -31,6 +31,8 @@ use crate::picture::Picture;
 use crate::project::Project;
 use crate::view::{RunView, View};
 
+pub use self::acting::place;
+
 /// What a page is made from.
 pub struct Site {
     /// The project.

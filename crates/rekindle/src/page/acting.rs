@@ -17,26 +17,13 @@ pub fn button(visit: &Visit<'_>, picture: &Picture, act: &Act, label: &str) -> M
     let splits = matches!(act, Act::Split(..));
     html! {
         button.act type="button" aria-haspopup="dialog" data-act=(act.verb()) data-post=(place(act))
-            data-consequence=(consequence(act, picture)) data-parts=[splits.then_some("")] { (label) }
+            data-consequence=(act.consequence(picture)) data-parts=[splits.then_some("")] { (label) }
     }
 }
 
-/// What an act will do; of a split it is not yet known into how many.
-fn consequence(act: &Act, picture: &Picture) -> String {
-    match act {
-        Act::Split(id, _) => {
-            let agent = picture.at_work(id).map(|attempt| format!(" Its agent {} is stopped.", attempt.name));
-            format!(
-                "{id} becomes several parts, worked through in order.{} This cannot be undone.",
-                agent.unwrap_or_default()
-            )
-        }
-        act => act.consequence(picture),
-    }
-}
-
-/// Where it is ordered.
-fn place(act: &Act) -> String {
+/// Where an act is ordered.
+#[must_use]
+pub fn place(act: &Act) -> String {
     match act {
         Act::Retry(id) => format!("/api/tasks/{}/retry", encoded(id.as_str())),
         Act::Skip(id) => format!("/api/tasks/{}/skip", encoded(id.as_str())),

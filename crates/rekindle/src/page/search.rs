@@ -42,15 +42,11 @@ pub fn page(visit: &Visit<'_>) -> Result<Frame> {
 type Found = BTreeMap<(String, u64), Vec<(usize, StoredLine)>>;
 
 fn find(visit: &Visit<'_>, query: &str) -> Result<Found> {
-    let picture = visit.picture()?;
     visit.read(|run| {
         let mut found = Found::new();
         let mut indexes: BTreeMap<u64, LineIndex> = BTreeMap::new();
         for line in run.search(query, None, HITS_MAX)?.into_iter().rev() {
             let attempt = line.line.attempt;
-            if picture.attempt(AttemptId(attempt)).is_none() {
-                continue;
-            }
             let index = match indexes.entry(attempt) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(unknown) => {

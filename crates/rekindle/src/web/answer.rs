@@ -103,7 +103,10 @@ impl Problem {
                     title { (self.status.as_u16()) " · rekindle" }
                     // No browser need look for one where strangers get nothing.
                     link rel="icon" href="data:,";
-                    @if self.status == StatusCode::NOT_FOUND { link rel="stylesheet" href="/assets/app.css"; }
+                    @if self.status == StatusCode::NOT_FOUND {
+                        link rel="stylesheet" href="/assets/drawing.css";
+                        link rel="stylesheet" href="/assets/app.css";
+                    }
                 }
                 body { main {
                     h1 { (self.error) }

@@ -18,6 +18,7 @@ use super::looks::no_run;
 use super::routes::{Answer, Ask};
 use crate::acts::Act;
 use crate::client::orders::{self, Taken};
+use crate::page::place;
 use crate::picture::Picture;
 
 /// Largest request: the longest answer that anybody types, many times over.
@@ -189,16 +190,13 @@ pub async fn of_task(web: Arc<Web>, ask: Ask) -> Answer {
     web.reading(move |web| {
         let picture = seen(web, ask.query.get("run").map(String::as_str))?;
         let task = task_of(&picture, ask.segment("id"))?;
-        let path = |verb: &str| format!("/api/tasks/{task}/{verb}");
         let mut acts = vec![
-            (Act::Retry(task.clone()), path("retry")),
-            (Act::Skip(task.clone()), path("skip")),
-            (Act::Stop(task.clone()), path("stop")),
-            (Act::Split(task.clone(), Vec::new()), path("split")),
+            Act::Retry(task.clone()),
+            Act::Skip(task.clone()),
+            Act::Stop(task.clone()),
+            Act::Split(task.clone(), Vec::new()),
         ];
-        if let Some(attempt) = picture.at_work(&task) {
-            acts.push((Act::Recover(attempt.name.to_string()), format!("/api/agents/{}/recover", attempt.name)));
-        }
+        acts.extend(picture.at_work(&task).map(|attempt| Act::Recover(attempt.name.to_string())));
         told(web, &picture, Some(task.to_string()), acts)
     })
     .await
@@ -208,20 +206,18 @@ pub async fn of_task(web: Arc<Web>, ask: Ask) -> Answer {
 pub async fn of_run(web: Arc<Web>, ask: Ask) -> Answer {
     web.reading(move |web| {
         let picture = seen(web, ask.query.get("run").map(String::as_str))?;
-        let acts = vec![
-            (Act::RetryFailed(failed(&picture)), "/api/retry-failed".to_owned()),
-            (Act::Pause, "/api/pause".to_owned()),
-        ];
+        let acts = vec![Act::RetryFailed(failed(&picture)), Act::Pause];
         told(web, &picture, None, acts)
     })
     .await
 }
 
-fn told(web: &Web, picture: &Picture, task: Option<String>, acts: Vec<(Act, String)>) -> Answer {
+fn told(web: &Web, picture: &Picture, task: Option<String>, acts: Vec<Act>) -> Answer {
     let closed = if web.read_only { Some("this server is read-only".to_owned()) } else { past(web, picture)? };
     let acts = acts
         .into_iter()
-        .map(|(act, path)| {
+        .map(|act| {
+            let path = place(&act);
             let refusal = closed.clone().or_else(|| act.refusal(picture));
             let possible = refusal.is_none();
             let consequence = act.consequence(picture);

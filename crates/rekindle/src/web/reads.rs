@@ -7,6 +7,7 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_DISPOSITION;
 use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
 use rekindle_core::ids::AttemptId;
 use rekindle_core::time::Time;
 use rekindle_engine::store::{StoredLine, Stream};
@@ -22,6 +23,7 @@ use crate::commands::events::EventJson;
 use crate::commands::status;
 use crate::picture::lines::WINDOW_MAX;
 use crate::ui::{harmless, stamp};
+use crate::view::RunView;
 
 /// Lines sent when a request does not say how many.
 const LINES: usize = 200;
@@ -146,65 +148,54 @@ pub async fn raw(web: Arc<Web>, ask: Ask) -> Answer {
     let run = named.clone();
     // Asked once before anything is promised.
     web.reading(move |web| web.looks.with_log(run.as_deref(), attempt, |_, _| Ok(()))).await?;
-    let (give, take) = mpsc::channel(1);
-    tokio::task::spawn(async move {
-        let mut place = Some(0);
-        while let Some(after) = place {
-            let named = named.clone();
-            let page = web.reading(move |web| {
-                let lines = |run: &crate::view::RunView<'_>| run.lines_of(AttemptId(attempt), after, WINDOW_MAX);
-                web.looks.with_run(named.as_deref(), lines)
-            });
-            let Ok(page) = page.await else { return };
-            let text: String = page.iter().map(|line| format!("{}\n", harmless(&line.line.text))).collect();
-            place = page.last().map(|line| line.seq);
-            if !text.is_empty() && give.send(Bytes::from(text)).await.is_err() {
-                return;
-            }
-        }
-    });
-    let mut response = typed(StatusCode::OK, "text/plain; charset=utf-8", Body::new(Flow(take)));
-    let name = format!("attachment; filename=\"attempt-{attempt}.log\"");
-    if let Ok(name) = HeaderValue::from_str(&name) {
-        response.headers_mut().insert(CONTENT_DISPOSITION, name);
-    }
-    Ok(response)
+    let read = move |web: &Web, after| {
+        let lines = |run: &RunView<'_>| run.lines_of(AttemptId(attempt), after, WINDOW_MAX);
+        let page = web.looks.with_run(named.as_deref(), lines)?;
+        let text = page.iter().map(|line| format!("{}\n", harmless(&line.line.text))).collect();
+        Ok(page.last().map(|line| (line.seq, text)))
+    };
+    Ok(as_file(web, "text/plain; charset=utf-8", &format!("attempt-{attempt}.log"), read))
 }
 
 /// `GET /api/events/download`: every event of the run as a file, one JSON object a line, made as it is sent.
 pub async fn events_file(web: Arc<Web>, ask: Ask) -> Answer {
     let named = ask.query.get("run").cloned();
+    let run = web.reading(move |web| web.looks.with_run(named.as_deref(), |run| Ok(run.row.id.clone()))).await?;
+    let read = move |web: &Web, after| {
+        let Some(view) = web.looks.view()? else { return Ok(None) };
+        let page = view.events_page(after, WINDOW_MAX)?;
+        let own = page.iter().filter(|event| event.run == run);
+        let text = own.map(|event| format!("{}\n", serde_json::to_string(&EventJson::of(event)).unwrap_or_default()));
+        Ok(page.last().map(|event| (event.seq, text.collect())))
+    };
+    Ok(as_file(web, "application/x-ndjson", "events.jsonl", read))
+}
+
+/// A file that is made page by page while it is sent: `read` gives what comes after a place, and the place of its end.
+fn as_file(
+    web: Arc<Web>,
+    kind: &'static str,
+    name: &str,
+    read: impl Fn(&Web, u64) -> Result<Option<(u64, String)>, Problem> + Send + Sync + 'static,
+) -> Response {
     let (give, take) = mpsc::channel(1);
+    let read = Arc::new(read);
     tokio::task::spawn(async move {
-        let mut place = Some(0);
-        while let Some(after) = place {
-            let named = named.clone();
-            let page = web.reading(move |web| {
-                let Some(view) = web.looks.view()? else { return Ok(Vec::new()) };
-                let page = view.events_page(after, WINDOW_MAX)?;
-                let mut text = String::new();
-                web.looks.with_run(named.as_deref(), |run| {
-                    for event in page.iter().filter(|event| event.run == run.row.id) {
-                        text.push_str(&serde_json::to_string(&EventJson::of(event)).unwrap_or_default());
-                        text.push('\n');
-                    }
-                    Ok(())
-                })?;
-                Ok(page.last().map(|event| (event.seq, text)).into_iter().collect::<Vec<_>>())
-            });
-            let Ok(page) = page.await else { return };
-            place = page.first().map(|(seq, _)| *seq);
-            for (_, text) in page {
-                if !text.is_empty() && give.send(Bytes::from(text)).await.is_err() {
-                    return;
-                }
+        let mut after = 0;
+        loop {
+            let read = Arc::clone(&read);
+            let Ok(Some((last, text))) = web.reading(move |web| read(web, after)).await else { return };
+            after = last;
+            if !text.is_empty() && give.send(Bytes::from(text)).await.is_err() {
+                return;
             }
         }
     });
-    let mut response = typed(StatusCode::OK, "application/x-ndjson", Body::new(Flow(take)));
-    let name = HeaderValue::from_static("attachment; filename=\"events.jsonl\"");
-    response.headers_mut().insert(CONTENT_DISPOSITION, name);
-    Ok(response)
+    let mut response = typed(StatusCode::OK, kind, Body::new(Flow(take)));
+    if let Ok(name) = HeaderValue::from_str(&format!("attachment; filename=\"{name}\"")) {
+        response.headers_mut().insert(CONTENT_DISPOSITION, name);
+    }
+    response
 }
 
 #[derive(Serialize)]

@@ -89,6 +89,9 @@ fn a_search_in_a_past_run_is_not_drowned_by_the_newest() {
     let past = served.json(&format!("/api/search?q=needle&run={first}"));
     assert_eq!(past["hits"], 1, "{past}");
     assert!(past["agents"][0]["lines"][0]["text"] == "needle of the first", "{past}");
+    let own = crate::rig::objects(&served.get(&format!("/api/events/download?run={first}")).body);
+    assert!(!own.is_empty() && own.iter().all(|event| event["run"] == first.as_str()), "{own:?}");
+    assert_eq!(served.get("/api/events/download?run=nope").status, 404);
     // An attempt of another run stays unknown there, also after its lines were counted.
     assert_eq!(served.get("/api/logs/2").status, 200);
     assert_eq!(served.get(&format!("/api/logs/2?run={first}")).status, 404);
