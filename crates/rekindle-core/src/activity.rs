@@ -4,6 +4,7 @@
 //! few that decisions depend on. Both are pure: reading a stream again from its beginning gives the same again.
 
 mod fold;
+mod ledger;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +14,7 @@ use crate::cause::Cause;
 use crate::time::Time;
 
 pub use fold::{Fold, STALL_REPEATS};
+pub use ledger::{Entry, Ledger, Outcome};
 
 /// One thing seen in an agent's output or transcript.
 #[derive(Clone, Debug, PartialEq)]

@@ -16,6 +16,7 @@ pub mod import;
 pub mod input;
 pub mod lead;
 pub mod limits;
+pub mod memory;
 pub mod plan;
 pub mod policy;
 pub mod progress;

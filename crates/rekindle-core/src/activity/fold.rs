@@ -2,13 +2,17 @@
 
 use std::collections::VecDeque;
 
-use super::{Activity, Call, Measure, Sign};
+use super::{Activity, Call, Ledger, Measure, Sign};
+use crate::text;
 
 /// The same tool, input and result this often in a row are no progress.
 pub const STALL_REPEATS: u32 = 8;
 
 /// Calls that are under way at once and remembered; parallel calls are few.
 const OPEN_CALLS: usize = 64;
+
+/// Longest last words that are kept: the end of a final message, where it says how things stand.
+const LAST_WORDS_BYTES: usize = 2 * 1024;
 
 /// Everything that one attempt's activities add up to.
 #[derive(Clone, Debug, Default)]
@@ -21,11 +25,15 @@ pub struct Fold {
     last: Option<[u8; 32]>,
     repeats: u32,
     after_compaction: bool,
+    ledger: Ledger,
+    last_words: String,
 }
 
 impl Fold {
     /// Takes one activity and gives the signs that follow from it.
     pub fn take(&mut self, activity: &Activity) -> Vec<Sign> {
+        self.ledger.take(activity);
+        self.note_words(activity);
         match activity {
             Activity::Session { id, model } => vec![Sign::Session { id: id.clone(), model: model.clone() }],
             Activity::Turn => {
@@ -59,6 +67,28 @@ impl Fold {
     #[must_use]
     pub fn open_call(&self) -> Option<&Call> {
         self.open.back()
+    }
+
+    /// Every call that was seen, with its outcome.
+    #[must_use]
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// What the agent said last, in its own words: the end of it where it is long.
+    #[must_use]
+    pub fn last_words(&self) -> &str {
+        &self.last_words
+    }
+
+    fn note_words(&mut self, activity: &Activity) {
+        let words = match activity {
+            Activity::Said { text } | Activity::Result { text: Some(text), .. } => text.trim(),
+            _ => return,
+        };
+        if !words.is_empty() {
+            self.last_words = text::tail_bytes(words, LAST_WORDS_BYTES).to_owned();
+        }
     }
 
     /// What was used and how full the context is.

@@ -1,0 +1,88 @@
+//! Every call that an agent's stream tells of, in order, with its outcome or without one: what was done, what failed, and what
+//! was under way when the agent ended. Bounded; the oldest calls that have ended are dropped first.
+
+use std::collections::VecDeque;
+
+use super::{Activity, Call};
+use crate::text;
+
+/// Calls that are kept: more than any text about them shows.
+const ENTRIES_MAX: usize = 400;
+
+/// Longest input that is kept of a call: a command, not a file's whole content.
+const INPUT_BYTES: usize = 600;
+
+/// Longest output that is kept of one.
+const OUTPUT_BYTES: usize = 600;
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Whether the tool says that it worked.
+    pub ok: bool,
+    /// What it printed: the beginning and the end.
+    pub output: String,
+}
+
+/// One call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The call; its input is cut.
+    pub call: Call,
+    /// How it ended; nothing for one that was not seen to end.
+    pub outcome: Option<Outcome>,
+    /// Answers of the model before it.
+    pub turn: u64,
+}
+
+/// The calls of one attempt.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    entries: VecDeque<Entry>,
+    turns: u64,
+    dropped: u64,
+}
+
+impl Ledger {
+    /// Takes one activity.
+    pub fn take(&mut self, activity: &Activity) {
+        match activity {
+            Activity::Turn => self.turns += 1,
+            Activity::CallStarted(call) => self.begun(call),
+            Activity::CallEnded { id, ok, output } => self.ended(id, *ok, output),
+            _ => {}
+        }
+    }
+
+    /// The calls in the order in which they began.
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
+    /// How many older calls are no longer kept.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    fn begun(&mut self, call: &Call) {
+        // A stream that is read twice, or tells of a call twice, names it once.
+        if self.entries.iter().any(|entry| entry.call.id == call.id && entry.outcome.is_none()) {
+            return;
+        }
+        if self.entries.len() == ENTRIES_MAX {
+            let oldest_ended = self.entries.iter().position(|entry| entry.outcome.is_some()).unwrap_or(0);
+            self.entries.remove(oldest_ended);
+            self.dropped += 1;
+        }
+        let call = Call { input: text::fold(&call.input, INPUT_BYTES).into_owned(), ..call.clone() };
+        self.entries.push_back(Entry { call, outcome: None, turn: self.turns });
+    }
+
+    fn ended(&mut self, id: &str, ok: bool, output: &str) {
+        let open = self.entries.iter_mut().rev().find(|entry| entry.call.id == id && entry.outcome.is_none());
+        if let Some(entry) = open {
+            entry.outcome = Some(Outcome { ok, output: text::fold(output, OUTPUT_BYTES).into_owned() });
+        }
+    }
+}

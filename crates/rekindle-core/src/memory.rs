@@ -1,0 +1,236 @@
+//! What an agent that forgot has to know again, ranked and fitted into a room. One composer for every way in: a brief, a
+//! resumed session, the notice after a compaction, a hand-over to another program, and guard's text.
+//!
+//! Sources (events, stream, transcript, disk, git) make [`Item`]s and say what each is worth; [`compose`] keeps the most
+//! valuable ones that fit. What an item says and what it is worth is decided by whoever makes it.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use crate::brief::fence;
+use crate::text;
+
+/// Longest line of a record: a call or a finding fits, a file's content does not.
+const LINE_MAX_BYTES: usize = 1024;
+
+/// Room for the line that counts what was left out.
+const LEFT_OUT_BYTES: usize = 240;
+
+/// What an item is about, in the order of reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Section {
+    /// Which tasks are complete, in progress and pending.
+    Status,
+    /// What the whole plan is for.
+    Goal,
+    /// Rules that hold for every task.
+    Rules,
+    /// The current task, word for word, with its checks.
+    Task,
+    /// Why the work was sent back.
+    Rework,
+    /// What a guarded session is in the middle of.
+    Now,
+    /// Calls that were under way, or finished and forgotten.
+    UnderWay,
+    /// What the person said.
+    PersonsWords,
+    /// What was decided.
+    Decisions,
+    /// Questions with their answers.
+    Answers,
+    /// Questions that nobody has answered.
+    Questions,
+    /// Where the agent said it stood.
+    Checkpoint,
+    /// What is done and must not be done a second time.
+    Done,
+    /// What the checks said last.
+    Checks,
+    /// What failed and how: commands, dead ends.
+    Failures,
+    /// Files that were changed, commits, the diff.
+    Files,
+    /// Commands with their outcomes.
+    Commands,
+    /// What other tasks came to.
+    Results,
+    /// Subagents and teammates.
+    Helpers,
+    /// What the agent found out and said.
+    Findings,
+    /// The steps ahead.
+    Next,
+    /// What is not known.
+    Unknown,
+}
+
+impl Section {
+    /// The heading over its items.
+    #[must_use]
+    pub fn heading(self) -> &'static str {
+        match self {
+            Self::Status => "Task Status",
+            Self::Goal => "Goal",
+            Self::Rules => "Dispatch Rules",
+            Self::Task => "Your Task",
+            Self::Rework => "Sent Back",
+            Self::Now => "Now",
+            Self::UnderWay => "Calls You May Not Remember",
+            Self::PersonsWords => "The Person's Words",
+            Self::Decisions => "Decisions",
+            Self::Answers => "Questions Answered by a Person",
+            Self::Questions => "Open Questions",
+            Self::Checkpoint => "Last Checkpoint",
+            Self::Done => "Done Already, Do Not Redo",
+            Self::Checks => "Checks",
+            Self::Failures => "What Failed",
+            Self::Files => "Files and Commits",
+            Self::Commands => "Commands Run",
+            Self::Results => "Results of Other Tasks",
+            Self::Helpers => "Helpers",
+            Self::Findings => "Findings",
+            Self::Next => "Next Step",
+            Self::Unknown => "Not Known",
+        }
+    }
+}
+
+/// One thing worth knowing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// What it is about.
+    pub section: Section,
+    /// How much is lost without it: higher is kept first. Of two that are worth the same, the later one is kept.
+    pub worth: u16,
+    /// What it says, in whole lines.
+    pub text: String,
+    /// The same in fewer words, for when the whole does not fit.
+    pub short: Option<String>,
+}
+
+impl Item {
+    /// An item without a shorter form.
+    #[must_use]
+    pub fn new(section: Section, worth: u16, text: impl Into<String>) -> Self {
+        Self { section, worth, text: text.into(), short: None }
+    }
+
+    /// The same with a shorter form.
+    #[must_use]
+    pub fn or_short(self, short: impl Into<String>) -> Self {
+        Self { short: Some(short.into()), ..self }
+    }
+}
+
+/// How items are written.
+#[derive(Clone, Copy)]
+pub struct Layout<'a> {
+    /// Which sections hold what others wrote: they go behind the fence, all of them behind one.
+    pub fenced: &'a dyn Fn(Section) -> bool,
+    /// What the fence says it holds.
+    pub label: &'a str,
+}
+
+/// The items that fit into the room, by section, in the order they were given. A draft: the caller seals it with a nonce.
+///
+/// Never longer than `room`. The same items give the same text. An item that is kept stays kept when it is worth more.
+#[must_use]
+pub fn compose(items: &[Item], room: usize, layout: Layout<'_>) -> String {
+    let chosen = choose(items, room, layout);
+    let mut sections: BTreeMap<Section, (String, usize)> = BTreeMap::new();
+    for (item, chosen) in items.iter().zip(&chosen) {
+        let (text, left_out) = sections.entry(item.section).or_default();
+        match chosen {
+            Some(form) => text.push_str(form),
+            None => *left_out += usize::from(!item.text.trim().is_empty()),
+        }
+    }
+    let mut outside = String::new();
+    let mut inside = String::new();
+    let mut left_out: Vec<String> = Vec::new();
+    for (section, (text, missing)) in &sections {
+        if *missing > 0 {
+            left_out.push(format!("{missing} of \"{}\"", section.heading()));
+        }
+        if !text.is_empty() {
+            let out = if (layout.fenced)(*section) { &mut inside } else { &mut outside };
+            out.push_str(&heading(*section, layout));
+            out.push_str(text);
+        }
+    }
+    let mut out = outside;
+    out += &fence::wrap(layout.label, usize::MAX, |_| inside);
+    if !left_out.is_empty() {
+        let line = format!("(left out for want of room: {})\n", left_out.join(", "));
+        let line = text::fold(&line, LEFT_OUT_BYTES.min(room.saturating_sub(out.len())));
+        if out.len() + line.len() <= room {
+            out += &line;
+        }
+    }
+    out
+}
+
+/// The form in which each item is kept, as it will be written; nothing for one that is left out.
+fn choose(items: &[Item], room: usize, layout: Layout<'_>) -> Vec<Option<String>> {
+    let whole = fit(items, room, layout);
+    let all = whole.iter().zip(items).all(|(form, item)| form.is_some() || item.text.trim().is_empty());
+    if all { whole } else { fit(items, room.saturating_sub(LEFT_OUT_BYTES), layout) }
+}
+
+/// Takes items by worth, the newest first, as long as they fit; a smaller one may fit where a larger did not.
+fn fit(items: &[Item], room: usize, layout: Layout<'_>) -> Vec<Option<String>> {
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    order.sort_by_key(|index| (std::cmp::Reverse(items[*index].worth), std::cmp::Reverse(*index)));
+    let mut left = room;
+    let mut headed: Vec<Section> = Vec::new();
+    let mut kept = vec![None; items.len()];
+    for index in order {
+        let item = &items[index];
+        let fenced = (layout.fenced)(item.section);
+        let mut around = 0;
+        if !headed.contains(&item.section) {
+            around += heading(item.section, layout).len();
+        }
+        if fenced && !headed.iter().any(|section| (layout.fenced)(*section)) {
+            around += fence::wrap(layout.label, usize::MAX, |_| "x".to_owned()).len() - 1;
+        }
+        let forms = std::iter::once(&item.text).chain(&item.short).map(|form| written(form, item.section, layout));
+        for form in forms.filter(|form| !form.is_empty()) {
+            if let Some(after) = left.checked_sub(around + form.len()) {
+                left = after;
+                headed.push(item.section);
+                kept[index] = Some(form);
+                break;
+            }
+        }
+    }
+    kept
+}
+
+fn heading(section: Section, layout: Layout<'_>) -> String {
+    match (layout.fenced)(section) {
+        true => format!("| ## {}\n", section.heading()),
+        false => format!("## {}\n\n", section.heading()),
+    }
+}
+
+/// Text as it stands on the page: harmless, every line bounded, behind the fence with its mark.
+fn written(words: &str, section: Section, layout: Layout<'_>) -> String {
+    let clean = text::sanitize(words);
+    let mut out = String::new();
+    if !(layout.fenced)(section) {
+        let trimmed = clean.trim();
+        if !trimmed.is_empty() {
+            let _ = write!(out, "{trimmed}\n\n");
+        }
+        return out;
+    }
+    for line in clean.trim().lines().filter(|line| !line.trim().is_empty()) {
+        let _ = writeln!(out, "| {}", text::fold(line, LINE_MAX_BYTES));
+    }
+    out
+}
