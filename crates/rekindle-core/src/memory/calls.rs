@@ -157,7 +157,7 @@ pub(super) fn unknown(calls: &Calls) -> Vec<String> {
         out.push(format!("- {} older calls are not listed.", calls.dropped));
     }
     if calls.unread > 0 {
-        out.push(format!("- The calls of {} earlier attempts could not be read.", calls.unread));
+        out.push(format!("- The calls of {} earlier attempts are not known, or not all of them.", calls.unread));
     }
     out
 }

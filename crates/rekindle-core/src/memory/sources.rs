@@ -186,9 +186,12 @@ fn long(section: Section, worth: u16, words: &str, keep: Keep, room: usize) -> I
     Item::new(section, worth, fitting(room)).or_short(fitting(room / 2))
 }
 
+/// What nobody can say.
 fn unknown(facts: &Facts) -> Vec<Item> {
     let mut lines = calls::unknown(&facts.calls);
-    if facts.checkpoint.is_none() && !facts.role.reviews() && !facts.is_first() {
+    // A first prompt has nothing that could be missing.
+    let begun = !facts.is_first() || !facts.calls.known.is_empty();
+    if begun && facts.checkpoint.is_none() && !facts.role.reviews() {
         lines.push("- No checkpoint was saved.".to_owned());
     }
     vec![Item::new(Section::Unknown, 780, lines.join("\n"))]
