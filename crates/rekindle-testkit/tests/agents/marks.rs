@@ -100,7 +100,7 @@ fn work(cli: Cli) -> Script {
         .then(shell("sh planted/fails.sh"))
         .then(shell(format!("echo {} > /dev/null", mark("a command since the checkpoint"))))
         .then(shell("cat planted/printed.txt"))
-        .then(shell("touch \"$(cat planted/name.txt)\""));
+        .then(shell("sh planted/makes.sh"));
     compact(script, cli)
 }
 
@@ -127,7 +127,7 @@ fn bed(cli: Cli, script: Script) -> Bed {
     std::fs::create_dir(bed.rig.path("planted")).expect("a folder");
     bed.rig.write("planted/fails.sh", &format!("echo expected 4, got {}\nexit 3\n", mark("a failed test's output")));
     bed.rig.write("planted/printed.txt", &format!("{}\n", mark("what a command printed")));
-    bed.rig.write("planted/name.txt", &format!("{}\n", mark("a file that git shows")));
+    bed.rig.write("planted/makes.sh", &format!("touch {}\n", mark("a file that git shows")));
     // What lies in the project before is committed: git shows what the agent made.
     for arguments in [&["init", "-q"][..], &["add", "planted"], &["commit", "-q", "-m", "planted"]] {
         let mut git = Command::new("git");
@@ -141,7 +141,7 @@ fn bed(cli: Cli, script: Script) -> Bed {
 /// Answers the agent's question, and notes something as a person does.
 fn answer(bed: &Bed) {
     let asked = bed.rig.await_event("question_asked");
-    let id = &asked["details"]["question"];
+    let id = &asked["details"]["id"];
     bed.rig.ok(&["note", mark("a decision of a person")]);
     bed.rig.ok(&["answer", &id.to_string(), mark("its answer")]);
     bed.rig.touch("answered");
