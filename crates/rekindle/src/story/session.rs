@@ -45,6 +45,7 @@ fn tell_compaction(body: &Body) -> Option<Parts> {
             let times = times(*compactions);
             ("COMPACTED", Tone::Warning, format!("its context was compacted {who}, {times} during this task"))
         }
+        Body::AgentStalled(stalled) => ("CIRCLES", Tone::Warning, stalled.words.clone()),
         Body::AgentOnTask { .. } => ("ON TASK", Tone::Good, "it was seen at its task again".to_owned()),
         Body::CompactionStart { compaction_number, context_remaining, .. } => {
             let text =
