@@ -11,6 +11,7 @@ mod guarded;
 mod hang;
 mod kill;
 mod limit;
+mod loops;
 mod matrix;
 mod mcp;
 mod owned;

@@ -125,6 +125,7 @@ pub fn failed(failure: &Failure, now: Time) -> String {
         Problem::Auth => "the credentials were refused",
         Problem::ContextFull => "the context is full",
         Problem::CompactionLoop => "it compacts again and again",
+        Problem::Looping => "it goes round in circles",
         Problem::SessionGone => "the session is not there",
         Problem::Other => "its turn failed",
     };
