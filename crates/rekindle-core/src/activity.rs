@@ -7,6 +7,7 @@ mod fold;
 mod ledger;
 #[cfg(test)]
 mod tests;
+mod under_way;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,7 @@ use crate::time::Time;
 
 pub use fold::{Fold, STALL_REPEATS};
 pub use ledger::{Entry, Ledger, Outcome};
+pub use under_way::{Ending, Held, History, Lost, UnderWay, under_way};
 
 /// One thing seen in an agent's output or transcript.
 #[derive(Clone, Debug, PartialEq)]

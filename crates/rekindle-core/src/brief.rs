@@ -17,6 +17,7 @@ mod resume;
 mod resumed;
 mod rework;
 pub mod template;
+pub mod under_way;
 mod whole_plan;
 
 pub use facts::{
@@ -70,6 +71,7 @@ fn built_in(facts: &Facts, budget: usize, with_report: bool) -> String {
     let result = room.fill(|room| judge::result(facts, room.min(share)));
     let focus = room.fill(|room| judge::focus(facts, room.min(share)));
     let verdicts = room.fill(|room| judge::verdicts(facts, room.min(share * 2)));
+    let under_way = room.fill(|room| under_way::section(facts, room.min(share)));
     let checkpoint = room.fill(|room| past::checkpoint(facts, room.min(share)));
     let split = room.fill(|room| past::split(facts, room.min(share)));
     let disk = room.fill(|room| past::disk(facts, room.min(share * 2)));
@@ -95,6 +97,7 @@ fn built_in(facts: &Facts, budget: usize, with_report: bool) -> String {
         answers,
         redo,
         activity,
+        under_way,
         instructions,
         report,
     ];

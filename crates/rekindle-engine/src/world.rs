@@ -3,7 +3,7 @@
 
 pub mod real;
 
-use rekindle_core::activity::Transcript;
+use rekindle_core::activity::{History, Ledger, Transcript};
 use rekindle_core::brief::Facts;
 use rekindle_core::ids::{AgentName, AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
@@ -129,6 +129,10 @@ pub trait World {
     /// How the transcript of a session is found after its attempt has ended.
     fn transcript_state(&mut self, _attempt: AttemptId, _cli: &str, _session: &str) -> Transcript {
         Transcript::Unknown
+    }
+    /// What the conversation of an attempt that has ended will hold when its session is resumed.
+    fn history(&mut self, _attempt: AttemptId, _cli: &str, _session: &str, _ledger: &Ledger) -> History {
+        History::Unknown
     }
     /// Gives a running agent a message. One number is delivered once.
     fn tell(&mut self, _attempt: AttemptId, _cli: &str, _number: u32, _text: &str) {}

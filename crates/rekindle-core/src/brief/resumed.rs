@@ -4,7 +4,7 @@
 //! nothing of what happened since, and nothing of the tasks that others finished.
 
 use super::facts::Facts;
-use super::{Room, fence, parts, past, resume, rework};
+use super::{Room, fence, parts, past, resume, rework, under_way};
 use crate::text::{self, one_line};
 
 /// Longest call that is quoted.
@@ -13,11 +13,15 @@ const CALL_MAX_BYTES: usize = 600;
 /// Longest cause.
 const CAUSE_MAX_BYTES: usize = 400;
 
+/// Longest part on forgotten calls: as many as are kept of them.
+const UNDER_WAY_MAX_BYTES: usize = 10 * 1024;
+
 /// The prompt, at most `facts.budget_bytes` long.
 #[must_use]
 pub fn render_resumed(facts: &Facts) -> String {
     let mut room = Room(facts.budget_bytes);
     let why = room.fill(|_| why(facts));
+    let under_way = room.fill(|room| under_way::section(facts, room.min(UNDER_WAY_MAX_BYTES)));
     let reporting = room.fill(|_| reporting(facts));
     let status = room.fill(|room| parts::status(facts, room.min(facts.budget_bytes / 4)));
     let current = room.fill(|room| match facts.current() {
@@ -31,7 +35,7 @@ pub fn render_resumed(facts: &Facts) -> String {
     let rework = room.fill(|room| rework::rework(facts, room.min(share * 3)));
     let answers = room.fill(|room| past::answers(facts, room.min(share)));
     let disk = room.fill(|room| past::disk(facts, room.min(share * 2)));
-    let draft = [why, status, current, rework, disk, answers, reporting].concat();
+    let draft = [why, under_way, status, current, rework, disk, answers, reporting].concat();
     let draft = text::truncate_bytes(&draft, facts.budget_bytes);
     fence::seal(draft, &facts.nonce)
 }
@@ -62,7 +66,8 @@ fn why(facts: &Facts) -> String {
         ),
         None => format!("You are `{}` as before, epoch {}.\n", facts.agent, facts.epoch),
     };
-    if let Some(call) = &facts.cut_off {
+    // Logs of older versions know the newest call only.
+    if let Some(call) = facts.cut_off.as_ref().filter(|_| facts.under_way.calls.is_empty()) {
         let data = fence::data("the call that was cut off", call, fence::Keep::Ends, CALL_MAX_BYTES);
         out += &format!(
             "\nA tool call was under way and was cut off. Your session may not show it, or show it as aborted; it may have run \

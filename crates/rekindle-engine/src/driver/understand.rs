@@ -1,6 +1,8 @@
 //! What an agent's own words come to: signs for decisions, signals in its final message, and what it left behind at its end.
 
-use rekindle_core::activity::{Activity, Failure, Problem, Sign, Transcript};
+use rekindle_core::activity::{
+    Activity, Ending, Failure, History, Lost, Problem, Sign, Transcript, UnderWay, under_way,
+};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Input;
 use rekindle_core::signal::Signals;
@@ -118,11 +120,30 @@ impl<W: World> Driver<W> {
         let measure = understood.fold.measure();
         let cut_off = understood.fold.open_call().map(|call| format!("{}: {}", call.tool, call.input));
         let cut_off = cut_off.map(|call| text::truncate_bytes(&self.clean(&call), CUT_OFF_BYTES).to_owned());
-        let transcript = match session {
-            Some(session) => self.world.transcript_state(attempt, &cli, &session),
-            None => Transcript::Unknown,
+        let ledger = understood.fold.ledger();
+        let (transcript, history) = match session {
+            Some(session) => {
+                let history = self.world.history(attempt, &cli, &session, ledger);
+                (self.world.transcript_state(attempt, &cli, &session), history)
+            }
+            None => (Transcript::Unknown, History::Unknown),
         };
-        self.take(Input::SessionClosed { attempt, measure, transcript, cut_off });
+        let under_way = self.redact_under_way(under_way(ledger, &history));
+        self.take(Input::SessionClosed { attempt, measure, transcript, cut_off, under_way });
+    }
+
+    /// The same with secrets taken out.
+    fn redact_under_way(&self, under_way: UnderWay) -> UnderWay {
+        let clean = |lost: Lost| Lost {
+            tool: self.clean(&lost.tool),
+            input: self.clean(&lost.input),
+            ending: match lost.ending {
+                Ending::Finished { ok, output } => Ending::Finished { ok, output: self.clean(&output) },
+                Ending::MayBeKnown { ok, output } => Ending::MayBeKnown { ok, output: self.clean(&output) },
+                Ending::Open => Ending::Open,
+            },
+        };
+        UnderWay { calls: under_way.calls.into_iter().map(clean).collect(), ..under_way }
     }
 
     /// A sign with secrets taken out of every text in it.
