@@ -116,6 +116,7 @@ impl<W: World> Driver<W> {
     pub(super) fn close_session(&mut self, attempt: AttemptId) {
         let Some(found) = self.state.attempts.get(&attempt) else { return };
         let (cli, session) = (found.cli.clone(), found.native.session.clone());
+        let resumes = found.native.resumes.is_some();
         let Some(understood) = self.spools.get(&attempt).and_then(|spools| spools.understood.as_ref()) else { return };
         let measure = understood.fold.measure();
         let cut_off = understood.fold.open_call().map(|call| format!("{}: {}", call.tool, call.input));
@@ -129,6 +130,9 @@ impl<W: World> Driver<W> {
             None => (Transcript::Unknown, History::Unknown),
         };
         let under_way = self.redact_under_way(under_way(ledger, &history));
+        // A session that never got its first prompt knows nothing of its task: there is nothing to go on with.
+        let empty = under_way.unheard && !resumes && matches!(history, History::Read { .. });
+        let transcript = if empty { Transcript::Missing } else { transcript };
         self.take(Input::SessionClosed { attempt, measure, transcript, cut_off, under_way });
     }
 

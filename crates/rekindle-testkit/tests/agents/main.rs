@@ -24,6 +24,7 @@ mod rig;
 mod scored;
 mod setting;
 mod trouble;
+mod under_way;
 
 /// Makes a test of a scenario for each program.
 macro_rules! for_each_cli {
