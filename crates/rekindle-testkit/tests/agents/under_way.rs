@@ -13,6 +13,7 @@ use rekindle_testkit::model::{Script, Stepper};
 
 use crate::bed::Bed;
 use crate::for_each_cli;
+use crate::matrix::STEPS_LOST;
 use crate::rig::Running;
 
 /// Steps of one run.
@@ -96,10 +97,10 @@ fn campaign(cli: Cli, at_once: u32) {
         }
         score.repeated += repeated;
         score.missing += missing;
+        println!("score: {} with {at_once} calls a turn: {score:?}", cli.name());
         assert!(score.kills > before, "nothing was killed\n{}", bed.story());
     }
-    println!("score: {} with {at_once} calls a turn: {score:?}", cli.name());
-    assert!(score.repeated + score.missing == 0, "{score:?} of {} with {at_once}\n{stories}", cli.name());
+    assert!(score.repeated + score.missing <= STEPS_LOST, "{score:?} of {} with {at_once}\n{stories}", cli.name());
 }
 
 /// Kills the agent at each point, one attempt after the other; says how often.
