@@ -32,10 +32,10 @@ pub fn history(record: &Record<'_>) -> History {
             (Some("response_item"), Some("function_call" | "custom_tool_call" | "local_shell_call")) => {
                 calls.begun(id, fields::text(payload, "name").unwrap_or("shell"), &input(payload));
             }
-            (Some("response_item"), Some("function_call_output" | "custom_tool_call_output")) => {
-                if !payload["output"].to_string().contains(STILL_RUNS) {
-                    calls.answered(id);
-                }
+            (Some("response_item"), Some("function_call_output" | "custom_tool_call_output"))
+                if !payload["output"].to_string().contains(STILL_RUNS) =>
+            {
+                calls.answered(id);
             }
             (Some("event_msg"), Some("item_completed")) => prompted |= payload["item"]["type"] == "UserMessage",
             _ => {}
