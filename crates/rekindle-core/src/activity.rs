@@ -8,6 +8,7 @@ mod ledger;
 mod progress;
 #[cfg(test)]
 mod tests;
+mod under_way;
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,7 @@ use crate::time::Time;
 pub use fold::Fold;
 pub use ledger::{Entry, Ledger, Outcome};
 pub use progress::STALL_REPEATS;
+pub use under_way::{Ending, Held, History, Lost, UnderWay, under_way};
 
 /// One thing seen in an agent's output or transcript.
 #[derive(Clone, Debug, PartialEq)]

@@ -16,6 +16,7 @@ mod resume;
 mod resumed;
 pub(crate) mod rework;
 pub mod template;
+pub mod under_way;
 pub(crate) mod whole_plan;
 
 pub use facts::{
@@ -53,6 +54,7 @@ pub fn render(facts: &Facts) -> String {
 fn built_in(facts: &Facts, budget: usize, with_report: bool) -> String {
     let (who, instructions) = (parts::who(facts), parts::instructions(facts));
     let report = if with_report { parts::report(facts) } else { String::new() };
+    let who = who + &under_way::intro(facts);
     let room = budget.saturating_sub(who.len() + instructions.len() + report.len() + 1);
     let handed_back = facts.cause.as_ref().is_some_and(resume::hands_back);
     let form = if handed_back { Form::HandedBack } else { Form::Plan };

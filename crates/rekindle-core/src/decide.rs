@@ -104,8 +104,8 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
         Input::Reported { attempt, epoch, door, report } => report::reported(turn, attempt, epoch, door, report),
         Input::ChecksFinished { task, epoch, evidence } => report::checks_finished(turn, &task, epoch, evidence),
         Input::Signed { attempt, sign } => sign::signed(turn, attempt, sign),
-        Input::SessionClosed { attempt, measure, transcript, cut_off } => {
-            sign::session_closed(turn, attempt, measure, transcript, cut_off)
+        Input::SessionClosed { attempt, measure, transcript, cut_off, under_way } => {
+            sign::session_closed(turn, attempt, measure, (transcript, cut_off, under_way))
         }
         Input::DiskInspected { missing } => reconcile::disk_inspected(turn, missing),
         Input::WorkMerged { task, epoch, outcome } => review::merged(turn, &task, epoch, outcome),

@@ -1,6 +1,6 @@
 //! What can happen: everything that reaches a decision, as past facts. Only these enter the core.
 
-use crate::activity::{Measure, Sign, Transcript};
+use crate::activity::{Measure, Sign, Transcript, UnderWay};
 use crate::event::{PauseReason, UsageLeft, WorkBranch};
 use crate::ids::{AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
@@ -94,6 +94,8 @@ pub enum Input {
         transcript: Transcript,
         /// The call that it was in the middle of.
         cut_off: Option<String>,
+        /// The calls that its resumed conversation lacks or holds without an outcome.
+        under_way: UnderWay,
     },
     /// An agent reported.
     Reported {

@@ -172,7 +172,8 @@ fn resumable(state: &State, last: &Attempt, cause: &Cause) -> Result<(String, St
         Cause::StartFailed { .. } => return Err("its session did not come back".to_owned()),
         _ => {}
     }
-    let Some(session) = last.native.session.clone() else {
+    // One that ended before it named its session was to go on with this one.
+    let Some(session) = last.native.session.clone().or_else(|| last.native.resumes.clone()) else {
         return Err("its session is not known".to_owned());
     };
     let failed = fast_resumes(state, &session);
@@ -219,6 +220,7 @@ fn fast_resumes(state: &State, session: &str) -> usize {
         let lasted = attempt.ended_at.map(|ended| ended.since_ms(attempt.dispatched_at));
         attempt.native.strategy == Strategy::Resume
             && !attempt.native.reported
+            && attempt.native.measure.usage.tokens() == 0
             && !waits
             && lasted.is_some_and(|lasted| lasted < FAST_MS)
     };

@@ -16,6 +16,8 @@ mod sessions;
 mod team;
 #[path = "core/transitions.rs"]
 mod transitions;
+#[path = "core/under_way.rs"]
+mod under_way;
 #[path = "core/verdicts.rs"]
 mod verdicts;
 #[path = "core/waits.rs"]

@@ -11,6 +11,7 @@ mod fields;
 mod foreign;
 pub mod gemini;
 pub mod guarded;
+pub mod history;
 mod hooked;
 pub mod installable;
 pub mod opencode;
@@ -20,7 +21,8 @@ mod quote;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use rekindle_core::activity::Activity;
+use history::Record;
+use rekindle_core::activity::{Activity, History};
 use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
 use rekindle_shim::ladder::{Rung, StopSignal};
@@ -254,6 +256,12 @@ pub trait Adapter: Send + Sync {
     /// Whether the program keeps a transcript in a file, so that a session without one cannot be resumed.
     fn keeps_transcript(&self) -> bool {
         false
+    }
+
+    /// What the conversation will hold of an attempt when its session is resumed, by the part of the record that the attempt
+    /// added; empty where there is no transcript.
+    fn history(&self, _record: &Record<'_>) -> History {
+        History::Unknown
     }
 
     /// What this kind's hook prints so that `text` comes into the agent's context, `asked` being what the program wrote to the

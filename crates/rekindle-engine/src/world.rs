@@ -3,7 +3,7 @@
 
 pub mod real;
 
-use rekindle_core::activity::Transcript;
+use rekindle_core::activity::{History, Ledger, Transcript};
 use rekindle_core::brief::{self, Facts};
 use rekindle_core::ids::{AgentName, AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
@@ -144,6 +144,10 @@ pub trait World {
     /// Who answers with a notice, once it may go out. What is on disk is looked up then, not while the driver waits.
     fn noticing(&mut self, notice: Notice, reply: Answerer) -> Answerer {
         Box::new(move |_| reply(Answer::Context { text: brief::reinject(&notice.facts) }))
+    }
+    /// What the conversation of an attempt that has ended will hold when its session is resumed.
+    fn history(&mut self, _attempt: AttemptId, _cli: &str, _session: &str, _ledger: &Ledger) -> History {
+        History::Unknown
     }
     /// Gives a running agent a message. One number is delivered once.
     fn tell(&mut self, _attempt: AttemptId, _cli: &str, _number: u32, _text: &str) {}

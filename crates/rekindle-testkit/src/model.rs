@@ -10,6 +10,7 @@ mod dialect;
 mod peer;
 mod script;
 mod server;
+mod stepper;
 mod wire;
 
 #[cfg(test)]
@@ -19,3 +20,4 @@ pub use asked::{Api, Asked, Message, Purpose};
 pub use peer::Peer;
 pub use script::{Act, Answer, End, Fail, Rule, Script, Tokens, When};
 pub use server::Server;
+pub use stepper::Stepper;

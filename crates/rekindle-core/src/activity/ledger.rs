@@ -33,6 +33,8 @@ pub struct Entry {
     pub outcome: Option<Outcome>,
     /// Answers of the model before it.
     pub turn: u64,
+    /// The agent has ended a turn since it ended: the program had the time to record it.
+    pub settled: bool,
 }
 
 /// The calls of one attempt.
@@ -50,6 +52,7 @@ impl Ledger {
             Activity::Turn => self.turns += 1,
             Activity::CallStarted(call) => self.begun(call),
             Activity::CallEnded { id, ok, output } => self.ended(id, *ok, output),
+            Activity::Result { .. } => self.settle(),
             _ => {}
         }
     }
@@ -65,6 +68,16 @@ impl Ledger {
         self.dropped
     }
 
+    /// Answers of the model so far.
+    #[must_use]
+    pub fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    fn settle(&mut self) {
+        self.entries.iter_mut().filter(|entry| entry.outcome.is_some()).for_each(|entry| entry.settled = true);
+    }
+
     fn begun(&mut self, call: &Call) {
         // A stream that is read twice, or tells of a call twice, names it once.
         if self.entries.iter().any(|entry| entry.call.id == call.id && entry.outcome.is_none()) {
@@ -76,7 +89,7 @@ impl Ledger {
             self.dropped += 1;
         }
         let call = Call { input: text::fold(&call.input, INPUT_BYTES).into_owned(), ..call.clone() };
-        self.entries.push_back(Entry { call, outcome: None, turn: self.turns });
+        self.entries.push_back(Entry { call, outcome: None, turn: self.turns, settled: false });
     }
 
     fn ended(&mut self, id: &str, ok: bool, output: &str) {

@@ -64,9 +64,10 @@ pub(super) fn apply(state: &mut State, event: &Event) {
                 native.failure = None;
             }
         }),
-        Body::SessionClosed { attempt, transcript, cut_off } => on(state, *attempt, |native| {
+        Body::SessionClosed { attempt, transcript, cut_off, under_way } => on(state, *attempt, |native| {
             native.transcript = Some(*transcript);
             native.cut_off.clone_from(cut_off);
+            native.under_way.clone_from(under_way);
         }),
         _ => {}
     }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::BUDGET_BYTES;
+use crate::activity::UnderWay;
 use crate::cause::Cause;
 use crate::ids::{AgentName, Epoch, TaskId};
 use crate::memory::Calls;
@@ -76,6 +77,12 @@ pub struct Facts {
     /// The call that the agent's own session was in the middle of when it ended; the session itself may have forgotten it.
     #[serde(default)]
     pub cut_off: Option<String>,
+    /// The calls of the session before that the agent lacks, or has without an outcome.
+    #[serde(default)]
+    pub under_way: UnderWay,
+    /// The agent's own session goes on, so it remembers; if not, it begins anew.
+    #[serde(default)]
+    pub resumed: bool,
     /// Only a report is asked for: the agent ended its turn without one.
     #[serde(default)]
     pub asks_for_report: bool,
@@ -132,6 +139,8 @@ impl Facts {
             activity: Vec::new(),
             advise_split: false,
             cut_off: None,
+            under_way: UnderWay::default(),
+            resumed: false,
             asks_for_report: false,
             next_task: false,
             review: ReviewFacts::default(),

@@ -1,6 +1,7 @@
 //! The facts of a brief that the state itself knows. Workspace, disk, activity and nonce are added by the engine.
 
 use super::facts::{Answered, Asked, CheckSeen, Decision, Facts, NamedTask, PlanLine, Standing, TaskFacts, TaskResult};
+use crate::activity::UnderWay;
 use crate::decide;
 use crate::ids::{AttemptId, TaskId};
 use crate::plan::PlanTask;
@@ -11,6 +12,9 @@ use crate::view;
 
 /// Completed items of earlier checkpoints and tasks are listed as not to be redone, up to this many: more is no longer read.
 const REDO_MAX: usize = 100;
+
+/// Attempts in a row whose prompts never reached their session that are looked back at; a plan seldom gives a task more tries.
+const UNHEARD_MAX: usize = 16;
 
 /// What the state knows for the brief of an attempt; nothing if there is no such attempt.
 #[must_use]
@@ -26,6 +30,8 @@ pub fn facts_from(state: &State, id: AttemptId) -> Option<Facts> {
     facts.tasks = own_tasks(state, attempt);
     facts.completed_elsewhere = elsewhere(state, attempt);
     facts.asks_for_report = attempt.native.asks_for_report;
+    facts.resumed = attempt.native.resumes.is_some();
+    facts.under_way = under_way(state, id, attempt);
     facts.cut_off = attempt.native.resumes.as_ref().and_then(|session| cut_off(state, id, session));
     if let Some(current) = facts.current().map(|task| task.id.clone()) {
         about_current(&mut facts, state, &current);
@@ -82,6 +88,26 @@ fn cut_off(state: &State, id: AttemptId, session: &str) -> Option<String> {
     let before = state.attempts.range(..id).rev().map(|(_, attempt)| &attempt.native);
     let mut same = before.filter(|native| native.session.as_deref() == Some(session));
     same.next().and_then(|native| native.cut_off.clone())
+}
+
+/// What the attempt before this one left of its session: the same session, or for a fresh start the last one at its first task.
+/// Where that attempt's own prompt never reached its session, what the prompt told is still unknown to it.
+fn under_way(state: &State, id: AttemptId, attempt: &Attempt) -> UnderWay {
+    let before = |past: &Attempt| match &attempt.native.resumes {
+        Some(session) => past.native.session.as_ref() == Some(session),
+        None => past.role == attempt.role && past.tasks.first().is_some_and(|task| attempt.tasks.first() == Some(task)),
+    };
+    let mut found = state.attempts.range(..id).rev().map(|(_, past)| past).filter(|past| before(past));
+    let Some(newest) = found.next() else { return UnderWay::default() };
+    let mut under_way = newest.native.under_way.clone();
+    for earlier in found.take(UNHEARD_MAX) {
+        if !under_way.unheard {
+            break;
+        }
+        under_way =
+            UnderWay { unheard: earlier.native.under_way.unheard, ..under_way.after(earlier.native.under_way.clone()) };
+    }
+    under_way
 }
 
 /// Tasks the agent has completed before, in the plan's order, then those of this attempt in its own.

@@ -5,7 +5,7 @@
 
 use super::facts::Facts;
 use super::reinject::{REINJECT_BYTES, remembered};
-use super::{fence, parts};
+use super::{fence, parts, under_way};
 use crate::memory::sources::{self, Form};
 use crate::text::{self, one_line};
 
@@ -19,7 +19,7 @@ const CAUSE_MAX_BYTES: usize = 400;
 /// of it; one that was not is told the news.
 #[must_use]
 pub fn render_resumed(facts: &Facts) -> String {
-    let (why, reporting) = (why(facts), reporting(facts));
+    let (why, reporting) = (why(facts) + &under_way::intro(facts), reporting(facts));
     let room = facts.budget_bytes.saturating_sub(why.len() + reporting.len());
     let memory = match facts.forgot {
         true => remembered(facts, Form::HandedBack, room.min(REINJECT_BYTES)),
@@ -55,7 +55,8 @@ fn why(facts: &Facts) -> String {
         ),
         None => format!("You are `{}` as before, epoch {}.\n", facts.agent, facts.epoch),
     };
-    if let Some(call) = &facts.cut_off {
+    // Logs of older versions know the newest call only.
+    if let Some(call) = facts.cut_off.as_ref().filter(|_| facts.under_way.calls.is_empty()) {
         let data = fence::data("the call that was cut off", call, fence::Keep::Ends, CALL_MAX_BYTES);
         out += &format!(
             "\nA tool call was under way and was cut off. Your session may not show it, or show it as aborted; it may have run \

@@ -1,7 +1,7 @@
 //! What an agent's own stream says of it: its session, its measures, what it forgot, how its turn ended.
 
 use super::{Reply, Turn, attempt, gate, team};
-use crate::activity::{Failure, Measure, Sign, Transcript};
+use crate::activity::{Failure, Measure, Sign, Transcript, UnderWay};
 use crate::brief;
 use crate::cause::Cause;
 use crate::event::{AgentStalled, Body, CompactionOver};
@@ -350,13 +350,12 @@ pub(super) fn session_closed(
     turn: &mut Turn<'_>,
     id: AttemptId,
     measure: Measure,
-    transcript: Transcript,
-    cut_off: Option<String>,
+    (transcript, cut_off, under_way): (Transcript, Option<String>, UnderWay),
 ) -> Reply {
     if !turn.state.attempts.get(&id).is_some_and(Attempt::is_live) {
         return Reply::Already;
     }
     note_measure(turn, id, measure);
-    turn.emit_attempt(id, Body::SessionClosed { attempt: id, transcript, cut_off });
+    turn.emit_attempt(id, Body::SessionClosed { attempt: id, transcript, cut_off, under_way });
     Reply::Accepted
 }

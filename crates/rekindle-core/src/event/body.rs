@@ -6,7 +6,7 @@ use super::{
     Added, AgentCompacted, AgentStalled, CompactionOver, EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen,
     Pause, Recovery, Resume, TeamStanding, UsageLeft, WorkBranch,
 };
-use crate::activity::{Failure, Measure, Transcript};
+use crate::activity::{Failure, Measure, Transcript, UnderWay};
 use crate::cause::Cause;
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::limits::Limits;
@@ -374,6 +374,9 @@ pub enum Body {
         transcript: Transcript,
         /// The call that it was in the middle of.
         cut_off: Option<String>,
+        /// The calls that its resumed conversation lacks or holds without an outcome.
+        #[serde(default, skip_serializing_if = "UnderWay::is_empty")]
+        under_way: UnderWay,
     },
     /// An account has to wait: nothing more is started on it until then.
     GateClosed(GateClosed),

@@ -3,7 +3,7 @@
 
 use super::{Item, Layout, Section, calls, compose};
 use crate::brief::fence::{self, Keep};
-use crate::brief::{Facts, parts, past, rework, whole_plan};
+use crate::brief::{Facts, parts, past, rework, under_way, whole_plan};
 use crate::text;
 
 /// Longest note that is shown whole.
@@ -66,6 +66,7 @@ pub(crate) fn draft(items: &[Item], room: usize) -> String {
 /// Everything that is known. `room` is what there will be for all of it: a single long text takes its part of it at most.
 pub(crate) fn items(facts: &Facts, form: Form, room: usize) -> Vec<Item> {
     let mut all = instructions(facts, form, room);
+    all.extend(under_way::items(facts));
     all.extend(record(facts, room));
     all.extend(calls::items(&facts.calls));
     all.extend(review(facts, room));
@@ -80,6 +81,7 @@ pub(crate) fn news(facts: &Facts, form: Form, room: usize) -> Vec<Item> {
     let mut all = instructions(facts, form, room);
     all.extend(record(facts, room));
     all.retain(|item| news.contains(&item.section) || (form != Form::Plan && item.section == S::Checkpoint));
+    all.extend(under_way::items(facts));
     all
 }
 

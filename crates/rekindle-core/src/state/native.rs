@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::activity::{Failure, Measure, Transcript};
+use crate::activity::{Failure, Measure, Transcript, UnderWay};
 use crate::strategy::Strategy;
 use crate::time::Time;
 
@@ -63,6 +63,9 @@ pub struct Native {
     pub transcript: Option<Transcript>,
     /// The call that it was in the middle of when it ended.
     pub cut_off: Option<String>,
+    /// The calls that its resumed conversation lacks or holds without an outcome.
+    #[serde(default, skip_serializing_if = "UnderWay::is_empty")]
+    pub under_way: UnderWay,
 }
 
 /// An agent that has forgotten and was not yet seen at its task.

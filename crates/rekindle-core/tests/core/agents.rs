@@ -1,6 +1,6 @@
 //! Agents that tell of themselves: how they are taken up again, what follows from a compaction, a limit, an end of a turn.
 
-use rekindle_core::activity::{Failure, Measure, Problem, Sign, Transcript};
+use rekindle_core::activity::{Failure, Measure, Problem, Sign, Transcript, UnderWay};
 use rekindle_core::cause::Cause;
 use rekindle_core::decide::{self, Standstill, Step};
 use rekindle_core::effect::Effect;
@@ -55,7 +55,13 @@ fn failed(problem: Problem, resets_at: Option<Time>) -> Sign {
 fn closed(story: &mut Story, attempt: u64, transcript: Transcript) {
     let cut_off = Some("Bash: sleep 100".to_owned());
     let measure = story.state.attempts[&AttemptId(attempt)].native.measure;
-    story.input(Input::SessionClosed { attempt: AttemptId(attempt), measure, transcript, cut_off });
+    story.input(Input::SessionClosed {
+        attempt: AttemptId(attempt),
+        measure,
+        transcript,
+        cut_off,
+        under_way: UnderWay::default(),
+    });
 }
 
 /// The strategy and the reason of the newest attempt, after time enough for any backoff.
@@ -474,6 +480,7 @@ fn measures_are_put_down_rarely_and_at_the_end() {
         measure,
         transcript: Transcript::Unknown,
         cut_off: None,
+        under_way: UnderWay::default(),
     });
     assert_eq!(story.state.attempts[&AttemptId(1)].native.measure.context_used, Some(13));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use rekindle_core::activity::{Failure, Measure, Problem, Sign, Transcript};
+use rekindle_core::activity::{Failure, Measure, Problem, Sign, Transcript, UnderWay};
 use rekindle_core::apply::apply;
 use rekindle_core::decide::{self, Reply};
 use rekindle_core::effect::Effect;
@@ -74,6 +74,7 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
                 measure: Measure::default(),
                 transcript: Transcript::Whole,
                 cut_off: Some("a call".into()),
+                under_way: UnderWay::default(),
             },
             _ => Input::Signed { attempt, sign: random_sign(how) },
         }),

@@ -4,6 +4,7 @@
 //! hook and the permission for its own tools are handed over by flags and by files in the bundle: nothing is written into the
 //! user's repository or home, and the user's own settings, hooks and MCP servers stay as they are.
 
+mod history;
 mod lead;
 mod settings;
 mod stream;
@@ -12,10 +13,12 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+use rekindle_core::activity::History;
 use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
 use serde_json::json;
 
+use super::history::Record;
 use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program, quote};
 
 pub(in crate::agents) use settings::EVENTS;
@@ -138,6 +141,10 @@ impl Adapter for Claude {
 
     fn keeps_transcript(&self) -> bool {
         true
+    }
+
+    fn history(&self, record: &Record<'_>) -> History {
+        history::history(record)
     }
 
     fn hook_answer(&self, asked: &str, text: &str) -> Option<String> {

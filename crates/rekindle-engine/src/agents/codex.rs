@@ -6,6 +6,7 @@
 //! user's own configuration. The hook is trusted by its hash and alone: the flag that trusts hooks would also run whatever
 //! hooks a repository brings.
 
+mod history;
 mod hook;
 mod lead;
 mod rollout;
@@ -17,9 +18,11 @@ mod vendor;
 
 use std::path::PathBuf;
 
+use rekindle_core::activity::History;
 use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
 
+use super::history::Record;
 use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program, quote};
 
 pub(in crate::agents) use settings::MORE;
@@ -89,6 +92,10 @@ impl Adapter for Codex {
 
     fn keeps_transcript(&self) -> bool {
         true
+    }
+
+    fn history(&self, record: &Record<'_>) -> History {
+        history::history(record)
     }
 
     fn hook_answer(&self, asked: &str, text: &str) -> Option<String> {

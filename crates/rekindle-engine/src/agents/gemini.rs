@@ -4,6 +4,7 @@
 //! It runs once for one prompt. It reads its system settings from files of root only, so an ordinary user's agent gets a home of
 //! its own instead: the user's settings with rekindle's added, and links to everything else.
 
+mod history;
 mod home;
 mod lead;
 mod reader;
@@ -14,11 +15,13 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+use rekindle_core::activity::History;
 use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
 use rekindle_shim::ladder::{Rung, StopSignal};
 use serde_json::{Value, json};
 
+use super::history::Record;
 use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
 
 pub(in crate::agents) use settings::EVENTS;
@@ -107,6 +110,10 @@ impl Adapter for Gemini {
             // A session that was resumed in another minute leaves a second file with nothing but a beginning in it.
             .max_by_key(|file| file.metadata().map_or(0, |found| found.len()))
             .map(|file| file.path())
+    }
+
+    fn history(&self, record: &Record<'_>) -> History {
+        history::history(record)
     }
 
     fn keeps_transcript(&self) -> bool {

@@ -12,12 +12,14 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+use rekindle_core::activity::History;
 use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
 use serde_json::{Map, Value, json};
 
 use super::foreign::json_object;
 
+use super::history::Record;
 use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
 pub use settings::Settings;
 
@@ -109,6 +111,11 @@ impl Adapter for Opencode {
 
     fn reader(&self) -> Box<dyn Reader> {
         Box::new(reader::OpencodeReader::default())
+    }
+
+    fn history(&self, _record: &Record<'_>) -> History {
+        // Its database has a call before it runs and a result before it is printed; a call without one is shown as interrupted.
+        History::ShowsAll
     }
 
     fn examine(&self, place: &Place<'_>) -> Examination {

@@ -1,6 +1,8 @@
 //! What an agent's own words come to: signs for decisions, signals in its final message, and what it left behind at its end.
 
-use rekindle_core::activity::{Activity, Failure, Problem, Sign, Transcript};
+use rekindle_core::activity::{
+    Activity, Ending, Failure, History, Lost, Problem, Sign, Transcript, UnderWay, under_way,
+};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Input;
 use rekindle_core::signal::Signals;
@@ -114,15 +116,38 @@ impl<W: World> Driver<W> {
     pub(super) fn close_session(&mut self, attempt: AttemptId) {
         let Some(found) = self.state.attempts.get(&attempt) else { return };
         let (cli, session) = (found.cli.clone(), found.native.session.clone());
+        let resumes = found.native.resumes.is_some();
         let Some(understood) = self.spools.get(&attempt).and_then(|spools| spools.understood.as_ref()) else { return };
         let measure = understood.fold.measure();
         let cut_off = understood.fold.open_call().map(|call| format!("{}: {}", call.tool, call.input));
         let cut_off = cut_off.map(|call| text::truncate_bytes(&self.clean(&call), CUT_OFF_BYTES).to_owned());
-        let transcript = match session {
-            Some(session) => self.world.transcript_state(attempt, &cli, &session),
-            None => Transcript::Unknown,
+        let ledger = understood.fold.ledger();
+        let (transcript, history) = match session {
+            Some(session) => {
+                let history = self.world.history(attempt, &cli, &session, ledger);
+                (self.world.transcript_state(attempt, &cli, &session), history)
+            }
+            None => (Transcript::Unknown, History::Unknown),
         };
-        self.take(Input::SessionClosed { attempt, measure, transcript, cut_off });
+        let under_way = self.redact_under_way(under_way(ledger, &history));
+        // A session that never got its first prompt knows nothing of its task: there is nothing to go on with.
+        let empty = under_way.unheard && !resumes && matches!(history, History::Read { .. });
+        let transcript = if empty { Transcript::Missing } else { transcript };
+        self.take(Input::SessionClosed { attempt, measure, transcript, cut_off, under_way });
+    }
+
+    /// The same with secrets taken out.
+    fn redact_under_way(&self, under_way: UnderWay) -> UnderWay {
+        let clean = |lost: Lost| Lost {
+            tool: self.clean(&lost.tool),
+            input: self.clean(&lost.input),
+            ending: match lost.ending {
+                Ending::Finished { ok, output } => Ending::Finished { ok, output: self.clean(&output) },
+                Ending::MayBeKnown { ok, output } => Ending::MayBeKnown { ok, output: self.clean(&output) },
+                Ending::Open => Ending::Open,
+            },
+        };
+        UnderWay { calls: under_way.calls.into_iter().map(clean).collect(), ..under_way }
     }
 
     /// A sign with secrets taken out of every text in it.

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
-use rekindle_core::activity::Transcript;
+use rekindle_core::activity::{History, Ledger, Transcript};
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
 use rekindle_core::report::Exit;
@@ -27,6 +27,7 @@ use rekindle_shim::bundle::{self, Bundle, ExitRecord, ShimRecord};
 use rekindle_shim::tree::Activity;
 
 use super::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Notice, World};
+use crate::agents::history::Record;
 use crate::agents::{Program, Reader};
 use crate::alert::{Alert, Alerts, Channels, Session};
 use crate::clock::Clock;
@@ -281,6 +282,16 @@ impl World for RealWorld {
         match self.tail(attempt, cli, session) {
             Some(tail) => tail.read(offset, limit, into),
             None => Ok(()),
+        }
+    }
+
+    fn history(&mut self, attempt: AttemptId, cli: &str, session: &str, ledger: &Ledger) -> History {
+        let Some((adapter, _)) = self.shared.adapter(cli) else { return History::Unknown };
+        let keeps = adapter.keeps_transcript();
+        match self.tail(attempt, cli, session).map(native::Tail::end) {
+            Some(Ok((lines, whole))) => adapter.history(&Record { lines: &lines, whole, ledger }),
+            None if !keeps => adapter.history(&Record { lines: "", whole: true, ledger }),
+            Some(Err(_)) | None => History::Unknown,
         }
     }
 

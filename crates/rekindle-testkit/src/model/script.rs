@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::asked::{Asked, Purpose};
+use super::stepper::Stepper;
 
 /// What is said when the script has nothing for a request: a turn ends, and whoever looks at the log sees why.
 const NOTHING_LEFT: &str = "There is nothing left to do.";
@@ -236,6 +237,9 @@ pub struct Rule {
 pub struct Script {
     /// In order.
     pub rules: Vec<Rule>,
+    /// Answers the main conversation where no rule fits.
+    #[serde(default)]
+    pub stepper: Option<Stepper>,
 }
 
 impl Script {
@@ -255,6 +259,12 @@ impl Script {
     #[must_use]
     pub fn whenever(self, when: impl Into<Vec<When>>, answer: Answer) -> Self {
         self.rule(Rule { when: when.into(), times: None, answer })
+    }
+
+    /// A model that goes by what its request contains; rules go before it.
+    #[must_use]
+    pub fn stepper(stepper: Stepper) -> Self {
+        Self { stepper: Some(stepper), ..Self::default() }
     }
 
     /// Adds a rule.
@@ -279,6 +289,7 @@ pub(super) struct Picked {
 #[derive(Debug)]
 pub(super) struct Play {
     rules: Vec<(Rule, Used)>,
+    stepper: Option<Stepper>,
 }
 
 /// What became of a rule so far.
@@ -290,7 +301,8 @@ struct Used {
 
 impl Play {
     pub(super) fn new(script: Script) -> Self {
-        Self { rules: script.rules.into_iter().map(|rule| (rule, Used::default())).collect() }
+        let rules = script.rules.into_iter().map(|rule| (rule, Used::default())).collect();
+        Self { rules, stepper: script.stepper }
     }
 
     pub(super) fn add(&mut self, script: Script) {
@@ -322,7 +334,9 @@ impl Play {
             }
             return Picked { rule: Some(place), answer: rule.answer.clone(), resets_at: used.resets_at };
         }
-        Picked { rule: None, answer: usual(asked), resets_at: None }
+        let stepper = self.stepper.as_ref().filter(|_| asked.purpose == Purpose::Main);
+        let answer = stepper.map_or_else(|| usual(asked), |stepper| stepper.answer(asked));
+        Picked { rule: None, answer, resets_at: None }
     }
 }
 

@@ -11,8 +11,8 @@ mod guarded;
 mod hang;
 mod kill;
 mod limit;
-mod marks;
 mod loops;
+mod marks;
 mod matrix;
 mod mcp;
 mod owned;
@@ -26,6 +26,7 @@ mod rig;
 mod scored;
 mod setting;
 mod trouble;
+mod under_way;
 
 /// Makes a test of a scenario for each program.
 macro_rules! for_each_cli {

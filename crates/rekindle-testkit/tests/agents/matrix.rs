@@ -116,6 +116,41 @@ impl Outcome {
     }
 }
 
+/// Steps that may be done twice or never when the program is killed at any point of a call.
+pub const STEPS_LOST: usize = 0;
+
+/// What each program does with a call that was cut off, seen by resuming its record after every line.
+fn forgets(cli: Cli) -> [&'static str; 3] {
+    match cli {
+        Cli::Claude => ["with the call", "up to 0.3 s after it is printed", "dropped without a word"],
+        Cli::Codex => ["before it runs, and before the output shows it", "as it is printed", "answered \"aborted\""],
+        Cli::Gemini => {
+            ["in the output only", "when all calls of the answer have ended", "dropped, with all calls of its answer"]
+        }
+        Cli::Opencode => ["before it runs", "before it is printed", "shown as \"[Tool execution was interrupted]\""],
+    }
+}
+
+/// The table on calls that were cut off.
+fn calls() -> String {
+    let mut text = "\n| killed between a call's begin and its record |".to_owned();
+    for cli in Cli::ALL {
+        text += &format!(" {} |", cli.name());
+    }
+    text += "\n|---|---|---|---|---|\n";
+    for (at, row) in
+        ["a call is recorded", "its result is recorded", "without a result, a resume has it"].iter().enumerate()
+    {
+        text += &format!("| {row} |");
+        for cli in Cli::ALL {
+            text += &format!(" {} |", forgets(cli)[at]);
+        }
+        text += "\n";
+    }
+    text += "| steps repeated or missing, one and three calls a turn |";
+    text + &format!(" {STEPS_LOST} |").repeat(Cli::ALL.len()) + "\n"
+}
+
 /// Holds a scenario to the table.
 pub fn assert_outcome(cli: Cli, fault: Fault, seen: &Seen, story: impl FnOnce() -> String) {
     let expected = outcome(cli, fault).expected();
@@ -136,7 +171,7 @@ fn block() -> String {
         }
         text += "\n";
     }
-    text + "\n" + CLOSE
+    text + &calls() + "\n" + CLOSE
 }
 
 #[test]

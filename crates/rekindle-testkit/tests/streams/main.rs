@@ -3,6 +3,7 @@
 //! place under `fixtures/streams/KIND`.
 
 mod damage;
+mod histories;
 mod laws;
 mod lead;
 mod loops;

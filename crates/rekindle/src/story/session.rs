@@ -215,7 +215,12 @@ mod tests {
             (Body::AgentFailed { attempt, failure }, "TROUBLE: the provider cannot be reached"),
             (Body::TurnEnded { attempt, ok: false }, "TURN ENDED: with an error"),
             (
-                Body::SessionClosed { attempt, transcript: Transcript::Missing, cut_off: None },
+                Body::SessionClosed {
+                    attempt,
+                    transcript: Transcript::Missing,
+                    cut_off: None,
+                    under_way: Default::default(),
+                },
                 "SESSION: its transcript is gone",
             ),
             (

@@ -142,7 +142,13 @@ impl History {
         let (attempt, epoch) = self.holder(task);
         let measure = self.state.attempts[&attempt].native.measure;
         let cut_off = Some("Bash: make".to_owned());
-        self.input(Input::SessionClosed { attempt, measure, transcript: Transcript::Whole, cut_off });
+        self.input(Input::SessionClosed {
+            attempt,
+            measure,
+            transcript: Transcript::Whole,
+            cut_off,
+            under_way: Default::default(),
+        });
         let exit = Exit { signal: Some(signal), ..Exit::default() };
         self.input(Input::AttemptExited { attempt, epoch, exit });
     }

@@ -343,7 +343,7 @@ fn block(block: &Value) -> Option<Activity> {
 
 /// What a tool was called with, the telling part first. A command's description is left out: it changes from one call of the
 /// same command to the next.
-fn input(input: &Value) -> String {
+pub(super) fn input(input: &Value) -> String {
     if let Some(command) = fields::text(input, "command") {
         return command.to_owned();
     }

@@ -20,6 +20,9 @@ const RETRY_MARK: &str = "Reconnecting";
 /// How standard error begins when a session cannot be resumed: with the request that failed.
 const RESUME_MARK: &str = "Error: thread/resume";
 
+/// What a command is called here.
+pub(super) const SHELL: &str = "shell";
+
 /// Reads one attempt.
 #[derive(Default)]
 pub struct Stream {
@@ -195,7 +198,7 @@ impl Stream {
 fn call(item: &Value) -> Option<Call> {
     let id = fields::text(item, "id")?.to_owned();
     let (tool, input, acts) = match fields::text(item, "type")? {
-        "command_execution" => ("shell".to_owned(), fields::text(item, "command")?.to_owned(), true),
+        "command_execution" => (SHELL.to_owned(), fields::text(item, "command")?.to_owned(), true),
         "file_change" => ("patch".to_owned(), changes(item), true),
         "mcp_tool_call" => {
             let server = fields::text(item, "server")?;

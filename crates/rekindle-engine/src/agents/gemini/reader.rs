@@ -314,12 +314,16 @@ fn text(value: &Value) -> &str {
 
 fn call(event: &Value) -> Call {
     let tool = text(&event["tool_name"]).to_owned();
-    let arguments = &event["parameters"];
-    let input = match arguments["command"].as_str() {
+    let input = input(&tool, &event["parameters"]);
+    Call { id: text(&event["tool_id"]).to_owned(), acts: ACTING.contains(&tool.as_str()), tool, input }
+}
+
+/// What a tool was called with.
+pub(super) fn input(tool: &str, arguments: &Value) -> String {
+    match arguments["command"].as_str() {
         Some(command) if tool == "run_shell_command" => command.to_owned(),
         _ => arguments.to_string(),
-    };
-    Call { id: text(&event["tool_id"]).to_owned(), acts: ACTING.contains(&tool.as_str()), tool, input }
+    }
 }
 
 fn looping(message: &str) -> Activity {

@@ -25,6 +25,9 @@ const MESSAGE_TRIES: u32 = 3;
 /// Where a bundle keeps how long the transcript of a resumed session already was.
 const TRANSCRIPT_FROM: &str = "transcript.json";
 
+/// How much of a transcript's end is compared with what was heard: calls that may be missing are among the last.
+const COMPARED_BYTES: usize = 8 * 1024 * 1024;
+
 /// The transcript of a session that was there before the attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Before {
@@ -88,6 +91,18 @@ impl Tail {
         }
         into.truncate(read);
         Ok(())
+    }
+
+    /// The end of this attempt's part in whole lines, and whether that is all of it.
+    pub(super) fn end(&self) -> io::Result<(String, bool)> {
+        let skipped = self.bytes().saturating_sub(self.from).saturating_sub(COMPARED_BYTES as u64);
+        let mut bytes = Vec::new();
+        self.read(skipped, COMPARED_BYTES, &mut bytes)?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        match text.split_once('\n').filter(|_| skipped > 0) {
+            Some((_, lines)) => Ok((lines.to_owned(), false)),
+            None => Ok((text, skipped == 0)),
+        }
     }
 
     /// How much of it there is.
