@@ -1,6 +1,6 @@
 //! What agents' own sessions tell, in words: sessions, measures, compactions, failures, and the gates of their accounts.
 
-use rekindle_core::activity::{Failure, Measure, Problem, Transcript};
+use rekindle_core::activity::{Failure, Measure, Problem, Transcript, UnderWay};
 use rekindle_core::cause::Cause;
 use rekindle_core::event::Body;
 use rekindle_core::time::Time;
@@ -31,8 +31,8 @@ fn tell_session(body: &Body, now: Time) -> Option<Parts> {
         Body::AgentFailed { failure, .. } => ("TROUBLE", Tone::Warning, failed(failure, now)),
         Body::TurnEnded { ok: true, .. } => ("TURN ENDED", Tone::Dim, "it says that it is through".to_owned()),
         Body::TurnEnded { .. } => ("TURN ENDED", Tone::Warning, "with an error".to_owned()),
-        Body::SessionClosed { transcript, cut_off, .. } => {
-            ("SESSION", Tone::Dim, closed(*transcript, cut_off.as_deref()))
+        Body::SessionClosed { transcript, cut_off, under_way, .. } => {
+            ("SESSION", Tone::Dim, closed(*transcript, cut_off.as_deref(), under_way))
         }
         _ => return None,
     })
@@ -140,16 +140,19 @@ pub fn failed(failure: &Failure, now: Time) -> String {
 
 /// What was left of a session.
 #[must_use]
-pub fn closed(transcript: Transcript, cut_off: Option<&str>) -> String {
+pub fn closed(transcript: Transcript, cut_off: Option<&str>, under_way: &UnderWay) -> String {
     let found = match transcript {
         Transcript::Whole => "its transcript is whole",
         Transcript::Missing => "its transcript is gone",
         Transcript::Unknown => "its transcript cannot be looked at",
     };
-    match cut_off {
-        Some(call) => format!("{found}; cut off in the middle of {}", short(call)),
-        None => found.to_owned(),
-    }
+    let cut_off = cut_off.map(|call| format!("; cut off in the middle of {}", short(call))).unwrap_or_default();
+    let forgotten = match under_way.calls.len() as u64 + under_way.left_out {
+        0 => String::new(),
+        1 => "; 1 call is not in its history, or without an outcome".to_owned(),
+        calls => format!("; {calls} calls are not in its history, or without an outcome"),
+    };
+    format!("{found}{cut_off}{forgotten}")
 }
 
 /// How often, in words.

@@ -85,8 +85,8 @@ fn fact(body: &Body, now: Time) -> Option<(Fact, String)> {
             let expected = expected.as_ref().map(|expected| format!(" instead of {expected}")).unwrap_or_default();
             (Fact::Session, format!("session {session_id}{expected}"))
         }
-        Body::SessionClosed { transcript, cut_off, .. } => {
-            (Fact::Left, session::closed(*transcript, cut_off.as_deref()))
+        Body::SessionClosed { transcript, cut_off, under_way, .. } => {
+            (Fact::Left, session::closed(*transcript, cut_off.as_deref(), under_way))
         }
         Body::GateClosed(rekindle_core::event::GateClosed { account, cause, until, .. }) => {
             (Fact::Gate, session::waiting(account, cause.name(), *until, now))
