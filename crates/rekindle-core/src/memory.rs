@@ -121,7 +121,7 @@ impl Section {
             Self::Files => "Files and Commits",
             Self::Commands => "Commands Run",
             Self::Verdicts => "Earlier Verdicts (oldest first; judge for yourself)",
-            Self::Focus => "ADDITIONAL FOCUS AREAS (missed in past reviews)",
+            Self::Focus => "ADDITIONAL FOCUS AREAS (from historical patterns)",
             Self::Results => "Results of Other Tasks",
             Self::Helpers => "Helpers",
             Self::Findings => "Findings",

@@ -27,6 +27,10 @@ pub(super) fn remembered(facts: &Facts, form: Form, room: usize) -> String {
     let room = room.saturating_sub(1);
     let mut items = sources::items(facts, form, room);
     items.retain(|item| !matches!(item.section, Section::Later | Section::Activity));
+    if form == Form::HandedBack && facts.cut_off.is_some() {
+        // A resumed session is told of it at the top, with what to do about it.
+        items.retain(|item| item.section != Section::UnderWay);
+    }
     sources::draft(&items, room)
 }
 
