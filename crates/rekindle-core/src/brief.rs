@@ -55,6 +55,7 @@ pub fn render(facts: &Facts) -> String {
 fn built_in(facts: &Facts, budget: usize, with_report: bool) -> String {
     let mut room = Room(budget);
     let who = room.fill(|_| parts::who(facts));
+    let mut about = room.fill(|_| format!("{}\n\n", parts::about_fences()));
     let instructions = room.fill(|_| parts::instructions(facts));
     let report = room.fill(|_| if with_report { parts::report(facts) } else { String::new() });
     let status = room.fill(|room| parts::status(facts, room.min(budget / 4)));
@@ -77,8 +78,9 @@ fn built_in(facts: &Facts, budget: usize, with_report: bool) -> String {
     let decisions = room.fill(|room| past::decisions(facts, room.min(share)));
     let activity = room.fill(|room| activity::section(facts, room));
 
-    let order = [
+    let mut order = [
         who,
+        String::new(),
         status,
         goal,
         rules,
@@ -98,6 +100,9 @@ fn built_in(facts: &Facts, budget: usize, with_report: bool) -> String {
         instructions,
         report,
     ];
+    if order.iter().any(|part| part.contains(fence::MARK)) {
+        std::mem::swap(&mut order[1], &mut about);
+    }
     order.concat()
 }
 

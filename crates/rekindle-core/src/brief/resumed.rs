@@ -4,7 +4,7 @@
 //! nothing of what happened since, and nothing of the tasks that others finished.
 
 use super::facts::Facts;
-use super::{Room, fence, parts, past, resume, rework};
+use super::{Room, fence, parts, past, reporting, resume, rework};
 use crate::text::{self, one_line};
 
 /// Longest call that is quoted.
@@ -73,6 +73,8 @@ fn why(facts: &Facts) -> String {
     out
 }
 
+/// It was told how to report when it began.
 fn reporting(facts: &Facts) -> String {
-    parts::report(facts)
+    let task = facts.current().map_or("ID", |task| task.id.as_str());
+    reporting::in_short(&facts.doors, facts.role, task)
 }
