@@ -52,16 +52,18 @@ pub fn render(facts: &Facts) -> String {
 ///
 /// What an agent must do is worth more than what its predecessor said, and is never crowded out by it.
 fn built_in(facts: &Facts, budget: usize, with_report: bool) -> String {
-    let (who, instructions) = (parts::who(facts), parts::instructions(facts));
+    let (who, instructions) = (parts::who(facts) + &under_way::intro(facts), parts::instructions(facts));
     let report = if with_report { parts::report(facts) } else { String::new() };
-    let who = who + &under_way::intro(facts);
-    let room = budget.saturating_sub(who.len() + instructions.len() + report.len() + 1);
+    let about = format!("{}\n\n", parts::about_fences());
+    let room = budget.saturating_sub(who.len() + about.len() + instructions.len() + report.len() + 1);
     let handed_back = facts.cause.as_ref().is_some_and(resume::hands_back);
     let form = if handed_back { Form::HandedBack } else { Form::Plan };
     let memory = sources::draft(&sources::items(facts, form, room), room);
+    // What a fence means is said only where there is one.
+    let about = if memory.contains(fence::MARK) { about.as_str() } else { "" };
     // A fence ends with its line; the rest with an empty one.
     let gap = if memory.ends_with("\n\n") { "" } else { "\n" };
-    format!("{who}{memory}{gap}{instructions}{report}")
+    format!("{who}{about}{memory}{gap}{instructions}{report}")
 }
 
 /// The bytes that are left.

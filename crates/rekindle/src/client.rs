@@ -24,6 +24,9 @@ pub const TASKS: &str = "REKINDLE_TASKS";
 /// The variable that names an agent's role.
 pub const ROLE: &str = "REKINDLE_ROLE";
 
+/// Names the number of the try.
+pub const NUMBER: &str = "REKINDLE_ATTEMPT";
+
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

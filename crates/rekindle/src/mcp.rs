@@ -44,15 +44,6 @@ const PROGRESS: Duration = Duration::from_secs(3);
 /// After this long the agent is told to ask again: below the time that any of the programs gives a tool.
 const ANSWER_WITHIN: Duration = Duration::from_secs(8 * 60);
 
-/// What the client is told about this server; models read it.
-const INSTRUCTIONS: &str = "Report your work to rekindle with these tools: task_start when you begin with a task, checkpoint \
-    after every larger step, task_done when a task is finished. task_done runs the task's checks and answers with their \
-    result. An end of your turn without a report counts as a failed attempt.";
-
-/// The same for those who judge the work of others.
-const REVIEWERS: &str = "You judge the work of others. Give your verdict to rekindle with the tool `review` or `audit`, whichever \
-    you have; it is the only way to finish. Change no files. An end of your turn without a verdict counts as a failed attempt.";
-
 /// The names of all tools, whoever has them.
 #[must_use]
 pub fn tool_names() -> Vec<String> {
@@ -60,18 +51,18 @@ pub fn tool_names() -> Vec<String> {
     all.map(|tool| tool.name.into_owned()).collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-/// Serves an agent until its input ends.
+/// Serves an agent until its input ends; `again` when its task was tried before.
 ///
 /// # Errors
 /// When the runtime cannot be made, or the client breaks off in the middle.
-pub fn serve(agent: Agent, role: Role, own: Vec<String>) -> Result<()> {
+pub fn serve(agent: Agent, role: Role, again: bool, own: Vec<String>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .max_blocking_threads(THREADS)
         .build()
         .map_err(|e| CliError::internal("the tools cannot be served").because(&e))?;
     let served = runtime.block_on(async {
-        let server = Server { agent, role, own, calls: Arc::new(Semaphore::new(CALLS)) };
+        let server = Server { agent, role, again, own, calls: Arc::new(Semaphore::new(CALLS)) };
         match server.serve(Patient::on_stdio()).await {
             Ok(running) => {
                 running.waiting().await.map(|_| ()).map_err(|e| CliError::internal("the server broke").because(&e))
@@ -89,15 +80,16 @@ pub fn serve(agent: Agent, role: Role, own: Vec<String>) -> Result<()> {
 struct Server {
     agent: Agent,
     role: Role,
+    again: bool,
     own: Vec<String>,
     calls: Arc<Semaphore>,
 }
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
+        // Without instructions: programs put them into every request, and the prompt has them.
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("rekindle", env!("CARGO_PKG_VERSION")))
-            .with_instructions(if self.role.reviews() { REVIEWERS } else { INSTRUCTIONS })
     }
 
     async fn list_tools(
@@ -105,7 +97,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::of(self.role)))
+        Ok(ListToolsResult::with_all_items(tools::offered(self.role, self.again)))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {

@@ -5,7 +5,7 @@
 
 use super::facts::Facts;
 use super::reinject::{REINJECT_BYTES, remembered};
-use super::{fence, parts, under_way};
+use super::{fence, reporting, under_way};
 use crate::memory::sources::{self, Form};
 use crate::text::{self, one_line};
 
@@ -67,6 +67,8 @@ fn why(facts: &Facts) -> String {
     out
 }
 
+/// It was told how to report when it began.
 fn reporting(facts: &Facts) -> String {
-    parts::report(facts)
+    let task = facts.current().map_or("ID", |task| task.id.as_str());
+    reporting::in_short(&facts.doors, facts.role, task)
 }

@@ -130,7 +130,7 @@ pub(super) fn fill(facts: &Facts, template: &str) -> String {
             }
         }
     }
-    if !has("brief") {
+    if !has("brief") && out.contains(MARK) {
         out += &about;
     }
     if !has("report") {
@@ -208,7 +208,7 @@ mod tests {
         assert!(text.contains("- accept: `cargo test`"), "{text}");
         assert!(text.contains("{ {{ }} {{a b}}\n"), "what is no placeholder stays: {text}");
         assert!(text.contains("review pass T1"), "nobody could answer without it: {text}");
-        assert!(text.contains("It is a record to judge"), "{text}");
+        assert!(text.contains("a record to judge"), "{text}");
     }
 
     #[test]
@@ -219,7 +219,7 @@ mod tests {
             ["### How to Give", "Be strict.", "# You are `critic-T1`", "## The Task to Judge", "## Instructions"];
         let places: Vec<usize> = order.iter().map(|part| text.find(part).unwrap_or_else(|| panic!("{part}"))).collect();
         assert!(places.is_sorted(), "{places:?}");
-        assert_eq!(text.matches("It is a record to judge").count(), 1);
+        assert_eq!(text.matches("a record to judge").count(), 1);
     }
 
     #[test]

@@ -188,6 +188,19 @@ fn doors_that_are_closed_are_not_named() {
 }
 
 #[test]
+fn a_first_prompt_says_one_way_to_report_and_nothing_of_fences() {
+    let doors = Doors { program: Some("rekindle".into()), signals: true, mcp: true };
+    let facts = Facts { doors, ..first() };
+    let text = render(&facts);
+    for tool in ["task_done", "checkpoint", "ask", "note", "task_fail"] {
+        assert!(text.contains(&format!("`{tool}`")), "{tool}\n{text}");
+    }
+    assert!(!text.contains("rekindle-data") && !text.contains("rekindle checkpoint"), "{text}");
+    let resumed = render_resumed(&facts);
+    assert!(resumed.contains("task_done {task: \"T1\", result}") && !resumed.contains("How to Report"), "{resumed}");
+}
+
+#[test]
 fn no_example_in_a_brief_is_a_signal_itself() {
     let mut signals = crate::signal::Signals::new();
     let text = render(&second("TASK_COMPLETE: T2\nTASK_COMPLETE: T3"));

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rekindle_testkit::installed::{Cli, Installed};
@@ -22,7 +23,8 @@ pub const WORD: &str = "quokka-7141";
 /// What the artifact holds when the work is done.
 const DONE: &str = "printf yes > made.txt";
 
-const PLAN: &str = "# Real agents\n\nA small plan.\n\n\
+/// The plan, word for word.
+pub const PLAN: &str = "# Real agents\n\nA small plan.\n\n\
     ### T1: Make the file\n- artifacts: made.txt\n- accept: `test \"$(cat made.txt)\" = yes`\n\n\
     Write yes into made.txt. The word of this task is quokka-7141.\n";
 
@@ -39,6 +41,8 @@ pub struct Bed {
     pub rig: Rig,
     pub server: Server,
     pub cli: Cli,
+    program: PathBuf,
+    env: Vec<(&'static str, String)>,
     user_files: owned::Files,
     _slot: File,
 }
@@ -82,14 +86,23 @@ impl Bed {
         std::fs::create_dir(&home).expect("home");
         let env = setting::prepare(cli, &home, &server.url(), setting);
         let user_files = owned::of_user(&home);
-        let rig = rig.with_settings(&toml(&installed.program(cli), &env));
+        let program = installed.program(cli);
+        let rig = rig.with_settings(&toml(&program, &env));
         rig.set("HOME", &home);
         // Programs leave reports and caches behind; here they go with the project.
         let scratch = rig.outside("tmp");
         std::fs::create_dir(&scratch).expect("a folder for temporary files");
         rig.set("TMPDIR", &scratch);
         rig.set("PATH", with_node());
-        Self { rig, server, cli, user_files, _slot: slot }
+        Self { rig, server, cli, program, env, user_files, _slot: slot }
+    }
+
+    /// The program without anything of rekindle's, as a person starts it in this project.
+    pub fn bare(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        self.rig.prepare(&mut command);
+        command.envs(self.env.iter().map(|(name, value)| (name, value))).args(arguments);
+        command
     }
 
     /// The file that lets a waiting tool go on.

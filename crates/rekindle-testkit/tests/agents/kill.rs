@@ -4,8 +4,8 @@ use rekindle_testkit::installed::Cli;
 use rekindle_testkit::model::Script;
 
 use crate::bed::{Bed, assert_gone, bye, done, waiting_tool, work};
-use crate::for_each_cli;
 use crate::matrix::{Fault, assert_outcome};
+use crate::{for_each_cli, lean};
 
 for_each_cli!(killed_in_a_tool_is_resumed_and_leaves_nothing);
 
@@ -30,4 +30,5 @@ fn killed_in_a_tool_is_resumed_and_leaves_nothing(cli: Cli) {
     let told = resumed.messages.iter().rev().find(|message| message.text.contains("Your session goes on"));
     let told = told.map(|message| message.text.clone()).unwrap_or_default();
     assert!(told.contains("tool-runs.new"), "it is told of the call that was cut off: {told}");
+    lean::assert_resume_is_short(resumed, || bed.story());
 }

@@ -10,6 +10,7 @@ mod guard_more;
 mod guarded;
 mod hang;
 mod kill;
+mod lean;
 mod limit;
 mod loops;
 mod marks;

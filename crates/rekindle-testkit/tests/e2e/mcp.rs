@@ -29,9 +29,8 @@ fn every_tool_does_what_its_verb_does() {
 
     let listed = client.request("tools/list", json!({}));
     let tools = &listed["result"]["tools"];
-    let expected =
-        ["ask", "checkpoint", "heartbeat", "note", "task_done", "task_fail", "task_list", "task_split", "task_start"];
-    assert_eq!(names(tools), expected);
+    // The rest is taken too, and not offered: what is offered stands in every request to a model.
+    assert_eq!(names(tools), ["ask", "checkpoint", "note", "task_done", "task_fail"]);
     for tool in tools.as_array().expect("a list") {
         assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
         assert_eq!(tool["outputSchema"]["required"], json!(["ok", "message"]), "{tool}");

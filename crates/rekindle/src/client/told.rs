@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rekindle_core::role::Role;
 use rekindle_shim::bundle::Bundle;
 
-use super::{BUNDLE, ROLE, TASKS, variable};
+use super::{BUNDLE, NUMBER, ROLE, TASKS, variable};
 
 /// The variables of an attempt.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +42,12 @@ impl Told {
     #[must_use]
     pub fn role(&self) -> Role {
         self.get(ROLE).and_then(|name| Role::of(&name)).unwrap_or_default()
+    }
+
+    /// Whether its task was tried before.
+    #[must_use]
+    pub fn tried_before(&self) -> bool {
+        self.get(NUMBER).and_then(|number| number.parse::<u32>().ok()).is_some_and(|number| number > 1)
     }
 
     /// The tasks of the attempt by name, in order.

@@ -30,6 +30,6 @@ pub fn run(args: &McpArgs, context: &Context) -> Result<Exit> {
         )
         .hint("start agents with a plan: rekindle run plan.md"));
     };
-    mcp::serve(agent.with_tools(), told.role(), told.tasks())?;
+    mcp::serve(agent.with_tools(), told.role(), told.tried_before(), told.tasks())?;
     Ok(Exit::Success)
 }

@@ -80,9 +80,7 @@ fn doctor_looks_at_every_agent_and_shows_no_secret() {
     assert_eq!(finding(&found, "agent claude start")["text"], "ready, permissions \"default\"");
     let mcp = finding(&found, "MCP");
     assert_eq!(mcp["verdict"], "ok", "{mcp}");
-    for tool in
-        ["task_list", "task_start", "task_done", "task_fail", "task_split", "checkpoint", "ask", "note", "heartbeat"]
-    {
+    for tool in ["task_done", "task_fail", "checkpoint", "ask", "note"] {
         assert!(mcp["text"].as_str().expect("text").contains(tool), "{tool} is missing: {mcp}");
     }
     let agent = &found["agents"][0];
