@@ -1,11 +1,11 @@
 //! What can happen: everything that reaches a decision, as past facts. Only these enter the core.
 
 use crate::activity::{Measure, Sign, Transcript};
-use crate::event::{PauseReason, UsageLeft, WorkBranch};
+use crate::event::{AgentSaid, PauseReason, UsageLeft, WorkBranch};
 use crate::ids::{AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
 use crate::plan::Plan;
-use crate::report::{CheckResult, Door, Evidence, Exit, Report};
+use crate::report::{Baseline, CheckResult, Door, Evidence, Exit, Report};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,6 +94,17 @@ pub enum Input {
         transcript: Transcript,
         /// The call that it was in the middle of.
         cut_off: Option<String>,
+    },
+    /// What an agent said last: at the end of its turn, and at its own end.
+    AgentSaid(AgentSaid),
+    /// The checks of a task were run before its agent was started.
+    BaselineSeen {
+        /// The attempt that is being started.
+        attempt: AttemptId,
+        /// The task.
+        task: TaskId,
+        /// What they said.
+        baseline: Baseline,
     },
     /// An agent reported.
     Reported {

@@ -16,6 +16,8 @@ mod sessions;
 mod team;
 #[path = "core/transitions.rs"]
 mod transitions;
+#[path = "core/unreported.rs"]
+mod unreported;
 #[path = "core/verdicts.rs"]
 mod verdicts;
 #[path = "core/waits.rs"]

@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use clap::ValueEnum;
 use rekindle_core::cause::Cause;
 use rekindle_core::event::Body;
+use rekindle_core::report::Door;
 use rekindle_core::time::Time;
 use rekindle_engine::alert::{Channels, Kind};
 use rekindle_engine::clock;
@@ -319,6 +320,7 @@ fn matters(event: &StoredEvent) -> bool {
             matches!(cause, Cause::ExitedIncomplete | Cause::ShimLost | Cause::HostLost | Cause::StartFailed { .. })
         }
         Body::ChecksFinished { passed, .. } => !passed,
+        Body::TaskClaimed { door, .. } => door == Door::Unreported,
         Body::TeamChecked(team) => team.working + team.idle + team.unresponsive > 0,
         Body::HealthChecked(seen) => seen.results.iter().any(|check| !check.passed),
         Body::Redispatched { .. }
