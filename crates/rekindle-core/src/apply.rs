@@ -455,6 +455,8 @@ fn reopen(task: &mut Task, reason: &str, reset_attempts: bool) {
     if reset_attempts {
         task.attempts = 0;
         task.crashes = 0;
+        task.way.baseline = None;
+        task.way.unreported = false;
     }
     protocol::reopen(task);
 }

@@ -88,6 +88,8 @@ fn split(state: &mut State, parent: &TaskId, part: TaskId) {
     if let Some(task) = state.tasks.get_mut(parent) {
         release(task);
         task.state = TaskState::Pending;
+        // Its parts are reported in its place.
+        task.way.unreported = false;
         task.way.parts.push(part);
     }
 }
@@ -172,6 +174,4 @@ pub(super) fn reopen(task: &mut Task) {
     task.way.rework = None;
     task.way.merging = None;
     task.way.validating = false;
-    task.way.baseline = None;
-    task.way.unreported = false;
 }
