@@ -24,13 +24,22 @@ pub fn short(words: &str) -> Option<String> {
     }
 }
 
+/// Stands between an end and the last words.
+const MARK: &str = "; its last words: ";
+
 /// An end in words, with what its agent said last.
 #[must_use]
 pub fn with(told: &str, words: Option<&str>) -> String {
     match words {
-        Some(words) => format!("{told}; its last words: \"{words}\""),
+        Some(words) => format!("{told}{MARK}\"{words}\""),
         None => told.to_owned(),
     }
+}
+
+/// An end told by [`with`] apart from the last words in it, for a place where a line is cut and they would be lost.
+#[must_use]
+pub fn apart(told: &str) -> (&str, Option<&str>) {
+    told.rsplit_once(MARK).map_or((told, None), |(end, words)| (end, Some(words)))
 }
 
 /// Whether a message ends in a question, whatever its language: its last sentence ends with a question mark. Quotes, brackets and
@@ -67,6 +76,9 @@ mod tests {
         assert_eq!(short("The task\n is finished. ").as_deref(), Some("The task is finished."));
         let long = short(&"é ".repeat(1_000)).expect("words");
         assert!(long.len() <= SHORT_BYTES + '…'.len_utf8() && long.starts_with('…'), "{long}");
-        assert_eq!(with("it ended", Some("Done.")), "it ended; its last words: \"Done.\"");
+        let told = with("it ended", Some("Done."));
+        assert_eq!(told, "it ended; its last words: \"Done.\"");
+        assert_eq!(apart(&told), ("it ended", Some("\"Done.\"")));
+        assert_eq!(apart("it ended"), ("it ended", None));
     }
 }

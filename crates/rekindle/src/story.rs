@@ -96,13 +96,8 @@ fn tell_known(body: &Body, now: Time) -> Option<Parts> {
 fn tell_task(body: &Body) -> Option<Parts> {
     Some(match body {
         Body::TaskStarted { number, .. } => ("BEGUN", Tone::Active, format!("attempt {number} at it begins")),
-        Body::TaskClaimed { door: Door::Unreported, result, .. } => {
-            let told = "its agent ended its turn without a report, so rekindle runs its checks";
-            (
-                "LOOKED AT",
-                Tone::Warning,
-                last_words::with(told, result.as_deref().and_then(last_words::short).as_deref()),
-            )
+        Body::TaskClaimed { door: Door::Unreported, .. } => {
+            ("LOOKED AT", Tone::Warning, "its agent left without a report: rekindle runs its checks".to_owned())
         }
         Body::TaskClaimed { door: Door::Operator, .. } => {
             ("CLAIMED", Tone::Active, "a person says it is done".to_owned())
