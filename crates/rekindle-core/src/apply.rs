@@ -46,7 +46,7 @@ pub fn apply(state: &mut State, event: &Event) {
         }
         Body::StopOrdered { attempt, cause, at_once } => stop_ordered(state, event, *attempt, cause, *at_once),
         Body::AttemptExited { attempt, exit } => exited(state, event, *attempt, exit),
-        Body::AttemptEnded { attempt, cause } => ended(state, event, *attempt, cause),
+        Body::AttemptEnded { attempt, cause, .. } => ended(state, event, *attempt, cause),
         Body::ReportRefused { attempt, .. } => {
             if let Some(attempt) = state.attempts.get_mut(attempt) {
                 attempt.refused += 1;
@@ -65,6 +65,7 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::TurnEnded { .. }
         | Body::StatusAsked { .. }
         | Body::StatusAnswered { .. }
+        | Body::AgentSaid(_)
         | Body::SessionClosed { .. } => native::apply(state, event),
         Body::GateClosed(_) | Body::GateWidened { .. } | Body::GateOpened { .. } => native::gate(state, event),
         Body::StartsHeld { reason } => state.held = Some(reason.clone()),
@@ -311,7 +312,7 @@ fn ended(state: &mut State, event: &Event, id: AttemptId, cause: &Cause) {
 
 fn question(state: &mut State, event: &Event) {
     match &event.body {
-        Body::QuestionAsked { id, attempt, text, options, context } => {
+        Body::QuestionAsked { id, attempt, text, options, context, takes_work } => {
             native::heard(state, event);
             // A question of rekindle's own may be about a task that nobody has worked on.
             let agent = event.agent.clone().or_else(|| AgentName::new("rekindle").ok());
@@ -326,6 +327,7 @@ fn question(state: &mut State, event: &Event) {
                 text: text.clone(),
                 options: options.clone(),
                 context: context.clone(),
+                takes_work: *takes_work,
                 answer: None,
                 asked_at: event.time,
             };
@@ -353,6 +355,10 @@ fn task_changed(state: &mut State, event: &Event) {
     native::heard(state, event);
     let Some(id) = event.task.clone() else { return };
     let holder = state.tasks.get(&id).and_then(|task| task.holder);
+    let checked = state.tasks.get(&id).and_then(|task| task.claim.as_ref()).map(|claim| claim.attempt);
+    if let (Body::ChecksFinished { .. }, Some(attempt)) = (&event.body, checked) {
+        native::checked(state, attempt);
+    }
     let ended_by = holder.and_then(|holder| state.attempts.get(&holder)).and_then(|attempt| attempt.cause.clone());
     on_task(state, &id, |task| {
         change_task(task, event);
@@ -385,19 +391,21 @@ fn change_task(task: &mut Task, event: &Event) {
             // A claim of rekindle's own is about a task that nobody holds.
             task.state = TaskState::InProgress;
             let (result, verdict) = (result.clone(), *verdict);
+            protocol::claimed(task, *door, verdict);
             task.claim = Some(Claim { attempt: *attempt, epoch, door: *door, result, verdict });
         }
         Body::ChecksFinished { evidence, .. } => {
             task.evidence = Some(evidence.clone());
             task.claim = None;
         }
-        Body::TaskCompleted { result, unproven } => {
+        Body::TaskCompleted { result, unproven, unreported } => {
             end_task(task, event, TaskState::Complete);
             // What an earlier attempt failed of no longer says anything about it.
             task.reason = None;
             task.way.rework = None;
             task.result.clone_from(result);
             task.unproven = *unproven;
+            task.way.unreported = *unreported;
         }
         Body::CheckpointSaved { checkpoint } => task.checkpoint = Some(checkpoint.clone()),
         Body::SplitProposed { subtasks } => task.split.clone_from(subtasks),
@@ -448,6 +456,8 @@ fn reopen(task: &mut Task, reason: &str, reset_attempts: bool) {
     if reset_attempts {
         task.attempts = 0;
         task.crashes = 0;
+        task.way.baseline = None;
+        task.way.unreported = false;
     }
     protocol::reopen(task);
 }

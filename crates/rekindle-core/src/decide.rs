@@ -17,6 +17,7 @@ mod sign;
 mod split;
 mod team;
 mod timers;
+mod unreported;
 mod usage;
 
 use crate::apply::apply;
@@ -107,6 +108,8 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
         Input::SessionClosed { attempt, measure, transcript, cut_off, under_way } => {
             sign::session_closed(turn, attempt, measure, (transcript, cut_off, under_way))
         }
+        Input::AgentSaid(said) => unreported::said(turn, said),
+        Input::BaselineSeen { attempt, task, baseline } => unreported::baseline_seen(turn, attempt, &task, baseline),
         Input::DiskInspected { missing } => reconcile::disk_inspected(turn, missing),
         Input::WorkMerged { task, epoch, outcome } => review::merged(turn, &task, epoch, outcome),
         Input::BranchMade(made) => {

@@ -1,11 +1,11 @@
 //! What can happen: everything that reaches a decision, as past facts. Only these enter the core.
 
 use crate::activity::{Measure, Sign, Transcript, UnderWay};
-use crate::event::{PauseReason, UsageLeft, WorkBranch};
+use crate::event::{AgentSaid, PauseReason, UsageLeft, WorkBranch};
 use crate::ids::{AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
 use crate::plan::Plan;
-use crate::report::{CheckResult, Door, Evidence, Exit, Report};
+use crate::report::{Baseline, CheckResult, Door, Evidence, Exit, Report};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,6 +96,17 @@ pub enum Input {
         cut_off: Option<String>,
         /// The calls that its resumed conversation lacks or holds without an outcome.
         under_way: UnderWay,
+    },
+    /// What an agent said last: at the end of its turn, and at its own end.
+    AgentSaid(AgentSaid),
+    /// The checks of a task were run before its agent was started.
+    BaselineSeen {
+        /// The attempt that is being started.
+        attempt: AttemptId,
+        /// The task.
+        task: TaskId,
+        /// What they said.
+        baseline: Baseline,
     },
     /// An agent reported.
     Reported {

@@ -14,6 +14,7 @@ pub mod event;
 pub mod ids;
 pub mod import;
 pub mod input;
+pub mod last_words;
 pub mod lead;
 pub mod limits;
 pub mod memory;

@@ -22,6 +22,8 @@ pub enum Door {
     Operator,
     /// rekindle itself, to look at work again.
     Own,
+    /// rekindle itself, to look at work that its agent left without a report.
+    Unreported,
 }
 
 /// What an agent says it has done and has left.
@@ -42,6 +44,14 @@ pub struct Checkpoint {
     /// Progress in percent, where it can tell.
     #[serde(default)]
     pub progress: Option<u8>,
+}
+
+impl Checkpoint {
+    /// Whether it says that something is left to do.
+    #[must_use]
+    pub fn leaves_work(&self) -> bool {
+        !self.remaining.is_empty() || self.progress.is_some_and(|percent| percent < 100)
+    }
 }
 
 /// What an agent is told whose word no longer counts: the last words of every such refusal.
@@ -219,6 +229,18 @@ impl Evidence {
             format!("missing artifact: {}", self.missing_artifacts.join(", "))
         }
     }
+}
+
+/// What a task's checks said before anybody worked on it. They are run until the first one fails: one is enough to show that the
+/// work was still to be done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// The check that failed, or the artifact that was missing.
+    #[serde(default)]
+    pub failed: Option<String>,
+    /// Why it is not known, where a check took too long or could not be run.
+    #[serde(default)]
+    pub unknown: Option<String>,
 }
 
 /// How a process ended, as its shim recorded it.

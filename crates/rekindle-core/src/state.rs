@@ -259,6 +259,9 @@ pub struct Question {
     pub options: Vec<String>,
     /// What a person needs to know.
     pub context: String,
+    /// The answer `done` takes the work as it is.
+    #[serde(default)]
+    pub takes_work: bool,
     /// The answer.
     pub answer: Option<String>,
     /// When it was asked.

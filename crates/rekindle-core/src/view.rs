@@ -7,13 +7,15 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::activity::Measure;
+use crate::cause::Cause;
 use crate::event::{Body, Event, Outcome, PauseReason};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
+use crate::last_words;
 use crate::plan::PlanTask;
 use crate::report::{Checkpoint, Evidence};
 use crate::review::{GivenVerdict, Rework, Stage};
 use crate::role::Role;
-use crate::state::{AttemptPhase, RunPhase, State, TaskState};
+use crate::state::{Attempt, AttemptPhase, RunPhase, State, TaskState};
 use crate::strategy::Strategy;
 use crate::team::{Class, class_of};
 use crate::time::Time;
@@ -91,6 +93,9 @@ pub struct TaskRow {
     pub result: Option<String>,
     /// Complete on an agent's word alone.
     pub unproven: bool,
+    /// No agent reported it: its checks, or a person, showed that it is done.
+    #[serde(default)]
+    pub unreported: bool,
     /// Whether its claim is being proven right now.
     pub verifying: bool,
     /// Its newest epoch.
@@ -134,6 +139,19 @@ pub struct TaskRow {
     /// Where its checks run, where the plan names environments.
     #[serde(default)]
     pub environments: Vec<String>,
+}
+
+impl TaskRow {
+    /// What one should know of a complete task that was not both reported and proven: a mark, and the same in words.
+    #[must_use]
+    pub fn doubt(&self) -> Option<(&'static str, &'static str)> {
+        match (self.unreported, self.unproven) {
+            (true, true) => Some(("unreported", "complete on a person's word: its agent reported nothing")),
+            (true, false) => Some(("unreported", "complete by its checks: its agent reported nothing")),
+            (false, true) => Some(("unproven", "complete on its agent's word alone")),
+            (false, false) => None,
+        }
+    }
 }
 
 /// An agent's attempt, as a table shows it.
@@ -183,6 +201,9 @@ pub struct AttemptRow {
     /// How often its context was compacted.
     #[serde(default)]
     pub compactions: u32,
+    /// What it said last, in one short line, where it left work open.
+    #[serde(default)]
+    pub last_words: Option<String>,
     /// How a living one stands in the team.
     #[serde(default)]
     pub class: Option<Class>,
@@ -339,6 +360,7 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         reason: waits_for.or_else(|| task.reason.clone().filter(|_| task.state != TaskState::InProgress)),
         result: task.result.clone(),
         unproven: task.unproven && task.state == TaskState::Complete,
+        unreported: task.way.unreported && task.state == TaskState::Complete,
         verifying: task.is_being_proven(),
         epoch: task.epoch,
         blocked_by: planned.blocked_by.clone(),
@@ -429,8 +451,15 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
         model: attempt.native.model.clone(),
         measure: attempt.native.measured_at.map(|_| attempt.native.measure),
         compactions: attempt.native.compactions,
+        last_words: last_words_of(attempt),
         class: class_of(state, id),
     })
+}
+
+/// What an attempt said last, where it left work open.
+fn last_words_of(attempt: &Attempt) -> Option<String> {
+    let left_work = attempt.cause.as_ref().is_some_and(|cause| *cause != Cause::Completed);
+    left_work.then(|| last_words::short(&attempt.native.last_words)).flatten()
 }
 
 /// A question's row.

@@ -18,6 +18,8 @@ mod team;
 mod transitions;
 #[path = "core/under_way.rs"]
 mod under_way;
+#[path = "core/unreported.rs"]
+mod unreported;
 #[path = "core/verdicts.rs"]
 mod verdicts;
 #[path = "core/waits.rs"]

@@ -14,6 +14,7 @@ mod spools;
 #[cfg(test)]
 mod tests;
 mod understand;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use rekindle_core::event::{PauseReason, UsageLeft};
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Input, MergeOutcome, Order};
 use rekindle_core::limits::Limits;
-use rekindle_core::report::{CheckResult, Evidence};
+use rekindle_core::report::{Baseline, CheckResult, Evidence};
 use rekindle_core::role::Role;
 use rekindle_core::state::{RunPhase, State};
 use rekindle_core::time::Time;
@@ -76,6 +77,15 @@ pub enum Message {
         epoch: Epoch,
         /// What was seen.
         evidence: Evidence,
+    },
+    /// The checks of a task were run before its agent was started.
+    BaselineSeen {
+        /// The attempt that is being started.
+        attempt: AttemptId,
+        /// The task.
+        task: TaskId,
+        /// What they said.
+        baseline: Baseline,
     },
     /// Accepted work was merged, or could not be.
     Merged {
@@ -375,6 +385,9 @@ impl<W: World> Driver<W> {
             Message::ChecksDone { task, epoch, evidence } => {
                 let evidence = self.redact_evidence(evidence);
                 self.take(Input::ChecksFinished { task, epoch, evidence });
+            }
+            Message::BaselineSeen { attempt, task, baseline } => {
+                self.take(Input::BaselineSeen { attempt, task, baseline });
             }
             Message::Merged { task, epoch, outcome } => {
                 self.take(Input::WorkMerged { task, epoch, outcome });

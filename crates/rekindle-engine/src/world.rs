@@ -38,6 +38,8 @@ pub struct LaunchOrder {
     pub number: u32,
     /// The native session to resume.
     pub resume: Option<String>,
+    /// Checks of its tasks that are run before it begins, to know later what its work changed.
+    pub baselines: Vec<CheckOrder>,
     /// What its prompt says; the world adds what is on disk.
     pub facts: Facts,
     /// The workspace of its own that it works in.
@@ -100,7 +102,7 @@ pub struct KeptReport {
 pub trait World {
     /// Now.
     fn now(&mut self) -> Time;
-    /// Starts an attempt's process; whether that worked arrives as an observation. Asked for twice, it is started once.
+    /// Runs the checks in its order, then starts an attempt's process; what they said and whether that worked arrives as observations. Asked for twice, it is started once.
     fn launch(&mut self, order: LaunchOrder);
     /// Stops an attempt's whole tree; its end arrives as an observation. A launch that is under way is waited for.
     fn stop(&mut self, attempt: AttemptId, at_once: bool);

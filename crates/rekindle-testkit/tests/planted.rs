@@ -127,6 +127,11 @@ fn a_start_without_asking_for_the_allowance_is_seen() {
 }
 
 #[test]
+fn a_baseline_that_never_failed_is_seen() {
+    is_seen(Plant::FalseBaseline, &[Invariant::Unreported]);
+}
+
+#[test]
 fn what_a_new_coordinator_forgets_is_seen() {
     is_seen(Plant::ForgetOutstanding, &[Invariant::Outstanding]);
 }

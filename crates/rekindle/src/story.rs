@@ -7,9 +7,10 @@ pub mod protocol;
 pub mod session;
 
 use rekindle_core::duration;
-use rekindle_core::event::{Body, Finish, Outcome, PauseReason, Recovery};
+use rekindle_core::event::{AgentSaid, Body, CompactionNear, Finish, Outcome, PauseReason, Recovery};
 use rekindle_core::ids::AttemptId;
-use rekindle_core::report::{Door, Evidence, Exit, Origin};
+use rekindle_core::last_words;
+use rekindle_core::report::{Baseline, Door, Evidence, Exit, Origin};
 use rekindle_core::review;
 use rekindle_core::role::Role;
 use rekindle_core::time::Time;
@@ -61,7 +62,8 @@ pub fn attempt_of(body: &Body) -> Option<AttemptId> {
         | Body::AgentCompacted(rekindle_core::event::AgentCompacted { attempt, .. })
         | Body::AgentStalled(rekindle_core::event::AgentStalled { attempt, .. })
         | Body::AgentOnTask { attempt }
-        | Body::CompactionStart { attempt, .. }
+        | Body::CompactionStart(CompactionNear { attempt, .. })
+        | Body::AgentSaid(AgentSaid { attempt, .. })
         | Body::AgentTold { attempt, .. }
         | Body::InputClosed { attempt }
         | Body::StatusAsked { attempt }
@@ -95,6 +97,12 @@ fn tell_known(body: &Body, now: Time) -> Option<Parts> {
 fn tell_task(body: &Body) -> Option<Parts> {
     Some(match body {
         Body::TaskStarted { number, .. } => ("BEGUN", Tone::Active, format!("attempt {number} at it begins")),
+        Body::TaskClaimed { door: Door::Unreported, .. } => {
+            ("LOOKED AT", Tone::Warning, "its agent left without a report: rekindle runs its checks".to_owned())
+        }
+        Body::TaskClaimed { door: Door::Operator, .. } => {
+            ("CLAIMED", Tone::Active, "a person says it is done".to_owned())
+        }
         Body::TaskClaimed { door, result, .. } => {
             let result = result.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
             ("CLAIMED", Tone::Active, format!("its agent says it is done ({}){result}", through(*door)))
@@ -103,8 +111,13 @@ fn tell_task(body: &Body) -> Option<Parts> {
             ("PROVEN", Tone::Good, format!("{} of {} checks passed", evidence.checks.len(), evidence.checks.len()))
         }
         Body::ChecksFinished { evidence, .. } => ("NOT PROVEN", Tone::Warning, evidence.complaint()),
-        Body::TaskCompleted { result, unproven } => {
-            let how = if *unproven { "complete on its agent's word alone" } else { "complete" };
+        Body::TaskCompleted { result, unproven, unreported } => {
+            let how = match (*unreported, *unproven) {
+                (true, true) => "complete on a person's word, unreported",
+                (true, false) => "complete by its checks, unreported",
+                (false, true) => "complete on its agent's word alone",
+                (false, false) => "complete",
+            };
             let result = result.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
             ("DONE", Tone::Good, format!("{how}{result}"))
         }
@@ -158,7 +171,11 @@ fn tell_agent(body: &Body) -> Option<Parts> {
         }
         Body::AgentCrashed { code, signal, .. } => ("CRASHED", Tone::Error, ended(*code, *signal)),
         Body::AttemptExited { exit, .. } => ("EXITED", Tone::Dim, exited(exit)),
-        Body::AttemptEnded { cause, .. } => ("ENDED", Tone::Dim, format!("{cause}: {}", cause.words())),
+        Body::AttemptEnded { cause, last_words, .. } => {
+            let told = format!("{cause}: {}", cause.words());
+            ("ENDED", Tone::Dim, last_words::with(&told, last_words.as_deref()))
+        }
+        Body::BaselineSeen(baseline) => ("BEFORE", Tone::Dim, before(baseline)),
         Body::NoteRecorded { text } => ("NOTED", Tone::Dim, text.clone()),
         _ => return None,
     })
@@ -283,6 +300,15 @@ pub fn of_checks(evidence: &Evidence) -> Vec<String> {
     lines
 }
 
+/// What a task's checks said before anybody worked on it.
+fn before(baseline: &Baseline) -> String {
+    match (&baseline.failed, &baseline.unknown) {
+        (Some(check), _) => format!("{check} fails before the work begins, as it should"),
+        (None, Some(why)) => format!("nobody knows what its checks say before the work begins: {why}"),
+        (None, None) => "its checks pass before the work begins: they cannot show that it was done".to_owned(),
+    }
+}
+
 fn pausing(reason: PauseReason) -> &'static str {
     match reason {
         PauseReason::Operator => "by `rekindle pause`",
@@ -301,7 +327,7 @@ fn through(door: Door) -> &'static str {
         Door::Kept => "kept while no coordinator was there",
         Door::Mcp => "by MCP",
         Door::Operator => "by the operator",
-        Door::Own => "by rekindle itself",
+        Door::Own | Door::Unreported => "by rekindle itself",
     }
 }
 

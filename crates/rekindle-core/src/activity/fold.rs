@@ -24,6 +24,7 @@ pub struct Fold {
     after_compaction: bool,
     ledger: Ledger,
     last_words: String,
+    asks: bool,
 }
 
 impl Fold {
@@ -77,6 +78,12 @@ impl Fold {
     #[must_use]
     pub fn last_words(&self) -> &str {
         &self.last_words
+    }
+
+    /// Whether its last words are a question that it asked with its program's own tool.
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        self.asks
     }
 
     fn note_words(&mut self, activity: &Activity) {

@@ -4,7 +4,9 @@ use crate::activity::Problem;
 use crate::cause::Cause;
 use crate::event::{Body, Event};
 use crate::ids::{AttemptId, QuestionId};
-use crate::state::{Astray, Gate, Native, State, TOLD_KEPT, Told};
+use crate::last_words;
+use crate::report::Door;
+use crate::state::{Astray, AttemptPhase, Gate, Native, State, TOLD_KEPT, Told};
 use crate::time::Time;
 
 pub(super) fn apply(state: &mut State, event: &Event) {
@@ -34,7 +36,7 @@ pub(super) fn apply(state: &mut State, event: &Event) {
             native.stalled = Some(stalled.words.clone());
         }),
         Body::AgentOnTask { attempt } => on(state, *attempt, |native| native.astray = None),
-        Body::CompactionStart { attempt, .. } => on(state, *attempt, |native| native.preparing = Some(now)),
+        Body::CompactionStart(near) => on(state, near.attempt, |native| native.preparing = Some(now)),
         Body::CompactionComplete(over) => on(state, over.attempt, |native| native.preparing = None),
         Body::AgentTold { attempt, number, text, reminder } => on(state, *attempt, |native| {
             native.told.push(Told { number: *number, text: text.clone() });
@@ -58,11 +60,18 @@ pub(super) fn apply(state: &mut State, event: &Event) {
         Body::TurnEnded { attempt, ok } => on(state, *attempt, |native| {
             native.words += 1;
             native.turn_ended = Some(now);
+            native.turn_failed = !*ok;
+            let asks = *ok && last_words::ends_in_question(&native.last_words);
+            native.asking = if asks { native.asking + 1 } else { 0 };
             // A program that gives up because it goes round in circles ends its turn all the same.
             let looping = native.failure.as_ref().is_some_and(|failure| failure.problem == Problem::Looping);
             if *ok && !looping {
                 native.failure = None;
             }
+        }),
+        Body::AgentSaid(said) => on(state, said.attempt, |native| {
+            native.last_words.clone_from(&said.text);
+            native.asks = said.asks;
         }),
         Body::SessionClosed { attempt, transcript, cut_off, under_way } => on(state, *attempt, |native| {
             native.transcript = Some(*transcript);
@@ -76,6 +85,15 @@ pub(super) fn apply(state: &mut State, event: &Event) {
 /// Notes that an agent spoke of its task: it is at it.
 pub(super) fn heard(state: &mut State, event: &Event) {
     let attempt = match &event.body {
+        Body::TaskClaimed { attempt, door: Door::Unreported, .. } => {
+            return on(state, *attempt, |native| native.looked = true);
+        }
+        // A person took its work: it has said nothing more itself.
+        Body::TaskClaimed { door: Door::Operator, .. } => None,
+        // A question of rekindle's own about its work is no word of the agent's either, but its attempt waits for the answer.
+        Body::QuestionAsked { attempt, takes_work: true, .. } => {
+            return on(state, *attempt, |native| native.asked = true);
+        }
         Body::TaskClaimed { attempt, .. }
         | Body::TaskFailReported { attempt, .. }
         | Body::QuestionAsked { attempt, .. } => Some(*attempt),
@@ -89,7 +107,19 @@ pub(super) fn heard(state: &mut State, event: &Event) {
             native.reported = true;
             native.reminded = false;
             native.asked = matches!(event.body, Body::QuestionAsked { .. });
+            match &event.body {
+                Body::CheckpointSaved { checkpoint } => native.leaves_work = checkpoint.leaves_work(),
+                Body::TaskClaimed { .. } => native.leaves_work = false,
+                _ => {}
+            }
         });
+    }
+}
+
+/// Notes that checks were seen to their end after an agent had left: there is nothing new to look at.
+pub(super) fn checked(state: &mut State, attempt: AttemptId) {
+    if let Some(found) = state.attempts.get_mut(&attempt).filter(|found| found.phase == AttemptPhase::Exited) {
+        found.native.looked = true;
     }
 }
 

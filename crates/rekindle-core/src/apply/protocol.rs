@@ -3,7 +3,10 @@
 use super::{new_task, release};
 use crate::event::{Added, Body, Event};
 use crate::ids::{AttemptId, Epoch, TaskId};
-use crate::review::{DISAGREEMENTS_KEPT, FREE_CONFLICTS, KeptDisagreement, ReworkSource, Stage, VERDICTS_KEPT};
+use crate::report::Door;
+use crate::review::{
+    DISAGREEMENTS_KEPT, FREE_CONFLICTS, KeptDisagreement, ReworkSource, Stage, VERDICTS_KEPT, Verdict,
+};
 use crate::state::{State, Task, TaskState};
 
 /// What changes more than one task.
@@ -85,6 +88,8 @@ fn split(state: &mut State, parent: &TaskId, part: TaskId) {
     if let Some(task) = state.tasks.get_mut(parent) {
         release(task);
         task.state = TaskState::Pending;
+        // Its parts are reported in its place.
+        task.way.unreported = false;
         task.way.parts.push(part);
     }
 }
@@ -143,7 +148,17 @@ pub(super) fn change_task(task: &mut Task, event: &Event) {
             task.way.merging = Some(merging.clone());
         }
         Body::WorkMerged { commit } => task.way.merged = commit.clone().or(task.way.merged.take()),
+        Body::BaselineSeen(baseline) => task.way.baseline = Some(baseline.clone()),
         Body::ValidationStarted {} => task.way.validating = true,
+        _ => {}
+    }
+}
+
+/// Whether an agent reported the work that is claimed: a reviewer's verdict and a look at old work say nothing of that.
+pub(super) fn claimed(task: &mut Task, door: Door, verdict: Option<Verdict>) {
+    match door {
+        Door::Unreported | Door::Operator => task.way.unreported = true,
+        Door::Command | Door::Signal | Door::Kept | Door::Mcp if verdict.is_none() => task.way.unreported = false,
         _ => {}
     }
 }

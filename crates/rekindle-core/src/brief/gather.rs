@@ -230,6 +230,9 @@ fn doubt(state: &State, planned: &PlanTask) -> Option<String> {
     if let Some(evidence) = evidence {
         return Some(format!("it is complete, but when its checks were last run: {}", evidence.complaint()));
     }
+    if task.state == TaskState::Complete && task.way.unreported {
+        return Some("its agent reported nothing of it".to_owned());
+    }
     (task.state == TaskState::Complete && task.unproven).then(|| "it is complete on a word alone".to_owned())
 }
 

@@ -1,10 +1,11 @@
 //! The life and the end of an attempt: what its end is put down to, and what becomes of the work it held.
 
-use super::{About, Reply, Turn, gate, health, review, split, team};
+use super::{About, Reply, Turn, gate, health, review, split, team, unreported};
 use crate::cause::Cause;
 use crate::duration;
 use crate::event::Body;
 use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
+use crate::last_words;
 use crate::policy::{self, Next};
 use crate::report::Exit;
 use crate::state::{Attempt, AttemptPhase, State, TaskState};
@@ -52,6 +53,13 @@ pub(super) fn end_if_settled(turn: &mut Turn<'_>, id: AttemptId) {
         {
             Cause::WaitingForInput
         }
+        cause => cause,
+    };
+    let cause = match cause {
+        Cause::ExitedIncomplete => match unreported::cause(turn, id) {
+            Some(cause) => cause,
+            None => return,
+        },
         cause => cause,
     };
     // An end without a word is asked about once before it counts.
@@ -202,7 +210,9 @@ pub(super) fn end(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, may_count: 
     if let (Cause::Crashed { code, signal }, false) = (cause, held.is_empty()) {
         turn.emit_attempt(id, Body::AgentCrashed { attempt: id, code: *code, signal: *signal });
     }
-    turn.emit_attempt(id, Body::AttemptEnded { attempt: id, cause: cause.clone() });
+    let words = turn.state.attempts.get(&id).filter(|_| *cause != Cause::Completed);
+    let last_words = words.and_then(|found| last_words::short(&found.native.last_words));
+    turn.emit_attempt(id, Body::AttemptEnded { attempt: id, cause: cause.clone(), last_words });
     match cause {
         Cause::Completed => gate::widen_for(turn, id),
         _ => gate::close_for(turn, id, cause, &held),
@@ -233,11 +243,13 @@ pub(super) fn settle(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_count:
         return fail(turn, id, "recovery_off", format!("{}; recovery is off", cause.words()));
     }
     if counted && task.tries() >= limit {
-        let detail = format!("{}; {} of {limit} attempts used", failure_words(turn, id, cause), task.tries());
+        let told = format!("{}; {} of {limit} attempts used", failure_words(turn, id, cause), task.tries());
+        let detail = unreported::detail(turn, id, told);
+        let reason = unreported::limit_reason(turn, id, role, cause);
         return match role {
             _ if task.way.health => health::ask_person(turn, id, &detail),
-            role if role.reviews() => review::reviewer_exhausted(turn, id, role, detail),
-            role => fail(turn, id, &format!("{role}_crash_limit"), detail),
+            role if role.reviews() => review::reviewer_exhausted(turn, id, role, &reason, detail),
+            _ => fail(turn, id, &reason, detail),
         };
     }
     let run = turn.state.run.as_ref().map(|run| run.id.to_string()).unwrap_or_default();
@@ -296,7 +308,10 @@ pub(super) fn ask_person(
     let options = vec!["done".to_owned()];
     let about =
         About { attempt: Some(id), task: Some(task.clone()), epoch: turn.state.tasks.get(task).map(|t| t.epoch) };
-    turn.emit(about, Body::QuestionAsked { id: question, attempt: id, text: text.clone(), options, context });
+    turn.emit(
+        about,
+        Body::QuestionAsked { id: question, attempt: id, text: text.clone(), options, context, takes_work: false },
+    );
     turn.emit_task(task, Body::PersonAlerted { text, choices: vec![format!("rekindle answer {question} done")] });
     Some(question)
 }

@@ -1,6 +1,6 @@
 //! What an operator may order, whatever agents say.
 
-use super::{About, Reply, Turn, attempt, reconcile, review, session, sign, split};
+use super::{About, Reply, Turn, attempt, reconcile, review, session, sign, split, unreported};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AttemptId, QuestionId, TaskId};
@@ -132,7 +132,7 @@ fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>) -> Reply {
     if worked {
         review::accept(turn, id, result, true);
     } else {
-        turn.emit_task(id, Body::TaskCompleted { result, unproven: true });
+        turn.emit_task(id, Body::TaskCompleted { result, unproven: true, unreported: false });
         review::after_end(turn, id);
     }
     let merging = turn.state.tasks[id].way.merging.is_some();
@@ -197,7 +197,9 @@ fn answer(turn: &mut Turn<'_>, id: QuestionId, answer: String) -> Reply {
     let about = About { attempt: Some(question.attempt), task: Some(question.task.clone()), epoch: None };
     let (attempt, text) = (question.attempt, question.text.clone());
     turn.emit(about, Body::QuestionAnswered { id, answer: answer.clone() });
-    sign::answered(turn, attempt, &text, &answer);
+    if !unreported::answered(turn, id, &answer) {
+        sign::answered(turn, attempt, &text, &answer);
+    }
     Reply::Accepted
 }
 

@@ -210,7 +210,7 @@ fn ask(
     }
     let question = QuestionId(turn.state.last_question + 1);
     let alert = format!("{} asks about {task}: {text}", turn.state.attempts[&id].agent);
-    turn.emit_task(task, Body::QuestionAsked { id: question, attempt: id, text, options, context });
+    turn.emit_task(task, Body::QuestionAsked { id: question, attempt: id, text, options, context, takes_work: false });
     turn.emit_task(
         task,
         Body::PersonAlerted { text: alert, choices: vec![format!("rekindle answer {question} TEXT")] },

@@ -1,6 +1,6 @@
 //! The way of proven work: to the critic, to the auditor, back to the developer, into the run's branch, to completion.
 
-use super::{Reply, Turn, attempt, health, report};
+use super::{Reply, Turn, attempt, health, report, unreported};
 use crate::event::{Body, EnvironmentsDiffer, HandedOn};
 use crate::ids::{AttemptId, TaskId};
 use crate::input::MergeOutcome;
@@ -49,7 +49,8 @@ pub(super) fn accept(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>, u
 }
 
 fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>, unproven: bool) {
-    turn.emit_task(id, Body::TaskCompleted { result, unproven });
+    let unreported = turn.state.tasks[id].way.unreported;
+    turn.emit_task(id, Body::TaskCompleted { result, unproven, unreported });
     after_end(turn, id);
 }
 
@@ -121,6 +122,7 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &TaskId, claim: &Claim, evidence:
     }
     let validating = turn.state.tasks[id].way.validating;
     match (claim.verdict, evidence.passed()) {
+        (None, true) if claim.door == Door::Unreported => unreported::passed(turn, id, claim, evidence, unproven),
         (None | Some(Verdict::Pass), true) => proven(turn, id, claim.result.clone(), unproven),
         (Some(Verdict::Fail | Verdict::Blocked), _) => audit_failed(turn, id, evidence),
         (Some(Verdict::Pass), false) => send_back(turn, id, from_checks(evidence, ReworkSource::Checks)),
@@ -219,7 +221,7 @@ fn source_words(rework: &Rework) -> &'static str {
 }
 
 /// A reviewer failed too often: the critic is bypassed to the auditor, anybody else fails the task.
-pub(super) fn reviewer_exhausted(turn: &mut Turn<'_>, id: &TaskId, role: Role, detail: String) {
+pub(super) fn reviewer_exhausted(turn: &mut Turn<'_>, id: &TaskId, role: Role, reason: &str, detail: String) {
     if role == Role::Critic {
         turn.emit_task(id, Body::CriticBypassed {});
         if next_stage(turn.state, id).is_some() {
@@ -227,7 +229,7 @@ pub(super) fn reviewer_exhausted(turn: &mut Turn<'_>, id: &TaskId, role: Role, d
             return proven(turn, id, result, false);
         }
     }
-    attempt::fail(turn, id, &format!("{role}_crash_limit"), detail);
+    attempt::fail(turn, id, reason, detail);
 }
 
 /// The merge of accepted work is through.

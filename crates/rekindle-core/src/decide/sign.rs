@@ -4,7 +4,7 @@ use super::{Reply, Turn, attempt, gate, team};
 use crate::activity::{Failure, Measure, Sign, Transcript, UnderWay};
 use crate::brief;
 use crate::cause::Cause;
-use crate::event::{AgentStalled, Body, CompactionOver};
+use crate::event::{AgentStalled, Body, CompactionNear, CompactionOver};
 use crate::ids::AttemptId;
 use crate::limits::Traits;
 use crate::progress::Progress;
@@ -112,7 +112,7 @@ fn prepare_compaction(turn: &mut Turn<'_>, id: AttemptId, context_remaining: u8)
         return;
     }
     let compaction_number = known.compactions + 1;
-    turn.emit_attempt(id, Body::CompactionStart { attempt: id, compaction_number, context_remaining });
+    turn.emit_attempt(id, Body::CompactionStart(CompactionNear { attempt: id, compaction_number, context_remaining }));
     if traits(turn.state, id).takes_messages {
         let text = format!(
             "Only {context_remaining} % of your context is left. Before you do anything else, save a checkpoint of your task \

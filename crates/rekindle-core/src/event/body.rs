@@ -3,15 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Added, AgentCompacted, AgentStalled, CompactionOver, EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen,
-    Pause, Recovery, Resume, TeamStanding, UsageLeft, WorkBranch,
+    Added, AgentCompacted, AgentSaid, AgentStalled, CompactionNear, CompactionOver, EnvironmentsDiffer, Finish, GateClosed, HandedOn,
+    HealthSeen, Pause, Recovery, Resume, TeamStanding, UsageLeft, WorkBranch,
 };
 use crate::activity::{Failure, Measure, Transcript, UnderWay};
 use crate::cause::Cause;
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::limits::Limits;
 use crate::plan::Plan;
-use crate::report::{Checkpoint, Door, Evidence, Exit};
+use crate::report::{Baseline, Checkpoint, Door, Evidence, Exit};
 use crate::review::{Disagreement, GivenVerdict, Rework, Verdict};
 use crate::role::Role;
 use crate::state::Merging;
@@ -142,6 +142,9 @@ pub enum Body {
         result: Option<String>,
         /// Neither artifacts nor checks: the agent's word alone.
         unproven: bool,
+        /// No agent reported it: its checks, or a person, showed that it is done.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unreported: bool,
     },
     /// An agent gave a task up.
     TaskFailReported {
@@ -177,6 +180,9 @@ pub enum Body {
         options: Vec<String>,
         /// What a person needs to know.
         context: String,
+        /// The answer `done` takes the work as it is.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        takes_work: bool,
     },
     /// A person answered.
     QuestionAnswered {
@@ -243,6 +249,9 @@ pub enum Body {
         /// Why.
         #[serde(flatten)]
         cause: Cause,
+        /// What it said last, in one short line.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_words: Option<String>,
     },
     /// A task goes back into the queue.
     TaskRequeued {
@@ -324,14 +333,7 @@ pub enum Body {
         attempt: AttemptId,
     },
     /// An agent's context is nearly full: it gets no further task, and a compaction is prepared for.
-    CompactionStart {
-        /// The attempt.
-        attempt: AttemptId,
-        /// Which compaction of the session this is.
-        compaction_number: u32,
-        /// Context left in percent.
-        context_remaining: u8,
-    },
+    CompactionStart(CompactionNear),
     /// The compaction that was prepared for is through.
     CompactionComplete(CompactionOver),
     /// A message for a running agent; it is delivered after this is durable.
@@ -366,6 +368,10 @@ pub enum Body {
         /// Whether it says that it worked.
         ok: bool,
     },
+    /// What an agent said last.
+    AgentSaid(AgentSaid),
+    /// What a task's checks said before anybody worked on it.
+    BaselineSeen(Baseline),
     /// What an agent that has ended left of its own session.
     SessionClosed {
         /// The attempt.

@@ -208,3 +208,26 @@ pub struct GateClosed {
     /// How often in a row.
     pub strikes: u32,
 }
+
+/// An agent's context is nearly full.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompactionNear {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Which compaction of the session this is.
+    pub compaction_number: u32,
+    /// Context left in percent.
+    pub context_remaining: u8,
+}
+
+/// What an agent said last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentSaid {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// In its own words, without secrets, cut to a bound.
+    pub text: String,
+    /// It asked them as a question, with a tool of its own program.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asks: bool,
+}

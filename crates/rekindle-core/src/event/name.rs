@@ -65,6 +65,8 @@ names! {
     InputClosed "input_closed"
     AgentFailed "agent_failed"
     TurnEnded "turn_ended"
+    AgentSaid "agent_said"
+    BaselineSeen "baseline_seen"
     SessionClosed "session_closed"
     GateClosed "gate_closed"
     GateWidened "gate_widened"
@@ -184,7 +186,7 @@ mod tests {
         for cause in causes {
             let bodies = [
                 Body::StopOrdered { attempt: AttemptId(1), cause: cause.clone(), at_once: true },
-                Body::AttemptEnded { attempt: AttemptId(1), cause: cause.clone() },
+                Body::AttemptEnded { attempt: AttemptId(1), cause: cause.clone(), last_words: None },
                 Body::GateClosed(crate::event::GateClosed {
                     account: "a".to_owned(),
                     cause: cause.clone(),

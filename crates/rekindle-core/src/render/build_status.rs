@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::{as_spoken, depth, in_plan_order, label, status_word};
 use crate::ids::{TaskId, name_from};
+use crate::last_words;
 use crate::plan::PlanTask;
 use crate::state::{State, Task, TaskState};
 use crate::text::{one_line, sanitize};
@@ -94,6 +95,9 @@ fn detail(state: &State, id: &TaskId, task: &Task) -> String {
         return waits_for;
     }
     match task.state {
+        TaskState::Complete if task.way.unreported => {
+            last_words::with("unreported: its agent said nothing of it", task.result.as_deref())
+        }
         TaskState::Complete if task.unproven => "unproven: on its agent's word".to_owned(),
         TaskState::Complete => task.result.clone().unwrap_or_default(),
         TaskState::InProgress if task.claim.is_some() => "its checks are running".to_owned(),

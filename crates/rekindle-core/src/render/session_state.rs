@@ -103,6 +103,9 @@ fn tasks(state: &State) -> Vec<Item> {
         if task.state == TaskState::Complete && task.unproven {
             text += ", unproven";
         }
+        if task.state == TaskState::Complete && task.way.unreported {
+            text += ", unreported";
+        }
         text += ")\n";
         if let Some(rework) = &task.way.rework {
             let _ = writeln!(text, "{indent}  sent back: {}", label(&rework.findings.issues.join("; ")));

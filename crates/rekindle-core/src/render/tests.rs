@@ -85,7 +85,7 @@ impl Log {
     }
 
     fn complete(&mut self, task: &str, result: &str) {
-        let body = Body::TaskCompleted { result: Some(result.into()), unproven: false };
+        let body = Body::TaskCompleted { result: Some(result.into()), unproven: false, unreported: false };
         self.add(Some(task), None, body);
     }
 }
@@ -136,6 +136,7 @@ fn begin_t3(log: &mut Log) {
         text: "Which port?".into(),
         options: Vec::new(),
         context: String::new(),
+        takes_work: false,
     };
     log.add(Some("T3"), Some(("backend", 1)), asked);
     log.add(Some("T3"), None, Body::QuestionAnswered { id: QuestionId(1), answer: "8080".into() });
@@ -151,7 +152,7 @@ fn hand_t3_over(log: &mut Log) {
         let body = Body::TaskRequeued { cause, counted, not_before: None, reason: "tried again".into() };
         log.add(Some(task), None, body);
     }
-    let ended = Body::AttemptEnded { attempt: AttemptId(1), cause: Cause::TimedOut };
+    let ended = Body::AttemptEnded { attempt: AttemptId(1), cause: Cause::TimedOut, last_words: None };
     log.add(None, Some(("backend", 1)), ended);
     log.dispatch(2, "backend", 2, &["T3", "T4"], 2);
     let failed = Body::WorkflowFailed { reason: "developer_crash_limit".into(), detail: "3 attempts failed".into() };
@@ -164,6 +165,7 @@ fn hand_t3_over(log: &mut Log) {
         text: "May I add a crate?".into(),
         options: vec!["yes".into(), "no".into()],
         context: String::new(),
+        takes_work: false,
     };
     log.add(Some("T3"), Some(("backend", 2)), asked);
 }
@@ -231,7 +233,7 @@ fn what_is_open_outlives_what_is_done() {
         let id = format!("T{n}");
         log.dispatch(n + 1, &format!("developer-{id}"), 1, &[&id], 1);
         log.complete(&id, "The agent's own words about what it has done.");
-        let ended = Body::AttemptEnded { attempt: AttemptId(n + 1), cause: Cause::Completed };
+        let ended = Body::AttemptEnded { attempt: AttemptId(n + 1), cause: Cause::Completed, last_words: None };
         log.add(None, None, ended);
     }
     log.dispatch(5_000, "developer-T3", 2, &["T3"], 2);
@@ -275,6 +277,7 @@ proptest! {
                 text: text.clone(),
                 options: vec![text.clone(); 3],
                 context: text.clone(),
+        takes_work: false,
             };
             if n % 3 == 0 {
                 log.add(Some(&id), Some((&format!("developer-{id}"), 1)), asked);

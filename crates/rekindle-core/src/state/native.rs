@@ -45,6 +45,18 @@ pub struct Native {
     pub reported: bool,
     /// Whether the last thing it said of its task was a question.
     pub asked: bool,
+    /// What it said last.
+    pub last_words: String,
+    /// It asked them with its program's own tool for questions.
+    pub asks: bool,
+    /// Turns in a row that it ended in a question.
+    pub asking: u32,
+    /// Its last turn ended with an error.
+    pub turn_failed: bool,
+    /// It saved a checkpoint that leaves work, and claimed nothing since.
+    pub leaves_work: bool,
+    /// It left without a report, and rekindle looked at its work.
+    pub looked: bool,
     /// Whether it was reminded since it last reported.
     pub reminded: bool,
     /// How often it was reminded in all.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
 use crate::ids::{AttemptId, Epoch, TaskId};
-use crate::report::{Checkpoint, Door, Evidence};
+use crate::report::{Baseline, Checkpoint, Door, Evidence};
 use crate::review::{GivenVerdict, Rework, Stage, Verdict};
 use crate::time::Time;
 
@@ -130,6 +130,10 @@ pub struct Way {
     pub health: bool,
     /// It was complete and is looked at again.
     pub validating: bool,
+    /// What its checks said before anybody worked on it.
+    pub baseline: Option<Baseline>,
+    /// No agent reported its work: its checks or a person showed that it is done.
+    pub unreported: bool,
     /// Compactions and timeouts that show it to be too large.
     pub too_large: u32,
 }

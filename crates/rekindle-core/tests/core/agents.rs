@@ -162,6 +162,7 @@ fn an_end_without_a_word_is_asked_about_once_and_then_counts() {
     story.started(2);
     sign(&mut story, 2, session("s1"));
     story.exited(2, exit_code(0));
+    story.checked("T1", false);
     next(&mut story);
     assert_eq!(story.state.tasks[&task("T1")].attempts, 2, "the second end without a word counted");
 }
@@ -379,6 +380,7 @@ fn one_that_waits_for_messages_is_reminded_once_and_then_let_go() {
     let step = sign(&mut story, 1, Sign::Result { ok: true });
     assert!(!told(&step) && let_go(&step), "{step:?}");
     story.exited(1, exit_code(0));
+    story.checked("T1", false);
     assert_eq!(cause(&story, 1), Some(&Cause::ExitedIncomplete));
     assert_eq!(story.state.tasks[&task("T1")].attempts, 1, "it was asked already, so this counts");
 }
@@ -490,6 +492,7 @@ fn an_end_without_a_word_counts_where_its_session_cannot_be_asked() {
     let mut story = running(able());
     sign(&mut story, 1, measured(95));
     story.exited(1, exit_code(0));
+    story.checked("T1", false);
     next(&mut story);
     assert_eq!(story.state.tasks[&task("T1")].attempts, 2, "else it could end without a word for ever");
 }

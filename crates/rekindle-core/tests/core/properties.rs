@@ -7,11 +7,11 @@ use rekindle_core::activity::{Failure, Measure, Problem, Sign, Transcript, Under
 use rekindle_core::apply::apply;
 use rekindle_core::decide::{self, Reply};
 use rekindle_core::effect::Effect;
-use rekindle_core::event::{Body, Event, PauseReason, UsageLeft};
+use rekindle_core::event::{AgentSaid, Body, Event, PauseReason, UsageLeft};
 use rekindle_core::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use rekindle_core::input::{Found, Input, MergeOutcome, Order};
 use rekindle_core::limits::{Limits, Traits};
-use rekindle_core::report::{Checkpoint, Door, Exit, Report};
+use rekindle_core::report::{Baseline, Checkpoint, Door, Exit, Report};
 use rekindle_core::review::{Findings, Verdict};
 use rekindle_core::role::Role;
 use rekindle_core::state::{AttemptPhase, RunPhase, State, TaskState};
@@ -63,7 +63,8 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
         14 => Some(Input::Ordered(match how % 8 {
             0 => Order::Retry { task: id },
             1 => Order::Skip { task: id, reason: "s".into() },
-            2..=4 => Order::Answer { id: QuestionId(u64::from(who % 4) + 1), text: "yes".into() },
+            2 => Order::Answer { id: QuestionId(u64::from(who % 4) + 1), text: "done".into() },
+            3 | 4 => Order::Answer { id: QuestionId(u64::from(who % 4) + 1), text: "yes".into() },
             5 => Order::Note { text: "n".into() },
             6 => Order::Stop { task: id },
             _ => Order::Pause(PauseReason::Operator),
@@ -76,6 +77,14 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
                 cut_off: Some("a call".into()),
                 under_way: UnderWay::default(),
             },
+            14 => {
+                let text = if how % 32 == 14 { "done" } else { "which one?" };
+                Input::AgentSaid(AgentSaid { attempt, text: text.into(), asks: how.is_multiple_of(5) })
+            }
+            13 => {
+                let failed = (how % 32 == 13).then(|| "`true`".to_owned());
+                Input::BaselineSeen { attempt, task: id, baseline: Baseline { failed, unknown: None } }
+            }
             _ => Input::Signed { attempt, sign: random_sign(how) },
         }),
         20 | 21 => {

@@ -47,6 +47,11 @@ fn a_lie_is_refused_and_the_work_is_handed_over() {
     assert_snapshot!(lines(&story.checked("T1", false)), @"checks_finished T1 developer-T1 e1");
     assert_snapshot!(lines(&story.exited(1, exit_code(0))), @r#"
     attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":0,"out_of_memory":false,"signal":null,"start_error":null}}
+    task_claimed T1 developer-T1 e1 {"attempt":1,"door":"unreported","result":null}
+    -> RunChecks { task: TaskId("T1"), epoch: Epoch(1) }
+    "#);
+    assert_snapshot!(lines(&story.checked("T1", false)), @r#"
+    checks_finished T1 developer-T1 e1 
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"exited_incomplete"}
     task_requeued T1 developer-T1 e1 {"cause":"exited_incomplete","counted":true,"not_before":1701,"reason":"it ended by itself before its work was complete; check `true` exited with 1; 1 of 3 attempts used, next after 701ms"}
     -> LeaveWorkspace { attempt: AttemptId(1) }
@@ -83,8 +88,13 @@ fn evidence_without_a_claim_completes_nothing() {
     assert_snapshot!(lines(&story.checked("T1", true)), @"= Already");
     assert_snapshot!(lines(&story.exited(1, exit_code(0))), @r#"
     attempt_exited T1 developer-T1 e1 {"attempt":1,"exit":{"code":0,"out_of_memory":false,"signal":null,"start_error":null}}
+    task_claimed T1 developer-T1 e1 {"attempt":1,"door":"unreported","result":null}
+    -> RunChecks { task: TaskId("T1"), epoch: Epoch(1) }
+    "#);
+    assert_snapshot!(lines(&story.checked("T1", false)), @r#"
+    checks_finished T1 developer-T1 e1 
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"exited_incomplete"}
-    task_requeued T1 developer-T1 e1 {"cause":"exited_incomplete","counted":true,"not_before":1701,"reason":"it ended by itself before its work was complete; 1 of 3 attempts used, next after 701ms"}
+    task_requeued T1 developer-T1 e1 {"cause":"exited_incomplete","counted":true,"not_before":1701,"reason":"it ended by itself before its work was complete; check `true` exited with 1; 1 of 3 attempts used, next after 701ms"}
     -> LeaveWorkspace { attempt: AttemptId(1) }
     "#);
     assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Pending);

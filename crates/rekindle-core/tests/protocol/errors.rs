@@ -41,7 +41,7 @@ rows! {
             times_out(&mut story);
         }
         assert_eq!(stands(&story, "T1"), TaskState::Failed);
-        assert_eq!(details(&story, "workflow_failed")["reason"], "developer_crash_limit");
+        assert_eq!(details(&story, "workflow_failed")["reason"], "attempts_used", "a timeout is no crash");
     }
     "Agent crash: status == \"failed\": re-dispatch (up to limit)" => an_agent_that_crashes_is_replaced_up_to_the_limit {
         let mut story = Story::of(PLAIN);

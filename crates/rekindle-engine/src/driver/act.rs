@@ -71,6 +71,7 @@ impl<W: World> Driver<W> {
             number,
             resume: found.native.resumes.clone(),
             workspace: self.state.workspace_of(first),
+            baselines: self.baselines_for(attempt),
             facts,
         };
         self.world.launch(order);
@@ -101,17 +102,33 @@ impl<W: World> Driver<W> {
     }
 
     fn run_checks(&mut self, task: &TaskId, epoch: Epoch) {
-        let Some(planned) = self.state.plan_task(task) else { return };
-        let order = CheckOrder {
+        let Some(mut order) = self.check_order(task, epoch) else { return };
+        order.health = self.health_with(task);
+        self.world.run_checks(order);
+    }
+
+    fn check_order(&self, task: &TaskId, epoch: Epoch) -> Option<CheckOrder> {
+        let planned = self.state.plan_task(task)?;
+        Some(CheckOrder {
             task: task.clone(),
             epoch,
             commands: planned.accept.clone(),
             artifacts: planned.artifacts.clone(),
             environments: self.environments_of(planned),
-            health: self.health_with(task),
+            health: Vec::new(),
             workspace: self.state.workspace_of(task),
+        })
+    }
+
+    /// The checks of an attempt's tasks that were never run before anybody worked on them.
+    fn baselines_for(&self, attempt: AttemptId) -> Vec<CheckOrder> {
+        let Some(found) = self.state.attempts.get(&attempt).filter(|found| !found.role.reviews()) else {
+            return Vec::new();
         };
-        self.world.run_checks(order);
+        let unknown = |id: &&TaskId| self.state.tasks.get(*id).is_some_and(|task| task.way.baseline.is_none());
+        let provable = |id: &&TaskId| self.state.plan_task(id).is_some_and(|planned| !planned.is_unproven());
+        let tasks = found.tasks.iter().filter(unknown).filter(provable);
+        tasks.filter_map(|task| self.check_order(task, found.epoch)).collect()
     }
 
     /// Where a task's checks run: as it says, else as the plan says.

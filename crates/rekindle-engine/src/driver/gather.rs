@@ -86,6 +86,7 @@ impl<W: World> Driver<W> {
         };
         self.end_reader(attempt, code)?;
         self.take_kept(attempt);
+        self.take_words(attempt);
         self.close_session(attempt);
         match found {
             Found::Finished(exit) => self.take(Input::AttemptExited { attempt, epoch, exit: exit.clone() }),

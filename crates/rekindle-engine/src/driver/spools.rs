@@ -30,6 +30,8 @@ pub(super) struct Spools {
     signals: Signals,
     /// What a secret that spans lines has begun with, by stream.
     secrets: [Lines; 3],
+    /// What it printed last, where its words mean nothing.
+    pub(super) printed: super::words::Printed,
     /// What its words mean, for an agent whose stream is understood.
     pub(super) understood: Option<Understood>,
 }
@@ -133,6 +135,7 @@ impl<W: World> Driver<W> {
                 cursors: [begin(), begin(), begin()],
                 signals: Signals::default(),
                 secrets: Default::default(),
+                printed: super::words::Printed::default(),
                 understood,
             };
             for stream in STREAMS {
@@ -168,6 +171,7 @@ impl<W: World> Driver<W> {
                         let secrets = &mut spools.secrets[place(stream)];
                         let _known = self.redactor.redact_line(secrets, &text::sanitize(&record.text()));
                         if stream == Stream::Out {
+                            spools.printed.line(&record.text());
                             let _known = feed_signals(&mut spools.signals, &record);
                         }
                     }
@@ -200,10 +204,13 @@ impl<W: World> Driver<W> {
             set_offset(&mut self.pending.batch.offsets, SpoolOffset { attempt: attempt.0, stream, next });
             match activities {
                 Some(activities) => self.take_activities(attempt, &activities)?,
-                None if stream == Stream::Out && !record.torn => {
-                    let signals = &mut self.spools_of(attempt)?.signals;
-                    let signal = feed_signals(signals, &record);
-                    self.take_signal(attempt, signal);
+                None if stream == Stream::Out => {
+                    let spools = self.spools_of(attempt)?;
+                    spools.printed.line(&record.text());
+                    if !record.torn {
+                        let signal = feed_signals(&mut spools.signals, &record);
+                        self.take_signal(attempt, signal);
+                    }
                 }
                 None => {}
             }

@@ -53,7 +53,11 @@ impl<W: World> Driver<W> {
             let now = self.world.now();
             let Some(understood) = &mut self.spools_of(attempt)?.understood else { return Ok(()) };
             understood.note_storm(activity, now);
-            for sign in understood.fold.take(activity) {
+            let signs = understood.fold.take(activity);
+            if matches!(activity, Activity::Result { .. }) {
+                self.take_words(attempt);
+            }
+            for sign in signs {
                 let sign = self.redact_sign(sign);
                 self.take(Input::Signed { attempt, sign });
             }

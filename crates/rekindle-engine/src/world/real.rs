@@ -3,6 +3,7 @@
 //! Whatever takes time runs on a thread of its own and comes back as a message, so that the driver never waits for a process.
 
 mod allowance;
+mod baseline;
 mod checks;
 mod disk;
 mod launch;

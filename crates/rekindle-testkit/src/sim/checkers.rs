@@ -7,6 +7,7 @@ mod log;
 mod output;
 mod protocol;
 mod signs;
+mod unreported;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -79,6 +80,8 @@ pub enum Invariant {
     Allowance,
     /// 2: what was under way is taken up by the next coordinator.
     Outstanding,
+    /// 3: work that nobody reported is taken only where a check failed before, or on a person's word.
+    Unreported,
 }
 
 impl Invariant {
@@ -111,6 +114,7 @@ impl Invariant {
             Self::Gated => "8 nothing begins while the run may not go on",
             Self::Allowance => "8 nothing begins on an old answer about the allowance",
             Self::Outstanding => "2 what was under way is taken up again",
+            Self::Unreported => "3 work that nobody reported was shown to be done",
         }
     }
 }
@@ -162,6 +166,10 @@ pub struct Truth {
     pub merged: BTreeSet<(TaskId, Epoch)>,
     /// What the user's command last said, and when.
     pub usage: Option<(Time, UsageLeft)>,
+    /// Tasks whose checks really failed before an attempt at them began.
+    pub undone: BTreeSet<(AttemptId, TaskId)>,
+    /// Tasks of which a person was asked whether they are done, and said so.
+    pub confirmed: BTreeSet<TaskId>,
     /// The operator was told that the run is being paused, and nobody went on with it since.
     pub paused: bool,
 }
@@ -278,10 +286,10 @@ impl Checkers {
         Some(tokens.token(task.holder?, task.epoch))
     }
 
-    /// Questions without an answer.
-    pub fn open_questions(&self) -> Vec<QuestionId> {
+    /// Questions without an answer, with the task where `done` takes its work.
+    pub fn open_questions(&self) -> Vec<(QuestionId, Option<TaskId>)> {
         let open = self.replayed.questions.iter().filter(|(_, question)| question.answer.is_none());
-        open.map(|(id, _)| *id).collect()
+        open.map(|(id, question)| (*id, question.takes_work.then(|| question.task.clone()))).collect()
     }
 
     /// Tasks that have failed.

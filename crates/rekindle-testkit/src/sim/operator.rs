@@ -35,10 +35,17 @@ impl Sim {
         }
         let open = self.checkers.open_questions();
         let (quiet, rng) = (self.quiet, &mut self.rng);
-        open.into_iter()
-            .filter(|_| quiet || rng.chance(60))
-            .map(|id| Order::Answer { id, text: "yes".into() })
-            .collect()
+        let mut orders = Vec::new();
+        for (id, task) in open {
+            if !quiet && !rng.chance(60) {
+                continue;
+            }
+            let done = task.filter(|_| rng.chance(50));
+            let text = if done.is_some() { "done" } else { "yes" };
+            self.checkers.truth.confirmed.extend(done);
+            orders.push(Order::Answer { id, text: text.into() });
+        }
+        orders
     }
 
     /// What the operator puts down while no coordinator runs.

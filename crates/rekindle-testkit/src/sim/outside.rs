@@ -2,9 +2,9 @@
 //! allowance, a machine that is short of something. Some of it is slow, some differs, some is answered twice.
 
 use rekindle_core::event::UsageLeft;
-use rekindle_core::ids::{Epoch, TaskId};
+use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::MergeOutcome;
-use rekindle_core::report::{CheckResult, Evidence, HealthResult};
+use rekindle_core::report::{Baseline, CheckResult, Evidence, HealthResult};
 use rekindle_engine::driver::Message;
 use rekindle_engine::world::{CheckOrder, MergeOrder};
 
@@ -63,6 +63,28 @@ impl Sim {
         let evidence = Evidence { checks, missing_artifacts, health };
         self.say(format_args!("checked {} epoch {}: {}", order.task, order.epoch, evidence.complaint()));
         self.deliver(Message::ChecksDone { task: order.task, epoch: order.epoch, evidence });
+    }
+
+    /// Checks are run before an attempt begins; now and then one takes too long.
+    pub fn take_baselines(&mut self, attempt: AttemptId, orders: Vec<CheckOrder>) {
+        for order in orders {
+            let missing = order.artifacts.iter().find(|path| !self.disk.contains(*path)).cloned();
+            let failing = order.commands.iter().find(|command| !self.is_sound(&order.task, command)).cloned();
+            let mut failed = missing.or(failing);
+            if failed.is_some() {
+                self.checkers.truth.undone.insert((attempt, order.task.clone()));
+            }
+            let slow = !self.quiet && self.rng.chance(10);
+            let unknown = slow.then(|| "it took too long (simulated)".to_owned());
+            if slow {
+                failed = None;
+            }
+            if self.plant == Some(Plant::FalseBaseline) {
+                failed = Some("a check that passed".to_owned());
+            }
+            let baseline = Baseline { failed, unknown };
+            self.deliver(Message::BaselineSeen { attempt, task: order.task, baseline });
+        }
     }
 
     /// Whether a command would pass now: a health command unless something is sick, any other when its task was made.

@@ -41,11 +41,13 @@ pub enum Plant {
     ForgetOutstanding,
     /// The door says yes to a pause and passes nothing on.
     DropPause,
+    /// A check that passed before the work is told to have failed.
+    FalseBaseline,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -65,6 +67,7 @@ impl Plant {
         Self::StaleUsage,
         Self::ForgetOutstanding,
         Self::DropPause,
+        Self::FalseBaseline,
     ];
 
     /// Its name on the command line.
@@ -90,6 +93,7 @@ impl Plant {
             Self::StaleUsage => "stale-usage",
             Self::ForgetOutstanding => "forget-outstanding",
             Self::DropPause => "drop-pause",
+            Self::FalseBaseline => "false-baseline",
         }
     }
 

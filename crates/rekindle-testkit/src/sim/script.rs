@@ -22,7 +22,7 @@ const HUGE_LINE_BYTES: u64 = 700 * 1024;
 const FLOOD_LINES: u64 = 2_600;
 
 /// The ways to go wrong, with their weights.
-const TROUBLES: [(&str, u64); 13] = [
+const TROUBLES: [(&str, u64); 14] = [
     ("liar", 14),
     ("crasher", 12),
     ("exiter", 10),
@@ -36,6 +36,7 @@ const TROUBLES: [(&str, u64); 13] = [
     ("pretender", 6),
     ("repeater", 8),
     ("killed", 8),
+    ("prose", 12),
 ];
 
 /// Draws a script for an attempt on these tasks.
@@ -142,6 +143,15 @@ fn strike(sim: &mut Sim, attempt: AttemptId, mood: &'static str, task: &TaskId, 
         }
         "killed" => script.push(Act::Leave(Exit { signal: Some(11), ..Exit::default() })),
         "exiter" => script.push(Act::Leave(code(0))),
+        "prose" => {
+            if sim.rng.chance(70) {
+                script.push(Act::Make(task.clone(), sim.rng.chance(80)));
+            }
+            let words: &[u8] =
+                if sim.rng.chance(60) { b"\nThe task is finished.\n" } else { b"\nWhich one shall it be?\n" };
+            script.push(Act::Print(Stream::Out, words.to_vec()));
+            script.push(Act::Leave(code(0)));
+        }
         "hanger" => {
             script.push(Act::Make(task.clone(), sim.rng.chance(50)));
             script.push(Act::Hang);

@@ -9,7 +9,7 @@ use rekindle_core::input::Found;
 use rekindle_core::report::Exit;
 use rekindle_core::role::Role;
 use rekindle_engine::store::Stream;
-use rekindle_engine::world::{KeptReport, LaunchOrder};
+use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder};
 
 use super::agent::Agent;
 use super::plant::Plant;
@@ -48,6 +48,8 @@ pub struct Bundle {
     pub workspace: Option<String>,
     /// Which `[agents.NAME]` runs it.
     pub cli: String,
+    /// Checks that are run before it begins.
+    pub baselines: Vec<CheckOrder>,
     /// The session it is to resume.
     pub resume: Option<String>,
     /// Numbers of messages that the shim has delivered.
@@ -122,6 +124,7 @@ impl Sim {
             role: order.role,
             workspace: order.workspace.clone(),
             cli: order.cli.clone(),
+            baselines: order.baselines.clone(),
             resume: order.resume.clone(),
             delivered: BTreeSet::new(),
             input_closed: false,
@@ -163,6 +166,8 @@ impl Sim {
             return;
         }
         bundle.stage = Stage::Made;
+        let baselines = std::mem::take(&mut bundle.baselines);
+        self.take_baselines(attempt, baselines);
         let (delay, number) = (self.rng.between(0, 10), self.coordinator.number);
         self.queue.after_ms(delay, Happening::ShimSpawned(number, attempt));
     }

@@ -103,6 +103,7 @@ fn events_of(text: &str, n: u64, run: &str) -> Vec<NewEvent> {
             text: text.clone(),
             options: vec![text.clone()],
             context: text.clone(),
+            takes_work: false,
         },
         Body::QuestionAnswered { id: QuestionId(n), answer: text.clone() },
         Body::TaskSkipped { reason: text.clone() },

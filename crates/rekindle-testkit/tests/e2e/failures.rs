@@ -64,16 +64,6 @@ fn a_lie_completes_nothing() {
 }
 
 #[test]
-fn evidence_without_a_claim_completes_nothing_either() {
-    let plan = "# Silent\n\n### T1: work\n- accept: `true`\n- attempts: 2\n\nWork.\n";
-    let rig = Rig::new(plan, "echo $REKINDLE_ATTEMPT >> ran\n");
-    assert_eq!(rig.run().end().code, Some(3), "{}", rig.story());
-    assert_eq!(rig.lines("ran").len(), 2);
-    assert_eq!(rig.task("T1")["cause"], "exited_incomplete");
-    rig.audit();
-}
-
-#[test]
 fn a_task_without_proof_is_complete_and_marked() {
     let rig = Rig::new("# Word\n\n### T1: work\n\nWork.\n", "rekindle task done T1 --result 'my word'\n");
     rig.finish();

@@ -19,6 +19,7 @@ mod kills;
 mod mcp;
 mod output;
 mod processes;
+mod prose;
 mod refusals;
 mod review;
 mod rig;

@@ -127,9 +127,9 @@ fn task_table(tasks: &[TaskRow], now: Time) -> Table {
         ("TITLE", Align::Left),
     ]);
     for (depth, task) in parts_below(tasks) {
-        let state = match (task.verifying, task.unproven) {
+        let state = match (task.verifying, task.doubt()) {
             (true, _) => "verifying",
-            (_, true) => "unproven",
+            (_, Some((mark, _))) => mark,
             _ => task.state.as_str(),
         };
         let time = task.started_at.map(|start| elapsed(task.ended_at.unwrap_or(now).since_ms(start)));

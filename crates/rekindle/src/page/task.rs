@@ -112,6 +112,7 @@ fn attempts(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
                 tbody {
                     (each("State", &|attempt| parts::pill(if attempt.ended_at.is_none() { "▶" } else { "■" }, &attempt.state, crate::ui::Tone::of_state(&attempt.state))))
                     (each("Ended by", &|attempt| cause(attempt, span_of(attempt))))
+                    (each("Last words", &|attempt| plain(attempt.last_words.as_deref().unwrap_or("–"))))
                     (each("Agent", &|attempt| plain(attempt.name.as_str())))
                     (each("Role", &|attempt| plain(&attempt.role.to_string())))
                     (each("Program", &|attempt| plain(&format!("{} ({})", attempt.cli, attempt.kind))))

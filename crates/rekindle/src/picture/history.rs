@@ -283,7 +283,7 @@ impl History {
             Body::TaskHandedOn(_) => "handed_on".to_owned(),
             Body::TaskParked { .. } => "parked".to_owned(),
             Body::TaskRework(_) => "sent_back".to_owned(),
-            Body::AttemptEnded { attempt, cause } => {
+            Body::AttemptEnded { attempt, cause, .. } => {
                 for span in self.open_spans(*attempt) {
                     (span.ended_at, span.outcome) = (Some(now), Some(cause.name().to_owned()));
                 }

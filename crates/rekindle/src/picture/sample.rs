@@ -74,15 +74,20 @@ impl Script {
     pub fn crashed(&mut self, ms: i64, agent: &str, task: &str, attempt: u64) -> &mut Self {
         let (attempt, cause) = (AttemptId(attempt), Cause::Crashed { code: None, signal: Some(9) });
         self.at(ms, agent, task, &Body::AgentCrashed { attempt, code: None, signal: Some(9) });
-        self.at(ms, agent, task, &Body::AttemptEnded { attempt, cause: cause.clone() });
+        self.at(ms, agent, task, &Body::AttemptEnded { attempt, cause: cause.clone(), last_words: None });
         let reason = "it was ended by signal 9".to_owned();
         self.at(ms, agent, task, &Body::TaskRequeued { cause, counted: true, not_before: None, reason })
     }
 
     /// The task is complete and its attempt over.
     pub fn done(&mut self, ms: i64, agent: &str, task: &str, attempt: u64) -> &mut Self {
-        self.at(ms, agent, task, &Body::TaskCompleted { result: None, unproven: false });
-        self.at(ms + 5, agent, task, &Body::AttemptEnded { attempt: AttemptId(attempt), cause: Cause::Completed })
+        self.at(ms, agent, task, &Body::TaskCompleted { result: None, unproven: false, unreported: false });
+        self.at(
+            ms + 5,
+            agent,
+            task,
+            &Body::AttemptEnded { attempt: AttemptId(attempt), cause: Cause::Completed, last_words: None },
+        )
     }
 
     /// What it adds up to.

@@ -43,6 +43,7 @@ pub enum Urgency {
 pub fn of(picture: &Picture, task: &TaskRow) -> Standing {
     let note = || task.reason.as_deref().map(one_line);
     match task.state.as_str() {
+        "complete" if task.unreported => ended("✔", "+", "done, unreported", Tone::Warning, task),
         "complete" if task.unproven => ended("✔", "+", "done, unproven", Tone::Warning, task),
         "complete" => ended("✔", "+", "done", Tone::Good, task),
         "failed" => Standing { symbol: "✖", ascii: "x", word: "failed", tone: Tone::Error, note: note() },

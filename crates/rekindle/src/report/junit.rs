@@ -173,8 +173,8 @@ fn output(task: &TaskReport) -> String {
     if let Some(result) = &task.row.result {
         out += &format!("{result}\n");
     }
-    if task.row.unproven {
-        out += "complete on its agent's word alone\n";
+    if let Some((_, words)) = task.row.doubt() {
+        out += &format!("{words}\n");
     }
     let evidence = task.row.evidence.iter();
     for check in evidence.clone().flat_map(|evidence| &evidence.checks) {

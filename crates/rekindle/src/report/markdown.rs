@@ -130,6 +130,8 @@ fn proof(task: &TaskReport) -> String {
         many => format!("; {many} claims refused"),
     };
     let shown = match (row.state.as_str(), &row.evidence) {
+        ("complete", Some(evidence)) if row.unreported && !row.unproven => format!("{}; unreported", passed(evidence)),
+        ("complete", _) if row.unreported => "a person's word; unreported".to_owned(),
         ("complete", _) if row.unproven => "its agent's word alone".to_owned(),
         ("complete", Some(evidence)) => passed(evidence),
         ("complete", None) => "an operator's word".to_owned(),

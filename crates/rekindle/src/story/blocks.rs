@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use rekindle_core::event::{Body, CompactionOver, Pause, Recovery, Resume};
+use rekindle_core::event::{Body, CompactionNear, CompactionOver, Pause, Recovery, Resume};
 use rekindle_core::progress::Progress;
 
 use crate::ui::stamp;
@@ -24,7 +24,7 @@ pub fn block(body: &Body, names: Names<'_>) -> Option<String> {
         Body::SessionPause(pause) => paused(pause, names),
         Body::SessionResume(resume) => resumed(resume),
         Body::CoordinatorRecovered(recovery) => recovered(recovery, names),
-        Body::CompactionStart { compaction_number, context_remaining, .. } => format!(
+        Body::CompactionStart(CompactionNear { compaction_number, context_remaining, .. }) => format!(
             "AUTO-COMPACTION #{compaction_number} - Context at {context_remaining}%\n\nState persisted to: {}",
             names.state_file
         ),
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn compactions_are_counted_and_every_second_reloads_the_plan() {
         let attempt = AttemptId(1);
-        let start = Body::CompactionStart { attempt, compaction_number: 1, context_remaining: 9 };
+        let start = Body::CompactionStart(CompactionNear { attempt, compaction_number: 1, context_remaining: 9 });
         assert_eq!(shown(&start), "AUTO-COMPACTION #1 - Context at 9%\n\nState persisted to: .rekindle/state.db");
         let over = |compaction_number, full_reload| {
             Body::CompactionComplete(CompactionOver { attempt, compaction_number, full_reload, progress: progress() })

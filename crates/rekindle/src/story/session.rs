@@ -2,7 +2,8 @@
 
 use rekindle_core::activity::{Failure, Measure, Problem, Transcript, UnderWay};
 use rekindle_core::cause::Cause;
-use rekindle_core::event::Body;
+use rekindle_core::event::{Body, CompactionNear};
+use rekindle_core::last_words;
 use rekindle_core::time::Time;
 
 use super::Parts;
@@ -31,6 +32,7 @@ fn tell_session(body: &Body, now: Time) -> Option<Parts> {
         Body::AgentFailed { failure, .. } => ("TROUBLE", Tone::Warning, failed(failure, now)),
         Body::TurnEnded { ok: true, .. } => ("TURN ENDED", Tone::Dim, "it says that it is through".to_owned()),
         Body::TurnEnded { .. } => ("TURN ENDED", Tone::Warning, "with an error".to_owned()),
+        Body::AgentSaid(said) => ("SAID", Tone::Dim, last_words::short(&said.text).unwrap_or_default()),
         Body::SessionClosed { transcript, cut_off, under_way, .. } => {
             ("SESSION", Tone::Dim, closed(*transcript, cut_off.as_deref(), under_way))
         }
@@ -47,7 +49,7 @@ fn tell_compaction(body: &Body) -> Option<Parts> {
         }
         Body::AgentStalled(stalled) => ("CIRCLES", Tone::Warning, stalled.words.clone()),
         Body::AgentOnTask { .. } => ("ON TASK", Tone::Good, "it was seen at its task again".to_owned()),
-        Body::CompactionStart { compaction_number, context_remaining, .. } => {
+        Body::CompactionStart(CompactionNear { compaction_number, context_remaining, .. }) => {
             let text =
                 format!("{context_remaining} % of its context is left, compaction {compaction_number} is prepared for");
             ("NEARLY FULL", Tone::Warning, text)
@@ -209,7 +211,7 @@ mod tests {
             })
         };
         let lost = Body::AgentSession { attempt, session_id: "s".into(), model: None, expected: Some("t".into()) };
-        let full = Body::CompactionStart { attempt, compaction_number: 3, context_remaining: 9 };
+        let full = Body::CompactionStart(CompactionNear { attempt, compaction_number: 3, context_remaining: 9 });
         let cases = [
             (lost, "SESSION: s came where t was to go on"),
             (Body::AgentMeasured { attempt, measure: Measure::default() }, "MEASURED: 0 tokens"),

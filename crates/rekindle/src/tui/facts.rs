@@ -1,6 +1,7 @@
 //! What the panes say about a task, a run, a diff, a story and events, line by line and harmless. Where facts come from is left
 //! to the picture and the reader.
 
+use rekindle_core::last_words;
 use rekindle_core::review::Verdict;
 use rekindle_core::time::Time;
 use rekindle_core::view::{RunRow, TaskRow};
@@ -165,6 +166,7 @@ fn attempts(lines: &mut Vec<TextLine>, picture: &Picture, task: &TaskRow) {
             attempt.strategy,
             end.replace('_', " ")
         );
+        let text = last_words::with(&text, attempt.last_words.as_deref());
         let time = clock_time(attempt.started_at);
         lines.push(TextLine::marked(format!("#{}", at + 1), Tone::Active, one_line(&text)).at(time));
     }

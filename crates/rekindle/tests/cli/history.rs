@@ -2,7 +2,7 @@
 
 use rekindle_core::activity::{Sign, Transcript};
 use rekindle_core::decide::{self, Reply};
-use rekindle_core::event::Event;
+use rekindle_core::event::{AgentSaid, Event};
 use rekindle_core::ids::{AttemptId, Epoch, RunId, TaskId};
 use rekindle_core::input::Input;
 use rekindle_core::limits::{Limits, Traits};
@@ -118,17 +118,7 @@ impl History {
         let id = TaskId::new(task).expect("a name");
         let (_, epoch) = self.holder(task);
         self.reported(task, Report::Done { task: id.clone(), result: Some(result.to_owned()) });
-        let check = CheckResult {
-            command: "make test".to_owned(),
-            passed: code == 0,
-            code: Some(code),
-            timed_out: false,
-            output: output.to_owned(),
-            took_ms: 250,
-            environment: None,
-        };
-        let evidence = Evidence { checks: vec![check], missing_artifacts: Vec::new(), health: Vec::new() };
-        self.input(Input::ChecksFinished { task: id, epoch, evidence });
+        self.input(Input::ChecksFinished { task: id, epoch, evidence: seen(code, output) });
     }
 
     /// The agent of a task told something by its own stream.
@@ -164,6 +154,18 @@ impl History {
         self.input(Input::AttemptExited { attempt: holder.0, epoch: holder.1, exit });
     }
 
+    /// The agent that held a task ended in prose, and rekindle's look at its work found nothing.
+    pub fn left(&mut self, task: &str, holder: (AttemptId, Epoch), words: &str) {
+        let said = AgentSaid { attempt: holder.0, text: words.to_owned(), asks: false };
+        let step = decide::decide(&mut self.state, self.now, Input::AgentSaid(said));
+        self.events.extend(step.events);
+        self.exited(holder, 0);
+        let id = TaskId::new(task).expect("a name");
+        let found = Input::ChecksFinished { task: id, epoch: holder.1, evidence: seen(1, "nothing to test\n") };
+        let step = decide::decide(&mut self.state, self.now, found);
+        self.events.extend(step.events);
+    }
+
     /// Makes it the state of a project.
     pub fn save(&self, environment: &Environment) {
         let dir = StateDir::open_or_create(&environment.path(".rekindle")).expect("a state directory");
@@ -177,6 +179,20 @@ impl History {
         };
         store.append(batch).expect("appended");
     }
+}
+
+/// What the one check of a task showed.
+fn seen(code: i32, output: &str) -> Evidence {
+    let check = CheckResult {
+        command: "make test".to_owned(),
+        passed: code == 0,
+        code: Some(code),
+        timed_out: false,
+        output: output.to_owned(),
+        took_ms: 250,
+        environment: None,
+    };
+    Evidence { checks: vec![check], missing_artifacts: Vec::new(), health: Vec::new() }
 }
 
 /// A run of two tasks: the first crashed once, was not proven once and is complete; the second failed for good.
@@ -198,7 +214,7 @@ pub fn eventful(environment: &Environment) {
     history.exited(second, 0);
     history.started("T2");
     let third = history.holder("T2");
-    history.exited(third, 0);
+    history.left("T2", third, "The printer is done.");
     history.wait(1_000);
     history.save(environment);
 }

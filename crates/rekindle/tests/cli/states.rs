@@ -17,7 +17,7 @@ fn status_shows_the_run_and_what_to_do() {
     out| 
     out| TASK  STATE     TRIES  WAVE  TIME  AGENT         TITLE
     out| T1    complete    2/3     1    5s  developer-T1  Parse (parser with 3 tests)
-    out| T2    failed      1/1     1   21s  developer-T2  Print (it ended by itself before its work was complete; 1 of 1 attempt…
+    out| T2    failed      1/1     1   21s  developer-T2  Print (it ended by itself before its work was complete; check `make te…
     out| 
     out| AGENT         STATE  EPOCH  PID  TIME  ROLE       TASK
     out| developer-T1  ended      2         6s  developer  T1 (completed)
@@ -68,7 +68,7 @@ fn status_for_programs_keeps_its_promise() {
 fn events_are_told_in_words_and_whole_for_programs() {
     let environment = Environment::new();
     eventful(&environment);
-    insta::assert_snapshot!(environment.run(&["events"]), @r"
+    insta::assert_snapshot!(environment.run(&["events"]), @r#"
     out|     1 03:04:06         RUN                          plan with 2 tasks from plan.md
     out|     2 03:04:07 COORDINATOR                          process 100
     out|     3 03:04:07     STARTED T1 developer-T1          default, first attempt
@@ -92,13 +92,16 @@ fn events_are_told_in_words_and_whole_for_programs() {
     out|    21 03:04:26      EXITED T1 developer-T1          ended with code 0
     out|    22 03:04:26       ENDED T1 developer-T1          completed: it finished everything it was given
     out|    23 03:04:27        RUNS T2 developer-T2          process 1002, held by 2002
-    out|    24 03:04:28      EXITED T2 developer-T2          ended with code 0
-    out|    25 03:04:28       ENDED T2 developer-T2          exited_incomplete: it ended by itself before its work was complete
-    out|    26 03:04:28      FAILED T2 developer-T2          developer_crash_limit: it ended by itself before its work was complete; 1 of 1 attempts used
-    out|    27 03:04:28       ALERT T2                       task T2 failed: it ended by itself before its work was complete; 1 of 1 attempts used
-    out|    28 03:04:28    FINISHED                          1 complete, 1 failed, 0 skipped, 0 out of reach
+    out|    24 03:04:27        SAID T2 developer-T2          The printer is done.
+    out|    25 03:04:28      EXITED T2 developer-T2          ended with code 0
+    out|    26 03:04:28   LOOKED AT T2 developer-T2          its agent left without a report: rekindle runs its checks
+    out|    27 03:04:28  NOT PROVEN T2 developer-T2          check `make test` exited with 1
+    out|    28 03:04:28       ENDED T2 developer-T2          exited_incomplete: it ended by itself before its work was complete; its last words: "The printer is done."
+    out|    29 03:04:28      FAILED T2 developer-T2          check_never_passed: it ended by itself before its work was complete; check `make test` exited with 1; 1 of 1 attempts used; its last words: "The printer is done."
+    out|    30 03:04:28       ALERT T2                       task T2 failed: it ended by itself before its work was complete; check `make test` exited with 1; 1 of 1 attempts used; its last words: "The printer is done."
+    out|    31 03:04:28    FINISHED                          1 complete, 1 failed, 0 skipped, 0 out of reach
     exit 0
-    ");
+    "#);
     let events = environment.json_lines(&["events", "--json"]);
     let keys = ["seq", "time", "kind", "agent", "task", "epoch", "details"];
     for event in &events {

@@ -73,16 +73,36 @@ fn run(shared: &Shared, order: &CheckOrder) -> Evidence {
     };
     let (label, dir) = (label.as_str(), dir.as_path());
     let at = |environment| At { place: &place, label, epoch: order.epoch, task: Some(&order.task), environment, dir };
+    let checks = matrix(order).map(|(environment, command)| run_one(shared, &at(environment), command, None)).collect();
+    let missing_artifacts = disk::missing(dir, &order.artifacts);
+    let health = order.health.iter().map(|command| run_one(shared, &at(None), command, None));
+    let health = health.map(|check| HealthResult { check, origin: None }).collect();
+    Evidence { checks, missing_artifacts, health }
+}
+
+/// Every command of an order in every environment.
+pub(super) fn matrix(order: &CheckOrder) -> impl Iterator<Item = (Option<&str>, &str)> {
     let everywhere: Vec<Option<&str>> = match order.environments.as_slice() {
         [] => vec![None],
         named => named.iter().map(|name| Some(name.as_str())).collect(),
     };
-    let matrix = everywhere.iter().flat_map(|place| order.commands.iter().map(move |command| (*place, command)));
-    let checks = matrix.map(|(environment, command)| run_one(shared, &at(environment), command)).collect();
-    let missing_artifacts = disk::missing(dir, &order.artifacts);
-    let health = order.health.iter().map(|command| run_one(shared, &at(None), command));
-    let health = health.map(|check| HealthResult { check, origin: None }).collect();
-    Evidence { checks, missing_artifacts, health }
+    everywhere.into_iter().flat_map(|place| order.commands.iter().map(move |command| (place, command.as_str())))
+}
+
+/// Runs one check of a task before anybody works on it, for as long as is left.
+pub(super) fn run_before(
+    shared: &Shared,
+    order: &CheckOrder,
+    dir: &Path,
+    (environment, command): (Option<&str>, &str),
+    left_ms: u64,
+) -> CheckResult {
+    let label = format!("{}-before", order.task);
+    let place = shared.state_dir.join("checks").join(&label);
+    let _made_or_there = super::make_dir(&place);
+    end_leftovers(&place);
+    let at = At { place: &place, label: &label, epoch: order.epoch, task: Some(&order.task), environment, dir };
+    run_one(shared, &at, command, Some(left_ms))
 }
 
 /// Runs the plan's health commands beside the driver.
@@ -94,7 +114,7 @@ pub(super) fn health_in_background(shared: &Arc<Shared>, commands: &[String]) {
         end_leftovers(&place);
         let dir = &worker.workspace;
         let at = At { place: &place, label: "health", epoch: Epoch(0), task: None, environment: None, dir };
-        let results = commands.iter().map(|command| run_one(&worker, &at, command)).collect();
+        let results = commands.iter().map(|command| run_one(&worker, &at, command, None)).collect();
         let _leaving = worker.messages.send(Message::HealthChecked { results });
     };
     if let Err(error) = std::thread::Builder::new().name("health".to_owned()).spawn(run) {
@@ -214,11 +234,15 @@ fn in_shell(prefix: &[String], command: &str) -> Vec<String> {
     }
 }
 
-fn run_one(shared: &Shared, at: &At<'_>, command: &str) -> CheckResult {
+fn run_one(shared: &Shared, at: &At<'_>, command: &str, limit_ms: Option<u64>) -> CheckResult {
     let (number, dir) = at.next_bundle();
     let known = at.environment.is_none_or(|name| shared.programs.environments.contains_key(name));
     let ran = match known {
-        true => run_spec(shared, &dir, &at.spec(shared, number, command)),
+        true => {
+            let mut spec = at.spec(shared, number, command);
+            spec.deadline_ms = spec.deadline_ms.map(|own| own.min(limit_ms.unwrap_or(own)));
+            run_spec(shared, &dir, &spec)
+        }
         false => Err(format!("there is no [environments.{}] in rekindle.toml", at.environment.unwrap_or_default())),
     };
     let mut result = match ran {

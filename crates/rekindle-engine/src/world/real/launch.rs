@@ -9,7 +9,7 @@ use rekindle_core::brief;
 use rekindle_core::ids::AttemptId;
 use rekindle_shim::bundle::{Output, Spec, VERSION};
 
-use super::{Shared, disk, native};
+use super::{Shared, baseline, disk, native};
 use crate::agents::{CONTEXT_FILE, Place, Start};
 use crate::door::server::SOCKET;
 use crate::driver::Message;
@@ -126,6 +126,10 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
         }
         Ok(())
     };
+    if !dir.exists() {
+        // Nobody has worked for this attempt yet. Were it started already, its work would be taken for what was there before.
+        baseline::take(shared, order.attempt, &order.baselines);
+    }
     let key = BundleKey(order.attempt.0);
     match shared.launcher.launch_prepared(&dir, &spec, Some(launch.input.as_bytes()), prepare) {
         Ok(launched) => shared.watch.add_launched(key, &dir, launched).map_err(|error| error.to_string()),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use rekindle_core::apply::apply;
 use rekindle_core::event::{Body, Event};
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
+use rekindle_core::report::Door;
 use rekindle_core::state::{AttemptPhase, State, TaskState};
 
 use super::super::story::Setting;
@@ -89,6 +90,14 @@ impl Checkers {
             Body::Dispatched { attempt, tasks, cli, .. } => {
                 dispatched(state, event, *attempt, tasks).and_then(|()| self.may_start(event.time, cli))
             }
+            Body::TaskClaimed { attempt, door: Door::Unreported, .. } => self.looked_at(event, *attempt),
+            Body::TaskClaimed { door: Door::Operator, .. } => self.confirmed(event),
+            Body::BaselineSeen(baseline) => self.seen_before(event, baseline),
+            Body::QuestionAsked { attempt, text, takes_work, .. }
+                if self.asked_about(event, *attempt, text, *takes_work) =>
+            {
+                Ok(())
+            }
             Body::TaskClaimed { door, .. } if is_own(*door) => self.own_claim(event),
             Body::TaskClaimed { attempt, verdict, .. } => {
                 let verb = if verdict.is_some() { Verb::Verdict } else { Verb::Done };
@@ -106,6 +115,7 @@ impl Checkers {
                 Ok(())
             }
             Body::SplitProposed { .. } => self.spoke(event, speaker, Verb::Split),
+            Body::TaskCompleted { unreported: true, .. } => self.completed(event).and_then(|()| self.taken(event)),
             Body::TaskCompleted { .. } => self.completed(event),
             Body::WorkflowFailed { .. } | Body::TaskSkipped { .. } => self.ends(event),
             Body::TaskStarted { number, .. } => started(setting, state, event, *number),

@@ -156,7 +156,7 @@ impl Sim {
 
     /// An attempt that ended by itself after a failure of its account: from here on the account has to wait.
     pub(super) fn note_wait(&mut self, event: &Event) {
-        let Body::AttemptEnded { attempt, cause } = &event.body else { return };
+        let Body::AttemptEnded { attempt, cause, .. } = &event.body else { return };
         let Some(found) = self.checkers.replayed.attempts.get(attempt) else { return };
         // An order of ours, or a shim that died, is what its end is put down to.
         let by_itself = found.stop.is_none() && found.exit.is_some() && *cause != Cause::Completed;

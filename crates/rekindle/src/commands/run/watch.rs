@@ -12,6 +12,8 @@ use std::thread::JoinHandle;
 use clap::ValueEnum;
 use rekindle_core::cause::Cause;
 use rekindle_core::event::Body;
+use rekindle_core::last_words;
+use rekindle_core::report::Door;
 use rekindle_core::time::Time;
 use rekindle_engine::alert::{Channels, Kind};
 use rekindle_engine::clock;
@@ -240,7 +242,12 @@ impl Screen {
             let title = event.task.as_deref().and_then(|id| picture.task(id));
             let task = title.map_or_else(String::new, |task| format!("{} {}", task.id, task.title));
             if !repeats(before, event) {
-                shown.push(line(&story::tell(event), Time(event.time_ms), &task));
+                let mut told = story::tell(event);
+                let (end, words) = last_words::apart(&told.text);
+                let words = words.map(|words| format!("{BELOW}its last words: {}", one_line(words)));
+                told.text = end.to_owned();
+                shown.push(line(&told, Time(event.time_ms), &task));
+                shown.extend(words);
             }
             shown.extend(choices(event));
         }
@@ -319,6 +326,7 @@ fn matters(event: &StoredEvent) -> bool {
             matches!(cause, Cause::ExitedIncomplete | Cause::ShimLost | Cause::HostLost | Cause::StartFailed { .. })
         }
         Body::ChecksFinished { passed, .. } => !passed,
+        Body::TaskClaimed { door, .. } => door == Door::Unreported,
         Body::TeamChecked(team) => team.working + team.idle + team.unresponsive > 0,
         Body::HealthChecked(seen) => seen.results.iter().any(|check| !check.passed),
         Body::Redispatched { .. }

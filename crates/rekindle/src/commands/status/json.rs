@@ -70,6 +70,8 @@ struct TaskJson {
     reason: Option<String>,
     result: Option<String>,
     unproven: bool,
+    /// No agent reported it: its checks, or a person, showed that it is done.
+    unreported: bool,
     verifying: bool,
     epoch: u64,
     blocked_by: Vec<String>,
@@ -107,6 +109,8 @@ struct AgentJson {
     started_at: String,
     ended_at: Option<String>,
     cause: Option<String>,
+    /// What it said last, in one short line.
+    last_words: Option<String>,
     session_id: Option<String>,
     model: Option<String>,
     strategy: &'static str,
@@ -206,6 +210,7 @@ fn task_json(row: TaskRow, spent: &Spent) -> TaskJson {
         reason: row.reason,
         result: row.result,
         unproven: row.unproven,
+        unreported: row.unreported,
         verifying: row.verifying,
         epoch: row.epoch.0,
         blocked_by: row.blocked_by.into_iter().map(Into::into).collect(),
@@ -235,6 +240,7 @@ fn agent_json(row: AttemptRow) -> AgentJson {
         started_at: stamp(row.started_at),
         ended_at: row.ended_at.map(stamp),
         cause: row.cause,
+        last_words: row.last_words,
         session_id: row.session_id,
         model: row.model,
         strategy: row.strategy.name(),

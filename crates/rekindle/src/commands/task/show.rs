@@ -72,7 +72,10 @@ pub fn show(args: &ShowArgs, context: &Context) -> Result<Exit> {
         context.ui.json(&task)?;
         return Ok(Exit::Success);
     }
-    for (name, value) in facts(&task) {
+    let attempts = view.the_run()?.attempts()?;
+    let last =
+        attempts.into_iter().filter(|attempt| attempt.tasks.contains(&task.id)).max_by_key(|attempt| attempt.attempt);
+    for (name, value) in facts(&task, last.and_then(|attempt| attempt.last_words)) {
         let name = context.ui.paint().tone(Tone::Dim, &format!("{name:>12}"));
         context.ui.line(&format!("{name}  {}", one_line(&value)))?;
     }
@@ -83,18 +86,19 @@ pub fn show(args: &ShowArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn facts(task: &TaskRow) -> Vec<(&'static str, String)> {
+fn facts(task: &TaskRow, last_words: Option<String>) -> Vec<(&'static str, String)> {
     let text = |value: Option<String>| value.unwrap_or_default();
     let blockers: Vec<&str> = task.blocked_by.iter().map(AsRef::as_ref).collect();
     let parts: Vec<&str> = task.parts.iter().map(AsRef::as_ref).collect();
     let checkpoint = task.checkpoint.as_ref();
     let mut facts = vec![
         ("task", format!("{} {}", task.id, task.title)),
-        ("state", if task.unproven { format!("{} (unproven)", task.state) } else { task.state.clone() }),
+        ("state", task.doubt().map_or(task.state.clone(), |(mark, _)| format!("{} ({mark})", task.state))),
         ("reason", text(task.reason.clone())),
         ("result", text(task.result.clone())),
         ("attempts", format!("{} of {}", task.attempts, task.attempt_limit)),
         ("last cause", text(task.cause.clone())),
+        ("last words", text(last_words)),
         ("agent", text(task.agent.as_ref().map(ToString::to_string))),
         ("wave", task.wave.to_string()),
         ("epoch", task.epoch.to_string()),

@@ -54,7 +54,7 @@ fn a_crash_and_its_second_try_are_two_spans_with_the_wait_between() {
 fn one_agent_with_several_tasks_has_a_span_at_each_from_when_it_was_there() {
     let mut script = Script::default();
     script.dispatched(0, "dev", "t1", 1, false).task_started(0, "dev", "t1", 1, 1).runs(50, "dev", "t1", 1);
-    script.at(1_000, "dev", "t1", &Body::TaskCompleted { result: None, unproven: false });
+    script.at(1_000, "dev", "t1", &Body::TaskCompleted { result: None, unproven: false, unreported: false });
     script.task_started(1_000, "dev", "t2", 1, 1);
     script.at(1_500, "dev", "t2", &Body::AgentCompacted(compacted(1)));
     let history = script.history();
@@ -78,7 +78,12 @@ fn work_that_is_sent_back_ends_the_reviewers_span() {
     let rework = Rework { source: ReworkSource::Critic, findings: Findings::default(), context: String::new() };
     script.at(200, "critic", "t1", &Body::TaskRework(rework));
     script.dispatched(210, "dev", "t1", 3, true).task_started(210, "dev", "t1", 3, 2);
-    script.at(220, "critic", "t1", &Body::AttemptEnded { attempt: AttemptId(2), cause: Cause::Completed });
+    script.at(
+        220,
+        "critic",
+        "t1",
+        &Body::AttemptEnded { attempt: AttemptId(2), cause: Cause::Completed, last_words: None },
+    );
     let history = script.history();
     let ends: Vec<_> = outcomes(&history, "t1").into_iter().map(|span| (span.3, span.4)).collect();
     let word = |text: &str| Some(text.to_owned());
@@ -131,6 +136,7 @@ fn a_question_parks_the_task_and_news_keeps_the_newest() {
             text: format!("question {number}?"),
             options: Vec::new(),
             context: String::new(),
+            takes_work: false,
         };
         script.at(10, "dev", "t1", &body);
     }

@@ -1,6 +1,7 @@
 //! One task's story in the report: how it stands, its attempts, what its checks and reviewers said, and every decision.
 
 use maud::{Markup, html};
+use rekindle_core::last_words;
 use rekindle_core::report::CheckResult;
 use rekindle_core::time::Time;
 use rekindle_core::view::TaskRow;
@@ -32,7 +33,7 @@ pub fn section(task: &TaskReport, picture: &Picture, newest: &Newest) -> Markup 
         section id={ "task-" (row.id) } {
             (heading(row, picture))
             @if let Some(result) = &row.result { p { "Result: " (words(result)) } }
-            @if row.unproven { p.warn { "Complete on its agent's word alone." } }
+            @if let Some((mark, words)) = row.doubt() { p.warn { (mark) ": " (words) "." } }
             (attempts(row, picture))
             (checks(row))
             (verdicts(row))
@@ -123,7 +124,7 @@ fn attempt(span: &Span, picture: &Picture) -> Markup {
             td { (moment(span.begun_at)) }
             td.number { @if let Some(runs) = runs { (elapsed(runs.since_ms(span.begun_at))) } }
             td.number { @if let Some(runs) = runs { (elapsed(end.since_ms(runs))) } }
-            td { (words(&outcome)) }
+            td { (words(&last_words::with(&outcome, row.and_then(|row| row.last_words.as_deref())))) }
             td {
                 @for mark in &span.marks {
                     span class=(class_of(mark.kind.tone())) title=(words(&mark.text)) { (mark.kind.symbol()) " " (mark.kind.name()) } " "

@@ -48,6 +48,7 @@ pub(super) fn task(name: &str, title: &str, state: &str, wave: u32) -> TaskRow {
         reason: None,
         result: None,
         unproven: false,
+        unreported: false,
         verifying: false,
         epoch: Epoch(1),
         blocked_by: Vec::new(),
@@ -89,6 +90,7 @@ pub(super) fn attempt(number: u64, task: &str, ended: Option<&str>) -> AttemptRo
         model: Some("small-1".to_owned()),
         measure: Some(measure(number)),
         compactions: 0,
+        last_words: None,
         class: None,
     }
 }

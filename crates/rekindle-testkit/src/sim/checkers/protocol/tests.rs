@@ -55,7 +55,7 @@ fn a_whole_that_completes_before_its_parts_is_seen() {
     let (setting, mut checkers, some) = split();
     let whole = |body| Event { task: TaskId::new("T1").ok(), epoch: Some(Epoch(1)), body, ..some.clone() };
     checkers.event(&setting, &whole(Body::ChecksFinished { evidence: Evidence::default(), passed: true }));
-    let early = whole(Body::TaskCompleted { result: None, unproven: false });
+    let early = whole(Body::TaskCompleted { result: None, unproven: false, unreported: false });
     let seen = checkers.protocol(&setting, &early).expect_err("its part is open");
     assert_eq!(seen.0, Invariant::Parts);
 }

@@ -37,8 +37,8 @@ pub fn summary_of(context: &Context, run: &RunView<'_>) -> Result<()> {
         let reason = task.reason.as_deref().map(one_line).unwrap_or_default();
         ui.line(&format!("blocked  {} {}: {reason}", task.id, one_line(&task.title)))?;
     }
-    for task in tasks.iter().filter(|task| task.unproven) {
-        ui.line(&format!("unproven {} {}: complete on its agent's word alone", task.id, one_line(&task.title)))?;
+    for (task, (mark, words)) in tasks.iter().filter_map(|task| Some((task, task.doubt()?))) {
+        ui.line(&format!("{mark} {} {}: {words}", task.id, one_line(&task.title)))?;
     }
     if let Some(line) = recovered(run)? {
         ui.line(&line)?;

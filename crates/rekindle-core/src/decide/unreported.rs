@@ -1,0 +1,184 @@
+//! Work that its agent left without a report, by its own choice: rekindle looks at it itself. Checks that failed before and pass
+//! now prove it; where they cannot tell, a person is asked, and so is one when the agent keeps ending in a question.
+
+use super::{Reply, Turn, review};
+use crate::cause::Cause;
+use crate::event::{AgentSaid, Body};
+use crate::ids::{AttemptId, QuestionId, TaskId};
+use crate::last_words;
+use crate::report::{Baseline, Door, Evidence};
+use crate::role::Role;
+use crate::state::{Attempt, Claim, State, TaskState};
+use crate::strategy;
+
+/// The answer that takes work as it is.
+const DONE: &str = "done";
+
+/// What the end of an attempt is put down to whose process ended with code 0 although a task of it is open; nothing while its
+/// checks are run first.
+pub(super) fn cause(turn: &mut Turn<'_>, id: AttemptId) -> Option<Cause> {
+    let Some(found) = turn.state.attempts.get(&id) else { return Some(Cause::ExitedIncomplete) };
+    if !by_its_own_choice(found) || strategy::lacks_report(turn.state, found, &Cause::ExitedIncomplete) {
+        return Some(Cause::ExitedIncomplete);
+    }
+    let looked = found.native.looked;
+    let open = turn.state.open_tasks(id).into_iter();
+    let open: Vec<TaskId> = open.filter(|task| turn.state.tasks[task].state == TaskState::InProgress).collect();
+    if !looked && !found.role.reviews() {
+        let words = words_of(turn.state, id);
+        let shown: Vec<TaskId> = open.iter().filter(|task| may_be_done(turn.state, id, task)).cloned().collect();
+        for task in &shown {
+            let result = words.clone();
+            turn.emit_task(task, Body::TaskClaimed { attempt: id, door: Door::Unreported, result, verdict: None });
+        }
+        if !shown.is_empty() {
+            return None;
+        }
+    }
+    match open.first().cloned().filter(|_| asks(turn.state, id)) {
+        Some(task) => {
+            let text = words_of(turn.state, id).unwrap_or_default();
+            let context =
+                format!("its agent ended its turn with this question and no report; task {task} waits for you");
+            ask(turn, id, &task, text, context, false);
+            Some(Cause::WaitingForInput)
+        }
+        None => Some(Cause::ExitedIncomplete),
+    }
+}
+
+/// An agent that ended its turn itself, and well. A crash, a stop or a failure of its program is none of its choices.
+fn by_its_own_choice(found: &Attempt) -> bool {
+    let exited_well = found.exit.as_ref().is_some_and(|exit| exit.code == Some(0) && exit.start_error.is_none());
+    exited_well && found.stop.is_none() && found.native.failure.is_none() && !found.native.turn_failed
+}
+
+/// Whether a look can show that a task is done. One without checks whose agent said itself that work is left is not.
+fn may_be_done(state: &State, id: AttemptId, task: &TaskId) -> bool {
+    let provable = state.plan_task(task).is_some_and(|planned| !planned.is_unproven());
+    provable || !state.attempts[&id].native.leaves_work
+}
+
+fn words_of(state: &State, id: AttemptId) -> Option<String> {
+    state.attempts.get(&id).map(|found| found.native.last_words.clone()).filter(|words| !words.is_empty())
+}
+
+/// The checks of such work passed: it is taken where one of them failed before, and else a person is asked.
+pub(super) fn passed(turn: &mut Turn<'_>, id: &TaskId, claim: &Claim, evidence: &Evidence, unproven: bool) {
+    let task = &turn.state.tasks[id];
+    let baseline = task.way.baseline.clone().unwrap_or_else(|| Baseline {
+        failed: None,
+        unknown: Some("they were not run before the work began".to_owned()),
+    });
+    let leaves_work = turn.state.attempts.get(&claim.attempt).is_some_and(|found| found.native.leaves_work);
+    match &baseline.failed {
+        Some(_) if !unproven => review::proven(turn, id, claim.result.clone(), false),
+        _ if leaves_work => {}
+        _ => {
+            let why = match (unproven, &baseline.unknown) {
+                (true, _) => "the task has neither checks nor artifacts".to_owned(),
+                (false, Some(reason)) => {
+                    format!("{} pass now, and nobody knows whether they did before: {reason}", checks(evidence))
+                }
+                (false, None) => format!("{} pass, but they passed before the work began too", checks(evidence)),
+            };
+            let said = match claim.result.as_deref().and_then(last_words::short) {
+                Some(words) => format!("said \"{words}\""),
+                None => "said nothing".to_owned(),
+            };
+            let text = format!(
+                "Is task {id} done? Its agent ended its turn without a report and {said}. `{DONE}` takes the work as it is; any \
+                 other answer goes to the agent."
+            );
+            ask(turn, claim.attempt, id, text, why, true);
+        }
+    }
+}
+
+fn checks(evidence: &Evidence) -> &'static str {
+    if evidence.checks.len() == 1 { "its check does" } else { "its checks do" }
+}
+
+/// Whether an attempt ended in a question: with its program's own tool for one, or in two turns in a row, whether the second was
+/// its own or the last of the attempt before it.
+fn asks(state: &State, id: AttemptId) -> bool {
+    let Some(found) = state.attempts.get(&id) else { return false };
+    if found.native.asks {
+        return true;
+    }
+    let question = |attempt: &Attempt| last_words::ends_in_question(&attempt.native.last_words);
+    let same_work =
+        |before: &&Attempt| before.role == found.role && before.tasks.iter().any(|task| found.tasks.contains(task));
+    let before = || state.attempts.range(..id).rev().map(|(_, attempt)| attempt).find(same_work);
+    question(found)
+        && (found.native.asking >= 2 || before().is_some_and(|before| by_its_own_choice(before) && question(before)))
+}
+
+fn ask(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, text: String, context: String, takes_work: bool) {
+    let question = QuestionId(turn.state.last_question + 1);
+    let options = if takes_work { vec![DONE.to_owned()] } else { Vec::new() };
+    let agent = turn.state.attempts.get(&id).map(|found| found.agent.to_string()).unwrap_or_default();
+    let alert = if takes_work { text.clone() } else { format!("{agent} asks about {task}: {text}") };
+    turn.emit_task(task, Body::QuestionAsked { id: question, attempt: id, text, options, context, takes_work });
+    let done = takes_work.then(|| format!("rekindle answer {question} {DONE}"));
+    let choices = done.into_iter().chain([format!("rekindle answer {question} TEXT")]).collect();
+    turn.emit_task(task, Body::PersonAlerted { text: alert, choices });
+}
+
+/// A person answered: `done` to such a question takes the work, once its checks pass. Whether that was so.
+pub(super) fn answered(turn: &mut Turn<'_>, question: QuestionId, answer: &str) -> bool {
+    let Some(asked) = turn.state.questions.get(&question) else { return false };
+    let (id, attempt) = (asked.task.clone(), asked.attempt);
+    let done = asked.takes_work && answer.trim().eq_ignore_ascii_case(DONE);
+    let free = turn.state.tasks.get(&id).is_some_and(|task| {
+        let here = task.holder.is_none() || task.holder == Some(attempt);
+        here && !task.state.is_terminal() && !task.is_being_proven()
+    });
+    if done && free {
+        let result = words_of(turn.state, attempt);
+        turn.emit_task(&id, Body::TaskClaimed { attempt, door: Door::Operator, result, verdict: None });
+    }
+    done && free
+}
+
+/// Why a task that has used up its attempts failed, by what happened last.
+pub(super) fn limit_reason(turn: &Turn<'_>, id: &TaskId, role: Role, cause: &Cause) -> String {
+    let task = &turn.state.tasks[id];
+    let check_fails = task.evidence.as_ref().is_some_and(|evidence| !evidence.passed()) && !role.reviews();
+    match cause {
+        Cause::Crashed { .. } | Cause::OutOfMemory | Cause::ShimLost => format!("{role}_crash_limit"),
+        _ if check_fails => "check_never_passed".to_owned(),
+        _ => "attempts_used".to_owned(),
+    }
+}
+
+/// What a task's checks said before anybody worked on it. Only the attempt that holds it can tell, and only once.
+pub(super) fn baseline_seen(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, baseline: Baseline) -> Reply {
+    let wanted = turn.state.tasks.get(task).is_some_and(|held| held.holder == Some(id) && held.way.baseline.is_none());
+    if wanted {
+        turn.emit_task(task, Body::BaselineSeen(baseline));
+        return Reply::Accepted;
+    }
+    Reply::Already
+}
+
+/// What an agent said last, where it is news.
+pub(super) fn said(turn: &mut Turn<'_>, said: AgentSaid) -> Reply {
+    let Some(found) = turn.state.attempts.get(&said.attempt).filter(|found| found.is_live()) else {
+        return Reply::Already;
+    };
+    let text = crate::text::tail_bytes(&said.text, last_words::KEPT_BYTES).trim().to_owned();
+    let known = &found.native;
+    if text.is_empty() || (known.last_words == text && known.asks == said.asks) {
+        return Reply::Already;
+    }
+    let attempt = said.attempt;
+    turn.emit_attempt(attempt, Body::AgentSaid(AgentSaid { text, ..said }));
+    Reply::Accepted
+}
+
+/// Why a task failed for good, with what its last agent said.
+pub(super) fn detail(turn: &Turn<'_>, id: &TaskId, told: String) -> String {
+    let holder = turn.state.tasks[id].holder.and_then(|holder| turn.state.attempts.get(&holder));
+    last_words::with(&told, holder.and_then(|found| last_words::short(&found.native.last_words)).as_deref())
+}

@@ -1,0 +1,57 @@
+//! What a task's checks say before anybody works on it. They run in the task's own workspace and not in a copy of it: what git
+//! ignores, such as installed packages, is part of what they need, and a check that fails only for want of it proves nothing.
+
+use std::path::Path;
+
+use rekindle_core::ids::AttemptId;
+use rekindle_core::report::Baseline;
+use rekindle_core::text;
+
+use super::{Shared, checks, disk};
+use crate::driver::Message;
+use crate::world::CheckOrder;
+
+/// Time for all checks of an attempt together before its agent is started: enough for a check that fails at once because
+/// nothing is there yet, little beside the work of an agent. What takes longer is not known.
+const BUDGET_MS: u64 = 10_000;
+
+/// Longest name of a check: the whole command stands in the plan.
+const NAME_BYTES: usize = 200;
+
+/// Runs the checks of tasks and tells what they said, in order.
+pub(super) fn take(shared: &Shared, attempt: AttemptId, orders: &[CheckOrder]) {
+    let mut left_ms = BUDGET_MS;
+    for order in orders {
+        let baseline = match shared.standing_place(order.workspace.as_deref()) {
+            Ok(dir) => look(shared, order, &dir, &mut left_ms),
+            Err(reason) => Baseline { failed: None, unknown: Some(reason) },
+        };
+        let _leaving = shared.messages.send(Message::BaselineSeen { attempt, task: order.task.clone(), baseline });
+    }
+}
+
+/// Looks at artifacts first, which costs nothing, then runs commands until one fails.
+fn look(shared: &Shared, order: &CheckOrder, dir: &Path, left_ms: &mut u64) -> Baseline {
+    let named = |what: &str| Some(text::one_line(what, NAME_BYTES));
+    if let Some(missing) = disk::missing(dir, &order.artifacts).first() {
+        return Baseline { failed: named(missing), unknown: None };
+    }
+    for (environment, command) in checks::matrix(order) {
+        if *left_ms == 0 {
+            return Baseline { failed: None, unknown: named(&format!("no time was left for `{command}`")) };
+        }
+        let check = checks::run_before(shared, order, dir, (environment, command), *left_ms);
+        *left_ms = left_ms.saturating_sub(check.took_ms);
+        match check {
+            check if check.passed => {}
+            check if check.code.is_some() && !check.timed_out => {
+                return Baseline { failed: named(&format!("`{command}`")), unknown: None };
+            }
+            _ => {
+                let why = format!("`{command}` took too long or could not be run");
+                return Baseline { failed: None, unknown: named(&why) };
+            }
+        }
+    }
+    Baseline::default()
+}
