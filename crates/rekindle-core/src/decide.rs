@@ -8,6 +8,7 @@ mod finish;
 mod gate;
 mod health;
 mod operator;
+mod probe;
 mod reconcile;
 mod report;
 mod review;
