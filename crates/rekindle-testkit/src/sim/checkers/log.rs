@@ -89,6 +89,7 @@ impl Checkers {
             Body::Dispatched { attempt, tasks, cli, .. } => {
                 dispatched(state, event, *attempt, tasks).and_then(|()| self.may_start(event.time, cli))
             }
+            Body::GateClosed(closed) => self.probes_in_time(event.time, closed),
             Body::TaskClaimed { door, .. } if is_own(*door) => self.own_claim(event),
             Body::TaskClaimed { attempt, verdict, .. } => {
                 let verb = if verdict.is_some() { Verb::Verdict } else { Verb::Done };
