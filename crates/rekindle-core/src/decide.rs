@@ -28,7 +28,7 @@ use crate::input::Input;
 use crate::state::State;
 use crate::time::Time;
 
-pub use attempt::silence_limit_ms;
+pub use attempt::{answer_limit_ms, silence_limit_ms};
 pub use finish::Standstill;
 pub use finish::standstill;
 pub use sign::reloads;

@@ -69,6 +69,7 @@ impl Adapter for Claude {
     fn traits(&self, program: &Program) -> Traits {
         Traits {
             tells: true,
+            shows_calls: true,
             resumes: true,
             takes_messages: true,
             compacts: true,

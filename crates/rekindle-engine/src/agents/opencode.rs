@@ -69,7 +69,15 @@ impl Adapter for Opencode {
     }
 
     fn traits(&self, program: &Program) -> Traits {
-        Traits { tells: true, resumes: true, compacts: true, reinjects: true, mcp: true, ..program.traits(KIND) }
+        Traits {
+            tells: true,
+            shows_calls: true,
+            resumes: true,
+            compacts: true,
+            reinjects: true,
+            mcp: true,
+            ..program.traits(KIND)
+        }
     }
 
     fn start(&self, start: &Start<'_>) -> Result<Launch, String> {
