@@ -137,7 +137,9 @@ fn test(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
 fn agents(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
     let (flags, names): (Vec<&String>, Vec<&String>) = rest.iter().partition(|argument| argument.starts_with("--"));
     if let Some(unknown) = flags.iter().find(|flag| !["--latest", "--full"].contains(&flag.as_str())) {
-        return Err(Failure::new(format!("no option `{unknown}`\nhint: cargo xtask agents [--latest] [--full] [NAME…]")));
+        return Err(Failure::new(format!(
+            "no option `{unknown}`\nhint: cargo xtask agents [--latest] [--full] [NAME…]"
+        )));
     }
     let is_set = |wanted: &str| flags.iter().any(|flag| *flag == wanted);
     tools::programs_under_test()?;

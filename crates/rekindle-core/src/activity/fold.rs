@@ -27,6 +27,7 @@ pub struct Fold {
     after_compaction: bool,
     ledger: Ledger,
     last_words: String,
+    background: u32,
 }
 
 impl Fold {
@@ -56,7 +57,13 @@ impl Fold {
                 vec![Sign::Compacted { automatic: *automatic, turns: self.turns, calls: self.calls }]
             }
             Activity::Failed(failure) => vec![Sign::Failed(failure.clone())],
+            // The end of a turn is not the end of the work while agents in the background go on: another turn follows theirs.
+            Activity::Result { .. } if self.background > 0 => Vec::new(),
             Activity::Result { ok, .. } => vec![Sign::Result { ok: *ok }],
+            Activity::Background { open } => {
+                self.background = *open;
+                Vec::new()
+            }
             Activity::Said { .. } | Activity::Compacting | Activity::Retrying { .. } | Activity::Heartbeat => {
                 Vec::new()
             }
@@ -67,6 +74,12 @@ impl Fold {
     #[must_use]
     pub fn open_call(&self) -> Option<&Call> {
         self.open.back()
+    }
+
+    /// How many agents it has at work in the background.
+    #[must_use]
+    pub fn background(&self) -> u32 {
+        self.background
     }
 
     /// Every call that was seen, with its outcome.

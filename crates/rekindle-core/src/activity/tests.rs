@@ -65,3 +65,13 @@ fn a_line_of_the_log_tells_what_it_is() {
     assert!(ended("a", &long).shown().is_some_and(|line| line.starts_with("← xxx") && line.chars().count() < 300));
     assert_eq!(Activity::Turn.shown(), None);
 }
+
+#[test]
+fn a_turn_that_ends_while_agents_work_in_the_background_is_no_end() {
+    let mut fold = Fold::default();
+    let result = Activity::Result { ok: true, text: None };
+    assert_eq!(fold.take(&Activity::Background { open: 1 }), []);
+    assert_eq!(fold.take(&result), [], "another turn follows when the agent is through");
+    fold.take(&Activity::Background { open: 0 });
+    assert_eq!(fold.take(&result), [Sign::Result { ok: true }]);
+}

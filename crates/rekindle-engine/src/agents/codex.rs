@@ -25,6 +25,9 @@ use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, S
 pub(in crate::agents) use settings::MORE;
 pub use settings::Settings;
 
+/// The newest version that `cargo xtask agents` was run with.
+const TRIED_UP_TO: &str = "0.166.0";
+
 /// The name in `kind = "…"`.
 pub const KIND: &str = "codex";
 
@@ -51,6 +54,10 @@ impl Adapter for Codex {
 
     fn install_hint(&self) -> Option<&'static str> {
         Some("npm install -g @openai/codex")
+    }
+
+    fn tried_up_to(&self) -> Option<&'static str> {
+        Some(TRIED_UP_TO)
     }
 
     fn traits(&self, program: &Program) -> Traits {

@@ -24,6 +24,9 @@ use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, S
 pub(in crate::agents) use settings::EVENTS;
 pub use settings::Settings;
 
+/// The newest version that `cargo xtask agents` was run with.
+const TRIED_UP_TO: &str = "0.61.0";
+
 /// The name in `kind = "…"`.
 pub const KIND: &str = "gemini";
 
@@ -50,6 +53,10 @@ impl Adapter for Gemini {
 
     fn install_hint(&self) -> Option<&'static str> {
         Some("npm install -g @google/gemini-cli")
+    }
+
+    fn tried_up_to(&self) -> Option<&'static str> {
+        Some(TRIED_UP_TO)
     }
 
     fn traits(&self, program: &Program) -> Traits {

@@ -21,6 +21,9 @@ use super::foreign::json_object;
 use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
 pub use settings::Settings;
 
+/// The newest version that `cargo xtask agents` was run with.
+const TRIED_UP_TO: &str = "1.18.33";
+
 /// The name in `kind = "…"`.
 pub const KIND: &str = "opencode";
 
@@ -66,6 +69,10 @@ impl Adapter for Opencode {
 
     fn install_hint(&self) -> Option<&'static str> {
         Some("npm install -g opencode-ai")
+    }
+
+    fn tried_up_to(&self) -> Option<&'static str> {
+        Some(TRIED_UP_TO)
     }
 
     fn traits(&self, program: &Program) -> Traits {
