@@ -29,6 +29,9 @@ usage: cargo xtask <command> [arguments]
   tidy            the house rules: sizes, names, imports, banned calls
   deny            licences, banned crates and sources of all dependencies
   test [args]     every test; arguments go to the runner, e.g. a name
+  agents [args]   the tests with the real coding agents: --latest with the newest that npm
+                  gives by name instead of the pinned ones, --full with the long campaigns,
+                  names for some of them
   sim [args]      the simulator: --seeds N (default 2000), --seed S for one
   bench [args]    benchmarks: the table of ratios, then criterion's; with arguments only the
                   ratios: --quick, or areas by name (transition, death, …)
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         "tidy" => tidy(&mut steps),
         "deny" => deny(&mut steps, rest),
         "test" => test(&mut steps, rest),
+        "agents" => agents(&mut steps, rest),
         "sim" => sim(&mut steps, rest),
         "bench" => bench(&mut steps, rest),
         "demo" => steps.run("demo", cargo(["run", "-p", "rekindle", "--", "demo"]).args(rest)),
@@ -127,6 +131,35 @@ fn test(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
         steps.run("documentation tests", &mut cargo(["test", "--workspace", "--doc"]))?;
     }
     Ok(())
+}
+
+/// The tests with the real coding agents. Pinned versions are the default: what CI runs must not change by itself.
+fn agents(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
+    let (flags, names): (Vec<&String>, Vec<&String>) = rest.iter().partition(|argument| argument.starts_with("--"));
+    if let Some(unknown) = flags.iter().find(|flag| !["--latest", "--full"].contains(&flag.as_str())) {
+        return Err(Failure::new(format!(
+            "no option `{unknown}`\nhint: cargo xtask agents [--latest] [--full] [NAME…]"
+        )));
+    }
+    let is_set = |wanted: &str| flags.iter().any(|flag| *flag == wanted);
+    tools::programs_under_test()?;
+    steps.run("build the programs under test", &mut cargo(["build", "--workspace", "--bins"]))?;
+    let mut tests = if tools::has_nextest() {
+        cargo(["nextest", "run", "--workspace", "--no-fail-fast", "--test", "agents"])
+    } else {
+        cargo(["test", "--workspace", "--no-fail-fast", "--test", "agents", "--"])
+    };
+    if is_set("--latest") {
+        let own = std::env::current_exe().map_err(|error| Failure::new(format!("where is this program? {error}")))?;
+        // Beside the pinned ones, where the tests look for them.
+        let target = own.ancestors().nth(2).unwrap_or(&own);
+        steps.run("install the newest agents", Command::new(own.with_file_name("agents-latest")).arg(target))?;
+        tests.env("REKINDLE_AGENTS_LATEST", "1");
+    }
+    if is_set("--full") {
+        tests.env("REKINDLE_AGENTS_FULL", "1");
+    }
+    steps.run("the real coding agents", tests.args(names))
 }
 
 /// A run in a temporary directory, looked at with `top`, in the dashboard and in the report.

@@ -73,6 +73,12 @@ pub enum Activity {
     },
     /// The turn or the whole session failed.
     Failed(Failure),
+    /// So many agents that it has sent into the background are at work: its turn may end before theirs, and is taken up again
+    /// after them.
+    Background {
+        /// How many.
+        open: u32,
+    },
     /// The program is at work, says the program.
     Heartbeat,
     /// The agent ended its turn: it gives its final message. More may follow where it takes messages.
@@ -277,7 +283,9 @@ impl Activity {
             Self::Retrying { text, .. } => format!("{ERROR_MARK}retrying: {}", brief(text)),
             Self::Failed(failure) => format!("{ERROR_MARK}{}", brief(&failure.text)),
             Self::Result { ok, .. } => format!("turn ended{}", if *ok { "" } else { " with an error" }),
-            Self::Turn | Self::Used(_) | Self::Context { .. } | Self::Heartbeat => return None,
+            Self::Turn | Self::Used(_) | Self::Context { .. } | Self::Background { .. } | Self::Heartbeat => {
+                return None;
+            }
         };
         Some(line)
     }

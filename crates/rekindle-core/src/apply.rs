@@ -174,6 +174,11 @@ fn run_changed(state: &mut State, event: &Event) {
     if matches!(event.body, Body::CoordinatorStarted { .. } | Body::SessionResume(_)) {
         state.usage.seen_at = None;
     }
+    if let Body::SessionPause(pause) = &event.body
+        && pause.reason == PauseReason::UsageLimit
+    {
+        state.usage.tried = pause.resets_at.map(|reset| (reset, pause.probe));
+    }
     let no_wait = state.limits.no_wait;
     let Some(run) = state.run.as_mut() else {
         return;

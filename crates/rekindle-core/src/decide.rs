@@ -8,6 +8,7 @@ mod finish;
 mod gate;
 mod health;
 mod operator;
+mod probe;
 mod reconcile;
 mod report;
 mod review;
@@ -28,7 +29,7 @@ use crate::input::Input;
 use crate::state::State;
 use crate::time::Time;
 
-pub use attempt::silence_limit_ms;
+pub use attempt::{answer_limit_ms, silence_limit_ms};
 pub use finish::Standstill;
 pub use finish::standstill;
 pub use sign::reloads;

@@ -66,6 +66,8 @@ pub struct Traits {
     pub fallback: Option<String>,
     /// Its stream is understood: it tells its session, its calls and its ends.
     pub tells: bool,
+    /// It tells of every call when it begins: without one, it waits for its model.
+    pub shows_calls: bool,
     /// A native session can be resumed by its id.
     pub resumes: bool,
     /// It takes messages while it runs.

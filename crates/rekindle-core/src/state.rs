@@ -76,6 +76,9 @@ pub struct Usage {
     pub seen_at: Option<Time>,
     /// What it said.
     pub left: Option<UsageLeft>,
+    /// The reset that the run last waited for, and which try since then came after it.
+    #[serde(default)]
+    pub tried: Option<(Time, u32)>,
 }
 
 /// What the plan's health commands said.

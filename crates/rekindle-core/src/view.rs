@@ -66,6 +66,12 @@ pub struct WaitRow {
     pub cause: String,
     /// Until when; nothing means until a person answers.
     pub until: Option<Time>,
+    /// The reset that was named, where one was.
+    #[serde(default)]
+    pub reset: Option<Time>,
+    /// Which probe since that reset comes then.
+    #[serde(default)]
+    pub probe: u32,
 }
 
 /// A task, as a table shows it.
@@ -335,7 +341,13 @@ pub fn run_row(state: &State) -> Option<RunRow> {
         waits: state
             .gates
             .iter()
-            .map(|(account, gate)| WaitRow { account: account.clone(), cause: gate.cause.clone(), until: gate.until })
+            .map(|(account, gate)| WaitRow {
+                account: account.clone(),
+                cause: gate.cause.clone(),
+                until: gate.until,
+                reset: gate.reset,
+                probe: gate.probe,
+            })
             .collect(),
     })
 }

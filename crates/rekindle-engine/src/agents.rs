@@ -236,6 +236,11 @@ pub trait Adapter: Send + Sync {
         None
     }
 
+    /// The newest version that the tests with the real program were run against; nothing where there are none.
+    fn tried_up_to(&self) -> Option<&'static str> {
+        None
+    }
+
     /// What it can do. Everything defaults to no.
     fn traits(&self, program: &Program) -> Traits;
 

@@ -32,6 +32,11 @@ const IDLE_IO_BYTES_PER_S: u64 = 32 * 1024;
 /// The system's unit of processor time.
 const TICK_MS: u64 = 10;
 
+/// Words for an agent whose provider took a request and does not answer.
+fn unanswered(quiet_ms: u64) -> String {
+    format!("the model's provider had not answered for {} s; no tool was running", quiet_ms / 1000)
+}
+
 /// What was last seen of an agent.
 #[derive(Debug)]
 struct Seen {
@@ -59,7 +64,12 @@ impl Pulse {
     #[must_use]
     pub fn due(&self, state: &State) -> Option<Time> {
         let running = state.attempts.values().filter(|attempt| attempt.phase == AttemptPhase::Running);
-        let limit = running.map(|attempt| decide::silence_limit_ms(state, attempt)).min()?;
+        let limit = running
+            .map(|attempt| {
+                let silence_ms = decide::silence_limit_ms(state, attempt);
+                decide::answer_limit_ms(state, attempt).map_or(silence_ms, |answer_ms| answer_ms.min(silence_ms))
+            })
+            .min()?;
         let every = (limit / LOOKS_PER_LIMIT).clamp(LOOK_MIN_MS, LOOK_MAX_MS);
         Some(self.looked_at.map_or(Time(0), |at| at.plus_ms(every)))
     }
@@ -79,6 +89,7 @@ impl Pulse {
             .map(|(id, attempt)| Watched {
                 id,
                 limit_ms: decide::silence_limit_ms(state, attempt),
+                answer_ms: decide::answer_limit_ms(state, attempt).filter(|_| driver.waits_for_model(id)),
                 tells: state.limits.traits_of(&attempt.cli).tells,
                 heard: heard.get(&id).copied(),
             })
@@ -86,16 +97,19 @@ impl Pulse {
         self.seen.retain(|id, _| running.iter().any(|watched| watched.id == *id));
         let mut silent = Vec::new();
         for watched in running {
-            if let Some(quiet_ms) = self.look(now, &watched, driver.world()) {
-                let evidence = evidence(driver.open_call(watched.id));
+            if let Some(hung) = self.look(now, &watched, driver.world()) {
+                let (quiet_ms, evidence) = match hung {
+                    Hung::Silent(quiet_ms) => (quiet_ms, evidence(driver.open_call(watched.id))),
+                    Hung::Unanswered(quiet_ms) => (quiet_ms, unanswered(quiet_ms)),
+                };
                 silent.push(Message::Silent { attempt: watched.id, quiet_ms, evidence });
             }
         }
         silent
     }
 
-    /// How long an agent has been silent, if that is too long.
-    fn look(&mut self, now: Time, watched: &Watched, world: &mut RealWorld) -> Option<u64> {
+    /// Whether an agent has been silent for too long.
+    fn look(&mut self, now: Time, watched: &Watched, world: &mut RealWorld) -> Option<Hung> {
         let id = watched.id;
         let output = world.spool_bytes(id);
         let seen = self.seen.entry(id).or_insert(Seen { alive_at: now, output, baseline: None });
@@ -109,7 +123,7 @@ impl Pulse {
         }
         let quiet_ms = now.since_ms(seen.alive_at);
         // The process table is read only for agents that have been quiet for a while.
-        if quiet_ms < watched.limit_ms / 2 {
+        if quiet_ms < watched.shortest_ms() / 2 {
             return None;
         }
         let activity = world.activity(id).unwrap_or_default();
@@ -121,8 +135,31 @@ impl Pulse {
             *seen = Seen { alive_at: now, output, baseline: None };
             return None;
         }
-        (quiet_ms >= watched.limit_ms).then_some(quiet_ms)
+        let connection_ms = watched.answer_ms.and_then(|_| world.connections_quiet_ms(id));
+        if let Some(heard) = connection_ms.map(|ms| now.minus_ms(ms)).filter(|heard| *heard > seen.alive_at) {
+            // A model that thinks shows nothing but bytes on its connection.
+            *seen = Seen { alive_at: heard, output, baseline: None };
+        }
+        verdict(now.since_ms(seen.alive_at), watched, connection_ms.is_some())
     }
+}
+
+/// How an agent hangs, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hung {
+    /// It shows nothing at all.
+    Silent(u64),
+    /// It waits for its model, and over its connection comes nothing.
+    Unanswered(u64),
+}
+
+/// Whether an agent hangs that has been quiet for this long; `connected`: over an open connection, which was quiet as well.
+fn verdict(quiet_ms: u64, watched: &Watched, connected: bool) -> Option<Hung> {
+    let unanswered = watched.answer_ms.is_some_and(|answer_ms| connected && quiet_ms >= answer_ms);
+    if unanswered {
+        return Some(Hung::Unanswered(quiet_ms));
+    }
+    (quiet_ms >= watched.limit_ms).then_some(Hung::Silent(quiet_ms))
 }
 
 impl Default for Pulse {
@@ -144,8 +181,16 @@ fn evidence(open_call: Option<String>) -> String {
 struct Watched {
     id: AttemptId,
     limit_ms: u64,
+    /// How long its model may take for a byte, while it is known to wait for that and nothing else.
+    answer_ms: Option<u64>,
     tells: bool,
     heard: Option<Time>,
+}
+
+impl Watched {
+    fn shortest_ms(&self) -> u64 {
+        self.answer_ms.map_or(self.limit_ms, |answer_ms| answer_ms.min(self.limit_ms))
+    }
 }
 
 /// Whether processes did something between two looks. Of a program that nothing is known of, anything at all counts.
@@ -166,6 +211,30 @@ const IDLE_WINDOW_MS: u64 = 5_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn watched(answer_ms: Option<u64>) -> Watched {
+        Watched { id: AttemptId(1), limit_ms: 300_000, answer_ms, tells: true, heard: None }
+    }
+
+    #[test]
+    fn a_request_without_a_byte_is_hung_long_before_silence_is() {
+        let waits = watched(Some(90_000));
+        assert_eq!(verdict(89_999, &waits, true), None);
+        assert_eq!(verdict(90_000, &waits, true), Some(Hung::Unanswered(90_000)));
+        assert_eq!(
+            unanswered(90_400),
+            "the model's provider had not answered for 90 s; no tool was running",
+            "the reason that `why` gives"
+        );
+    }
+
+    #[test]
+    fn without_a_connection_or_with_a_tool_at_work_silence_has_its_whole_time() {
+        for (watched, connected) in [(watched(Some(90_000)), false), (watched(None), true)] {
+            assert_eq!(verdict(299_999, &watched, connected), None);
+            assert_eq!(verdict(300_000, &watched, connected), Some(Hung::Silent(300_000)));
+        }
+    }
 
     #[test]
     fn idling_is_no_work_and_work_is_no_idling() {

@@ -10,7 +10,7 @@ mod launch;
 mod lost;
 pub mod watch;
 
-pub use activity::{activity, activity_in};
+pub use activity::{activity, activity_in, connections_quiet_ms};
 pub use adopt::{PROBE_BUDGET, Probe, probe, probe_all};
 pub use control::{ControlError, close_stdin, kill, send_line, stop};
 pub use launch::{LaunchError, Launched, Launcher};

@@ -3,7 +3,11 @@
 pub mod clock;
 
 #[cfg(target_os = "linux")]
+mod connections;
+#[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "linux")]
+pub use connections::quiet_ms;
 #[cfg(target_os = "linux")]
 pub use linux::*;
 

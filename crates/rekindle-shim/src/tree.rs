@@ -144,6 +144,13 @@ impl Table {
         Some(activity)
     }
 
+    /// How long ago a byte last went over a connection of the tree below `root` that a request was sent over, in milliseconds.
+    /// `None` where there is no such connection, or the system does not tell.
+    #[must_use]
+    pub fn connections_quiet_ms(&self, root: u32) -> Option<u64> {
+        os::quiet_ms(self.descendants(root).into_iter().map(|row| row.pid))
+    }
+
     fn pin_children(&self, pid: u32, parent: Option<&Process>, seen: &mut BTreeSet<u32>, into: &mut Vec<Process>) {
         for child in self.children.get(&pid).into_iter().flatten() {
             if !seen.insert(*child) {

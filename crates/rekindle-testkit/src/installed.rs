@@ -1,5 +1,6 @@
-//! The real coding agents, installed from their npm packages at the versions of `agents/package-lock.json`. Decides where they
-//! lie and whether they have to be installed again; running them is the tests' business.
+//! The real coding agents, installed from their npm packages at the versions of `agents/package-lock.json`, or the newest ones
+//! that the registry gives, in a folder of their own. Decides where they lie and whether they have to be installed again; running
+//! them is the tests' business.
 //!
 //! Install scripts are off, so the wrappers that such a script would complete are left alone: what is handed out is the program
 //! that ends up running. Tests run as processes of their own, so a file lock keeps all but the first of them waiting.
@@ -19,6 +20,15 @@ const LOCK: &str = include_str!("../agents/package-lock.json");
 
 /// Holds the lock file's text of a finished installation. Written last: a broken installation is made again.
 const STAMP: &str = "installed.json";
+
+/// Set to anything, it makes tests run the newest programs instead, as `cargo xtask agents --latest` has installed them.
+pub const LATEST_VARIABLE: &str = "REKINDLE_AGENTS_LATEST";
+
+/// Where those lie, beside the pinned ones.
+pub const LATEST_DIR: &str = "agents-latest";
+
+/// What npm needs to find in a folder that it installs into.
+const LATEST_PACKAGE: &str = "{\"name\": \"rekindle-agents-latest\", \"private\": true}\n";
 
 /// One of the four programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -133,11 +143,41 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// Installs the agents into a directory unless they are there already, and returns them.
+    /// Installs the agents into a directory unless they are there already, and returns them; or the newest ones beside it, where
+    /// those are asked for.
     ///
     /// # Errors
     /// npm fails, or the directory cannot be written.
     pub fn below(dir: &Path) -> Result<Self, Error> {
+        if std::env::var_os(LATEST_VARIABLE).is_some() {
+            return Self::at(&dir.with_file_name(LATEST_DIR));
+        }
+        Self::pinned(dir)
+    }
+
+    /// Installs the newest agents that the registry gives by name.
+    ///
+    /// # Errors
+    /// npm fails, or the directory cannot be written.
+    pub fn latest(dir: &Path) -> Result<Self, Error> {
+        let failed = |source| Error::File { path: dir.to_owned(), source };
+        fs::create_dir_all(dir).map_err(failed)?;
+        fs::write(dir.join("package.json"), LATEST_PACKAGE).map_err(failed)?;
+        let newest = Cli::ALL.map(|cli| format!("{}@latest", cli.package()));
+        npm(dir, "install", &newest)?;
+        Self::at(dir)
+    }
+
+    /// The version that is installed, as its package says.
+    #[must_use]
+    pub fn version(&self, cli: Cli) -> String {
+        let package = self.modules.join(cli.package()).join("package.json");
+        let package: serde_json::Value =
+            fs::read_to_string(package).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        package["version"].as_str().unwrap_or_default().to_owned()
+    }
+
+    fn pinned(dir: &Path) -> Result<Self, Error> {
         let failed = |source| Error::File { path: dir.to_owned(), source };
         fs::create_dir_all(dir).map_err(failed)?;
         let lock = File::create(dir.join("lock")).map_err(failed)?;
@@ -153,7 +193,7 @@ impl Installed {
         }
         fs::write(dir.join("package.json"), PACKAGE).map_err(failed)?;
         fs::write(dir.join("package-lock.json"), LOCK).map_err(failed)?;
-        npm(dir)?;
+        npm(dir, "ci", &[])?;
         let installed = Self::at(dir)?;
         fs::write(&stamp, LOCK).map_err(failed)?;
         Ok(installed)
@@ -174,15 +214,16 @@ impl Installed {
     }
 }
 
-fn npm(dir: &Path) -> Result<(), Error> {
+fn npm(dir: &Path, order: &str, packages: &[String]) -> Result<(), Error> {
     let mut npm = Command::new("npm");
-    npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"]).current_dir(dir);
+    npm.args([order, "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"]);
+    npm.args(packages).current_dir(dir);
     let output = npm.stdin(Stdio::null()).output().map_err(|error| Error::Npm { why: format!("npm: {error}") })?;
     if output.status.success() {
         return Ok(());
     }
     let said = [output.stdout, output.stderr].concat();
-    Err(Error::Npm { why: format!("npm ci ended with {}:\n{}", output.status, String::from_utf8_lossy(&said)) })
+    Err(Error::Npm { why: format!("npm {order} ended with {}:\n{}", output.status, String::from_utf8_lossy(&said)) })
 }
 
 #[cfg(test)]

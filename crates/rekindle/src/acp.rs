@@ -37,6 +37,9 @@ const REPLAY_QUIET: Duration = Duration::from_millis(300);
 /// At most this long is waited for the end of a history.
 const REPLAY_WITHIN: Duration = Duration::from_secs(10);
 
+/// How long an agent may take to close its session; it is ended afterwards in any case.
+const CLOSE_WITHIN: Duration = Duration::from_secs(1);
+
 /// Prompts that wait for the end of a turn; more is somebody who has lost count.
 const PROMPTS: usize = 64;
 
@@ -63,8 +66,16 @@ pub fn main(file: &Path) -> ExitCode {
             return ExitCode::from(127);
         }
     };
-    let mut bridge =
-        Bridge { link, setup, last: 0, prompts: VecDeque::new(), input_open: true, replaying: false, failed: false };
+    let mut bridge = Bridge {
+        link,
+        setup,
+        last: 0,
+        prompts: VecDeque::new(),
+        input_open: true,
+        replaying: false,
+        failed: false,
+        closes: None,
+    };
     let end = match bridge.open() {
         Ok(session) => bridge.serve(&session),
         Err(end) => end,
@@ -101,6 +112,8 @@ struct Bridge {
     input_open: bool,
     replaying: bool,
     failed: bool,
+    /// The session that is closed at the end, where the agent can do that.
+    closes: Option<String>,
 }
 
 impl Bridge {
@@ -115,7 +128,7 @@ impl Bridge {
             return Err(fail("initialize", &message));
         }
         let (opened, session) = match self.setup.resume.clone() {
-            Some(session) => (self.load(&session, &hello)?, session),
+            Some(session) => (self.resume(&session, &hello)?, session),
             None => {
                 let opened =
                     self.must("session/new", json!({ "cwd": self.setup.cwd, "mcpServers": self.servers() }))?;
@@ -124,6 +137,7 @@ impl Bridge {
                 (opened, session)
             }
         };
+        self.closes = can(&hello, "close").then(|| session.clone());
         let model = self.choose_model(&session, &opened)?;
         let loaded = self.setup.resume.is_some();
         let line =
@@ -132,14 +146,37 @@ impl Bridge {
         Ok(session)
     }
 
+    /// Takes a session up again: without its history where the agent can do that, else by a load that tells all of it again.
+    fn resume(&mut self, session: &str, hello: &Value) -> Result<Value, End> {
+        const RESUME: &str = "session/resume";
+        if !can(hello, "resume") {
+            return self.load(session, hello);
+        }
+        let id = self.ask(RESUME, &self.reopening(session));
+        match self.answer(id, Some(OPEN_WITHIN)) {
+            Answer::Result(result) => Ok(result),
+            // It may know the session all the same: a load says so, or says that it is gone.
+            Answer::Error(_) if hello["agentCapabilities"]["loadSession"] == true => self.load(session, hello),
+            Answer::Error(error) => {
+                emit(&with_method(RESUME, &error));
+                Err(End::Failed)
+            }
+            Answer::Late => Err(fail(RESUME, &format!("it did not answer within {} s", OPEN_WITHIN.as_secs()))),
+            Answer::Ended(end) => Err(end),
+        }
+    }
+
+    fn reopening(&self, session: &str) -> Value {
+        json!({ "sessionId": session, "cwd": self.setup.cwd, "mcpServers": self.servers() })
+    }
+
     fn load(&mut self, session: &str, hello: &Value) -> Result<Value, End> {
         const LOAD: &str = "session/load";
         if hello["agentCapabilities"]["loadSession"] != true {
             return Err(fail(LOAD, "it cannot load sessions"));
         }
         self.replaying = true;
-        let params = json!({ "sessionId": session, "cwd": self.setup.cwd, "mcpServers": self.servers() });
-        let opened = self.must(LOAD, params)?;
+        let opened = self.must(LOAD, self.reopening(session))?;
         let until = clock::boottime_ms() + millis(REPLAY_WITHIN);
         while clock::boottime_ms() < until {
             match self.link.next(Some(REPLAY_QUIET)) {
@@ -316,6 +353,12 @@ impl Bridge {
 
     /// Ends the agent and says how it all ended.
     fn leave(mut self, end: End) -> ExitCode {
+        // One that is gone hears nothing, and one that is being stopped has been cancelled already.
+        if let (End::Done | End::Failed, Some(session)) = (end, self.closes.take()) {
+            let id = self.ask("session/close", &json!({ "sessionId": session }));
+            // Whether it did it or not, it is ended now.
+            let _answer = self.answer(id, Some(CLOSE_WITHIN));
+        }
         self.link.close();
         while let Some(event) = self.link.last_words() {
             // Whatever it still does is written down; nothing it asks for is waited for.
@@ -339,6 +382,12 @@ impl Bridge {
             }
         }
     }
+}
+
+/// Whether an agent says that it can do this with sessions.
+fn can(hello: &Value, what: &str) -> bool {
+    let told = &hello["agentCapabilities"]["sessionCapabilities"][what];
+    !told.is_null() && *told != false
 }
 
 fn fail(method: &str, message: &str) -> End {

@@ -337,7 +337,7 @@ impl RunView<'_> {
     /// A line for every account that still has to wait: for what, until when, and how long that is.
     pub fn waits(&self, now: Time) -> impl Iterator<Item = String> {
         let waiting = self.row.waits.iter().filter(move |wait| wait.until.is_none_or(|until| until > now));
-        waiting.map(move |wait| session::waiting(&wait.account, &wait.cause, wait.until, now))
+        waiting.map(move |wait| session::waiting(wait, now))
     }
 
     /// How long a run that waits still waits, in words.

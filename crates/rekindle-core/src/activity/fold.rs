@@ -25,6 +25,7 @@ pub struct Fold {
     ledger: Ledger,
     last_words: String,
     asks: bool,
+    background: u32,
 }
 
 impl Fold {
@@ -55,7 +56,13 @@ impl Fold {
                 vec![Sign::Compacted { automatic: *automatic, turns: self.turns, calls: self.calls }]
             }
             Activity::Failed(failure) => vec![Sign::Failed(failure.clone())],
+            // The end of a turn is not the end of the work while agents in the background go on: another turn follows theirs.
+            Activity::Result { .. } if self.background > 0 => Vec::new(),
             Activity::Result { ok, .. } => vec![Sign::Result { ok: *ok }],
+            Activity::Background { open } => {
+                self.background = *open;
+                Vec::new()
+            }
             Activity::Said { .. } | Activity::Compacting | Activity::Retrying { .. } | Activity::Heartbeat => {
                 Vec::new()
             }
@@ -66,6 +73,12 @@ impl Fold {
     #[must_use]
     pub fn open_call(&self) -> Option<&Call> {
         self.open.back()
+    }
+
+    /// How many agents it has at work in the background.
+    #[must_use]
+    pub fn background(&self) -> u32 {
+        self.background
     }
 
     /// Every call that was seen, with its outcome.

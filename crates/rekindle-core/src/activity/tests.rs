@@ -167,3 +167,13 @@ mod under_way {
         assert!(!found.unheard, "the prompt is in the part that was not read");
     }
 }
+
+#[test]
+fn a_turn_that_ends_while_agents_work_in_the_background_is_no_end() {
+    let mut fold = Fold::default();
+    let result = Activity::Result { ok: true, text: None };
+    assert_eq!(fold.take(&Activity::Background { open: 1 }), []);
+    assert_eq!(fold.take(&result), [], "another turn follows when the agent is through");
+    fold.take(&Activity::Background { open: 0 });
+    assert_eq!(fold.take(&result), [Sign::Result { ok: true }]);
+}

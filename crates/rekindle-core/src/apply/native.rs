@@ -125,7 +125,7 @@ pub(super) fn checked(state: &mut State, attempt: AttemptId) {
 
 pub(super) fn gate(state: &mut State, event: &Event) {
     match &event.body {
-        Body::GateClosed(crate::event::GateClosed { account, cause, until, question, strikes }) => {
+        Body::GateClosed(crate::event::GateClosed { account, cause, until, question, strikes, reset, probe }) => {
             let gate = Gate {
                 cause: cause.name().to_owned(),
                 closed_at: event.time,
@@ -133,6 +133,8 @@ pub(super) fn gate(state: &mut State, event: &Event) {
                 question: *question,
                 after: state.last_attempt,
                 strikes: *strikes,
+                reset: *reset,
+                probe: *probe,
                 allowed: 1,
             };
             state.gates.insert(account.clone(), gate);

@@ -11,6 +11,10 @@ use crate::report::Exit;
 use crate::state::{Attempt, AttemptPhase, State, TaskState};
 use crate::strategy::{self, Strategy};
 
+/// Longest wait for a byte of the model's answer. Providers send something at least every 15 seconds while a model thinks; this is
+/// six times as long.
+const ANSWER_MS: u64 = 90_000;
+
 pub(super) fn started(turn: &mut Turn<'_>, id: AttemptId, pid: u32, shim_pid: u32) -> Reply {
     match turn.state.attempts.get(&id) {
         Some(attempt) if attempt.phase == AttemptPhase::Starting => {
@@ -175,6 +179,21 @@ pub fn silence_limit_ms(state: &State, attempt: &Attempt) -> u64 {
         Stage::AtWork => limits.silence_ms,
         Stage::AfterResult => limits.after_result_ms,
     }
+}
+
+/// How long an agent that waits for its model may go without a byte of the answer; `hang.silence` where that is shorter. Nothing
+/// where it cannot be told that it waits for its model.
+///
+/// After an attempt that hung the whole `hang.silence` counts: a model that thinks for minutes without a byte is slow, not gone,
+/// and must not use up a task's attempts.
+#[must_use]
+pub fn answer_limit_ms(state: &State, attempt: &Attempt) -> Option<u64> {
+    let tells_it = state.limits.traits_of(&attempt.cli).shows_calls && stage(state, attempt) == Stage::AtWork;
+    let hung_before = |task: &TaskId| {
+        let last = state.tasks.get(task).and_then(|task| task.last_cause.as_ref());
+        last.is_some_and(|cause| cause.name() == Cause::HungMidStream.name())
+    };
+    (tells_it && !attempt.tasks.iter().any(hung_before)).then(|| state.limits.silence_ms.min(ANSWER_MS))
 }
 
 /// Orders a stop, unless an equally sharp one stands already.

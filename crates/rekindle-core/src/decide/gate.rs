@@ -1,9 +1,10 @@
 //! Accounts that have to wait: a usage limit, an overloaded provider, refused credentials. The gate is per account, survives
 //! restarts, costs no task an attempt, and opens by a probe: one agent, then two, then four.
 
+use super::probe::{self, Probe};
 use super::{Turn, attempt, schedule, usage};
 use crate::cause::Cause;
-use crate::event::Body;
+use crate::event::{Body, GateClosed};
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::policy;
 use crate::state::{Gate, State};
@@ -81,14 +82,12 @@ pub(super) fn close_for(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, held:
         (None, None) => 1,
     };
     let limits = &turn.state.limits;
+    let mut tries: Option<Probe> = None;
     let (until, question) = match cause {
         Cause::UsageLimit { resets_at } => {
-            let reset = resets_at.filter(|reset| *reset > turn.now);
-            let until = match reset {
-                Some(reset) => reset.plus_ms(limits.usage.grace_ms),
-                None => turn.now.plus_ms(limits.usage.default_wait_ms),
-            };
-            (Some(until), None)
+            let before = tried(known.as_ref());
+            tries = Some(probe::next(&limits.usage, turn.now, before, *resets_at, strikes));
+            (tries.map(|tries| tries.at), None)
         }
         Cause::Overloaded => {
             let wait = policy::backoff_ms(limits.backoff_ms, strikes, &format!("{account} {strikes}"));
@@ -105,29 +104,38 @@ pub(super) fn close_for(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, held:
         _ => return,
     };
     // A wait that is already longer stands, and so does a question that nobody has answered.
-    let longer = known.as_ref().and_then(|gate| gate.until).filter(|until| *until > turn.now);
-    let until = until.max(longer);
+    let again = same.zip(tries).is_some_and(|(gate, tries)| gate.reset.is_some() && tries.reset <= gate.reset);
+    let stands = known.as_ref().filter(|gate| gate.until > Some(turn.now) && (again || gate.until > until));
+    let (until, reset, probe) = match stands {
+        Some(gate) => (gate.until, gate.reset, gate.probe),
+        None => (until, tries.and_then(|tries| tries.reset), tries.map_or(0, |tries| tries.number)),
+    };
     let question = question.or(known.and_then(|gate| gate.question));
-    turn.emit_attempt(
-        id,
-        Body::GateClosed(crate::event::GateClosed { account, cause: cause.clone(), until, question, strikes }),
-    );
+    let closed = GateClosed { account, cause: cause.clone(), until, question, strikes, reset, probe };
+    turn.emit_attempt(id, Body::GateClosed(closed));
+}
+
+/// The probe that a gate waited for, which has met the limit again; none where its account has worked since.
+pub(super) fn tried(gate: Option<&Gate>) -> Option<(Time, u32)> {
+    let gate = gate.filter(|gate| gate.allowed == 1)?;
+    gate.reset.map(|reset| (reset, gate.probe))
 }
 
 /// Nothing is left to do before an account's allowance is back: the run is paused until then. Whether it was.
+///
+/// A probe that has met the limit again is followed by another so soon that no pause is worth it.
 pub(super) fn pause_for_reset(turn: &mut Turn<'_>) -> bool {
     let waiting = turn.state.gates.values().filter(|gate| waits(gate, turn.now));
-    let mut resets: Vec<Time> = Vec::new();
+    let mut resets: Vec<(Time, Option<Time>, u32)> = Vec::new();
     for gate in waiting {
         // A provider that is overloaded is no pause: it is back within seconds.
         match gate.until.filter(|_| gate.cause == "usage_limit") {
-            Some(until) => resets.push(until),
-            None => return false,
+            Some(until) if gate.probe <= 1 => resets.push((until, gate.reset, gate.probe)),
+            _ => return false,
         }
     }
-    let Some(until) = resets.into_iter().min() else { return false };
-    let grace = turn.state.limits.usage.grace_ms;
-    usage::pause(turn, Some(0), Some(until.minus_ms(grace)), until);
+    let Some((at, reset, number)) = resets.into_iter().min() else { return false };
+    usage::pause(turn, Some(0), Probe { at, reset, number });
     true
 }
 

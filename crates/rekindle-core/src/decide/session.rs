@@ -229,7 +229,7 @@ pub(super) fn pause(turn: &mut Turn<'_>, reason: PauseReason) -> Reply {
         RunPhase::Running | RunPhase::Created | RunPhase::Waiting(_) => {
             let (remaining_percent, resets_at) = (turn.state.usage.left.and_then(|left| left.remaining_percent), None);
             let progress = Progress::of(turn.state);
-            let pause = Pause { reason, remaining_percent, resets_at, resumes_at: None, progress };
+            let pause = Pause { reason, remaining_percent, resets_at, resumes_at: None, probe: 0, progress };
             turn.emit_run(Body::SessionPause(pause));
         }
         RunPhase::Pausing(_) if at_once => {}
@@ -294,7 +294,7 @@ pub(super) fn pressure_seen(turn: &mut Turn<'_>, reason: Option<String>) -> Repl
 /// The machine is short of something and nobody is at work: the run is paused until it has room again.
 pub(super) fn pause_for_want(turn: &mut Turn<'_>) {
     let (reason, progress) = (PauseReason::SystemError, Progress::of(turn.state));
-    let pause = Pause { reason, remaining_percent: None, resets_at: None, resumes_at: None, progress };
+    let pause = Pause { reason, remaining_percent: None, resets_at: None, resumes_at: None, probe: 0, progress };
     turn.emit_run(Body::SessionPause(pause));
     turn.emit_run(Body::RunPaused {});
 }

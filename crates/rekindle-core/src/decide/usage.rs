@@ -1,17 +1,18 @@
 //! The allowance as the user's own command tells it, and the pauses that end by themselves.
 
-use super::{About, Reply, Turn, session};
+use super::probe::{self, Probe};
+use super::{About, Reply, Turn, gate, session};
 use crate::cause::Cause;
 use crate::event::{Body, GateClosed, Pause, PauseReason, UsageLeft};
 use crate::policy;
 use crate::progress::Progress;
-use crate::state::{RunPhase, State};
+use crate::state::{Gate, RunPhase, State};
 use crate::time::Time;
 
 /// How old an answer may be when something is dispatched.
 const FRESH_MS: u64 = 60_000;
 
-/// Jitter beyond the grace, as a part of it, so that many runs do not come back in the same instant.
+/// Jitter beyond a wait, as a part of it, so that many runs do not come back in the same instant.
 const JITTER_PART: u64 = 10;
 
 /// Whether something may be dispatched as far as the allowance goes; asks where the answer is too old.
@@ -45,9 +46,9 @@ pub(super) fn seen(turn: &mut Turn<'_>, left: UsageLeft) -> Reply {
     if left.remaining_percent.is_none_or(|percent| percent > limits.threshold_percent) {
         return Reply::Accepted;
     }
-    let until = goes_on_at(turn, left.resets_at);
     if limits.agents.is_empty() {
-        pause(turn, left.remaining_percent, left.resets_at, until);
+        let next = goes_on_at(turn, turn.state.usage.tried, left.resets_at);
+        pause(turn, left.remaining_percent, next);
         return Reply::Accepted;
     }
     let mut accounts: Vec<String> = limits.agents.iter().map(|cli| turn.state.limits.traits_of(cli).account).collect();
@@ -56,37 +57,50 @@ pub(super) fn seen(turn: &mut Turn<'_>, left: UsageLeft) -> Reply {
     for account in accounts {
         // One that waits that long already is left as it is, and so is a question that nobody has answered.
         let known = turn.state.gates.get(&account);
-        if known.and_then(|gate| gate.until).is_some_and(|known| known >= until) {
+        let next = goes_on_at(turn, gate::tried(known), left.resets_at);
+        let stands = |gate: &Gate| {
+            let longer = gate.until >= Some(next.at);
+            longer || gate.until > Some(turn.now) && gate.reset.is_some() && next.reset <= gate.reset
+        };
+        if known.is_some_and(stands) {
             continue;
         }
         let cause = Cause::UsageLimit { resets_at: left.resets_at };
         let (question, strikes) = (known.and_then(|gate| gate.question), known.map_or(1, |gate| gate.strikes));
-        let closed = GateClosed { account, cause, until: Some(until), question, strikes };
+        let closed = GateClosed {
+            account,
+            cause,
+            until: Some(next.at),
+            question,
+            strikes,
+            reset: next.reset,
+            probe: next.number,
+        };
         turn.emit(About::default(), Body::GateClosed(closed));
     }
     Reply::Accepted
 }
 
-/// The reset with the grace beyond it and a little jitter; the usual wait where no reset is known.
-fn goes_on_at(turn: &Turn<'_>, resets_at: Option<Time>) -> Time {
+/// When the allowance is asked for again, with a little jitter that stays within the grace.
+fn goes_on_at(turn: &Turn<'_>, before: Option<(Time, u32)>, resets_at: Option<Time>) -> Probe {
     let limits = &turn.state.limits.usage;
+    let next = probe::next(limits, turn.now, before, resets_at, 1);
+    let Some(reset) = next.reset else { return next };
     let run = turn.state.run.as_ref().map(|run| run.id.to_string()).unwrap_or_default();
-    let jitter = policy::backoff_ms(limits.grace_ms / JITTER_PART, 1, &format!("{run} usage"));
-    match resets_at.filter(|reset| *reset > turn.now) {
-        Some(reset) => reset.plus_ms(limits.grace_ms).plus_ms(jitter),
-        None => turn.now.plus_ms(limits.default_wait_ms),
-    }
+    let wait = next.at.since_ms(reset);
+    let jitter = policy::backoff_ms(wait / JITTER_PART, 1, &format!("{run} usage"));
+    Probe { at: next.at.plus_ms(jitter.min(limits.grace_ms.saturating_sub(wait))), ..next }
 }
 
 /// Pauses the run until the allowance is back.
-pub(super) fn pause(turn: &mut Turn<'_>, remaining_percent: Option<u8>, resets_at: Option<Time>, until: Time) {
+pub(super) fn pause(turn: &mut Turn<'_>, remaining_percent: Option<u8>, next: Probe) {
     if !turn.state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running) {
         return;
     }
     let progress = Progress::of(turn.state);
-    let resumes_at = Some(until).filter(|_| !turn.state.limits.no_wait);
-    let reason = PauseReason::UsageLimit;
-    turn.emit_run(Body::SessionPause(Pause { reason, remaining_percent, resets_at, resumes_at, progress }));
+    let resumes_at = Some(next.at).filter(|_| !turn.state.limits.no_wait);
+    let (reason, resets_at, probe) = (PauseReason::UsageLimit, next.reset, next.number);
+    turn.emit_run(Body::SessionPause(Pause { reason, remaining_percent, resets_at, resumes_at, probe, progress }));
     session::collect_and_stop(turn, false);
 }
 

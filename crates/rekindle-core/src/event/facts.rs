@@ -45,6 +45,9 @@ pub struct Pause {
     /// When the run goes on by itself, where it does.
     #[serde(default)]
     pub resumes_at: Option<Time>,
+    /// Which try since the reset that comes then, from 1; 0 where the run waits for something else.
+    #[serde(default)]
+    pub probe: u32,
     /// How far the run is.
     #[serde(default)]
     pub progress: Progress,
@@ -207,6 +210,12 @@ pub struct GateClosed {
     pub question: Option<QuestionId>,
     /// How often in a row.
     pub strikes: u32,
+    /// The reset that was named, where one was.
+    #[serde(default)]
+    pub reset: Option<Time>,
+    /// Which probe since that reset comes then, from 1; 0 where no limit is waited for.
+    #[serde(default)]
+    pub probe: u32,
 }
 
 /// An agent's context is nearly full.

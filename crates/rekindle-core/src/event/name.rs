@@ -193,6 +193,8 @@ mod tests {
                     until: Some(Time(4)),
                     question: None,
                     strikes: 1,
+                    reset: Some(Time(3)),
+                    probe: 2,
                 }),
                 Body::TaskRequeued { cause, counted: true, not_before: Some(Time(9)), reason: "in words".to_owned() },
             ];

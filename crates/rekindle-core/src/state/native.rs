@@ -115,6 +115,12 @@ pub struct Gate {
     pub after: u64,
     /// How often in a row it was closed.
     pub strikes: u32,
+    /// The reset that was named, where one was.
+    #[serde(default)]
+    pub reset: Option<Time>,
+    /// Which probe since that reset comes at the end of the wait.
+    #[serde(default)]
+    pub probe: u32,
     /// How many agents may run at once after the wait.
     pub allowed: u32,
 }

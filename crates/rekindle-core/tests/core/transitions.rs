@@ -295,7 +295,7 @@ fn a_pause_stops_agents_and_costs_no_attempt() {
     let mut story = Story::of(ONE);
     story.started(1);
     assert_snapshot!(lines(&story.order(Order::Pause(PauseReason::Interrupt))), @r#"
-    session_pause  {"progress":{"available":0,"blocked":0,"compactions":0,"complete":0,"in_progress":1,"pending_audit":0,"relationships":0,"total":1},"reason":"interrupt","remaining_percent":null,"resets_at":null,"resumes_at":null}
+    session_pause  {"probe":0,"progress":{"available":0,"blocked":0,"compactions":0,"complete":0,"in_progress":1,"pending_audit":0,"relationships":0,"total":1},"reason":"interrupt","remaining_percent":null,"resets_at":null,"resumes_at":null}
     stop_ordered T1 developer-T1 e1 {"at_once":false,"attempt":1,"cause":"stopped_by_operator"}
     -> StopAttempt { attempt: AttemptId(1), at_once: false }
     "#);

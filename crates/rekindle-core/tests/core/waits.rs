@@ -2,6 +2,7 @@
 
 use rekindle_core::activity::{Failure, Problem, Sign};
 use rekindle_core::decide::{self, Standstill};
+use rekindle_core::event::Body;
 use rekindle_core::ids::{AttemptId, QuestionId};
 use rekindle_core::input::{Input, Order};
 use rekindle_core::limits::{Limits, Traits};
@@ -30,6 +31,17 @@ fn fails(story: &mut Story, attempt: u64, problem: Problem, resets_at: Option<Ti
     story.exited(attempt, exit_code(1));
 }
 
+/// A run that waits for its account's limit, and whose newest attempt probes it when the wait is over.
+fn probing(story: &mut Story) -> u64 {
+    let until = story.state.gates["able"].until.expect("a time");
+    story.now = until;
+    story.input(Input::TimePassed);
+    let live: Vec<u64> = story.state.live_attempts().map(|(id, _)| id.0).collect();
+    assert_eq!(live.len(), 1, "one agent at a time");
+    story.started(live[0]);
+    live[0]
+}
+
 fn answer() -> Order {
     Order::Answer { id: QuestionId(1), text: "done".into() }
 }
@@ -42,7 +54,7 @@ fn an_answer_about_credentials_does_not_lift_a_limit() {
     fails(&mut story, 2, Problem::Auth, None);
     story.order(answer());
     assert_eq!(story.state.live_attempts().count(), 0, "the limit still stands");
-    story.after_ms(60_000 + story.state.limits.usage.grace_ms).input(Input::TimePassed);
+    story.after_ms(60_000 + 10_000).input(Input::TimePassed);
     assert_eq!(story.state.live_attempts().count(), 1, "one probes");
     assert_eq!(story.replayed(), story.state);
 }
@@ -90,4 +102,72 @@ fn a_compaction_with_nothing_left_to_do_sets_no_timer_that_is_always_due() {
     story.after_ms(6 * 60_000).input(Input::TimePassed);
     let next = decide::next_deadline(&story.state, story.now);
     assert!(next.is_none_or(|due| due > story.now), "{next:?} at {:?}", story.now);
+}
+
+#[test]
+fn a_limit_is_probed_soon_after_its_reset_and_then_ever_later_at_the_cost_of_no_attempt() {
+    let mut story = story();
+    let reset = story.now.plus_ms(20_000);
+    fails(&mut story, 1, Problem::UsageLimit, Some(reset));
+    // The other one meets the same limit and is told no time: that is the same wait.
+    fails(&mut story, 2, Problem::UsageLimit, None);
+    let mut waits = Vec::new();
+    for probe in 1..=5 {
+        let gate = story.state.gates["able"].clone();
+        assert_eq!((gate.reset, gate.probe), (Some(reset), probe));
+        let attempt = probing(&mut story);
+        waits.push(story.now.since_ms(reset) / 1_000);
+        // Some name the reset that has passed, some none.
+        fails(&mut story, attempt, Problem::UsageLimit, (probe % 2 == 0).then_some(reset));
+        assert_eq!(story.state.live_attempts().count(), 0, "nobody starts while the account waits");
+    }
+    assert_eq!(waits, [10, 30, 120, 300, 600]);
+    assert!(story.state.tasks.values().all(|task| task.attempts == 0), "no attempt was spent");
+    assert_eq!(story.replayed(), story.state);
+}
+
+#[test]
+fn a_probe_that_is_told_a_new_reset_starts_over_from_it() {
+    let mut story = story();
+    let reset = story.now.plus_ms(20_000);
+    fails(&mut story, 1, Problem::UsageLimit, Some(reset));
+    fails(&mut story, 2, Problem::UsageLimit, Some(reset));
+    for _ in 0..2 {
+        let attempt = probing(&mut story);
+        fails(&mut story, attempt, Problem::UsageLimit, None);
+    }
+    let attempt = probing(&mut story);
+    let later = story.now.plus_ms(3_600_000);
+    fails(&mut story, attempt, Problem::UsageLimit, Some(later));
+    let gate = &story.state.gates["able"];
+    assert_eq!((gate.until, gate.reset, gate.probe), (Some(later.plus_ms(10_000)), Some(later), 1));
+}
+
+#[test]
+fn a_limit_that_names_no_reset_is_waited_for_as_configured() {
+    let mut story = story();
+    fails(&mut story, 1, Problem::UsageLimit, None);
+    let gate = &story.state.gates["able"];
+    assert_eq!((gate.until, gate.reset), (Some(story.now.plus_ms(story.state.limits.usage.default_wait_ms)), None));
+}
+
+#[test]
+fn a_run_that_only_waits_is_paused_with_the_reset_that_was_named_and_not_again_between_probes() {
+    let mut story = story();
+    let reset = story.now.plus_ms(20_000);
+    fails(&mut story, 1, Problem::UsageLimit, Some(reset));
+    fails(&mut story, 2, Problem::UsageLimit, Some(reset));
+    let pauses = |story: &Story| -> Vec<(Option<Time>, Option<Time>)> {
+        let found = story.log.iter().filter_map(|event| match &event.body {
+            Body::SessionPause(pause) => Some((pause.resets_at, pause.resumes_at)),
+            _ => None,
+        });
+        found.collect()
+    };
+    assert_eq!(pauses(&story), [(Some(reset), Some(reset.plus_ms(10_000)))]);
+    let attempt = probing(&mut story);
+    fails(&mut story, attempt, Problem::UsageLimit, None);
+    assert_eq!(pauses(&story).len(), 1, "the next probe is seconds away");
+    assert_eq!(decide::standstill(&story.state), Standstill::Reset);
+    assert_eq!(decide::next_deadline(&story.state, story.now), Some(reset.plus_ms(30_000)));
 }

@@ -124,16 +124,20 @@ rows! {
         assert!(place(&story, "session_pause") < place(&story, "stop_ordered"));
         assert_eq!(story.replayed(), story.state);
     }
-    "6. Wait until resets_at + 5 minutes" => a_run_waits_until_the_reset_and_five_minutes {
+    "6. Wait until resets_at + 5 minutes: asked after 10 s, 30 s and 2 minutes already" => a_run_asks_from_the_reset_until_five_minutes_after_it {
         let mut story = low();
         let resets_at = Time(details(&story, "session_pause")["resets_at"].as_i64().expect("a time"));
-        let five_minutes = resets_at.plus_ms(5 * 60 * 1000);
-        let wait = five_minutes.since_ms(story.now);
-        story.after_ms(wait - 1).input(Input::TimePassed);
-        assert!(!happened(&story, "session_resume"));
-        reset(&mut story);
-        let resumed = last(&story, "session_resume").time;
-        assert!(resumed >= five_minutes && resumed <= five_minutes.plus_ms(5 * 60 * 1000), "{resumed:?}");
+        let wait = resets_at.since_ms(story.now);
+        story.after_ms(wait).input(Input::TimePassed);
+        assert!(!happened(&story, "session_resume"), "not at the reset itself");
+        for seconds in [10, 30, 120, 300] {
+            reset(&mut story);
+            let after = last(&story, "session_resume").time.since_ms(resets_at) / 1_000;
+            let bound = (seconds + seconds / 10).min(300);
+            assert!((seconds..=bound).contains(&after), "asked {after} s after the reset, due after {seconds}");
+            assert!(story.state.attempts.is_empty(), "it is asked, nothing is begun");
+            story.input(left(5, Some(resets_at)));
+        }
     }
     "7. Auto-resume" => a_run_goes_on_by_itself_and_asks_again {
         let mut story = low();

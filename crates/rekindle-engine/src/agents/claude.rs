@@ -24,6 +24,9 @@ use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, S
 pub(in crate::agents) use settings::EVENTS;
 pub use settings::Settings;
 
+/// The newest version that `cargo xtask agents` was run with.
+const TRIED_UP_TO: &str = "2.1.325";
+
 /// The name in `kind = "…"`.
 pub const KIND: &str = "claude";
 
@@ -39,6 +42,10 @@ const HOOK_TIMEOUT_S: u64 = 30;
 /// Variables by which the program knows that it was started by itself; an agent is no part of the session that rekindle was
 /// started in.
 const NESTED: [&str; 4] = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_SSE_PORT"];
+
+/// Set, it makes the program wait for its allowance by itself (2.1.234 on). Rekindle waits instead: it knows of every agent on the
+/// account, keeps the reset over a crash, and lets others work meanwhile.
+const OWN_WAIT: &str = "CLAUDE_CODE_RETRY_WATCHDOG";
 
 /// Variables that log it in, in the order in which they are shown.
 const LOGIN_VARS: [&str; 6] = [
@@ -69,9 +76,14 @@ impl Adapter for Claude {
         Some("npm install -g @anthropic-ai/claude-code")
     }
 
+    fn tried_up_to(&self) -> Option<&'static str> {
+        Some(TRIED_UP_TO)
+    }
+
     fn traits(&self, program: &Program) -> Traits {
         Traits {
             tells: true,
+            shows_calls: true,
             resumes: true,
             takes_messages: true,
             compacts: true,
@@ -107,6 +119,7 @@ impl Adapter for Claude {
 
         let mut launch = Launch::new(argv, Stdin::Lines, user_line(start.prompt));
         launch.env_remove = NESTED.map(str::to_owned).into();
+        launch.env.insert(OWN_WAIT.to_owned(), "0".to_owned());
         // As root the program refuses to skip permissions unless told that it is in a sandbox. The operator has asked for full
         // permissions and runs as root: without this nothing would start.
         if full && rustix::process::geteuid().is_root() {
@@ -219,7 +232,9 @@ fn mcp_config(start: &Start<'_>) -> String {
 fn settings(start: &Start<'_>) -> String {
     let command = quote::shell(&start.context_command(KIND));
     let hook = json!({"type": "command", "command": command, "timeout": HOOK_TIMEOUT_S});
-    json!({"hooks": {"SessionStart": [{"matcher": "compact", "hooks": [hook]}]}}).to_string()
+    // Over the user's own settings, which may set it as well.
+    let env = json!({OWN_WAIT: "0"});
+    json!({"env": env, "hooks": {"SessionStart": [{"matcher": "compact", "hooks": [hook]}]}}).to_string()
 }
 
 fn config_dir(place: &Place<'_>) -> Option<PathBuf> {

@@ -28,6 +28,9 @@ use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, S
 pub(in crate::agents) use settings::MORE;
 pub use settings::Settings;
 
+/// The newest version that `cargo xtask agents` was run with.
+const TRIED_UP_TO: &str = "0.166.0";
+
 /// The name in `kind = "…"`.
 pub const KIND: &str = "codex";
 
@@ -56,8 +59,20 @@ impl Adapter for Codex {
         Some("npm install -g @openai/codex")
     }
 
+    fn tried_up_to(&self) -> Option<&'static str> {
+        Some(TRIED_UP_TO)
+    }
+
     fn traits(&self, program: &Program) -> Traits {
-        Traits { tells: true, resumes: true, compacts: true, reinjects: true, mcp: true, ..program.traits(KIND) }
+        Traits {
+            tells: true,
+            shows_calls: true,
+            resumes: true,
+            compacts: true,
+            reinjects: true,
+            mcp: true,
+            ..program.traits(KIND)
+        }
     }
 
     fn start(&self, start: &Start<'_>) -> Result<Launch, String> {

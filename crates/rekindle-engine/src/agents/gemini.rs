@@ -27,6 +27,9 @@ use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, S
 pub(in crate::agents) use settings::EVENTS;
 pub use settings::Settings;
 
+/// The newest version that `cargo xtask agents` was run with.
+const TRIED_UP_TO: &str = "0.61.0";
+
 /// The name in `kind = "…"`.
 pub const KIND: &str = "gemini";
 
@@ -55,8 +58,20 @@ impl Adapter for Gemini {
         Some("npm install -g @google/gemini-cli")
     }
 
+    fn tried_up_to(&self) -> Option<&'static str> {
+        Some(TRIED_UP_TO)
+    }
+
     fn traits(&self, program: &Program) -> Traits {
-        Traits { tells: true, resumes: true, compacts: true, reinjects: true, mcp: true, ..program.traits(KIND) }
+        Traits {
+            tells: true,
+            shows_calls: true,
+            resumes: true,
+            compacts: true,
+            reinjects: true,
+            mcp: true,
+            ..program.traits(KIND)
+        }
     }
 
     fn start(&self, start: &Start<'_>) -> Result<Launch, String> {

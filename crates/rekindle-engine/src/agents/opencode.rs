@@ -23,6 +23,9 @@ use super::history::Record;
 use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
 pub use settings::Settings;
 
+/// The newest version that `cargo xtask agents` was run with.
+const TRIED_UP_TO: &str = "1.18.33";
+
 /// The name in `kind = "…"`.
 pub const KIND: &str = "opencode";
 
@@ -70,8 +73,20 @@ impl Adapter for Opencode {
         Some("npm install -g opencode-ai")
     }
 
+    fn tried_up_to(&self) -> Option<&'static str> {
+        Some(TRIED_UP_TO)
+    }
+
     fn traits(&self, program: &Program) -> Traits {
-        Traits { tells: true, resumes: true, compacts: true, reinjects: true, mcp: true, ..program.traits(KIND) }
+        Traits {
+            tells: true,
+            shows_calls: true,
+            resumes: true,
+            compacts: true,
+            reinjects: true,
+            mcp: true,
+            ..program.traits(KIND)
+        }
     }
 
     fn start(&self, start: &Start<'_>) -> Result<Launch, String> {

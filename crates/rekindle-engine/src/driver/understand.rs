@@ -73,6 +73,17 @@ impl<W: World> Driver<W> {
         Some(text::one_line(&call, CALL_SHOWN_BYTES))
     }
 
+    /// Whether an agent is known to wait for its model and for nothing else: no call of it is open, nobody works for it in the
+    /// background, and its program is not about to try again by itself.
+    #[must_use]
+    pub fn waits_for_model(&self, attempt: AttemptId) -> bool {
+        let understood = self.spools.get(&attempt).and_then(|spools| spools.understood.as_ref());
+        understood.is_some_and(|understood| {
+            let fold = &understood.fold;
+            understood.storm.is_none() && fold.open_call().is_none() && fold.background() == 0
+        })
+    }
+
     /// Stops agents whose programs have tried again by themselves for longer than they may be silent: words about failing
     /// are no sign of life.
     ///

@@ -172,11 +172,20 @@ impl RealWorld {
 
     /// What the processes of an agent have used so far.
     pub fn activity(&mut self, attempt: AttemptId) -> Option<Activity> {
+        supervise::activity(self.record(attempt)?).ok().flatten()
+    }
+
+    /// How long the connections of an agent's processes have been quiet; nothing where they have none.
+    pub fn connections_quiet_ms(&mut self, attempt: AttemptId) -> Option<u64> {
+        supervise::connections_quiet_ms(self.record(attempt)?).ok().flatten()
+    }
+
+    fn record(&mut self, attempt: AttemptId) -> Option<&ShimRecord> {
         if !self.records.contains_key(&attempt) {
             let record = Bundle::open(&self.shared.bundle(attempt)).ok()??.shim().ok()??;
             self.records.insert(attempt, record);
         }
-        supervise::activity(self.records.get(&attempt)?).ok().flatten()
+        self.records.get(&attempt)
     }
 }
 

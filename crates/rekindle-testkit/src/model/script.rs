@@ -74,6 +74,11 @@ pub enum End {
     HangAfterHeaders,
     /// Half of the answer comes and nothing more.
     HangMidStream,
+    /// The answer drips in, a character at a time, for so many seconds: no event of it is whole before. Then the rest comes.
+    Drips {
+        /// Seconds.
+        for_s: u64,
+    },
     /// An error is answered instead.
     Fail(Fail),
 }

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
@@ -21,6 +21,12 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Looks before an answer that waits for a file is given up: five minutes, longer than any test.
 const LOOKS: u32 = 15_000;
+
+/// Between two characters of an answer that drips in.
+const DRIP: Duration = Duration::from_millis(500);
+
+/// What of such an answer comes only at its end.
+const DRIP_KEPT_BYTES: usize = 64;
 
 /// Header lines that carry a key, made up or not.
 const KEYS: &[&str] = &["authorization", "x-api-key", "x-goog-api-key"];
@@ -224,6 +230,9 @@ fn perform(stream: &TcpStream, asked: &Asked, picked: &Picked, shared: &Shared) 
         Body::Whole(body) => dialect::halves(&body).map(str::to_owned).to_vec(),
     };
     wire::begin(stream, &headers)?;
+    if let End::Drips { for_s } = end {
+        return drip(stream, &events.concat(), Duration::from_secs(*for_s), shared);
+    }
     let middle = events.len() / 2;
     let sent = match end {
         End::HangAfterHeaders => 0,
@@ -239,6 +248,23 @@ fn perform(stream: &TcpStream, asked: &Asked, picked: &Picked, shared: &Shared) 
         End::Cut => Ok(()),
         _ => wire::end(stream),
     }
+}
+
+/// Sends the beginning a character at a time, then the rest.
+fn drip(stream: &TcpStream, answer: &str, time: Duration, shared: &Shared) -> io::Result<()> {
+    let mut rest = answer;
+    let begun = Instant::now();
+    while begun.elapsed() < time && !shared.stopped() {
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        // The last characters are kept, so that the answer is not whole too early.
+        if rest.len() > DRIP_KEPT_BYTES {
+            wire::piece(stream, &rest[..first])?;
+            rest = &rest[first..];
+        }
+        std::thread::park_timeout(DRIP);
+    }
+    wire::piece(stream, rest)?;
+    wire::end(stream)
 }
 
 /// Keeps the connection open until the client or the server goes.

@@ -49,7 +49,9 @@ pub fn draw(sim: &mut Sim, attempt: AttemptId, tasks: &[TaskId]) -> (&'static st
     let trouble = !quiet && sim.rng.chance(sim.setting.trouble);
     let traits = teller::traits_of(sim, attempt);
     let own = traits.tells && sim.rng.chance(60);
+    let again = traits.tells && teller::meets_its_limit_again(sim, attempt);
     let mood = match (trouble, own) {
+        _ if again => "limited",
         (false, _) => "worker",
         (true, false) => TROUBLES[sim.rng.weighted(&TROUBLES.map(|(_, weight)| weight))].0,
         (true, true) => teller::TROUBLES[sim.rng.weighted(&teller::TROUBLES.map(|(_, weight)| weight))].0,

@@ -70,7 +70,7 @@ fn draw_limits(rng: &mut Rng) -> Limits {
         first_event_ms: rng.between(10 * SECOND, MINUTE),
         usage: UsageLimits {
             default_wait_ms: rng.between(10 * SECOND, 5 * MINUTE),
-            grace_ms: rng.between(SECOND, MINUTE),
+            grace_ms: rng.between(SECOND, 6 * MINUTE),
             asks: rng.chance(25),
             ..UsageLimits::default()
         },

@@ -4,6 +4,7 @@
 use rekindle_core::ids::{AttemptId, TaskId};
 use rekindle_core::limits::Traits;
 use rekindle_core::report::Exit;
+use rekindle_core::time::Time;
 
 use super::agent::Act;
 use super::rng::Rng;
@@ -32,6 +33,17 @@ const STALLED_CALLS: u64 = 9;
 pub fn traits_of(sim: &Sim, attempt: AttemptId) -> Traits {
     let limits = &sim.setting.limits;
     sim.bundles.get(&attempt).map(|bundle| limits.traits_of(&bundle.cli)).unwrap_or_default()
+}
+
+/// The reset that an attempt was started after, as the probe of its account.
+fn probed_reset(sim: &Sim, attempt: AttemptId) -> Option<Time> {
+    let gate = sim.checkers.replayed.gates.get(&traits_of(sim, attempt).account)?;
+    gate.reset.filter(|_| gate.allowed == 1 && attempt.0 > gate.after)
+}
+
+/// Whether the account's limit stands although its reset has passed: half of all probes meet it again.
+pub fn meets_its_limit_again(sim: &mut Sim, attempt: AttemptId) -> bool {
+    !sim.quiet && probed_reset(sim, attempt).is_some() && sim.rng.chance(50)
 }
 
 /// How a program begins: its session, the one it was told to resume or, now and then, something else.
@@ -82,10 +94,13 @@ pub fn strike(sim: &mut Sim, attempt: AttemptId, mood: &'static str, task: &Task
     let traits = traits_of(sim, attempt);
     let now = sim.machine.now(sim.queue.now_ms());
     let silence_ms = sim.setting.limits.silence_ms;
+    let probed = probed_reset(sim, attempt);
     let rng = &mut sim.rng;
     match mood {
         "limited" => {
-            let reset = rng.chance(60).then(|| now.plus_ms(rng.between(SECOND, 10 * MINUTE)));
+            let new = rng.chance(60).then(|| now.plus_ms(rng.between(SECOND, 10 * MINUTE)));
+            // Some programs name the reset that has just passed, or none at all.
+            let reset = if rng.chance(50) { probed.or(new) } else { new.filter(|_| probed.is_none()) };
             give_up(rng, script, tells::limited(reset));
         }
         "overloaded" => give_up(rng, script, tells::failed("overloaded")),

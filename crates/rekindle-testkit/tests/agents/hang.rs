@@ -30,7 +30,21 @@ fn caught(cli: Cli, end: End, fault: Fault) {
     let bed = Bed::with(cli, script, Setting::default(), SETTINGS);
     bed.finish(bed.rig.run());
     assert_outcome(cli, fault, &bed.seen(), || bed.story());
-    assert_eq!(bed.rig.events_of("agent_hung").len(), 1, "{}", bed.story());
+    let hung = bed.rig.events_of("agent_hung");
+    let evidence = hung.first().map(|event| event["details"]["evidence"].to_string()).unwrap_or_default();
+    assert!(hung.len() == 1 && evidence.contains("provider had not answered"), "{evidence}\n{}", bed.story());
+}
+
+for_each_cli!(an_answer_that_drips_in_is_never_called_hung);
+
+/// A model that thinks: its program shows nothing for longer than it may be silent, and all that moves is a byte now and then on its
+/// connection.
+fn an_answer_that_drips_in_is_never_called_hung(cli: Cli) {
+    let script = Script::new().then(work()).then(done().end(End::Drips { for_s: 16 })).then(bye());
+    let bed = Bed::with(cli, script, Setting::default(), SETTINGS);
+    bed.finish(bed.rig.run());
+    assert_outcome(cli, Fault::Nothing, &bed.seen(), || bed.story());
+    assert!(bed.rig.events_of("agent_hung").is_empty(), "{}", bed.story());
 }
 
 /// A tool that never ends and does nothing at all: its program would wait for it, and so would nobody else. A tool that works is

@@ -47,6 +47,10 @@ fn claude(url: &str, setting: Setting) -> Vec<(&'static str, String)> {
         // Root is let do everything only in a sandbox, which a test machine is.
         ("IS_SANDBOX", "1".to_owned()),
     ];
+    if setting.subscribed {
+        // As somebody may have it: the program is to wait for its allowance by itself. Under rekindle it does not.
+        env.push(("CLAUDE_CODE_RETRY_WATCHDOG", "1".to_owned()));
+    }
     if setting.compacts {
         // Its smallest: it compacts at 67,000 tokens.
         env.push(("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000".to_owned()));

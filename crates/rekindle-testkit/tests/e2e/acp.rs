@@ -94,6 +94,52 @@ hear; result 2"#;
     rig.assert_nothing_left();
 }
 
+/// What an agent says that can take up a session without its history, and close it.
+const ABLE: &str = r#"{"loadSession":true,"sessionCapabilities":{"resume":{},"close":{}}}"#;
+
+#[test]
+fn a_session_is_taken_up_without_its_history_where_that_is_offered_and_closed_at_the_end() {
+    let rig = rig(r#"
+[ $REKINDLE_EPOCH = 1 ] && { hear; exit 5; }
+hear; touch made; rekindle task done T1 > told 2>&1
+result 3 '{"stopReason":"end_turn"}'
+hear; result 4 '{}'
+hear || exit 0
+"#);
+    let script = rig.lines("agent.sh").join("\n").replacen(r#"{"loadSession":true}"#, ABLE, 1);
+    rig.write("agent.sh", &script);
+    rig.finish();
+    assert_eq!(strategies(&rig), ["first", "resume"], "{}", rig.story());
+    let heard = heard(&rig, 2);
+    let methods: Vec<&str> = heard.iter().map(|asked| asked["method"].as_str().expect("a method")).collect();
+    assert_eq!(methods, ["initialize", "session/resume", "session/prompt", "session/close"]);
+    assert_eq!(heard[1]["params"]["sessionId"], "s1");
+    assert_eq!(heard[3]["params"]["sessionId"], "s1");
+    rig.assert_nothing_left();
+}
+
+#[test]
+fn a_resumption_that_fails_is_tried_as_a_load() {
+    let rig = rig(r#"
+[ $REKINDLE_EPOCH = 1 ] && { hear; exit 5; }
+hear; result 3 '{}'
+hear; touch made; rekindle task done T1 > told 2>&1
+result 4 '{"stopReason":"end_turn"}'
+hear; hear || exit 0
+"#);
+    let refuses = r#"[ $REKINDLE_EPOCH = 2 ] && { hear; say '{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"not known"}}'; }
+[ $REKINDLE_EPOCH = 2 ] || { hear; result 2 '{"sessionId":"s1"}'; }
+"#;
+    let script = rig.lines("agent.sh").join("\n").replacen(r#"{"loadSession":true}"#, ABLE, 1);
+    rig.write("agent.sh", &script.replacen("hear; result 2 '{\"sessionId\":\"s1\"}'", refuses, 1));
+    rig.finish();
+    let heard = heard(&rig, 2);
+    let methods: Vec<&str> = heard.iter().map(|asked| asked["method"].as_str().expect("a method")).collect();
+    assert_eq!(methods[..4], ["initialize", "session/resume", "session/load", "session/prompt"]);
+    assert_eq!(strategies(&rig), ["first", "resume"], "{}", rig.story());
+    rig.assert_nothing_left();
+}
+
 #[test]
 fn nonsense_and_requests_are_answered_and_do_no_harm() {
     let agent = r#"

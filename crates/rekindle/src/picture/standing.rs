@@ -109,7 +109,8 @@ fn waiting(picture: &Picture, task: &TaskRow) -> Standing {
     let gate = picture.run.waits.iter().find(|wait| wait.until.is_none_or(|until| until > now));
     if let Some(wait) = gate {
         let until = wait.until.map_or_else(|| "until you answer".to_owned(), |until| countdown("opens", until, now));
-        let note = format!("{} {}: {until}", wait.account, wait.cause.replace('_', " "));
+        let then = crate::story::session::probe(wait, now);
+        let note = format!("{} {}: {until}{then}", wait.account, wait.cause.replace('_', " "));
         return Standing { symbol: "‖", ascii: "=", word: "limit", tone: Tone::Warning, note: Some(one_line(&note)) };
     }
     let word = match task.state.as_str() {

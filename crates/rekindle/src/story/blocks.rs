@@ -127,7 +127,8 @@ mod tests {
             reason: PauseReason::UsageLimit,
             remaining_percent: Some(5),
             resets_at: Some(Time(1_763_200_000_000)),
-            resumes_at: Some(Time(1_763_200_300_000)),
+            resumes_at: Some(Time(1_763_200_010_000)),
+            probe: 1,
             progress: progress(),
         };
         insta::assert_snapshot!(shown(&Body::SessionPause(pause.clone())), @r"
@@ -141,7 +142,7 @@ mod tests {
 
         Session remaining: 5%
         Session resets at: 2025-11-15T09:46:40.000Z
-        Auto-resuming at: 2025-11-15T09:51:40.000Z
+        Auto-resuming at: 2025-11-15T09:46:50.000Z
         ");
         let by_hand = Pause { reason: PauseReason::Interrupt, resets_at: None, resumes_at: None, ..pause };
         insta::assert_snapshot!(shown(&Body::SessionPause(by_hand)), @r"

@@ -2,9 +2,10 @@
 
 use rekindle_core::activity::{Failure, Measure, Problem, Transcript, UnderWay};
 use rekindle_core::cause::Cause;
-use rekindle_core::event::{Body, CompactionNear};
+use rekindle_core::event::{Body, CompactionNear, GateClosed};
 use rekindle_core::last_words;
 use rekindle_core::time::Time;
+use rekindle_core::view::WaitRow;
 
 use super::Parts;
 use crate::ui::{Tone, dollars, elapsed, near_time, one_line, short_count};
@@ -65,12 +66,12 @@ fn tell_compaction(body: &Body) -> Option<Parts> {
 
 fn tell_gate(body: &Body, now: Time) -> Option<Parts> {
     Some(match body {
-        Body::GateClosed(rekindle_core::event::GateClosed { account, cause, until, question, .. }) => {
-            let who = match question {
+        Body::GateClosed(closed) => {
+            let who = match closed.question {
                 Some(question) => format!("; it waits for the answer to question {question}"),
                 None => String::new(),
             };
-            ("WAITS", Tone::Warning, format!("{}{who}", waiting(account, cause.name(), *until, now)))
+            ("WAITS", Tone::Warning, format!("{}{who}", waiting(&row_of(closed), now)))
         }
         Body::GateWidened { account, allowed } => {
             ("WIDENED", Tone::Good, format!("{account} works again, {allowed} agents at once may use it"))
@@ -80,11 +81,19 @@ fn tell_gate(body: &Body, now: Time) -> Option<Parts> {
     })
 }
 
-/// What an account waits for, and how long from `now`.
+/// A gate as it was closed, as a table shows it.
 #[must_use]
-pub fn waiting(account: &str, cause: &str, until: Option<Time>, now: Time) -> String {
+pub fn row_of(closed: &GateClosed) -> WaitRow {
+    let GateClosed { account, cause, until, reset, probe, .. } = closed;
+    WaitRow { account: account.clone(), cause: cause.name().to_owned(), until: *until, reset: *reset, probe: *probe }
+}
+
+/// What an account waits for, how long from `now`, and what comes then.
+#[must_use]
+pub fn waiting(wait: &WaitRow, now: Time) -> String {
+    let WaitRow { account, cause, until, .. } = wait;
     let usage = Cause::UsageLimit { resets_at: None };
-    let what = match cause {
+    let what = match cause.as_str() {
         cause if cause == usage.name() => "its usage limit",
         cause if cause == Cause::Overloaded.name() => "its overloaded provider",
         cause if cause == Cause::Auth.name() => "working credentials",
@@ -94,7 +103,14 @@ pub fn waiting(account: &str, cause: &str, until: Option<Time>, now: Time) -> St
         true => format!(" until {} (in {})", near_time(until, now), elapsed(until.since_ms(now))),
         false => format!(" until {}", near_time(until, now)),
     });
-    format!("{account} waits for {what}{}", until.unwrap_or_default())
+    format!("{account} waits for {what}{}{}", until.unwrap_or_default(), probe(wait, now))
+}
+
+/// Which probe ends a wait, and the reset that it comes after; nothing where no reset was named.
+#[must_use]
+pub fn probe(wait: &WaitRow, now: Time) -> String {
+    let reset = wait.reset.map(|reset| format!(", probe {} after the reset at {}", wait.probe, near_time(reset, now)));
+    reset.unwrap_or_default()
 }
 
 /// How much was used and how full the context is.
@@ -186,14 +202,27 @@ mod tests {
     fn a_wait_says_for_what_and_how_long() {
         let now = Time(1_000_000);
         let until = |ms| Some(now.plus_ms(ms));
-        assert_eq!(waiting("team", "auth", None, now), "team waits for working credentials");
-        let limit = waiting("team", "usage_limit", until(7_380_000), now);
+        let waiting = |cause: &str, until| {
+            let (account, cause) = ("team".to_owned(), cause.to_owned());
+            waiting(&WaitRow { account, cause, until, reset: None, probe: 1 }, now)
+        };
+        assert_eq!(waiting("auth", None), "team waits for working credentials");
+        let limit = waiting("usage_limit", until(7_380_000));
         assert!(
             limit.starts_with("team waits for its usage limit until ") && limit.ends_with(" (in 2h03m)"),
             "{limit}"
         );
-        let over = waiting("team", "overloaded", Some(now), now);
+        let over = waiting("overloaded", Some(now));
         assert!(over.starts_with("team waits for its overloaded provider until ") && !over.contains("(in"), "{over}");
+    }
+
+    #[test]
+    fn a_wait_for_a_probe_names_the_reset_and_which_probe_it_is() {
+        let now = Time(1_000_000);
+        let (reset, until) = (Some(now.minus_ms(12_000)), Some(now.plus_ms(18_000)));
+        let row = WaitRow { account: "team".into(), cause: "usage_limit".into(), until, reset, probe: 2 };
+        let said = waiting(&row, now);
+        assert!(said.contains(" (in 18s), probe 2 after the reset at "), "{said}");
     }
 
     #[test]
@@ -208,6 +237,8 @@ mod tests {
                 until,
                 question,
                 strikes: 1,
+                reset: None,
+                probe: 0,
             })
         };
         let lost = Body::AgentSession { attempt, session_id: "s".into(), model: None, expected: Some("t".into()) };

@@ -192,7 +192,8 @@ pub fn of_run(picture: &Picture) -> Vec<TextLine> {
             || "until you answer".to_owned(),
             |until| format!("opens in {} ({})", elapsed(until.since_ms(picture.now)), clock_time(until)),
         );
-        let text = format!("{} {}: {until}", wait.account, wait.cause.replace('_', " "));
+        let then = crate::story::session::probe(wait, picture.now);
+        let text = format!("{} {}: {until}{then}", wait.account, wait.cause.replace('_', " "));
         lines.push(TextLine::marked("limit", Tone::Warning, one_line(&text)));
     }
     let counts: Vec<String> = MarkKind::ALL

@@ -218,7 +218,7 @@ impl Lines {
             (message, _) => message.to_owned(),
         };
         let problem = match method {
-            "session/load" => Problem::SessionGone,
+            "session/load" | "session/resume" => Problem::SessionGone,
             _ => class(value),
         };
         activities.push(Activity::Failed(Failure { problem, resets_at: None, text, runaway: false }));

@@ -116,6 +116,7 @@ fn errors_are_told_apart_by_their_fields() {
         (problem("session/prompt", -32_603, json!({ "errorName": "APIError" })), Problem::Other),
         (problem("session/load", -32_603, Value::Null), Problem::SessionGone),
         (problem("session/load", -32_002, Value::Null), Problem::SessionGone),
+        (problem("session/resume", -32_002, Value::Null), Problem::SessionGone),
         (problem("initialize", -32_603, Value::Null), Problem::Other),
     ];
     for (found, expected) in cases {

@@ -4,7 +4,7 @@
 //! of its beginning; `subtype` says "success" of failed requests too; a run may give more than one result. Lines of
 //! sub-agents count for what was used and for nothing else.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rekindle_core::activity::{Activity, Call, Failure, Problem, Usage};
 use rekindle_core::time::Time;
@@ -46,6 +46,12 @@ const READING: [&str; 17] = [
     "ReportFindings",
 ];
 
+/// How its lines call an agent that it has started.
+const AGENT_TASK: &str = "local_agent";
+
+/// Agents at work at once that are remembered; a program allows fewer.
+const MAX_AGENTS: usize = 128;
+
 /// The name that rekindle's own tools begin with: reporting is no work on the files.
 const OWN_TOOLS: &str = "mcp__rekindle__";
 
@@ -64,6 +70,8 @@ pub struct Stream {
     rejected: Option<Option<Time>>,
     /// The class of the last failed request.
     error: Option<String>,
+    /// Agents that it has started and that have not ended, by their task's id.
+    agents: BTreeSet<String>,
 }
 
 impl Reader for Stream {
@@ -91,9 +99,37 @@ impl Stream {
             Some("model_fallback") => self.session(value, fields::text(value, "fallback_model")),
             Some("status") => status(value),
             Some("compact_boundary") if main_thread(value) => self.compacted(&value["compact_metadata"]),
-            Some("api_retry") => vec![retry(value)],
+            Some("api_retry") => self.retry(value),
+            Some("task_started" | "task_updated" | "task_notification") => self.task(value),
             _ => vec![Activity::Heartbeat],
         }
+    }
+
+    /// It tries again by itself. After a used-up allowance that would be a wait for hours, which is rekindle's to make.
+    fn retry(&self, value: &Value) -> Vec<Activity> {
+        let mut activities = vec![retry(value)];
+        if let Some(resets_at) = self.rejected.filter(|_| fields::number(value, "error_status") == Some(429)) {
+            let text = "it met its usage limit and would wait for it by itself".to_owned();
+            activities.push(Activity::Failed(Failure { problem: Problem::UsageLimit, resets_at, text, runaway: true }));
+        }
+        activities
+    }
+
+    /// An agent of its own begins or ends. Commands in the background are left out: a server that runs on is no work to wait for.
+    fn task(&mut self, value: &Value) -> Vec<Activity> {
+        let Some(id) = fields::text(value, "task_id") else { return vec![Activity::Heartbeat] };
+        let starts = fields::text(value, "subtype") == Some("task_started");
+        let is_agent = fields::text(value, "task_type") == Some(AGENT_TASK);
+        let status = fields::text(value, "status").or_else(|| fields::text(&value["patch"], "status"));
+        let changed = match (starts, status) {
+            (true, _) if is_agent && self.agents.len() < MAX_AGENTS => self.agents.insert(id.to_owned()),
+            (false, Some("completed" | "failed" | "killed" | "stopped" | "cancelled")) => self.agents.remove(id),
+            _ => false,
+        };
+        if !changed {
+            return vec![Activity::Heartbeat];
+        }
+        vec![Activity::Background { open: u32::try_from(self.agents.len()).unwrap_or(u32::MAX) }]
     }
 
     /// Every turn begins with the same words again; only what has changed is told.

@@ -250,3 +250,41 @@ fn the_hook_answers_only_after_a_compaction() {
     assert_eq!(Claude.hook_answer(r#"{"source":"startup"}"#, "text"), None);
     assert!(Claude.hook_answer("", "text").is_some());
 }
+
+/// As in a recorded session, but with the first turn's end before that of the agent in the background.
+#[test]
+fn agents_in_the_background_are_counted_and_commands_are_not() {
+    let mut stream = stream::Stream::default();
+    let mut read = |line: &str| stream.line(Source::Out, line, true);
+    let started = |id: &str, kind: &str| {
+        format!(r#"{{"type":"system","subtype":"task_started","task_id":"{id}","task_type":"{kind}"}}"#)
+    };
+    let updated = r#"{"type":"system","subtype":"task_updated","task_id":"a1","patch":{"status":"completed"}}"#;
+    let notified = r#"{"type":"system","subtype":"task_notification","task_id":"a1","status":"completed"}"#;
+    let progress = r#"{"type":"system","subtype":"task_progress","task_id":"a1"}"#;
+    assert_eq!(read(&started("b1", "local_bash")), [Activity::Heartbeat], "a server may run for ever");
+    assert_eq!(read(&started("a1", "local_agent")), [Activity::Background { open: 1 }]);
+    assert_eq!(read(&started("a2", "local_agent")), [Activity::Background { open: 2 }], "nested or beside it");
+    assert_eq!(read(progress), [Activity::Heartbeat]);
+    assert_eq!(read(updated), [Activity::Background { open: 1 }]);
+    assert_eq!(read(notified), [Activity::Heartbeat], "told twice, counted once");
+}
+
+#[test]
+fn a_wait_for_its_allowance_by_itself_is_a_limit_to_rekindle() {
+    let mut stream = stream::Stream::default();
+    let mut read = |line: &str| stream.line(Source::Out, line, true);
+    let retry = r#"{"type":"system","subtype":"api_retry","attempt":1,"retry_delay_ms":600000,"error_status":429,"error":"rate_limit"}"#;
+    let failed = |all: &[Activity]| all.iter().any(|one| matches!(one, Activity::Failed(_)));
+    assert!(!failed(&read(retry)), "too many requests a minute is no used-up allowance");
+    read(r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1794729681}}"#);
+    let all = read(retry);
+    let failure = all.iter().find_map(|one| match one {
+        Activity::Failed(failure) => Some(failure.clone()),
+        _ => None,
+    });
+    let failure = failure.unwrap_or_else(|| panic!("{all:?}"));
+    assert_eq!((failure.problem, failure.runaway), (Problem::UsageLimit, true));
+    assert_eq!(failure.resets_at, Some(Time(1_794_729_681_000)));
+    assert_eq!(launch(&program(), None).env.get("CLAUDE_CODE_RETRY_WATCHDOG").map(String::as_str), Some("0"));
+}

@@ -98,6 +98,7 @@ impl Checkers {
             {
                 Ok(())
             }
+            Body::GateClosed(closed) => self.probes_in_time(event.time, closed),
             Body::TaskClaimed { door, .. } if is_own(*door) => self.own_claim(event),
             Body::TaskClaimed { attempt, verdict, .. } => {
                 let verb = if verdict.is_some() { Verb::Verdict } else { Verb::Done };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rekindle_core::activity::{Activity, Failure, Problem};
 use rekindle_core::cause::Cause;
-use rekindle_core::event::{Body, Event};
+use rekindle_core::event::{Body, Event, GateClosed};
 use rekindle_core::ids::{AttemptId, QuestionId};
 use rekindle_core::time::Time;
 
@@ -15,6 +15,9 @@ use super::{Checkers, Invariant, Verdict, require};
 
 /// How the one question begins that rekindle asks by itself.
 pub(super) const CREDENTIALS: &str = "the credentials of ";
+
+/// The shortest wait between two probes of an account, however small the grace.
+const SHORTEST_PROBE_MS: u64 = 10_000;
 
 /// What was taken of the streams, by the log.
 #[derive(Debug, Default)]
@@ -38,6 +41,8 @@ struct Counts {
 struct Wait {
     until: Time,
     person: bool,
+    /// A reset was named: a limit that is met again after it is probed sooner than one without any.
+    named: bool,
 }
 
 impl Taken {
@@ -99,10 +104,29 @@ impl Checkers {
             require(open, Invariant::GateHeld, || format!("`{cli}` is started at {now:?}, its account has {wait:?}"))?;
         }
         let Some(gate) = state.gates.get(&account) else { return Ok(()) };
+        let waits = gate.question.is_some() || gate.until.is_some_and(|until| until > now);
+        require(!waits, Invariant::GateHeld, || format!("`{cli}` is started at {now:?} behind {gate:?}"))?;
         let of_account =
             |id: &AttemptId, other: &str| id.0 > gate.after && state.limits.traits_of(other).account == account;
         let running = state.live_attempts().filter(|(id, found)| of_account(id, &found.cli)).count();
         require(running < gate.allowed as usize, Invariant::GateHeld, || format!("{running} at once behind {gate:?}"))
+    }
+
+    /// Whether the next probe of an account comes when it should: never before the reset, not later than the grace allows, and one
+    /// step after the probe before it.
+    pub(super) fn probes_in_time(&self, now: Time, closed: &GateClosed) -> Verdict {
+        let (Some(reset), Some(until)) = (closed.reset, closed.until) else { return Ok(()) };
+        let grace_ms = self.replayed.limits.usage.grace_ms;
+        let latest = reset.plus_ms(grace_ms).max(now.plus_ms(grace_ms.max(SHORTEST_PROBE_MS)));
+        let before = self.replayed.gates.get(&closed.account);
+        // A gate that was closed under other limits, before a restart, keeps its time.
+        let kept = before.is_some_and(|gate| gate.until == closed.until);
+        require(kept || (reset <= until && until <= latest), Invariant::GateHeld, || {
+            format!("out of time: {closed:?}")
+        })?;
+        let of_it = before.filter(|gate| gate.reset == Some(reset)).map(|gate| gate.probe);
+        let in_turn = of_it.is_none_or(|probe| closed.probe <= probe + 1) && closed.probe > 0;
+        require(in_turn, Invariant::GateHeld, || format!("out of turn: {closed:?} after {before:?}"))
     }
 
     /// Whoever was to resume a session and began another is being stopped.
@@ -163,16 +187,20 @@ impl Sim {
         let (true, true, Some(bundle)) = (by_itself, self.tells(*attempt), self.bundles.get(attempt)) else { return };
         let Some(failure) = last_failure(&tells::read_all(&bundle.out)) else { return };
         let limits = &self.checkers.replayed.limits;
+        let account = limits.traits_of(&found.cli).account;
+        let wait = self.checkers.signs.waits.entry(account).or_default();
         let until = match failure.problem {
             Problem::UsageLimit => {
-                let reset = failure.resets_at.filter(|reset| *reset > event.time);
-                reset.unwrap_or_else(|| event.time.plus_ms(limits.usage.default_wait_ms))
+                let near = |reset: &Time| reset.plus_ms(limits.usage.grace_ms) > event.time;
+                let reset = failure.resets_at.filter(near).map(|reset| reset.max(event.time));
+                let named = wait.named;
+                wait.named |= reset.is_some();
+                let default = if named { event.time } else { event.time.plus_ms(limits.usage.default_wait_ms) };
+                reset.unwrap_or(default)
             }
             Problem::Overloaded => event.time.plus_ms(limits.backoff_ms),
             _ => event.time,
         };
-        let account = limits.traits_of(&found.cli).account;
-        let wait = self.checkers.signs.waits.entry(account).or_default();
         wait.until = wait.until.max(until);
         wait.person |= failure.problem == Problem::Auth;
     }

@@ -29,6 +29,8 @@ pub struct AgentJson {
     kind: String,
     program: Option<PathBuf>,
     version: Option<String>,
+    tried_up_to: Option<&'static str>,
+    newer_than_tried: bool,
     login: Option<String>,
     permissions: &'static str,
     model: Option<String>,
@@ -50,6 +52,8 @@ pub fn look(name: &str, agent: &Agent, project: &Project, bundle: &Path) -> (Age
         kind: traits.kind,
         program: None,
         version: None,
+        tried_up_to: agent.adapter().tried_up_to(),
+        newer_than_tried: false,
         login: examination.login.as_deref().map(|login| doctor.shown(login)),
         permissions: permissions(&agent.program),
         model: agent.program.model.clone(),
@@ -72,8 +76,12 @@ pub fn look(name: &str, agent: &Agent, project: &Project, bundle: &Path) -> (Age
     if !examination.version_args.is_empty() {
         // What it comes down to may be another file than the one that is typed.
         let started = examination.program.as_deref().unwrap_or(&program);
-        let found = doctor.version(&name, started, &examination.version_args);
+        let mut found = doctor.version(&name, started, &examination.version_args);
         report.version = (found.verdict == Verdict::Ok).then(|| found.text.clone());
+        if let Some((version, tried)) = report.version.as_deref().zip(report.tried_up_to) {
+            let (text, newer) = beside_tried(version, tried);
+            (found.text, report.newer_than_tried) = (text, newer);
+        }
         findings.push(found);
     }
     report.program = Some(program);
@@ -166,6 +174,28 @@ impl Doctor<'_> {
     }
 }
 
+/// What a program says of its version beside the newest that was tried, and whether it is newer. That is a note, no warning: most
+/// new versions work as the last one did.
+fn beside_tried(said: &str, tried: &str) -> (String, bool) {
+    let found = numbers(said);
+    let newer = found.as_ref().zip(numbers(tried)).is_some_and(|((_, found), (_, tried))| *found > tried);
+    match found.filter(|_| newer) {
+        Some((version, _)) => (format!("{said} (newer than tried: {version} > {tried})"), true),
+        None => (format!("{said} (tried up to {tried})"), false),
+    }
+}
+
+/// The first word that is a version, and its numbers.
+fn numbers(said: &str) -> Option<(&str, Vec<u64>)> {
+    said.split_whitespace().find_map(|word| {
+        let word = word.trim_start_matches('v');
+        // What follows a hyphen names a build, not a number.
+        let release = word.split(['-', '+']).next().unwrap_or(word);
+        let parts: Option<Vec<u64>> = release.split('.').map(|part| part.parse().ok()).collect();
+        parts.filter(|parts| parts.len() > 1).map(|parts| (word, parts))
+    })
+}
+
 fn permissions(program: &Program) -> &'static str {
     match program.permissions {
         Permissions::Default => "default",
@@ -178,4 +208,23 @@ fn environment(program: &Program) -> Vec<(String, String)> {
     let ours =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     ours.chain(program.env.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_told_beside_the_newest_that_was_tried() {
+        let cases = [
+            ("2.1.197 (A Program)", "2.1.325", "2.1.197 (A Program) (tried up to 2.1.325)", false),
+            ("2.2.0 (A Program)", "2.1.325", "2.2.0 (A Program) (newer than tried: 2.2.0 > 2.1.325)", true),
+            ("tool-cli 0.166.0", "0.166.0", "tool-cli 0.166.0 (tried up to 0.166.0)", false),
+            ("v1.10.0-beta.2", "1.9.9", "v1.10.0-beta.2 (newer than tried: 1.10.0-beta.2 > 1.9.9)", true),
+            ("a build of my own", "1.0.0", "a build of my own (tried up to 1.0.0)", false),
+        ];
+        for (said, tried, told, newer) in cases {
+            assert_eq!(beside_tried(said, tried), (told.to_owned(), newer));
+        }
+    }
 }

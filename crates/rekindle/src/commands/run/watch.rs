@@ -291,11 +291,7 @@ fn at_work(picture: &Picture) -> String {
         0 => String::new(),
         many => format!("; {many} waiting for an answer: rekindle questions"),
     };
-    let wait = picture
-        .run
-        .waits
-        .first()
-        .map(|wait| format!("; {}", story::session::waiting(&wait.account, &wait.cause, wait.until, picture.now)));
+    let wait = picture.run.waits.first().map(|wait| format!("; {}", story::session::waiting(wait, picture.now)));
     format!("{work}{asks}{}", wait.unwrap_or_default())
 }
 

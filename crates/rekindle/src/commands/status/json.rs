@@ -55,6 +55,8 @@ struct WaitJson {
     account: String,
     cause: String,
     until: Option<String>,
+    reset: Option<String>,
+    probe: u32,
 }
 
 #[derive(Serialize)]
@@ -184,7 +186,13 @@ fn run_json(run: &RunView<'_>, tasks: &[TaskRow]) -> RunJson {
 }
 
 fn wait_json(wait: &WaitRow) -> WaitJson {
-    WaitJson { account: wait.account.clone(), cause: wait.cause.clone(), until: wait.until.map(stamp) }
+    WaitJson {
+        account: wait.account.clone(),
+        cause: wait.cause.clone(),
+        until: wait.until.map(stamp),
+        reset: wait.reset.map(stamp),
+        probe: wait.probe,
+    }
 }
 
 fn task_json(row: TaskRow, spent: &Spent) -> TaskJson {

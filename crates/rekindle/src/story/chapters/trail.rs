@@ -88,9 +88,7 @@ fn fact(body: &Body, now: Time) -> Option<(Fact, String)> {
         Body::SessionClosed { transcript, cut_off, under_way, .. } => {
             (Fact::Left, session::closed(*transcript, cut_off.as_deref(), under_way))
         }
-        Body::GateClosed(rekindle_core::event::GateClosed { account, cause, until, .. }) => {
-            (Fact::Gate, session::waiting(account, cause.name(), *until, now))
-        }
+        Body::GateClosed(closed) => (Fact::Gate, session::waiting(&session::row_of(closed), now)),
         _ => return None,
     })
 }

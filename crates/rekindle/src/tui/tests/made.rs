@@ -199,8 +199,13 @@ pub(super) fn limited() -> Picture {
     picture.run.state = "waiting".to_owned();
     let until = Time(NOW.0 + 47 * 60_000);
     picture.run.resumes_at = Some(until);
-    picture.run.waits =
-        vec![WaitRow { account: "backend".to_owned(), cause: "usage_limit".to_owned(), until: Some(until) }];
+    picture.run.waits = vec![WaitRow {
+        account: "backend".to_owned(),
+        cause: "usage_limit".to_owned(),
+        until: Some(until),
+        reset: None,
+        probe: 1,
+    }];
     picture.questions.clear();
     for attempt in &mut picture.attempts {
         attempt.ended_at = attempt.ended_at.or(Some(ago(2)));

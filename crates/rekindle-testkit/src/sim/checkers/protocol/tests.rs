@@ -66,7 +66,7 @@ fn a_start_in_a_run_that_waits_is_seen() {
     let run = |body| Event { task: None, agent: None, epoch: None, body, ..some.clone() };
     let (reason, until) = (PauseReason::UsageLimit, Some(Time(60_000)));
     let (remaining_percent, resets_at, progress) = (None, None, Progress::of(&checkers.replayed));
-    let pause = Pause { reason, remaining_percent, resets_at, resumes_at: until, progress };
+    let pause = Pause { reason, remaining_percent, resets_at, resumes_at: until, probe: 1, progress };
     checkers.event(&setting, &run(Body::SessionPause(pause)));
     checkers.event(&setting, &run(Body::RunPaused {}));
     let task = TaskId::new("T1.1").expect("a name");

@@ -151,7 +151,7 @@ fn waits(picture: &Picture) -> Vec<Row> {
     }
     let waiting = picture.run.waits.iter().filter(|wait| wait.until.is_none_or(|until| until > now));
     for wait in waiting.take(OF_A_KIND) {
-        let line = session::waiting(&wait.account, &wait.cause, wait.until, now);
+        let line = session::waiting(wait, now);
         rows.push(Row::new(Tone::Warning, "  ‖ ", one_line(&line)));
     }
     rows

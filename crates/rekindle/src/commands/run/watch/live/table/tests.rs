@@ -112,8 +112,13 @@ fn waits_are_counted_down() {
     let (mut picture, said) = busy();
     picture.run.state = "waiting".to_owned();
     picture.run.resumes_at = Some(picture.now.plus_ms(90_000));
-    picture.run.waits =
-        vec![WaitRow { account: "work".to_owned(), cause: "usage_limit".to_owned(), until: picture.run.resumes_at }];
+    picture.run.waits = vec![WaitRow {
+        account: "work".to_owned(),
+        cause: "usage_limit".to_owned(),
+        until: picture.run.resumes_at,
+        reset: None,
+        probe: 1,
+    }];
     let text = drawn(&picture, &said, 120, 40);
     assert!(text.contains("‖ resumes in 1m30s (") && text.contains("work waits for its usage limit until "), "{text}");
     picture.now = Time(START + 200_000);
