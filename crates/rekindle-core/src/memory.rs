@@ -64,6 +64,8 @@ pub enum Section {
     Findings,
     /// The steps ahead.
     Next,
+    /// What rekindle has looked up just now.
+    LookedUp,
     /// What is not known.
     Unknown,
 }
@@ -94,6 +96,7 @@ impl Section {
             Self::Helpers => "Helpers",
             Self::Findings => "Findings",
             Self::Next => "Next Step",
+            Self::LookedUp => "Looked Up Just Now, by rekindle",
             Self::Unknown => "Not Known",
         }
     }

@@ -3,7 +3,6 @@
 
 use super::fact::Beginning;
 use super::session::Session;
-use super::statement::says_compacted;
 
 /// A moment at which something can be put into the session's context.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,9 +74,20 @@ pub fn telling(session: &Session, chance: &Chance<'_>, inherits: bool, missing: 
         Chance::Begins(Beginning::New | Beginning::Cleared) => return None,
         Chance::Prompt(_) | Chance::Tool if untold => Occasion::Compacted,
         Chance::Prompt(_) if missing => Occasion::Missing,
-        Chance::Prompt(text) if says_compacted(text) => Occasion::PersonSays,
+        Chance::Prompt(text) if names_us(text) => Occasion::PersonSays,
         Chance::Prompt(_) | Chance::Tool => return None,
     };
     let full = compaction > 0 && compaction.is_multiple_of(2) && occasion == Occasion::Compacted;
     Some(Telling { occasion, compaction, full })
+}
+
+/// Longest message that is a call for us: a few words. In a longer one the name stands for something else.
+const CALL_MAX_BYTES: usize = 60;
+
+/// Whether the person calls for the state: by our name in a short message, which is the same in every language. A command line
+/// of ours is none.
+fn names_us(text: &str) -> bool {
+    let short = text.trim().len() <= CALL_MAX_BYTES && text.lines().count() <= 1;
+    let first = text.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+    short && first.is_some_and(|word| word.eq_ignore_ascii_case("rekindle"))
 }

@@ -6,8 +6,7 @@ use proptest::prelude::*;
 use super::{Item, Layout, Section, compose};
 use crate::brief::fence;
 
-const SECTIONS: [Section; 5] =
-    [Section::Goal, Section::Task, Section::Decisions, Section::Commands, Section::Findings];
+const SECTIONS: [Section; 5] = [Section::Goal, Section::Task, Section::Decisions, Section::Commands, Section::Findings];
 
 fn fenced(section: Section) -> bool {
     !matches!(section, Section::Goal | Section::Task)

@@ -11,7 +11,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use rekindle_core::lead::fact::{self, Beginning, Fact, Outcome, TaskStatus, Todo};
-use rekindle_core::lead::statement;
 use serde_json::{Value, json};
 
 use super::{Gemini, KIND, SNAPSHOT, up_to_summary, with_words, without_mentions};
@@ -163,8 +162,7 @@ fn last_words(transcript: &str) -> Option<String> {
 }
 
 fn said(words: &str) -> Vec<Fact> {
-    let stated = statement::in_assistant_text(words).into_iter();
-    stated.map(|(what, text)| Fact::Said { what, text, by: None }).collect()
+    fact::said(words, None).into_iter().collect()
 }
 
 /// Only what is worth knowing while it runs.
