@@ -17,7 +17,7 @@ use crate::text;
 const LINE_MAX_BYTES: usize = 1024;
 
 /// Room for the line that counts what was left out.
-const LEFT_OUT_BYTES: usize = 240;
+const LEFT_OUT_BYTES: usize = 120;
 
 /// What an item is about, in the order of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

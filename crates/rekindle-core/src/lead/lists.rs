@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::fact::{Outcome, TaskStatus};
 use super::sentence::split;
-use super::session::{Helper, Ran, Session, Task, Then};
+use super::session::{Helper, Ran, Session, Task};
 use super::worth;
 use crate::memory::{Item, Layout, Section, compose};
 use crate::text::{fold, one_line, sanitize, tail_bytes, truncate_bytes};
@@ -295,10 +295,10 @@ fn effects(session: &Session) -> Vec<Item> {
     // The newest run of a line stands for all of them.
     let ran: Vec<&Ran> = done.rev().filter(|ran| lines.insert(ran.line.clone())).collect();
     let line = |(rank, ran): (usize, &&Ran)| {
-        let printed = one_line(tail_bytes(&ran.printed, 80), 80);
+        let printed = one_line(tail_bytes(&ran.printed, 60), 60);
         let printed = if printed.is_empty() { String::new() } else { format!(" → {printed}") };
         let worth = if rank < EFFECTS_FIRST { FIRST } else { REST + 1_000 };
-        let whole = item(Section::Done, worth, format!("ran `{}`{printed}", one_line(&ran.line, 160)));
+        let whole = item(Section::Done, worth, format!("ran `{}`{printed}", one_line(&ran.line, 120)));
         whole.or_short(format!("ran `{}`", one_line(&ran.line, 80)))
     };
     let mut items: Vec<Item> = ran.iter().enumerate().map(line).collect();
@@ -312,7 +312,7 @@ fn failures(session: &Session) -> Vec<Item> {
     let line = |(rank, (ran, why)): (usize, &(&Ran, &String))| {
         let worth = if rank < FAILURES_FIRST { FIRST } else { REST };
         // Programs say last why they stopped.
-        let why = one_line(tail_bytes(why, 140), 140);
+        let why = one_line(tail_bytes(why, 110), 110);
         item(Section::Failures, worth, format!("`{}`: {why}", one_line(&ran.line, 120)))
     };
     let mut items: Vec<Item> = failed.iter().rev().enumerate().map(line).collect();
@@ -341,7 +341,7 @@ fn files(session: &Session) -> Option<Item> {
 /// The assistant's own sentences in their order, the best first when the room is short.
 fn findings(session: &Session) -> Vec<Item> {
     // What was said last stands under Now.
-    let last = session.said.iter().rposition(|said| said.by.is_none() && said.then != Then::Prompt);
+    let last = session.said.iter().rposition(|said| said.by.is_none());
     let shown = last_words(session);
     let sentences: Vec<worth::Sentence<'_>> = worth::sentences(session)
         .into_iter()

@@ -25,24 +25,59 @@ const CLOSING: [char; 12] = ['"', '\'', ')', ']', '*', '_', '”', '“', '’',
 /// Marks after which a long sentence can be cut.
 const CLAUSE_ENDS: [char; 5] = [';', '；', '—', '–', '、'];
 
+/// One sentence of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part<'a> {
+    /// Its words.
+    pub text: &'a str,
+    /// The paragraph that it belongs to, from 0; the entries of a list are one paragraph.
+    pub paragraph: usize,
+    /// Whether it opens it.
+    pub opens: bool,
+}
+
 /// The sentences of a text, in order.
 #[must_use]
 pub fn split(text: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    let mut in_code = false;
-    for line in text.lines() {
-        if line.trim_start().starts_with("```") {
+    parts(text).into_iter().map(|part| part.text).collect()
+}
+
+/// The sentences of a text with where they stand.
+#[must_use]
+pub fn parts(text: &str) -> Vec<Part<'_>> {
+    let mut found: Vec<Part<'_>> = Vec::new();
+    let (mut in_code, mut blank, mut listed) = (false, false, false);
+    let mut paragraph = 0;
+    for whole in text.lines() {
+        if whole.trim_start().starts_with("```") {
             in_code = !in_code;
             continue;
         }
-        let line = without_marks(line);
+        if whole.trim().is_empty() {
+            blank = true;
+            continue;
+        }
+        let line = without_marks(whole);
+        let entry = line.len() < whole.trim().len();
+        // A list goes on over blank lines, and what follows it is a paragraph of its own.
+        let goes_on = (listed && entry) || (!blank && listed == entry);
+        if !goes_on && !found.is_empty() {
+            paragraph += 1;
+        }
+        (blank, listed) = (false, entry);
+        let mut sentences_of_line = Vec::new();
         if in_code {
-            found.push(line);
+            sentences_of_line.push(line);
         } else {
-            sentences(line, &mut found);
+            sentences(line, &mut sentences_of_line);
+        }
+        for text in sentences_of_line {
+            if text.len() >= SENTENCE_MIN_BYTES && text.chars().any(char::is_alphanumeric) {
+                let opens = found.last().is_none_or(|last| last.paragraph != paragraph);
+                found.push(Part { text, paragraph, opens });
+            }
         }
     }
-    found.retain(|sentence| sentence.len() >= SENTENCE_MIN_BYTES && sentence.chars().any(char::is_alphanumeric));
     found.truncate(SENTENCES_MAX);
     found
 }
@@ -133,7 +168,7 @@ fn clause(text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{asks, split};
+    use super::{asks, parts, split};
 
     #[test]
     fn sentences_end_where_a_reader_ends_them() {
@@ -148,6 +183,13 @@ mod tests {
                 "another (z. B. this)."
             ]
         );
+    }
+
+    #[test]
+    fn a_list_is_one_paragraph_and_what_follows_it_another() {
+        let found = parts("Why not? Three ways:\n\n1. one thing\n\n2. two things\nSo we stay. It is enough.");
+        let places: Vec<(usize, bool)> = found.iter().map(|part| (part.paragraph, part.opens)).collect();
+        assert_eq!(places, [(0, true), (0, false), (1, true), (1, false), (2, true), (2, false)]);
     }
 
     #[test]

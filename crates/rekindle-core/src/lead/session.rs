@@ -60,6 +60,21 @@ pub struct Prompt {
     pub text: String,
 }
 
+/// What came right before a message of the assistant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum After {
+    /// Other words of its own, or nothing that is known.
+    #[default]
+    Nothing,
+    /// The person's words.
+    Prompt,
+    /// A call that went well.
+    Result,
+    /// A call that failed.
+    Failure,
+}
+
 /// What came after a message of the assistant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -86,8 +101,8 @@ pub struct Said {
     pub text: String,
     /// Which helper said it.
     pub by: Option<String>,
-    /// Whether a call failed right before.
-    pub after_failure: bool,
+    /// What came right before.
+    pub after: After,
     /// What came after.
     pub then: Then,
 }
@@ -209,8 +224,8 @@ pub struct Session {
     pub open_calls: Vec<OpenCall>,
     /// The last calls that ended.
     pub closed_calls: Vec<String>,
-    /// Whether the last call that the transcript told of failed; the same for hooks.
-    pub failed: (bool, bool),
+    /// What the transcript told of last; the same for hooks.
+    pub after: (After, After),
     /// Whether the transcript told of nothing but a compaction since the last one: a second line about it is the same.
     pub read_quiet: bool,
     /// What was noted on purpose.

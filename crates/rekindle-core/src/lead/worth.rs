@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::sentence::{asks, split};
-use super::session::{Said, Session, Then};
+use super::sentence::{asks, parts};
+use super::session::{After, Said, Session, Then};
 use super::term::{Kind, terms};
 
 /// Sentences that are ranked, the newest first: more than ten times what fits into the room.
@@ -36,6 +36,8 @@ struct Candidate<'a> {
     terms: BTreeMap<String, Kind>,
     first: bool,
     last: bool,
+    /// It opens the last of several paragraphs: what a long answer comes to.
+    closes: bool,
 }
 
 /// The sentences of a session in their order, without those that a later one repeats.
@@ -44,13 +46,18 @@ pub fn sentences(session: &Session) -> Vec<Sentence<'_>> {
     let candidates = candidates(session);
     let spread = spread(session, &candidates);
     let repeated = repeated(&candidates);
+    let told: Vec<u64> = candidates.iter().map(|candidate| information(candidate, &spread)).collect();
+    let mut best: BTreeMap<usize, u64> = BTreeMap::new();
+    for (candidate, told) in candidates.iter().zip(&told) {
+        let best = best.entry(candidate.message).or_default();
+        *best = (*best).max(*told);
+    }
     let mut scored: Vec<Sentence<'_>> = Vec::new();
     for (index, candidate) in candidates.iter().enumerate().filter(|(index, _)| !repeated.contains(index)) {
         let said = &session.said[candidate.message];
-        let told = information(candidate, &spread);
-        let place = place(candidate, said);
+        let leads = !candidate.first && best.get(&candidate.message) == Some(&told[index]);
         let newness = 90 + 20 * (index as u64 + 1) / candidates.len() as u64;
-        let score = told * place / 100 * newness / 100;
+        let score = told[index] * place(candidate, said, leads) / 100 * newness / 100;
         scored.push(Sentence { message: candidate.message, text: candidate.text, score });
     }
     level(&mut scored);
@@ -60,10 +67,12 @@ pub fn sentences(session: &Session) -> Vec<Sentence<'_>> {
 fn candidates(session: &Session) -> Vec<Candidate<'_>> {
     let mut found: Vec<Candidate<'_>> = Vec::new();
     for (message, said) in session.said.iter().enumerate().rev() {
-        let parts = split(&said.text);
-        let last = parts.len().saturating_sub(1);
-        for (at, text) in parts.iter().enumerate().rev() {
-            found.push(Candidate { message, text, terms: terms(text), first: at == 0, last: at == last });
+        let parts = parts(&said.text);
+        let (last, closing) = (parts.len().saturating_sub(1), parts.last().map_or(0, |part| part.paragraph));
+        for (at, part) in parts.iter().enumerate().rev() {
+            let closes = closing > 0 && part.paragraph == closing && part.opens;
+            let terms = terms(part.text);
+            found.push(Candidate { message, text: part.text, terms, first: at == 0, last: at == last, closes });
         }
         if found.len() >= RANKED_MAX {
             break;
@@ -100,8 +109,8 @@ fn information(candidate: &Candidate<'_>, spread: &BTreeMap<String, u32>) -> u64
         };
         sum += weight * 100 / (60 + 40 * times);
     }
-    // Longer sentences say more, but not in proportion to the room that they take.
-    sum * 1_000 / (40 + (candidate.text.len() as u64)).isqrt().max(1) / 10
+    // A short sentence leans on its neighbours: alone it tells less than its terms.
+    sum
 }
 
 /// Long words are seldom small talk; in scripts of ideographs two characters are a word.
@@ -111,21 +120,28 @@ fn long(term: &str) -> u64 {
     chars.min(12) * 10
 }
 
-/// Where a sentence stands, in percent.
-fn place(candidate: &Candidate<'_>, said: &Said) -> u64 {
+/// Where a sentence stands, in percent. `leads`: it tells the most of its message, beside others.
+fn place(candidate: &Candidate<'_>, said: &Said, leads: bool) -> u64 {
     let mut percent = 100;
     match &said.then {
         Then::Called { line } if candidate.last => {
             // It announces the call; what it names beyond the call counts.
             let call = terms(line);
             let shared = candidate.terms.keys().filter(|term| call.contains_key(*term)).count();
-            percent = 60_u64.saturating_sub(40 * shared as u64 / candidate.terms.len().max(1) as u64);
+            let own = if leads { 85 } else { 60_u64 };
+            percent = own.saturating_sub(40 * shared as u64 / candidate.terms.len().max(1) as u64);
         }
         Then::Prompt | Then::Nothing if candidate.last => percent += 20,
         _ => {}
     }
-    if said.after_failure && candidate.first {
-        percent += 25;
+    match said.after {
+        // It answers at once, from nothing new.
+        After::Prompt => percent = percent * if candidate.first { 50 } else { 70 } / 100,
+        After::Failure => percent += 20,
+        After::Result | After::Nothing => {}
+    }
+    if candidate.closes {
+        percent += 30;
     }
     if asks(candidate.text) && matches!(said.then, Then::Prompt | Then::Nothing) {
         percent += 15;

@@ -93,6 +93,12 @@ impl Played {
             _ => json!({ "pattern": input }),
         };
         self.assistant(json!({ "type": "tool_use", "id": call, "name": name, "input": input }));
+        let written = input["file_path"].as_str().filter(|path| name != "Read" && !path.starts_with('/'));
+        if let Some(path) = written.filter(|path| !path.contains("..")) {
+            let path = self.project().join(path);
+            std::fs::create_dir_all(path.parent().expect("a place")).expect("a directory");
+            std::fs::write(path, "").expect("written");
+        }
         let failed = exit != 0;
         let words = if failed { format!("Exit code {exit}\n{output}") } else { output.to_owned() };
         let mut told = json!({ "tool_name": name, "tool_use_id": call, "tool_input": input });

@@ -1,7 +1,7 @@
 //! How one fact changes a session.
 
 use super::{
-    CLOSED_CALLS_MAX, COMMANDS_MAX, DESCRIPTION_BYTES, FILES_MAX, FIRST_PROMPTS, HELPERS_MAX, Helper, NOTES_MAX,
+    After, CLOSED_CALLS_MAX, COMMANDS_MAX, DESCRIPTION_BYTES, FILES_MAX, FIRST_PROMPTS, HELPERS_MAX, Helper, NOTES_MAX,
     OPEN_CALLS_MAX, OpenCall, PROMPTS_MAX, Prompt, QUESTIONS_MAX, Question, Ran, SAID_MAX, SAID_MAX_BYTES,
     SUBJECT_BYTES, Said, Session, TASKS_MAX, Task, Then, Told, Written,
 };
@@ -131,26 +131,26 @@ impl Session {
         match fact {
             Fact::Prompt { .. } => {
                 self.then(|| Then::Prompt);
-                *self.failed(source) = false;
+                *self.after(source) = After::Prompt;
                 if source == Source::Hook {
                     // A turn begins with nothing under way.
                     self.open_calls.clear();
                 }
             }
             Fact::Said { text, by } => {
-                let failed = std::mem::take(self.failed(source));
-                self.say(text, by.as_deref(), failed && by.is_none(), at);
+                let after = if by.is_some() { After::Nothing } else { std::mem::take(self.after(source)) };
+                self.say(text, by.as_deref(), after, at);
             }
             Fact::Called { line, .. } => self.then(|| Then::Called { line: line.clone() }),
             Fact::Command { call, line, failure, by, .. } => {
                 if by.is_none() {
                     self.then(|| Then::Called { line: bounded(line, CALL_MAX_BYTES) });
-                    *self.failed(source) = failure.is_some();
+                    *self.after(source) = if failure.is_some() { After::Failure } else { After::Result };
                 }
                 self.closed(call);
             }
             Fact::Returned { call, failed } => {
-                *self.failed(source) = *failed;
+                *self.after(source) = if *failed { After::Failure } else { After::Result };
                 self.closed(call);
             }
             _ => {}
@@ -162,10 +162,10 @@ impl Session {
         }
     }
 
-    fn failed(&mut self, source: Source) -> &mut bool {
+    fn after(&mut self, source: Source) -> &mut After {
         match source {
-            Source::Transcript => &mut self.failed.0,
-            Source::Hook => &mut self.failed.1,
+            Source::Transcript => &mut self.after.0,
+            Source::Hook => &mut self.after.1,
         }
     }
 
@@ -194,11 +194,11 @@ impl Session {
         }
     }
 
-    fn say(&mut self, text: &str, by: Option<&str>, after_failure: bool, at: u64) {
+    fn say(&mut self, text: &str, by: Option<&str>, after: After, at: u64) {
         if self.said.iter().any(|said| said.text == text) {
             return;
         }
-        let said = Said { at, text: text.to_owned(), by: by.map(str::to_owned), after_failure, then: Then::Nothing };
+        let said = Said { at, text: text.to_owned(), by: by.map(str::to_owned), after, then: Then::Nothing };
         push(&mut self.said, said, 0, SAID_MAX);
         let bytes: usize = self.said.iter().map(|said| said.text.len()).sum();
         if bytes > SAID_MAX_BYTES {
