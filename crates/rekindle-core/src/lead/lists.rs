@@ -26,17 +26,21 @@ const NOT_ANSWERED: &str = "not answered";
 /// The lead's last words that are shown whole.
 const LAST_WORDS_BYTES: usize = 700;
 
-/// Failed commands that come before findings: what failed last is what a session runs into again.
-const FAILURES_FIRST: usize = 4;
+/// By how much the next entry of a list is worth less: lists share the room, and a long one does not push out the others. After
+/// some twenty entries the rest takes turns with findings.
+const STEP: u16 = 250;
 
-/// Effects that come before findings.
-const EFFECTS_FIRST: usize = 12;
-
-/// Finished tasks and helpers that come before findings.
-const FINISHED_FIRST: usize = 16;
+/// The same for what matters less with every newer one: commands that failed, effects, what is finished.
+const STEEP: u16 = 2_000;
 
 /// Bytes of the line with the files: their newest; git has the rest.
 const FILES_BYTES: usize = 360;
+
+/// What the entry at this place of a list is worth.
+fn nth(first: u16, step: u16, place: usize) -> u16 {
+    let less = u16::try_from(place).unwrap_or(u16::MAX).saturating_mul(step);
+    first.saturating_sub(less).max(REST)
+}
 
 /// What is worth how much. Findings lie between [`FINDINGS`] and [`FIRST`]; what is below them fills what they leave.
 const NOW: u16 = 60_000;
@@ -151,7 +155,7 @@ fn prompts(session: &Session, room: usize) -> Vec<Item> {
         let bytes = session.prompts[index].text.len().min(PROMPT_BYTES);
         let Some(after) = left.checked_sub(bytes) else { break };
         left = after;
-        worths[index] = WORDS - u16::try_from(rank).unwrap_or(u16::MAX).min(1_000);
+        worths[index] = nth(WORDS, STEP, rank);
     }
     let show = |(prompt, worth): (&super::session::Prompt, u16)| {
         let text = flat(&prompt.text);
@@ -172,7 +176,10 @@ fn flat(text: &str) -> String {
 fn questions(session: &Session) -> Vec<Item> {
     let asked = session.open_questions().map(|question| one_line(&question.text, 300));
     let in_words = session.asked_in_words().map(|question| one_line(question, 300));
-    asked.chain(in_words).map(|text| item(Section::Questions, OPEN, text)).collect()
+    let all: Vec<String> = asked.chain(in_words).collect();
+    let count = all.len();
+    let line = |(at, text): (usize, String)| item(Section::Questions, nth(OPEN, STEP, count - 1 - at), text);
+    all.into_iter().enumerate().map(line).collect()
 }
 
 fn tasks(session: &Session) -> Vec<Item> {
@@ -182,15 +189,18 @@ fn tasks(session: &Session) -> Vec<Item> {
         (todo.status, format!("[{}] {} ({})", mark(todo.status), one_line(&todo.text, 160), word(todo.status)))
     });
     let all: Vec<(TaskStatus, String)> = tasks.chain(todos).collect();
-    let finished = all.iter().filter(|(status, _)| *status == TaskStatus::Completed).count();
-    let mut seen = 0;
+    let mut finished = all.iter().filter(|(status, _)| *status == TaskStatus::Completed).count();
+    let mut open = 0;
     let line = |(status, text): (TaskStatus, String)| {
         let worth = match status {
-            TaskStatus::InProgress => OPEN + 2,
-            TaskStatus::Pending => OPEN,
+            TaskStatus::InProgress => OPEN + 1,
+            TaskStatus::Pending => {
+                open += 1;
+                nth(OPEN, STEP, open - 1)
+            }
             TaskStatus::Completed | TaskStatus::Deleted => {
-                seen += 1;
-                if seen + FINISHED_FIRST > finished { FIRST } else { REST }
+                finished = finished.saturating_sub(1);
+                nth(FIRST, STEEP / 2, finished)
             }
         };
         item(Section::Status, worth, text)
@@ -230,20 +240,16 @@ pub(super) fn word(status: TaskStatus) -> &'static str {
 }
 
 fn helpers(session: &Session) -> Vec<Item> {
-    let finished = session.helpers.iter().filter(|helper| helper.outcome == Some(Outcome::Finished)).count();
-    let mut seen = 0;
-    let line = |helper: &Helper| {
-        seen += usize::from(helper.outcome == Some(Outcome::Finished));
-        let old = helper.outcome == Some(Outcome::Finished) && seen + FINISHED_FIRST <= finished;
+    let count = session.helpers.len();
+    let line = |(at, helper): (usize, &Helper)| {
         let worth = match helper.outcome {
-            None | Some(Outcome::Lost) => OPEN,
-            _ if old => REST,
-            Some(_) => FIRST,
+            None | Some(Outcome::Lost) => nth(OPEN, STEP, count - 1 - at),
+            Some(_) => nth(FIRST, STEEP / 2, count - 1 - at),
         };
         let long = item(Section::Helpers, worth, helper_line(helper, 300, 260));
         long.or_short(helper_line(helper, 80, 80))
     };
-    session.helpers.iter().map(line).collect()
+    session.helpers.iter().enumerate().map(line).collect()
 }
 
 fn helper_line(helper: &Helper, told: usize, said: usize) -> String {
@@ -276,7 +282,8 @@ fn name_of(session: &Session, id: &str) -> String {
 fn decisions(session: &Session) -> Vec<Item> {
     let mut items: Vec<(u64, Item)> = Vec::new();
     for note in &session.notes {
-        items.push((note.at, item(Section::Decisions, KEPT, format!("noted: {}", one_line(&note.text, 400)))));
+        let text = format!("noted: {}", one_line(&note.text, 400));
+        items.push((note.at, item(Section::Decisions, KEPT, text)));
     }
     for question in &session.questions {
         if let Some(answer) = question.answer.as_ref().filter(|answer| !answer.starts_with(NOT_ANSWERED)) {
@@ -286,7 +293,9 @@ fn decisions(session: &Session) -> Vec<Item> {
         }
     }
     items.sort_by_key(|(at, _)| *at);
-    items.into_iter().map(|(_, item)| item).collect()
+    let count = items.len();
+    let older = |(at, (_, item)): (usize, (u64, Item))| Item { worth: nth(KEPT, STEP, count - 1 - at), ..item };
+    items.into_iter().enumerate().map(older).collect()
 }
 
 fn effects(session: &Session) -> Vec<Item> {
@@ -297,7 +306,7 @@ fn effects(session: &Session) -> Vec<Item> {
     let line = |(rank, ran): (usize, &&Ran)| {
         let printed = one_line(tail_bytes(&ran.printed, 60), 60);
         let printed = if printed.is_empty() { String::new() } else { format!(" → {printed}") };
-        let worth = if rank < EFFECTS_FIRST { FIRST } else { REST + 1_000 };
+        let worth = nth(FIRST, STEEP / 2, rank);
         let whole = item(Section::Done, worth, format!("ran `{}`{printed}", one_line(&ran.line, 120)));
         whole.or_short(format!("ran `{}`", one_line(&ran.line, 80)))
     };
@@ -310,7 +319,7 @@ fn failures(session: &Session) -> Vec<Item> {
     let failed: Vec<(&Ran, &String)> =
         session.commands.iter().filter_map(|ran| Some((ran, ran.failure.as_ref()?))).collect();
     let line = |(rank, (ran, why)): (usize, &(&Ran, &String))| {
-        let worth = if rank < FAILURES_FIRST { FIRST } else { REST };
+        let worth = nth(FIRST, STEEP, rank);
         // Programs say last why they stopped.
         let why = one_line(tail_bytes(why, 110), 110);
         item(Section::Failures, worth, format!("`{}`: {why}", one_line(&ran.line, 120)))

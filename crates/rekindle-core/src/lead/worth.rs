@@ -9,8 +9,8 @@ use super::sentence::{asks, parts};
 use super::session::{After, Said, Session, Then};
 use super::term::{Kind, terms};
 
-/// Sentences that are ranked, the newest first: more than ten times what fits into the room.
-const RANKED_MAX: usize = 2_000;
+/// Sentences that are ranked, the newest first: what is kept of a session has fewer, unless they are all very short.
+const RANKED_MAX: usize = 6_000;
 
 /// Two sentences that share so much of the shorter one's terms, in percent, say the same.
 const SAME_PERCENT: usize = 75;
@@ -43,7 +43,13 @@ struct Candidate<'a> {
 /// The sentences of a session in their order, without those that a later one repeats.
 #[must_use]
 pub fn sentences(session: &Session) -> Vec<Sentence<'_>> {
-    let candidates = candidates(session);
+    sentences_of(session, session.said.len())
+}
+
+/// The same of its first `messages` messages alone.
+#[must_use]
+pub fn sentences_of(session: &Session, messages: usize) -> Vec<Sentence<'_>> {
+    let candidates = candidates(session, messages);
     let spread = spread(session, &candidates);
     let repeated = repeated(&candidates);
     let told: Vec<u64> = candidates.iter().map(|candidate| information(candidate, &spread)).collect();
@@ -64,9 +70,9 @@ pub fn sentences(session: &Session) -> Vec<Sentence<'_>> {
     scored
 }
 
-fn candidates(session: &Session) -> Vec<Candidate<'_>> {
+fn candidates(session: &Session, messages: usize) -> Vec<Candidate<'_>> {
     let mut found: Vec<Candidate<'_>> = Vec::new();
-    for (message, said) in session.said.iter().enumerate().rev() {
+    for (message, said) in session.said.iter().enumerate().take(messages).rev() {
         let parts = parts(&said.text);
         let (last, closing) = (parts.len().saturating_sub(1), parts.last().map_or(0, |part| part.paragraph));
         for (at, part) in parts.iter().enumerate().rev() {

@@ -209,8 +209,7 @@ impl Session {
     /// Of the older half of what was said the best sentences stay.
     fn condense(&mut self) {
         let half = self.said.len() / 2;
-        let mut old: Vec<worth::Sentence<'_>> =
-            worth::sentences(self).into_iter().filter(|sentence| sentence.message < half).collect();
+        let mut old = worth::sentences_of(self, half);
         let mut best: Vec<u64> = old.iter().map(|sentence| sentence.score).collect();
         best.sort_unstable_by(|one, other| other.cmp(one));
         let bar = best.get(best.len() / 3).copied().unwrap_or_default();
