@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use rekindle_core::lead::session::Session;
+use rekindle_core::lead::when::{Occasion, Telling};
 use rekindle_engine::agents::guarded::{self, Guarded};
 use rekindle_engine::guard::hook::{self, Places};
 use rekindle_engine::guard::journal;
+use rekindle_engine::guard::recover::{Whom, compose};
 use serde_json::{Value, json};
 
 use crate::cases::{Case, Turn};
@@ -50,10 +51,22 @@ impl Played {
         (told.expect("told"), again)
     }
 
-    /// What was kept of it.
-    pub fn kept(&self) -> Session {
-        let dir = self.places().guard_dir.join(format!("claude-{ID}"));
-        journal::session(&dir).expect("a journal")
+    /// What it would be told in another room.
+    pub fn told_in(&self, room: usize) -> String {
+        let key = format!("claude-{ID}");
+        let places = self.places();
+        let session_dir = places.guard_dir.join(&key);
+        let session = journal::session(&session_dir).expect("a journal");
+        let whom = Whom {
+            program: self.program,
+            session: &session,
+            key: &key,
+            session_dir: &session_dir,
+            dir: &self.project(),
+            state_dir: &places.state_dir,
+            room,
+        };
+        compose(&whom, Telling { occasion: Occasion::Compacted, compaction: 1, full: false }, &|_| None)
     }
 
     fn project(&self) -> PathBuf {

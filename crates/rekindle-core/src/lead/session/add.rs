@@ -59,8 +59,7 @@ impl Session {
             }
             Fact::Prompt { text } => self.prompt(text, at),
             // By whom it was told matters for its place: see `follow`.
-            Fact::Said { .. } | Fact::Returned { .. } => {}
-            Fact::Called { call, line } => self.called(call, line, at),
+            Fact::Said { .. } | Fact::Called { .. } | Fact::Returned { .. } => {}
             Fact::Noted { text } => {
                 if !self.notes.iter().any(|note| note.text == *text) {
                     push(&mut self.notes, Prompt { at, text: text.clone() }, 0, NOTES_MAX);
@@ -141,7 +140,13 @@ impl Session {
                 let after = if by.is_some() { After::Nothing } else { std::mem::take(self.after(source)) };
                 self.say(text, by.as_deref(), after, at);
             }
-            Fact::Called { line, .. } => self.then(|| Then::Called { line: line.clone() }),
+            Fact::Called { call, line } => {
+                self.then(|| Then::Called { line: line.clone() });
+                // A hook tells of it when it begins; the transcript may tell of one that a hook has told the end of.
+                if source == Source::Hook || !self.closed_calls.contains(call) {
+                    self.called(call, line, at);
+                }
+            }
             Fact::Command { call, line, failure, by, .. } => {
                 if by.is_none() {
                     self.then(|| Then::Called { line: bounded(line, CALL_MAX_BYTES) });
@@ -179,9 +184,7 @@ impl Session {
     }
 
     fn called(&mut self, call: &str, line: &str, at: u64) {
-        let known =
-            self.open_calls.iter().any(|open| open.call == call) || self.closed_calls.iter().any(|id| id == call);
-        if !known {
+        if !self.open_calls.iter().any(|open| open.call == call) {
             let open = OpenCall { call: call.to_owned(), line: line.to_owned(), at };
             push(&mut self.open_calls, open, 0, OPEN_CALLS_MAX);
         }

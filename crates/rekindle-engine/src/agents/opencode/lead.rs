@@ -145,6 +145,8 @@ fn tool(asked: &Value, by: Option<&str>) -> Vec<Fact> {
     let error = text(asked, "error").filter(|_| text(asked, "status") == Some("error"));
     let over = text(asked, "status") != Some("running");
     match text(asked, "tool").unwrap_or_default() {
+        "bash" if !over && by.is_none() => vec![fact::called(&call, &words(input, "command"))],
+        "bash" if !over => Vec::new(),
         "bash" => vec![command(asked, call, error, by)],
         "task" => helper(asked, call, error, over),
         "question" => {
