@@ -361,6 +361,12 @@ impl Session {
             && self.questions.is_empty())
     }
 
+    /// Whether it did anything but talk.
+    #[must_use]
+    pub fn has_worked(&self) -> bool {
+        !(self.files.is_empty() && self.commands.is_empty() && self.tasks.is_empty() && self.todos.is_empty())
+    }
+
     /// Whether something was left unfinished: a turn, a task, a helper, a question.
     #[must_use]
     pub fn has_open_work(&self) -> bool {

@@ -466,6 +466,15 @@ fn a_session_is_offered_when_it_was_left_open_and_not_on_purpose() {
     assert!(offered(&lead, 2_000), "because of a limit");
     let done = session(vec![heard(vec![prompt("go"), Fact::TurnEnded { words: "done".into() }])]);
     assert!(!offered(&done, 2_000), "nothing is open");
+    let wrote = vec![
+        prompt("go"),
+        Fact::FileChanged { path: "a".into(), by: None },
+        Fact::TurnEnded { words: "a is done, b is left".into() },
+    ];
+    let mut wrote = session(vec![heard(wrote)]);
+    assert!(offered(&wrote, 2_000), "it worked and never said that it ends");
+    wrote.add(&heard(vec![Fact::Ended { meant: false, reason: "other".into() }]));
+    assert!(!offered(&wrote, 2_000), "it ended between two turns");
     let mut silent = Session::default();
     silent.inherit(&lead);
     assert!(!offered(&silent, 2_000), "nobody spoke in it");

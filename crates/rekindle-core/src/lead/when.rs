@@ -46,13 +46,15 @@ pub struct Telling {
 /// How long a session that died is offered, in milliseconds: after two weeks nobody waits for it.
 const OFFERED_MS: u64 = 14 * 24 * 60 * 60 * 1000;
 
-/// Whether a session that no longer lives is offered to a new one: somebody spoke in it, something was left open, and it did not end
+/// Whether a session that no longer lives is offered to a new one: somebody spoke in it, something was left open or it was killed at work, and it did not end
 /// as it was meant to. Whoever leaves because of a limit means to come back.
 #[must_use]
 pub fn offered(session: &Session, now_ms: u64) -> bool {
     let meant = session.limit.is_none() && session.ended.as_ref().is_some_and(|(meant, _)| *meant);
     let recent = now_ms.saturating_sub(session.last_at) < OFFERED_MS;
-    session.own_work && session.has_open_work() && !meant && recent
+    // One that worked and never said that it ends was killed, whatever it had finished.
+    let killed = session.ended.is_none() && session.has_worked();
+    session.own_work && (session.has_open_work() || killed) && !meant && recent
 }
 
 /// Whether to tell the session now. `inherits`: it has just taken over a session that died with work open. `missing`: what the
