@@ -360,7 +360,9 @@ fn findings(session: &Session) -> Vec<Item> {
     order.sort_by_key(|index| (sentences[*index].score, *index));
     let mut worths = vec![FINDINGS; sentences.len()];
     for (rank, index) in order.into_iter().enumerate() {
-        worths[index] = FINDINGS + u16::try_from(rank).unwrap_or(u16::MAX).min(FIRST - FINDINGS - 1);
+        // Spread over the whole range, so that the worst of them come after the tails of the lists.
+        let share = usize::from(FIRST - FINDINGS) * rank / sentences.len();
+        worths[index] = FINDINGS + u16::try_from(share).unwrap_or_default();
     }
     let line = |(sentence, worth): (worth::Sentence<'_>, u16)| {
         let by = session.said[sentence.message].by.as_ref();
