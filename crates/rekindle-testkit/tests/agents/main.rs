@@ -11,6 +11,8 @@ mod guarded;
 mod hang;
 mod kill;
 mod limit;
+mod marks;
+mod loops;
 mod matrix;
 mod mcp;
 mod owned;
