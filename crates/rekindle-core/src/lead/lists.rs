@@ -304,10 +304,10 @@ fn effects(session: &Session) -> Vec<Item> {
     // The newest run of a line stands for all of them.
     let ran: Vec<&Ran> = done.rev().filter(|ran| lines.insert(ran.line.clone())).collect();
     let line = |(rank, ran): (usize, &&Ran)| {
-        let printed = one_line(tail_bytes(&ran.printed, 60), 60);
+        let printed = one_line(tail_bytes(&ran.printed, 50), 50);
         let printed = if printed.is_empty() { String::new() } else { format!(" → {printed}") };
         let worth = nth(FIRST, STEEP / 2, rank);
-        let whole = item(Section::Done, worth, format!("ran `{}`{printed}", one_line(&ran.line, 120)));
+        let whole = item(Section::Done, worth, format!("ran `{}`{printed}", one_line(&ran.line, 100)));
         whole.or_short(format!("ran `{}`", one_line(&ran.line, 80)))
     };
     let mut items: Vec<Item> = ran.iter().enumerate().map(line).collect();
@@ -321,8 +321,8 @@ fn failures(session: &Session) -> Vec<Item> {
     let line = |(rank, (ran, why)): (usize, &(&Ran, &String))| {
         let worth = nth(FIRST, STEEP, rank);
         // Programs say last why they stopped.
-        let why = one_line(tail_bytes(why, 110), 110);
-        item(Section::Failures, worth, format!("`{}`: {why}", one_line(&ran.line, 120)))
+        let why = one_line(tail_bytes(why, 90), 90);
+        item(Section::Failures, worth, format!("`{}`: {why}", one_line(&ran.line, 80)))
     };
     let mut items: Vec<Item> = failed.iter().rev().enumerate().map(line).collect();
     items.reverse();
