@@ -90,7 +90,7 @@ export const RekindleGuard = async ({ client, directory }) => {
       const { tool, callID, state } = it.part
       if (!TOLD.includes(tool) && !(tool === "read" && /\.(md|markdown)$/i.test(state.input?.filePath))) return
       const over = state.status === "completed" || state.status === "error"
-      const long = state.status === "running" && (tool === "task" || tool === "question") && !running.has(callID)
+      const long = state.status === "running" && ["task", "question", "bash"].includes(tool) && !running.has(callID)
       if (!over && !long) return
       if (long) running.add(callID)
       const { exit, sessionId } = state.metadata ?? {}

@@ -7,9 +7,11 @@ pub mod command;
 pub mod fact;
 mod lists;
 pub mod recovery;
+pub mod sentence;
 pub mod session;
 pub mod state_file;
-pub mod statement;
+mod term;
 #[cfg(test)]
 mod tests;
 pub mod when;
+pub mod worth;

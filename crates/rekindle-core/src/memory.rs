@@ -21,7 +21,7 @@ use crate::text;
 const LINE_MAX_BYTES: usize = 1024;
 
 /// Room for the line that counts what was left out.
-const LEFT_OUT_BYTES: usize = 240;
+const LEFT_OUT_BYTES: usize = 120;
 
 /// What an item is about, in the order of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,6 +88,8 @@ pub enum Section {
     Activity,
     /// The steps ahead.
     Next,
+    /// What rekindle has looked up just now.
+    LookedUp,
     /// What is not known.
     Unknown,
 }
@@ -127,6 +129,7 @@ impl Section {
             Self::Findings => "Findings",
             Self::Activity => "Recent Activity from Previous Agent",
             Self::Next => "Next Step",
+            Self::LookedUp => "Looked Up Just Now, by rekindle",
             Self::Unknown => "Not Known",
         }
     }

@@ -3,11 +3,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::statement::Statement;
-use crate::text::{sanitize, truncate_bytes};
+use crate::text::{fold, sanitize, truncate_bytes};
 
 /// Longest piece of text in a fact: a prompt or a summary may be long, a journal must stay small.
 pub const TEXT_MAX_BYTES: usize = 8 << 10;
+
+/// Longest message of the assistant in a fact: of a longer one its beginning and its end say what it is about.
+pub const SAID_MAX_BYTES: usize = 4 << 10;
+
+/// Longest line of a call: enough to know what it is done to.
+pub const CALL_MAX_BYTES: usize = 300;
 
 /// One line of a session's journal: what one hook told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,11 +117,9 @@ pub enum Fact {
         /// As typed.
         text: String,
     },
-    /// A line by the assistant that states something worth keeping.
+    /// The assistant's words: one message. Earlier versions kept single lines of it here, with a field that is read no more.
     Said {
-        /// What it states.
-        what: Statement,
-        /// The line.
+        /// The words.
         text: String,
         /// Which helper said it; nothing means the lead.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -202,6 +205,21 @@ pub enum Fact {
     PlanFile {
         /// Its path.
         path: String,
+    },
+    /// A call of a tool began.
+    Called {
+        /// The call's id.
+        call: String,
+        /// The tool and what it was given, on one line.
+        line: String,
+    },
+    /// A call of a tool ended that no other fact tells the end of.
+    Returned {
+        /// The call's id.
+        call: String,
+        /// Whether it failed.
+        #[serde(default)]
+        failed: bool,
     },
     /// A command was run.
     Command {
@@ -289,6 +307,20 @@ pub fn text(words: &str) -> String {
 pub fn bounded(words: &str, max_bytes: usize) -> String {
     let clean = sanitize(truncate_bytes(words, max_bytes.saturating_mul(2)));
     truncate_bytes(clean.trim(), max_bytes).to_owned()
+}
+
+/// The fact that the assistant, or one of its helpers, said this; nothing for no words.
+#[must_use]
+pub fn said(words: &str, by: Option<&str>) -> Option<Fact> {
+    let clean = sanitize(truncate_bytes(words, TEXT_MAX_BYTES * 4));
+    let text = fold(clean.trim(), SAID_MAX_BYTES).into_owned();
+    (!text.is_empty()).then(|| Fact::Said { text, by: by.map(str::to_owned) })
+}
+
+/// The fact that a call began.
+#[must_use]
+pub fn called(call: &str, line: &str) -> Fact {
+    Fact::Called { call: bounded(call, CALL_MAX_BYTES), line: crate::text::one_line(line, CALL_MAX_BYTES) }
 }
 
 fn known_facts<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Fact>, D::Error> {

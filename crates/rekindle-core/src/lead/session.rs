@@ -6,7 +6,8 @@ mod add;
 use serde::{Deserialize, Serialize};
 
 use super::fact::{Fact, Outcome, Record, TaskStatus, Todo, bounded};
-use super::statement::Statement;
+use super::sentence::{asks, split};
+use add::Source;
 
 /// Prompts kept; the first ones say what the session is for and are never forgotten.
 pub const PROMPTS_MAX: usize = 200;
@@ -14,8 +15,17 @@ pub const PROMPTS_MAX: usize = 200;
 /// Prompts at the beginning that stay.
 pub const FIRST_PROMPTS: usize = 4;
 
-/// Statements kept of each kind.
-pub const SAID_MAX: usize = 150;
+/// Messages of the assistant kept.
+pub const SAID_MAX: usize = 1_000;
+
+/// Bytes of them. Beyond that the older half is kept in its best sentences only.
+pub const SAID_MAX_BYTES: usize = 192 << 10;
+
+/// Calls without an end that are kept: a turn has a few.
+pub const OPEN_CALLS_MAX: usize = 16;
+
+/// Calls whose end is remembered, so that a beginning that is told late opens none again.
+const CLOSED_CALLS_MAX: usize = 64;
 
 /// Notes kept.
 pub const NOTES_MAX: usize = 200;
@@ -50,17 +60,62 @@ pub struct Prompt {
     pub text: String,
 }
 
-/// A statement.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What came right before a message of the assistant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum After {
+    /// Other words of its own, or nothing that is known.
+    #[default]
+    Nothing,
+    /// The person's words.
+    Prompt,
+    /// A call that went well.
+    Result,
+    /// A call that failed.
+    Failure,
+}
+
+/// What came after a message of the assistant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Then {
+    /// Nothing yet, or more words.
+    #[default]
+    Nothing,
+    /// The person spoke.
+    Prompt,
+    /// A tool was called.
+    Called {
+        /// The tool and what it was given.
+        line: String,
+    },
+}
+
+/// A message of the assistant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Said {
     /// When.
     pub at: u64,
-    /// What it states.
-    pub what: Statement,
-    /// The line.
+    /// The words.
     pub text: String,
     /// Which helper said it.
     pub by: Option<String>,
+    /// What came right before.
+    pub after: After,
+    /// What came after.
+    pub then: Then,
+}
+
+/// A call without an end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCall {
+    /// The call's id.
+    pub call: String,
+    /// The tool and what it was given.
+    pub line: String,
+    /// When it began.
+    pub at: u64,
 }
 
 /// A task of the lead's list.
@@ -163,8 +218,16 @@ pub struct Told {
 pub struct Session {
     /// The person's words.
     pub prompts: Vec<Prompt>,
-    /// What was stated in prose.
+    /// What the assistant said, in its order.
     pub said: Vec<Said>,
+    /// Calls that began and have no end yet.
+    pub open_calls: Vec<OpenCall>,
+    /// The last calls that ended.
+    pub closed_calls: Vec<String>,
+    /// What the transcript told of last; the same for hooks.
+    pub after: (After, After),
+    /// Whether the transcript told of nothing but a compaction since the last one: a second line about it is the same.
+    pub read_quiet: bool,
     /// What was noted on purpose.
     pub notes: Vec<Prompt>,
     /// The lead's tasks, in the order in which they were made.
@@ -231,13 +294,16 @@ impl Session {
         self.records += 1;
         // What the transcript holds came before what the hook tells now.
         for fact in &record.read {
+            self.follow(fact, Source::Transcript, record.at);
             match fact {
-                // The transcript holds every compaction once: hooks and transcript are counted apart, never added.
+                // Hooks and transcript are counted apart, never added. A transcript may have two lines for one compaction, a
+                // boundary and a summary: without work between them they are one.
                 Fact::Compacted { summary } => {
                     // One without hooks for it writes its summary again when it is resumed.
                     let again = self.noticed == 0 && summary.is_some() && *summary == self.summary;
-                    self.boundaries += u32::from(!again);
+                    self.boundaries += u32::from(!again && !self.read_quiet);
                     self.summary = summary.clone().or(self.summary.take());
+                    self.read_quiet = true;
                 }
                 // Whether the person still waits, the hooks know: a prompt that only the transcript tells is an old one.
                 Fact::Prompt { text } => self.old_prompt(text, record.at),
@@ -246,6 +312,7 @@ impl Session {
         }
         for fact in &record.facts {
             self.hear(fact);
+            self.follow(fact, Source::Hook, record.at);
             self.take(fact, record.at);
         }
     }
@@ -294,6 +361,12 @@ impl Session {
             && self.questions.is_empty())
     }
 
+    /// Whether it did anything but talk.
+    #[must_use]
+    pub fn has_worked(&self) -> bool {
+        !(self.files.is_empty() && self.commands.is_empty() && self.tasks.is_empty() && self.todos.is_empty())
+    }
+
     /// Whether something was left unfinished: a turn, a task, a helper, a question.
     #[must_use]
     pub fn has_open_work(&self) -> bool {
@@ -303,14 +376,14 @@ impl Session {
             || self.todos.iter().any(|todo| is_open(todo.status))
             || self.helpers.iter().any(|helper| helper.outcome.is_none())
             || self.open_questions().next().is_some()
-            || self.stated_since_prompt(Statement::Next).next().is_some()
-            || self.stated_since_prompt(Statement::Question).next().is_some()
+            || self.asked_in_words().is_some()
     }
 
-    /// What the lead itself has stated since the person's last words; what was stated before is taken up or dropped.
-    pub fn stated_since_prompt(&self, what: Statement) -> impl Iterator<Item = &Said> {
-        let since = self.prompts.last().map_or(0, |prompt| prompt.at);
-        self.said.iter().filter(move |said| said.what == what && said.by.is_none() && said.at > since)
+    /// The question that the lead's last message ends with, unless the person has spoken since.
+    #[must_use]
+    pub fn asked_in_words(&self) -> Option<&str> {
+        let last = self.said.iter().rfind(|said| said.by.is_none()).filter(|said| said.then == Then::Nothing)?;
+        split(&last.text).pop().filter(|sentence| asks(sentence))
     }
 
     /// Tasks completed, and all of them.

@@ -3,7 +3,6 @@
 
 use super::fact::Beginning;
 use super::session::Session;
-use super::statement::says_compacted;
 
 /// A moment at which something can be put into the session's context.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,13 +46,15 @@ pub struct Telling {
 /// How long a session that died is offered, in milliseconds: after two weeks nobody waits for it.
 const OFFERED_MS: u64 = 14 * 24 * 60 * 60 * 1000;
 
-/// Whether a session that no longer lives is offered to a new one: somebody spoke in it, something was left open, and it did not end
+/// Whether a session that no longer lives is offered to a new one: somebody spoke in it, something was left open or it was killed at work, and it did not end
 /// as it was meant to. Whoever leaves because of a limit means to come back.
 #[must_use]
 pub fn offered(session: &Session, now_ms: u64) -> bool {
     let meant = session.limit.is_none() && session.ended.as_ref().is_some_and(|(meant, _)| *meant);
     let recent = now_ms.saturating_sub(session.last_at) < OFFERED_MS;
-    session.own_work && session.has_open_work() && !meant && recent
+    // One that worked and never said that it ends was killed, whatever it had finished.
+    let killed = session.ended.is_none() && session.has_worked();
+    session.own_work && (session.has_open_work() || killed) && !meant && recent
 }
 
 /// Whether to tell the session now. `inherits`: it has just taken over a session that died with work open. `missing`: what the
@@ -75,9 +76,20 @@ pub fn telling(session: &Session, chance: &Chance<'_>, inherits: bool, missing: 
         Chance::Begins(Beginning::New | Beginning::Cleared) => return None,
         Chance::Prompt(_) | Chance::Tool if untold => Occasion::Compacted,
         Chance::Prompt(_) if missing => Occasion::Missing,
-        Chance::Prompt(text) if says_compacted(text) => Occasion::PersonSays,
+        Chance::Prompt(text) if names_us(text) => Occasion::PersonSays,
         Chance::Prompt(_) | Chance::Tool => return None,
     };
     let full = compaction > 0 && compaction.is_multiple_of(2) && occasion == Occasion::Compacted;
     Some(Telling { occasion, compaction, full })
+}
+
+/// Longest message that is a call for us: a few words. In a longer one the name stands for something else.
+const CALL_MAX_BYTES: usize = 60;
+
+/// Whether the person calls for the state: by our name in a short message, which is the same in every language. A command line
+/// of ours is none.
+fn names_us(text: &str) -> bool {
+    let short = text.trim().len() <= CALL_MAX_BYTES && text.lines().count() <= 1;
+    let first = text.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+    short && first.is_some_and(|word| word.eq_ignore_ascii_case("rekindle"))
 }

@@ -22,22 +22,11 @@ pub(crate) struct Section {
     items: Vec<Item>,
     /// Bytes that it can count on.
     share: usize,
-    /// Whether it is left out where it is empty.
-    optional: bool,
 }
 
 impl Section {
     pub(crate) fn new(heading: &'static str, noun: &'static str, items: Vec<Item>, share: usize) -> Self {
-        Self { heading, noun, items, share, optional: false }
-    }
-
-    /// The same, left out where it is empty.
-    pub(crate) fn optional(self) -> Self {
-        Self { optional: true, ..self }
-    }
-
-    fn is_left_out(&self) -> bool {
-        self.optional && self.items.is_empty()
+        Self { heading, noun, items, share }
     }
 
     fn title(&self) -> String {
@@ -45,17 +34,11 @@ impl Section {
     }
 
     fn wanted(&self) -> usize {
-        if self.is_left_out() {
-            return 0;
-        }
         let items: usize = self.items.iter().map(|item| item.text.len()).sum();
         self.title().len() + items.max("None.\n".len())
     }
 
     fn text(&self, room: usize) -> String {
-        if self.is_left_out() {
-            return String::new();
-        }
         let mut out = self.title();
         if self.items.is_empty() {
             return out + "None.\n";

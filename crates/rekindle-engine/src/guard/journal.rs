@@ -23,7 +23,7 @@ pub const FILE: &str = "journal.jsonl";
 const SUM_FILE: &str = "sum.json";
 
 /// The form of the sum; another one is not read.
-const SUM_VERSION: u32 = 1;
+const SUM_VERSION: u32 = 2;
 
 /// Tries to get the lock, and milliseconds between them: a hook that holds it is done in a few. After that it is done
 /// without: telling a session twice is better than not at all.

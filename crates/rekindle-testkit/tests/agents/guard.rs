@@ -135,7 +135,7 @@ fn is_told_after_a_death(cli: Cli) {
     let next = lead.die_and_begin_anew(begin(cli, &lead));
     assert_eq!(told(&next), 1, "{}", lead.story());
     lead.assert_told(&next, &KEPT);
-    lead.assert_told(&next, &["ended with work open"]);
+    lead.assert_told(&next, &["ended with work open", "was running, no end is known: `"]);
     let printed = lead.rig.ok(&["guard", "recover"]);
     for words in KEPT {
         assert!(printed.contains(words), "recover lacks {words:?}: {printed}");
@@ -173,7 +173,8 @@ mod after_a_death {
 /// The person types `/compact`.
 #[test]
 fn claude_is_told_after_a_compaction_by_hand() {
-    let script = works(Cli::Claude, forgetting()).then(Answer::say("So far.")).then(Answer::say("On it goes."));
+    let script = works(Cli::Claude, forgetting()).then(Answer::say("So far."));
+    let script = script.then(Answer::say("On it goes.")).then(Answer::say("And on."));
     let lead = Lead::new(Cli::Claude, script);
     let arguments =
         "-p --output-format stream-json --verbose --input-format stream-json --dangerously-skip-permissions";
@@ -181,7 +182,7 @@ fn claude_is_told_after_a_compaction_by_hand() {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
     let mut typed = child.stdin.take().expect("a pipe");
     let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-    for words in [PROMPT, "/compact", "Go on."] {
+    for words in [PROMPT, "/compact", "Go on.", "And on."] {
         let line = json!({ "type": "user", "message": { "role": "user", "content": words } });
         writeln!(typed, "{line}").expect("typed");
         let result = lines.by_ref().map_while(Result::ok).find(|line| line.contains("\"type\":\"result\""));
@@ -192,4 +193,7 @@ fn claude_is_told_after_a_compaction_by_hand() {
     let next = &lead.after_compaction(1)[0];
     assert!(next.mentions(SUMMARY) && !next.mentions("No such tool"), "{}", lead.story());
     lead.assert_told(next, &KEPT);
+    for later in lead.after_compaction(1) {
+        assert_eq!(told(&later), 1, "one compaction is told once\n{}", lead.story());
+    }
 }

@@ -1,13 +1,23 @@
 //! How one fact changes a session.
 
 use super::{
-    COMMANDS_MAX, DESCRIPTION_BYTES, FILES_MAX, FIRST_PROMPTS, HELPERS_MAX, Helper, NOTES_MAX, PROMPTS_MAX, Prompt,
-    QUESTIONS_MAX, Question, Ran, SAID_MAX, SUBJECT_BYTES, Said, Session, TASKS_MAX, Task, Told, Written,
+    After, CLOSED_CALLS_MAX, COMMANDS_MAX, DESCRIPTION_BYTES, FILES_MAX, FIRST_PROMPTS, HELPERS_MAX, Helper, NOTES_MAX,
+    OPEN_CALLS_MAX, OpenCall, PROMPTS_MAX, Prompt, QUESTIONS_MAX, Question, Ran, SAID_MAX, SAID_MAX_BYTES,
+    SUBJECT_BYTES, Said, Session, TASKS_MAX, Task, Then, Told, Written,
 };
 use crate::lead::command::has_effect;
-use crate::lead::fact::{Beginning, Fact, Outcome, TaskStatus, bounded};
+use crate::lead::fact::{Beginning, CALL_MAX_BYTES, Fact, Outcome, TaskStatus, bounded};
 use crate::lead::recovery::HEADING;
-use crate::lead::statement::Statement;
+use crate::lead::worth;
+
+/// Who told a fact.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    /// The program's transcript, in the order of the conversation.
+    Transcript,
+    /// A hook, when it happened.
+    Hook,
+}
 
 /// Prompts that are looked back at for the same words: the transcript tells a prompt shortly after its hook.
 const SAME_PROMPT_REACH: usize = 20;
@@ -48,7 +58,8 @@ impl Session {
                 }
             }
             Fact::Prompt { text } => self.prompt(text, at),
-            Fact::Said { what, text, by } => self.say(*what, text, by.as_deref(), at),
+            // By whom it was told matters for its place: see `follow`.
+            Fact::Said { .. } | Fact::Called { .. } | Fact::Returned { .. } => {}
             Fact::Noted { text } => {
                 if !self.notes.iter().any(|note| note.text == *text) {
                     push(&mut self.notes, Prompt { at, text: text.clone() }, 0, NOTES_MAX);
@@ -84,6 +95,7 @@ impl Session {
             }
             Fact::Ended { meant, reason } => self.ended = Some((*meant, reason.clone())),
             Fact::ToldAgain { compaction, .. } => {
+                self.open_calls.clear();
                 let times = self.told.times + 1;
                 let compaction = self.compactions().max(*compaction);
                 self.told = Told { times, compaction, process: self.process.clone(), quiet: true };
@@ -113,17 +125,110 @@ impl Session {
         }
     }
 
-    fn say(&mut self, what: Statement, text: &str, by: Option<&str>, at: u64) {
+    /// Keeps the order of the conversation: what came before and after the assistant's words.
+    pub(super) fn follow(&mut self, fact: &Fact, source: Source, at: u64) {
+        match fact {
+            Fact::Prompt { .. } => {
+                self.then(|| Then::Prompt);
+                *self.after(source) = After::Prompt;
+                if source == Source::Hook {
+                    // A turn begins with nothing under way.
+                    self.open_calls.clear();
+                }
+            }
+            Fact::Said { text, by } => {
+                let after = if by.is_some() { After::Nothing } else { std::mem::take(self.after(source)) };
+                self.say(text, by.as_deref(), after, at);
+            }
+            Fact::Called { call, line } => {
+                self.then(|| Then::Called { line: line.clone() });
+                // A hook tells of it when it begins; the transcript may tell of one that a hook has told the end of.
+                if source == Source::Hook || !self.closed_calls.contains(call) {
+                    self.called(call, line, at);
+                }
+            }
+            Fact::Command { call, line, failure, by, .. } => {
+                if by.is_none() {
+                    self.then(|| Then::Called { line: bounded(line, CALL_MAX_BYTES) });
+                    *self.after(source) = if failure.is_some() { After::Failure } else { After::Result };
+                }
+                self.closed(call);
+            }
+            Fact::Returned { call, failed } => {
+                *self.after(source) = if *failed { After::Failure } else { After::Result };
+                self.closed(call);
+            }
+            _ => {}
+        }
+        if source == Source::Transcript
+            && matches!(fact, Fact::Prompt { .. } | Fact::Said { .. } | Fact::Command { .. } | Fact::Called { .. })
+        {
+            self.read_quiet = false;
+        }
+    }
+
+    fn after(&mut self, source: Source) -> &mut After {
+        match source {
+            Source::Transcript => &mut self.after.0,
+            Source::Hook => &mut self.after.1,
+        }
+    }
+
+    /// What came after the lead's last words, unless something did already.
+    fn then(&mut self, what: impl FnOnce() -> Then) {
+        if let Some(last) = self.said.iter_mut().rfind(|said| said.by.is_none())
+            && last.then == Then::Nothing
+        {
+            last.then = what();
+        }
+    }
+
+    fn called(&mut self, call: &str, line: &str, at: u64) {
+        if !self.open_calls.iter().any(|open| open.call == call) {
+            let open = OpenCall { call: call.to_owned(), line: line.to_owned(), at };
+            push(&mut self.open_calls, open, 0, OPEN_CALLS_MAX);
+        }
+    }
+
+    fn closed(&mut self, call: &str) {
+        self.open_calls.retain(|open| open.call != call);
+        if !self.closed_calls.iter().any(|id| id == call) {
+            push(&mut self.closed_calls, call.to_owned(), 0, CLOSED_CALLS_MAX);
+        }
+    }
+
+    fn say(&mut self, text: &str, by: Option<&str>, after: After, at: u64) {
         if self.said.iter().any(|said| said.text == text) {
             return;
         }
-        self.said.push(Said { at, what, text: text.to_owned(), by: by.map(str::to_owned) });
-        let same = |said: &Said| said.what == what;
-        if self.said.iter().filter(|said| same(said)).count() > SAID_MAX
-            && let Some(oldest) = self.said.iter().position(same)
-        {
-            self.said.remove(oldest);
+        let said = Said { at, text: text.to_owned(), by: by.map(str::to_owned), after, then: Then::Nothing };
+        push(&mut self.said, said, 0, SAID_MAX);
+        let bytes: usize = self.said.iter().map(|said| said.text.len()).sum();
+        if bytes > SAID_MAX_BYTES {
+            self.condense();
         }
+    }
+
+    /// Of the older half of what was said the best sentences stay.
+    fn condense(&mut self) {
+        let half = self.said.len() / 2;
+        let mut old = worth::sentences_of(self, half);
+        let mut best: Vec<u64> = old.iter().map(|sentence| sentence.score).collect();
+        best.sort_unstable_by(|one, other| other.cmp(one));
+        let bar = best.get(best.len() / 3).copied().unwrap_or_default();
+        old.retain(|sentence| sentence.score >= bar);
+        let mut kept = vec![String::new(); half];
+        for sentence in old {
+            let text = &mut kept[sentence.message];
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(sentence.text);
+        }
+        for (said, text) in self.said.iter_mut().zip(kept) {
+            said.text = text;
+        }
+        self.said.retain(|said| !said.text.is_empty());
     }
 
     fn task(&mut self, fact: &Fact, at: u64) {

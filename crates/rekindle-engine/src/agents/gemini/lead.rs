@@ -11,7 +11,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use rekindle_core::lead::fact::{self, Beginning, Fact, Outcome, TaskStatus, Todo};
-use rekindle_core::lead::statement;
 use serde_json::{Value, json};
 
 use super::{Gemini, KIND, SNAPSHOT, up_to_summary, with_words, without_mentions};
@@ -163,8 +162,7 @@ fn last_words(transcript: &str) -> Option<String> {
 }
 
 fn said(words: &str) -> Vec<Fact> {
-    let stated = statement::in_assistant_text(words).into_iter();
-    stated.map(|(what, text)| Fact::Said { what, text, by: None }).collect()
+    fact::said(words, None).into_iter().collect()
 }
 
 /// Only what is worth knowing while it runs.
@@ -173,6 +171,10 @@ fn tool_begins(asked: &Value) -> Option<Vec<Fact>> {
     match text(asked, "tool_name")? {
         "invoke_agent" => Some(vec![helper_called(input)]),
         "ask_user" => Some(vec![asked_person(input)]),
+        "run_shell_command" => {
+            let line = text(input, "command").unwrap_or_default();
+            Some(vec![fact::called(&shell_call(line), line)])
+        }
         _ => None,
     }
 }
@@ -224,8 +226,12 @@ fn command(input: &Value, words: &str, error: Option<&str>) -> Fact {
         let told = if output.is_empty() { why.clone() } else { format!("{why}: {output}") };
         fact::bounded(&told, PRINTED_MAX_BYTES)
     });
-    let call = format!("shell {}", fact::bounded(line, NAME_MAX_BYTES));
-    Fact::Command { call, line: fact::text(line), failure, printed: output, by: None }
+    Fact::Command { call: shell_call(line), line: fact::text(line), failure, printed: output, by: None }
+}
+
+/// A call that the program gives no id is known by what it was given.
+fn shell_call(line: &str) -> String {
+    format!("shell {}", fact::bounded(line, NAME_MAX_BYTES))
 }
 
 /// How the program says below the output that a command failed.
@@ -380,5 +386,23 @@ fn answer(entry: &Value) -> Vec<Fact> {
     };
     let paths = list(entry, "toolCalls").iter().filter(wrote).filter_map(|call| file(&call["args"]));
     facts.extend(paths.map(|path| Fact::FileChanged { path, by: None }));
+    facts.extend(list(entry, "toolCalls").iter().flat_map(ended_call));
     facts
+}
+
+/// That a call came after the words and has ended: what a sentence is worth depends on it.
+fn ended_call(call: &Value) -> Vec<Fact> {
+    let (Some(id), Some(status)) = (text(call, "id"), text(call, "status")) else {
+        return Vec::new();
+    };
+    let failed = match status {
+        "success" => false,
+        "error" | "cancelled" => true,
+        _ => return Vec::new(),
+    };
+    let args = &call["args"];
+    let given = ["command", "file_path", "pattern"].into_iter().find_map(|name| text(args, name));
+    let line = given.map_or_else(|| args.to_string(), str::to_owned);
+    let line = format!("{} {line}", text(call, "name").unwrap_or_default());
+    vec![fact::called(id, &line), Fact::Returned { call: fact::bounded(id, fact::CALL_MAX_BYTES), failed }]
 }

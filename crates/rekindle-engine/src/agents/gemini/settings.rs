@@ -16,7 +16,7 @@ const RECOVERY_MS: u64 = 30_000;
 const NAME: &str = "rekindle";
 
 /// Tools that start somebody or ask somebody: what is known before they end survives a crash meanwhile.
-const BEGINS: &str = "invoke_agent|ask_user";
+const BEGINS: &str = "invoke_agent|ask_user|run_shell_command";
 
 /// The moments. The one before compression is left out: it comes before every request, compressed or not. The one before a request
 /// is the only one between a compression and the first request after it.

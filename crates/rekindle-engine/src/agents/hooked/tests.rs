@@ -123,15 +123,15 @@ fn a_summary_is_without_the_thoughts_about_it() {
 }
 
 #[test]
-fn statements_are_those_of_the_core() {
-    let text = "Decision: we keep the old format because clients depend on it.\nNext: write the printer.";
-    let expected: Vec<Fact> = rekindle_core::lead::statement::in_assistant_text(text)
-        .into_iter()
-        .map(|(what, text)| Fact::Said { what, text, by: Some("a1".to_owned()) })
-        .collect();
-    assert_eq!(said(text, Some("a1")), expected);
+fn words_are_kept_as_one_message_within_a_bound() {
+    let text = "We keep the old format: clients depend on it.\nNext: the printer.";
+    assert_eq!(said(text, Some("a1")), [Fact::Said { text: text.to_owned(), by: Some("a1".to_owned()) }]);
+    assert_eq!(said(" \n", None), []);
+    let long = format!("first {} last", "ö".repeat(20_000));
+    let [Fact::Said { text: kept, .. }] = &said(&long, None)[..] else { panic!("one message") };
+    assert!(kept.len() <= fact::SAID_MAX_BYTES && kept.starts_with("first"), "{}", kept.len());
     let stop = json!({"hook_event_name": "Stop", "last_assistant_message": text});
-    assert_eq!(heard(&stop).facts.len(), expected.len() + 1);
+    assert_eq!(heard(&stop).facts.len(), 2);
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use rekindle_core::lead::fact::{self, Fact, TaskStatus};
-use rekindle_core::lead::statement;
 use serde_json::Value;
 
 use super::super::fields;
@@ -82,10 +81,9 @@ impl Use<'_> {
     }
 }
 
-/// What an assistant's text states.
+/// An assistant's words.
 pub fn said(text: &str, by: Option<&str>) -> Vec<Fact> {
-    let fact = |(what, text): (_, String)| Fact::Said { what, text: fact::text(&text), by: by.map(str::to_owned) };
-    statement::in_assistant_text(text).into_iter().map(fact).collect()
+    fact::said(text, by).into_iter().collect()
 }
 
 /// The word for how a task stands.

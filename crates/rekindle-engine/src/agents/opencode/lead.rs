@@ -11,7 +11,6 @@ use std::path::PathBuf;
 
 use rekindle_core::activity::Problem;
 use rekindle_core::lead::fact::{self, Beginning, Fact, Outcome, TaskStatus, Todo};
-use rekindle_core::lead::statement;
 use serde_json::Value;
 
 use super::{KIND, Opencode, failure};
@@ -110,8 +109,7 @@ fn prompt(asked: &Value) -> Option<Fact> {
 }
 
 fn said(asked: &Value, by: Option<&str>) -> Vec<Fact> {
-    let stated = statement::in_assistant_text(text(asked, "text").unwrap_or_default()).into_iter();
-    stated.map(|(what, text)| Fact::Said { what, text, by: by.map(str::to_owned) }).collect()
+    fact::said(text(asked, "text").unwrap_or_default(), by).into_iter().collect()
 }
 
 fn compacted(asked: &Value) -> Fact {
@@ -147,6 +145,8 @@ fn tool(asked: &Value, by: Option<&str>) -> Vec<Fact> {
     let error = text(asked, "error").filter(|_| text(asked, "status") == Some("error"));
     let over = text(asked, "status") != Some("running");
     match text(asked, "tool").unwrap_or_default() {
+        "bash" if !over && by.is_none() => vec![fact::called(&call, &words(input, "command"))],
+        "bash" if !over => Vec::new(),
         "bash" => vec![command(asked, call, error, by)],
         "task" => helper(asked, call, error, over),
         "question" => {

@@ -79,7 +79,7 @@ fn once_when_the_hook_is_installed_twice() {
 fn a_resumed_session_and_one_whose_person_says_it_forgot() {
     let lead = Lead::new();
     lead.works("s");
-    let told = lead.prompt("s", "You were compacted. Where were we?").expect("told");
+    let told = lead.prompt("s", "rekindle, wo waren wir?").expect("told");
     assert!(told.contains("parse the quokka file"), "{told}");
     lead.hook("s", "Stop", json!({ "last_assistant_message": "At the parser." }));
     let told = lead.begins("s", "resume").expect("told");
@@ -95,6 +95,29 @@ fn a_compaction_that_only_the_transcript_shows() {
     std::fs::write(lead.transcript("s"), format!("{boundary}\n")).expect("a transcript");
     assert_kept(lead.prompt("s", "go on"));
     assert_eq!(lead.prompt("s", "and on"), None, "once");
+}
+
+/// The program writes two lines about one compaction, here as they were recorded, after the hooks have told of it.
+#[test]
+fn a_compaction_that_hooks_and_two_lines_of_the_transcript_tell_is_one() {
+    let lead = Lead::new();
+    let recorded =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/lead/claude/compaction.transcript.jsonl");
+    let recorded = std::fs::read_to_string(recorded).expect("a recording");
+    let (before, after) =
+        recorded.split_at(recorded.find("{\"parentUuid\":null,\"logicalParentUuid\"").expect("a boundary"));
+    lead.works("s");
+    std::fs::write(lead.transcript("s"), before).expect("a transcript");
+    assert_eq!(lead.hook("s", "PreCompact", json!({ "trigger": "manual" })), "");
+    assert_kept(lead.begins("s", "compact"));
+    std::fs::write(lead.transcript("s"), format!("{before}{after}")).expect("a transcript");
+    lead.hook("s", "PostCompact", json!({ "trigger": "manual", "compact_summary": "nothing" }));
+    for words in ["go on", "and on"] {
+        assert_eq!(lead.prompt("s", words), None, "one compaction is told once");
+    }
+    let status = feed(lead.command(&["guard", "status", "--json"]), b"");
+    let status: serde_json::Value = serde_json::from_slice(&status.stdout).expect("JSON");
+    assert_eq!(status["sessions"][0]["compactions"], 1, "{status}");
 }
 
 /// A session whose process is this one's own child, so that it can die.
@@ -169,6 +192,7 @@ fn a_session_that_died_between_two_turns_with_a_next_step() {
     let lead = Lead::new();
     let mut process = as_process(&lead, "first");
     lead.prompt("first", "write the importer");
+    lead.tool("first", "c1", "Write", json!({ "file_path": lead.project().join("parser.rs"), "content": "" }));
     lead.hook(
         "first",
         "Stop",
@@ -178,6 +202,30 @@ fn a_session_that_died_between_two_turns_with_a_next_step() {
     process.wait().expect("reaped");
     let told = lead.begins("second", "startup").expect("told");
     assert!(told.contains("Next I will write the refunds"), "{told}");
+}
+
+/// The transcript has the call and no result: the program was killed while it ran.
+#[test]
+fn an_offer_names_the_command_that_was_running_and_the_last_next_step() {
+    let lead = Lead::new();
+    let mut process = as_process(&lead, "first");
+    lead.prompt("first", "put it on staging");
+    let said =
+        |part: serde_json::Value| json!({ "type": "assistant", "message": { "role": "assistant", "content": [part] } });
+    let lines = [
+        said(json!({ "type": "text", "text": "The build is green. Der nächste Schritt ist Staging." })),
+        said(json!({ "type": "tool_use", "id": "t1", "name": "Bash", "input": { "command": "echo quick" } })),
+        json!({ "type": "user", "message": { "content": [{ "type": "tool_result", "tool_use_id": "t1", "content": "quick" }] } }),
+        said(json!({ "type": "tool_use", "id": "t2", "name": "Bash", "input": { "command": "./ship.sh staging" } })),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    std::fs::write(lead.transcript("first"), text).expect("a transcript");
+    process.kill().expect("killed");
+    process.wait().expect("reaped");
+    let told = lead.begins("second", "startup").expect("told");
+    assert!(told.contains("was running, no end is known: `Bash ./ship.sh staging`"), "{told}");
+    assert!(!told.contains("echo quick"), "that one ended: {told}");
+    assert!(told.contains("Der nächste Schritt ist Staging."), "{told}");
 }
 
 #[test]

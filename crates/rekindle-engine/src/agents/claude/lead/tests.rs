@@ -15,7 +15,27 @@ fn used(tool: &str, input: &Value, stage: Stage<'_>) -> Vec<Fact> {
 
 fn lines(lines: &[Value]) -> Vec<Fact> {
     let mut reader = Claude.transcript().expect("it has one");
-    lines.iter().flat_map(|line| reader.line(&line.to_string())).collect()
+    let facts = lines.iter().flat_map(|line| reader.line(&line.to_string()));
+    // That calls begin and end is told of all of them.
+    facts.filter(|fact| !matches!(fact, Fact::Called { .. } | Fact::Returned { .. })).collect()
+}
+
+#[test]
+fn a_call_is_told_when_it_begins_and_when_it_ends() {
+    let called = json!({"type": "assistant", "message": {"content": [
+        {"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "make all"}},
+        {"type": "tool_use", "id": "c2", "name": "Read", "input": {"file_path": "/p/a.rs"}},
+    ]}});
+    let ended = json!({"type": "user", "message": {"content": [
+        {"type": "tool_result", "tool_use_id": "c2", "content": "gone", "is_error": true},
+    ]}});
+    let mut reader = Claude.transcript().expect("it has one");
+    let line = |call: &str, line: &str| Fact::Called { call: call.into(), line: line.into() };
+    assert_eq!(reader.line(&called.to_string()), [line("c1", "Bash make all"), line("c2", "Read /p/a.rs")]);
+    // By a reader that has not seen its beginning, too.
+    for mut reader in [reader, Claude.transcript().expect("it has one")] {
+        assert_eq!(reader.line(&ended.to_string()), [Fact::Returned { call: "c2".into(), failed: true }]);
+    }
 }
 
 fn prompt(text: &str) -> Fact {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rekindle_core::lead::fact::Fact;
+use rekindle_core::lead::fact::{self, Fact};
 use serde_json::Value;
 
 use super::super::super::fields;
@@ -131,7 +131,8 @@ impl Lines {
             return Vec::new();
         };
         let input = part.get("input").cloned().unwrap_or_default();
-        let facts = facts(line, call, tool, &input, Stage::Called);
+        let mut facts = facts(line, call, tool, &input, Stage::Called);
+        facts.push(fact::called(call, &format!("{tool} {}", given(&input))));
         if self.open.len() >= MAX_OPEN {
             self.open.clear();
         }
@@ -143,16 +144,24 @@ impl Lines {
         let Some(call) = fields::text(part, "tool_use_id") else {
             return Vec::new();
         };
+        let failed = part.get("is_error").and_then(Value::as_bool).unwrap_or(false);
+        let returned = Fact::Returned { call: call.to_owned(), failed };
+        // A call that an earlier reading told of.
         let Some((tool, input)) = self.open.remove(call) else {
-            return Vec::new();
+            return vec![returned];
         };
         let content = part.get("content").unwrap_or(&Value::Null);
-        if part.get("is_error").and_then(Value::as_bool).unwrap_or(false) {
-            return facts(line, call, &tool, &input, Stage::Failed(&fields::words(content)));
+        if failed {
+            let mut facts = facts(line, call, &tool, &input, Stage::Failed(&fields::words(content)));
+            facts.push(returned);
+            return facts;
         }
         let structured = line.get("toolUseResult").filter(|result| result.is_object());
         let answer = structured.unwrap_or(content);
-        let facts = facts(line, call, &tool, &input, Stage::Answered(answer));
+        let mut facts = facts(line, call, &tool, &input, Stage::Answered(answer));
+        if !facts.iter().any(|fact| matches!(fact, Fact::Command { .. })) {
+            facts.push(returned);
+        }
         if answer.get("backgroundTaskId").is_some() {
             if self.background.len() >= MAX_OPEN {
                 self.background.clear();
@@ -166,6 +175,12 @@ impl Lines {
 fn facts(line: &Value, call: &str, tool: &str, input: &Value, stage: Stage<'_>) -> Vec<Fact> {
     let dir = Path::new(fields::text(line, "cwd").unwrap_or_default());
     tools::facts(&Use { call, tool, input, stage, by: None, dir })
+}
+
+/// What a call was given, in the words that tell it: a command, a path, a pattern, or all of it.
+fn given(input: &Value) -> String {
+    let named = ["command", "file_path", "notebook_path", "pattern", "url", "query", "description"];
+    named.into_iter().find_map(|name| fields::text(input, name)).map_or_else(|| input.to_string(), str::to_owned)
 }
 
 fn content_words(line: &Value) -> String {

@@ -15,7 +15,9 @@ fn used(tool: &str, input: &Value, stage: Stage<'_>) -> Vec<Fact> {
 
 fn lines(lines: &[Value]) -> Vec<Fact> {
     let mut reader = Codex.transcript().expect("it has one");
-    lines.iter().flat_map(|line| reader.line(&line.to_string())).collect()
+    let facts = lines.iter().flat_map(|line| reader.line(&line.to_string()));
+    // That calls begin and end is told of all of them.
+    facts.filter(|fact| !matches!(fact, Fact::Called { .. } | Fact::Returned { .. })).collect()
 }
 
 fn ended(helper: &str, outcome: Outcome, words: &str) -> Fact {

@@ -100,7 +100,8 @@ impl Lines {
         };
         let group = fields::text(item, "namespace").filter(|group| group.starts_with("mcp__"));
         let tool = group.map_or_else(|| name.to_owned(), |group| format!("{group}__{name}"));
-        let facts = self.facts(call, &tool, &input, Stage::Called);
+        let mut facts = self.facts(call, &tool, &input, Stage::Called);
+        facts.push(fact::called(call, &format!("{tool} {}", given(&input))));
         if self.open.len() >= MAX_OPEN {
             self.open.clear();
         }
@@ -112,10 +113,17 @@ impl Lines {
         let Some(call) = fields::text(item, "call_id") else {
             return Vec::new();
         };
-        let Some((tool, input)) = self.open.remove(call) else {
-            return Vec::new();
+        let mut facts = match self.open.remove(call) {
+            Some((tool, input)) => {
+                self.facts(call, &tool, &input, Stage::Answered(item.get("output").unwrap_or(&Value::Null)))
+            }
+            None => Vec::new(),
         };
-        self.facts(call, &tool, &input, Stage::Answered(item.get("output").unwrap_or(&Value::Null)))
+        // Its end is told, whatever else it meant. A command tells more of itself.
+        if !facts.iter().any(|fact| matches!(fact, Fact::Command { .. })) {
+            facts.push(Fact::Returned { call: call.to_owned(), failed: false });
+        }
+        facts
     }
 
     fn event(&mut self, event: &Value) -> Vec<Fact> {
@@ -165,6 +173,16 @@ impl Lines {
 
     fn used<'a>(&'a self, call: &'a str, tool: &'a str, input: &'a Value, stage: Stage<'a>) -> Use<'a> {
         Use { call, tool, input, stage, by: None, dir: Path::new(&self.dir) }
+    }
+}
+
+/// What a call was given, in the words that tell it.
+fn given(input: &Value) -> String {
+    let named = ["cmd", "command", "message"].into_iter().find_map(|name| input.get(name));
+    match named.unwrap_or(input) {
+        Value::String(text) => text.clone(),
+        Value::Array(words) => words.iter().filter_map(Value::as_str).collect::<Vec<&str>>().join(" "),
+        input => input.to_string(),
     }
 }
 
