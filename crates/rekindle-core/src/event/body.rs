@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Added, AgentCompacted, AgentSaid, AgentStalled, CompactionNear, CompactionOver, EnvironmentsDiffer, Finish, GateClosed, HandedOn,
-    HealthSeen, Pause, Recovery, Resume, TeamStanding, UsageLeft, WorkBranch,
+    Added, AgentCompacted, AgentSaid, AgentStalled, CompactionNear, CompactionOver, EnvironmentsDiffer, Finish,
+    GateClosed, HandedOn, HealthSeen, Pause, Recovery, Resume, TeamStanding, UsageLeft, WorkBranch,
 };
 use crate::activity::{Failure, Measure, Transcript, UnderWay};
 use crate::cause::Cause;
