@@ -148,6 +148,7 @@ fn answer(bed: &Bed) {
 }
 
 /// The marks that a request has, printed as a score; all of them have to be there.
+#[expect(clippy::print_stdout, reason = "the score is printed")]
 fn score(bed: &Bed, when: &str, request: &Asked) {
     let missing: Vec<&str> =
         MARKS.iter().filter(|(_, word)| !request.mentions(word)).map(|(about, _)| *about).collect();
@@ -157,6 +158,7 @@ fn score(bed: &Bed, when: &str, request: &Asked) {
 }
 
 /// The notice in a request; its size is told and bounded.
+#[expect(clippy::print_stdout, reason = "the score is printed")]
 fn notice(bed: &Bed, when: &str, request: &Asked) {
     let with = request.messages.iter().rev().find(|message| message.text.contains("# Your context was compacted"));
     let text = &with.unwrap_or_else(|| panic!("no notice {when}:\n{}", bed.story())).text;
