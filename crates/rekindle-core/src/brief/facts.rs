@@ -58,6 +58,9 @@ pub struct Facts {
     /// What other tasks came to.
     #[serde(default)]
     pub results: Vec<TaskResult>,
+    /// What earlier agents repeated at this task without getting anywhere, oldest first.
+    #[serde(default)]
+    pub dead_ends: Vec<String>,
     /// The calls of this attempt and of earlier ones on the same task.
     #[serde(default)]
     pub calls: Calls,
@@ -122,6 +125,7 @@ impl Facts {
             answers: Vec::new(),
             open_questions: Vec::new(),
             results: Vec::new(),
+            dead_ends: Vec::new(),
             calls: Calls::default(),
             forgot: false,
             do_not_redo: Vec::new(),

@@ -45,11 +45,19 @@ pub fn facts_from(state: &State, id: AttemptId) -> Option<Facts> {
         }
     }
     facts.results = results(state, attempt, facts.current());
+    facts.dead_ends = dead_ends(state, id, facts.current());
     facts.forgot = attempt.native.resumes.as_ref().is_some_and(|session| was_compacted(state, id, session));
     Some(facts)
 }
 
 /// What the other tasks of the plan came to, in the plan's order.
+/// What earlier attempts at the current task went round in circles with; this one's own as well, for when it forgets.
+fn dead_ends(state: &State, id: AttemptId, current: Option<&TaskFacts>) -> Vec<String> {
+    let Some(current) = current else { return Vec::new() };
+    let of_task = state.attempts.range(..=id).filter(|(_, attempt)| attempt.tasks.contains(&current.id));
+    of_task.filter_map(|(_, attempt)| attempt.native.stalled.clone()).collect()
+}
+
 fn results(state: &State, attempt: &Attempt, current: Option<&TaskFacts>) -> Vec<TaskResult> {
     let planned = state.run.iter().flat_map(|run| &run.plan.tasks);
     let others = planned.filter(|task| Some(&task.id) != current.map(|current| &current.id));

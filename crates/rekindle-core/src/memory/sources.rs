@@ -153,6 +153,10 @@ fn record(facts: &Facts, room: usize) -> Vec<Item> {
         item.text = format!("check `{command}` printed at its end:\n{}", item.text);
         all.push(item);
     }
+    for (index, dead_end) in facts.dead_ends.iter().enumerate() {
+        let words = format!("- did not work, try something else: {}", text::fold(dead_end, NOTE_BYTES));
+        all.push(Item::new(Section::Failures, fading(893, facts.dead_ends.len() - index), words));
+    }
     all.push(long(Section::Files, 700, &past::git(facts), Keep::Ends, room / 8));
     for (index, result) in facts.results.iter().enumerate() {
         let worth = if result.needed { 850 } else { fading(800, facts.results.len() - index) };

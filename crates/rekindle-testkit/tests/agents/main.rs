@@ -12,6 +12,7 @@ mod hang;
 mod kill;
 mod limit;
 mod marks;
+mod loops;
 mod matrix;
 mod mcp;
 mod owned;
