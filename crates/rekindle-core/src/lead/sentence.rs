@@ -161,9 +161,9 @@ fn clause(text: &str) -> Option<usize> {
     let fits = |(at, c): (usize, char)| {
         let end = at + c.len_utf8();
         let breaks = CLAUSE_ENDS.contains(&c) || (c == ',' && text[end..].starts_with(' '));
-        (breaks && end >= CLAUSE_MIN_BYTES && end <= SENTENCE_MAX_BYTES).then_some(end)
+        (breaks && (CLAUSE_MIN_BYTES..=SENTENCE_MAX_BYTES).contains(&end)).then_some(end)
     };
-    text.char_indices().filter_map(fits).last()
+    text.char_indices().filter_map(fits).next_back()
 }
 
 #[cfg(test)]

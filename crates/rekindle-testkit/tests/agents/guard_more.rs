@@ -91,6 +91,7 @@ fn is_told_after_a_death(cli: Cli) {
     let next = lead.die_and_begin_anew(lead.prompt(PROMPT));
     assert_eq!(told(&next), 1, "{}", lead.story());
     lead.assert_told(&next, &KEPT);
+    lead.assert_told(&next, &["was running, no end is known: `"]);
 }
 
 mod after_a_compaction {

@@ -64,9 +64,15 @@ impl Lead {
     /// The program, with arguments of its own, ready to be started.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
-        self.rig.prepare(&mut command);
-        command.envs(self.env.iter().map(|(name, value)| (name, value))).args(arguments);
+        self.surround(&mut command);
+        command.args(arguments);
         command
+    }
+
+    /// Gives a command the program's surroundings.
+    pub fn surround(&self, command: &mut Command) {
+        self.rig.prepare(command);
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
     }
 
     /// One prompt, as its person types it.

@@ -94,13 +94,15 @@ impl Session {
                 }
             }
             Fact::Ended { meant, reason } => self.ended = Some((*meant, reason.clone())),
-            Fact::ToldAgain { compaction, .. } => {
-                self.open_calls.clear();
-                let times = self.told.times + 1;
-                let compaction = self.compactions().max(*compaction);
-                self.told = Told { times, compaction, process: self.process.clone(), quiet: true };
-            }
+            Fact::ToldAgain { compaction, .. } => self.told_again(*compaction),
         }
+    }
+
+    fn told_again(&mut self, compaction: u32) {
+        // What was under way is told with the rest.
+        self.open_calls.clear();
+        let (times, compaction) = (self.told.times + 1, self.compactions().max(compaction));
+        self.told = Told { times, compaction, process: self.process.clone(), quiet: true };
     }
 
     fn prompt(&mut self, text: &str, at: u64) {
