@@ -33,10 +33,13 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::WaveStarted { .. }
         | Body::RunFinished(_) => run_changed(state, event),
         Body::Dispatched { .. } => dispatched(state, event),
-        Body::AgentStarted { attempt, pid, shim_pid } | Body::AgentAdopted { attempt, pid, shim_pid } => {
+        Body::AgentStarted { attempt, pid, shim_pid, .. } | Body::AgentAdopted { attempt, pid, shim_pid } => {
             started(state, *attempt, *pid, *shim_pid);
-            if let (Body::AgentAdopted { .. }, Some(found)) = (&event.body, state.attempts.get_mut(attempt)) {
-                found.native.adopted = true;
+            if let Some(found) = state.attempts.get_mut(attempt) {
+                match &event.body {
+                    Body::AgentStarted { own_bytes, .. } => found.native.own_bytes += own_bytes,
+                    _ => found.native.adopted = true,
+                }
             }
         }
         Body::OrphanAgentDetected { attempt, .. } => {

@@ -8,6 +8,7 @@ mod facts;
 pub(crate) mod fence;
 mod gather;
 pub(crate) mod judge;
+mod own;
 pub(crate) mod parts;
 pub(crate) mod past;
 mod reinject;
@@ -24,6 +25,7 @@ pub use facts::{
     Standing, Stream, TaskFacts, TaskResult,
 };
 pub use gather::facts_from;
+pub use own::{TOKEN_BYTES, own_bytes};
 pub use reinject::{REINJECT_BYTES, reinject};
 pub use resumed::render_resumed;
 pub use whole_plan::plan_again;

@@ -98,7 +98,9 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
             let started = Body::CoordinatorStarted { pid, limits: *limits, boot_id, boottime_ms };
             session::coordinator_started(turn, started, found, missing)
         }
-        Input::AttemptStarted { attempt, pid, shim_pid } => attempt::started(turn, attempt, pid, shim_pid),
+        Input::AttemptStarted { attempt, pid, shim_pid, own_bytes } => {
+            attempt::started(turn, attempt, pid, shim_pid, own_bytes)
+        }
         Input::AttemptExited { attempt, epoch, exit } => attempt::exited(turn, attempt, epoch, exit),
         Input::AttemptLost { attempt, with_host } => attempt::lost(turn, attempt, with_host),
         Input::AttemptNotStarted { attempt, reason } => attempt::not_started(turn, attempt, reason),

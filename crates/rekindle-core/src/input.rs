@@ -44,6 +44,8 @@ pub enum Input {
         pid: u32,
         /// Its shim's process.
         shim_pid: u32,
+        /// Bytes of its prompt that are rekindle's own.
+        own_bytes: u64,
     },
     /// An agent's process has ended, by its exit record.
     AttemptExited {

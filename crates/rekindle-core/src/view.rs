@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::activity::Measure;
 use crate::cause::Cause;
+use crate::brief;
 use crate::event::{Body, Event, Outcome, PauseReason};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
 use crate::last_words;
@@ -204,6 +205,9 @@ pub struct AttemptRow {
     /// What it has used, and how full its context is; nothing where its program does not say.
     #[serde(default)]
     pub measure: Option<Measure>,
+    /// Tokens that rekindle itself said to it: its prompt beyond the plan's words, and messages.
+    #[serde(default)]
+    pub own_tokens: u64,
     /// How often its context was compacted.
     #[serde(default)]
     pub compactions: u32,
@@ -462,6 +466,7 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
         session_id: attempt.native.session.clone(),
         model: attempt.native.model.clone(),
         measure: attempt.native.measured_at.map(|_| attempt.native.measure),
+        own_tokens: attempt.native.own_bytes / brief::TOKEN_BYTES,
         compactions: attempt.native.compactions,
         last_words: last_words_of(attempt),
         class: class_of(state, id),

@@ -374,7 +374,8 @@ impl<W: World> Driver<W> {
     fn receive(&mut self, message: Message) -> Result<(), Error> {
         match message {
             Message::Started { attempt, pid, shim_pid } => {
-                self.take(Input::AttemptStarted { attempt, pid, shim_pid });
+                let own_bytes = self.own_bytes(attempt);
+                self.take(Input::AttemptStarted { attempt, pid, shim_pid, own_bytes });
             }
             Message::NotStarted { attempt, reason } => {
                 self.take(Input::AttemptNotStarted { attempt, reason });

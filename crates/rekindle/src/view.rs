@@ -378,6 +378,8 @@ pub struct Spent {
     pub tokens: u64,
     /// Dollars, as far as agents told them.
     pub cost_usd: Option<f64>,
+    /// Tokens that rekindle itself said to them: prompts beyond the plan's words, and messages.
+    pub own_tokens: u64,
 }
 
 impl Spent {
@@ -402,6 +404,7 @@ impl Spent {
     }
 
     fn add(&mut self, attempt: &AttemptRow) {
+        self.own_tokens = self.own_tokens.saturating_add(attempt.own_tokens);
         let Some(measure) = attempt.measure else { return };
         let usage = measure.usage;
         self.tokens = self.tokens.saturating_add(usage.tokens());

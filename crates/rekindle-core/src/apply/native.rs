@@ -39,6 +39,7 @@ pub(super) fn apply(state: &mut State, event: &Event) {
         Body::CompactionStart(near) => on(state, near.attempt, |native| native.preparing = Some(now)),
         Body::CompactionComplete(over) => on(state, over.attempt, |native| native.preparing = None),
         Body::AgentTold { attempt, number, text, reminder } => on(state, *attempt, |native| {
+            native.own_bytes += text.len() as u64;
             native.told.push(Told { number: *number, text: text.clone() });
             let excess = native.told.len().saturating_sub(TOLD_KEPT);
             native.told.drain(..excess);

@@ -15,10 +15,10 @@ use crate::strategy::{self, Strategy};
 /// six times as long.
 const ANSWER_MS: u64 = 90_000;
 
-pub(super) fn started(turn: &mut Turn<'_>, id: AttemptId, pid: u32, shim_pid: u32) -> Reply {
+pub(super) fn started(turn: &mut Turn<'_>, id: AttemptId, pid: u32, shim_pid: u32, own_bytes: u64) -> Reply {
     match turn.state.attempts.get(&id) {
         Some(attempt) if attempt.phase == AttemptPhase::Starting => {
-            turn.emit_attempt(id, Body::AgentStarted { attempt: id, pid, shim_pid });
+            turn.emit_attempt(id, Body::AgentStarted { attempt: id, pid, shim_pid, own_bytes });
             Reply::Accepted
         }
         _ => Reply::Already,

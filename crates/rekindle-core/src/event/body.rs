@@ -109,6 +109,9 @@ pub enum Body {
         pid: u32,
         /// Its shim's process.
         shim_pid: u32,
+        /// Bytes of its prompt that are neither the plan's words nor a record of the work.
+        #[serde(default, skip_serializing_if = "none")]
+        own_bytes: u64,
     },
     /// A task was handed over: it is in progress, and this counts as one attempt at it.
     TaskStarted {
@@ -502,4 +505,9 @@ pub enum Body {
     },
     /// The agents were looked at after a pause or a crash.
     TeamChecked(TeamStanding),
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn none(bytes: &u64) -> bool {
+    *bytes == 0
 }

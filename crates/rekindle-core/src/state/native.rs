@@ -61,6 +61,8 @@ pub struct Native {
     pub reminded: bool,
     /// How often it was reminded in all.
     pub reminders: u32,
+    /// Bytes that rekindle itself said to it: its prompt beyond the plan's words, and messages.
+    pub own_bytes: u64,
     /// The last messages that it was told, newest last: until they are known to have arrived they are delivered again.
     pub told: Vec<Told>,
     /// What of its own words was put down, to bound what a confused program writes into the log.

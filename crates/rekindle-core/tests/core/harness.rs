@@ -85,7 +85,7 @@ impl Story {
 
     pub fn started(&mut self, attempt: u64) -> Step {
         let attempt = AttemptId(attempt);
-        self.input(Input::AttemptStarted { attempt, pid: 100, shim_pid: 99 })
+        self.input(Input::AttemptStarted { attempt, pid: 100, shim_pid: 99, own_bytes: 0 })
     }
 
     pub fn exited(&mut self, attempt: u64, exit: Exit) -> Step {

@@ -44,7 +44,7 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
     let id = if how % 13 == 0 { pick(&tasks, who)? } else { own.or_else(|| pick(&tasks, how))? };
     let report = |report| attempt.map(|attempt| Input::Reported { attempt, epoch, door: Door::Command, report });
     match what % 24 {
-        0 | 1 => attempt.map(|attempt| Input::AttemptStarted { attempt, pid: 10, shim_pid: 9 }),
+        0 | 1 => attempt.map(|attempt| Input::AttemptStarted { attempt, pid: 10, shim_pid: 9, own_bytes: 0 }),
         2 => {
             let exit = Exit { code: Some(i32::from(how % 3)), ..Exit::default() };
             attempt.map(|attempt| Input::AttemptExited { attempt, epoch, exit })
@@ -254,7 +254,7 @@ fn outcome(state: &State, effect: Effect) -> Option<Input> {
         Input::AttemptExited { attempt, epoch, exit: Exit::default() }
     };
     Some(match effect {
-        Effect::LaunchAttempt { attempt } => Input::AttemptStarted { attempt, pid: 1, shim_pid: 2 },
+        Effect::LaunchAttempt { attempt } => Input::AttemptStarted { attempt, pid: 1, shim_pid: 2, own_bytes: 0 },
         Effect::StopAttempt { attempt, .. } | Effect::CloseInput { attempt } => ended(attempt),
         Effect::RunChecks { task, epoch } => Input::ChecksFinished { task, epoch, evidence: evidence(true) },
         Effect::InspectDisk => Input::DiskInspected { missing: Vec::new() },

@@ -101,6 +101,12 @@ impl<W: World> Driver<W> {
         Some(facts)
     }
 
+    /// Bytes of an attempt's prompt that are rekindle's own.
+    pub(super) fn own_bytes(&self, id: AttemptId) -> u64 {
+        let resumed = self.state.attempts.get(&id).is_some_and(|found| found.native.resumes.is_some());
+        self.facts_for(id).map_or(0, |facts| brief::own_bytes(&facts, resumed))
+    }
+
     fn run_checks(&mut self, task: &TaskId, epoch: Epoch) {
         let Some(mut order) = self.check_order(task, epoch) else { return };
         order.health = self.health_with(task);

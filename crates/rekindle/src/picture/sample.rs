@@ -67,7 +67,7 @@ impl Script {
 
     /// Its process runs.
     pub fn runs(&mut self, ms: i64, agent: &str, task: &str, attempt: u64) -> &mut Self {
-        self.at(ms, agent, task, &Body::AgentStarted { attempt: AttemptId(attempt), pid: 1, shim_pid: 2 })
+        self.at(ms, agent, task, &Body::AgentStarted { attempt: AttemptId(attempt), pid: 1, shim_pid: 2, own_bytes: 0 })
     }
 
     /// A crash, as the core tells it.

@@ -56,6 +56,9 @@ fn head(report: &Report) -> String {
     if let Some(spent) = spent(report.spent.tokens, report.spent.cost_usd) {
         out += &format!(" Used: {spent}.");
     }
+    if report.spent.own_tokens > 0 {
+        out += &format!(" rekindle's own words: {} tokens.", short_count(report.spent.own_tokens));
+    }
     out += &format!(
         "\n\n- Run: {} of plan {}\n- Begun: {}\n",
         text(&run.id, CELL_MAX_BYTES),
@@ -115,7 +118,10 @@ fn tasks(out: &mut String, report: &Report) {
         out.push('|');
         cells.iter().for_each(|cell| out.push_str(&format!(" {} |", text(cell, CELL_MAX_BYTES))));
         if costs {
-            out.push_str(&format!(" {} |", spent(task.spent.tokens, task.spent.cost_usd).unwrap_or_default()));
+            let own = Some(task.spent.own_tokens).filter(|own| *own > 0);
+            let own = own.map(|own| format!("{} by rekindle", short_count(own)));
+            let used = spent(task.spent.tokens, task.spent.cost_usd).into_iter().chain(own).collect::<Vec<_>>();
+            out.push_str(&format!(" {} |", used.join(", ")));
         }
         out.push('\n');
     }

@@ -84,6 +84,8 @@ struct TaskJson {
     evidence: Option<Evidence>,
     /// What all attempts that held it have used; one that held several tasks counts in full for each.
     tokens: u64,
+    /// What rekindle itself said to them, four bytes a token: prompts beyond the plan's words and the record of the work, messages.
+    rekindle_tokens: u64,
     cost_usd: Option<f64>,
     compactions: u32,
     stage: Stage,
@@ -120,6 +122,7 @@ struct AgentJson {
     context_window: Option<u64>,
     compactions: u32,
     tokens: u64,
+    rekindle_tokens: u64,
     usage: Option<UsageJson>,
     cost_usd: Option<f64>,
     /// How a living one stands: `working`, `idle` or `unresponsive`.
@@ -198,6 +201,7 @@ fn wait_json(wait: &WaitRow) -> WaitJson {
 fn task_json(row: TaskRow, spent: &Spent) -> TaskJson {
     TaskJson {
         tokens: spent.tokens,
+        rekindle_tokens: spent.own_tokens,
         cost_usd: spent.cost_usd,
         compactions: row.compactions,
         stage: row.stage,
@@ -256,6 +260,7 @@ fn agent_json(row: AttemptRow) -> AgentJson {
         context_window: row.measure.and_then(|measure| measure.context_window),
         compactions: row.compactions,
         tokens: usage.map_or(0, |usage| usage.tokens()),
+        rekindle_tokens: row.own_tokens,
         usage: usage.map(|usage| UsageJson {
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,

@@ -89,6 +89,7 @@ pub(super) fn attempt(number: u64, task: &str, ended: Option<&str>) -> AttemptRo
         session_id: Some(format!("session-{number}")),
         model: Some("small-1".to_owned()),
         measure: Some(measure(number)),
+        own_tokens: 0,
         compactions: 0,
         last_words: None,
         class: None,
