@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::activity::Measure;
-use crate::cause::Cause;
 use crate::brief;
+use crate::cause::Cause;
 use crate::event::{Body, Event, Outcome, PauseReason};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
 use crate::last_words;
