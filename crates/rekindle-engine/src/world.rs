@@ -4,7 +4,7 @@
 pub mod real;
 
 use rekindle_core::activity::{History, Ledger, Transcript};
-use rekindle_core::brief::Facts;
+use rekindle_core::brief::{self, Facts};
 use rekindle_core::ids::{AgentName, AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
 use rekindle_core::report::Report;
@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::agents::Reader;
 use crate::alert::Alert;
+use crate::door::wire::Answer;
+use crate::driver::Answerer;
 use crate::store::Stream;
 
 /// Everything a process needs to be started.
@@ -39,6 +41,15 @@ pub struct LaunchOrder {
     /// What its prompt says; the world adds what is on disk.
     pub facts: Facts,
     /// The workspace of its own that it works in.
+    pub workspace: Option<String>,
+}
+
+/// What an agent has to be told again after its context was compacted.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    /// What it says; the world adds what is on disk.
+    pub facts: Facts,
+    /// The workspace of its own that the agent works in.
     pub workspace: Option<String>,
 }
 
@@ -133,6 +144,10 @@ pub trait World {
     /// What the conversation of an attempt that has ended will hold when its session is resumed.
     fn history(&mut self, _attempt: AttemptId, _cli: &str, _session: &str, _ledger: &Ledger) -> History {
         History::Unknown
+    }
+    /// Who answers with a notice, once it may go out. What is on disk is looked up then, not while the driver waits.
+    fn noticing(&mut self, notice: Notice, reply: Answerer) -> Answerer {
+        Box::new(move |_| reply(Answer::Context { text: brief::reinject(&notice.facts) }))
     }
     /// Gives a running agent a message. One number is delivered once.
     fn tell(&mut self, _attempt: AttemptId, _cli: &str, _number: u32, _text: &str) {}

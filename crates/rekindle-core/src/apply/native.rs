@@ -1,5 +1,6 @@
 //! How events change what is known of an agent's own session, and of the accounts that agents share.
 
+use crate::activity::Problem;
 use crate::cause::Cause;
 use crate::event::{Body, Event};
 use crate::ids::{AttemptId, QuestionId};
@@ -28,6 +29,10 @@ pub(super) fn apply(state: &mut State, event: &Event) {
                 task.compactions += 1;
             }
         }
+        Body::AgentStalled(stalled) => on(state, stalled.attempt, |native| {
+            native.words += 1;
+            native.stalled = Some(stalled.words.clone());
+        }),
         Body::AgentOnTask { attempt } => on(state, *attempt, |native| native.astray = None),
         Body::CompactionStart { attempt, .. } => on(state, *attempt, |native| native.preparing = Some(now)),
         Body::CompactionComplete(over) => on(state, over.attempt, |native| native.preparing = None),
@@ -53,7 +58,9 @@ pub(super) fn apply(state: &mut State, event: &Event) {
         Body::TurnEnded { attempt, ok } => on(state, *attempt, |native| {
             native.words += 1;
             native.turn_ended = Some(now);
-            if *ok {
+            // A program that gives up because it goes round in circles ends its turn all the same.
+            let looping = native.failure.as_ref().is_some_and(|failure| failure.problem == Problem::Looping);
+            if *ok && !looping {
                 native.failure = None;
             }
         }),

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Added, AgentCompacted, CompactionOver, EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen, Pause,
-    Recovery, Resume, TeamStanding, UsageLeft, WorkBranch,
+    Added, AgentCompacted, AgentStalled, CompactionOver, EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen,
+    Pause, Recovery, Resume, TeamStanding, UsageLeft, WorkBranch,
 };
 use crate::activity::{Failure, Measure, Transcript, UnderWay};
 use crate::cause::Cause;
@@ -316,6 +316,8 @@ pub enum Body {
     },
     /// An agent's context was compacted: it has forgotten.
     AgentCompacted(AgentCompacted),
+    /// An agent goes round in circles.
+    AgentStalled(AgentStalled),
     /// After a compaction an agent was seen at its task again.
     AgentOnTask {
         /// The attempt.

@@ -6,6 +6,7 @@ mod damage;
 mod histories;
 mod laws;
 mod lead;
+mod loops;
 mod planted;
 mod recordings;
 mod shown;
