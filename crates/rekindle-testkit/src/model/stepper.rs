@@ -46,10 +46,11 @@ impl Stepper {
     /// What it orders next.
     pub(super) fn answer(&self, asked: &Asked) -> Answer {
         let texts = || asked.messages.iter().map(|message| message.text.as_str());
-        let last =
-            |found: &dyn Fn(&str) -> bool| texts().enumerate().filter(|(_, text)| found(text)).last().map(|(at, _)| at);
-        let unknown = last(&|text| text.trim() == ABORTED || UNKNOWN.iter().any(|words| text.contains(words)));
-        let looked = last(&|text| text.contains("looked at all"));
+        // By place in the whole text: programs put what follows on each other into one message.
+        let all: Vec<&str> = texts().flat_map(str::lines).collect();
+        let last = |found: &dyn Fn(&str) -> bool| all.iter().rposition(|line| found(line));
+        let unknown = last(&|line| line.trim() == ABORTED || UNKNOWN.iter().any(|words| line.contains(words)));
+        let looked = last(&|line| line.contains("looked at all"));
         if unknown > looked {
             return Answer::shell(format!("sed 's/^step /found /' {}; echo looked 'at all'", Self::STEPS));
         }
