@@ -5,6 +5,7 @@
 
 mod fold;
 mod ledger;
+mod progress;
 #[cfg(test)]
 mod tests;
 
@@ -13,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::cause::Cause;
 use crate::time::Time;
 
-pub use fold::{Fold, STALL_REPEATS};
+pub use fold::Fold;
 pub use ledger::{Entry, Ledger, Outcome};
+pub use progress::STALL_REPEATS;
 
 /// One thing seen in an agent's output or transcript.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,6 +112,8 @@ pub enum Problem {
     ContextFull,
     /// The program gave up because it compacted again and again.
     CompactionLoop,
+    /// The program noticed by itself that the model goes round in circles, and gave up.
+    Looping,
     /// The native session that was to be resumed is not there.
     SessionGone,
     /// Anything else; the end of the process tells more.
@@ -141,6 +145,7 @@ impl Failure {
             Problem::Auth => Some(Cause::Auth),
             Problem::ContextFull => Some(Cause::ContextExhausted),
             Problem::CompactionLoop => Some(Cause::CompactionLoop),
+            Problem::Looping => Some(Cause::StalledNoProgress),
             Problem::SessionGone => Some(Cause::StartFailed { reason: self.text.clone() }),
             Problem::Other => None,
         }
@@ -196,12 +201,12 @@ pub enum Sign {
         /// Whether it says that it worked.
         ok: bool,
     },
-    /// The same call with the same input and result again and again.
+    /// It goes round in circles.
     Stalled {
-        /// The tool.
-        tool: String,
-        /// How often in a row.
+        /// How often it went round, in calls.
         times: u32,
+        /// What it repeats, in words.
+        words: String,
     },
     /// It called a tool that acts on its workspace.
     Acted,

@@ -55,6 +55,7 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::AgentSession { .. }
         | Body::AgentMeasured { .. }
         | Body::AgentCompacted(_)
+        | Body::AgentStalled(_)
         | Body::AgentOnTask { .. }
         | Body::CompactionStart { .. }
         | Body::CompactionComplete(_)

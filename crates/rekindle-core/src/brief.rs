@@ -4,31 +4,30 @@
 //! that it cannot close. Collecting the facts from disk and spool is left to the engine; the state's own part is in
 //! `gather`.
 
-mod activity;
 mod facts;
 pub(crate) mod fence;
 mod gather;
-mod judge;
-mod parts;
-mod past;
+pub(crate) mod judge;
+pub(crate) mod parts;
+pub(crate) mod past;
 mod reinject;
 mod reporting;
 mod resume;
 mod resumed;
-mod rework;
+pub(crate) mod rework;
 pub mod template;
-mod whole_plan;
+pub(crate) mod whole_plan;
 
 pub use facts::{
-    Activity, Answered, CheckSeen, Decision, Disk, Doors, Facts, LineKind, NamedTask, PlanLine, ReviewFacts, Standing,
-    Stream, TaskFacts,
+    Activity, Answered, Asked, CheckSeen, Decision, Disk, Doors, Facts, LineKind, NamedTask, PlanLine, ReviewFacts,
+    Standing, Stream, TaskFacts, TaskResult,
 };
 pub use gather::facts_from;
 pub use reinject::{REINJECT_BYTES, reinject};
-pub use resume::resume_assignment;
 pub use resumed::render_resumed;
 pub use whole_plan::plan_again;
 
+use crate::memory::sources::{self, Form};
 use crate::text;
 
 /// Default size of a brief: a few percent of the smallest context window in use, so that the work has the rest.
@@ -50,55 +49,17 @@ pub fn render(facts: &Facts) -> String {
 
 /// The built-in prompt of the role as a draft, at most `budget` long.
 ///
-/// Room is given in order of weight and the text is put together in order of reading: what the agent must do is never
-/// crowded out by what its predecessor said.
+/// What an agent must do is worth more than what its predecessor said, and is never crowded out by it.
 fn built_in(facts: &Facts, budget: usize, with_report: bool) -> String {
-    let mut room = Room(budget);
-    let who = room.fill(|_| parts::who(facts));
-    let instructions = room.fill(|_| parts::instructions(facts));
-    let report = room.fill(|_| if with_report { parts::report(facts) } else { String::new() });
-    let status = room.fill(|room| parts::status(facts, room.min(budget / 4)));
-    let current = room.fill(|room| parts::current_task(facts, room));
-    let share = budget / 8;
-    let rework = room.fill(|room| rework::rework(facts, room.min(share * 3)));
-    let goal = room.fill(|room| parts::goal(facts, room));
-    let rules = room.fill(|room| parts::dispatch_rules(facts, room));
-    let later = room.fill(|room| parts::later_tasks(facts, room));
-
-    // Shares of what may be left for the past; recent activity gets whatever the others do not use.
-    let answers = room.fill(|room| past::answers(facts, room.min(share)));
-    let result = room.fill(|room| judge::result(facts, room.min(share)));
-    let focus = room.fill(|room| judge::focus(facts, room.min(share)));
-    let verdicts = room.fill(|room| judge::verdicts(facts, room.min(share * 2)));
-    let checkpoint = room.fill(|room| past::checkpoint(facts, room.min(share)));
-    let split = room.fill(|room| past::split(facts, room.min(share)));
-    let disk = room.fill(|room| past::disk(facts, room.min(share * 2)));
-    let redo = room.fill(|room| past::do_not_redo(facts, room.min(share)));
-    let decisions = room.fill(|room| past::decisions(facts, room.min(share)));
-    let activity = room.fill(|room| activity::section(facts, room));
-
-    let order = [
-        who,
-        status,
-        goal,
-        rules,
-        current,
-        later,
-        rework,
-        result,
-        checkpoint,
-        split,
-        disk,
-        verdicts,
-        focus,
-        decisions,
-        answers,
-        redo,
-        activity,
-        instructions,
-        report,
-    ];
-    order.concat()
+    let (who, instructions) = (parts::who(facts), parts::instructions(facts));
+    let report = if with_report { parts::report(facts) } else { String::new() };
+    let room = budget.saturating_sub(who.len() + instructions.len() + report.len() + 1);
+    let handed_back = facts.cause.as_ref().is_some_and(resume::hands_back);
+    let form = if handed_back { Form::HandedBack } else { Form::Plan };
+    let memory = sources::draft(&sources::items(facts, form, room), room);
+    // A fence ends with its line; the rest with an empty one.
+    let gap = if memory.ends_with("\n\n") { "" } else { "\n" };
+    format!("{who}{memory}{gap}{instructions}{report}")
 }
 
 /// The bytes that are left.

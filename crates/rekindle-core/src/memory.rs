@@ -4,8 +4,12 @@
 //! Sources (events, stream, transcript, disk, git) make [`Item`]s and say what each is worth; [`compose`] keeps the most
 //! valuable ones that fit. What an item says and what it is worth is decided by whoever makes it.
 
+mod calls;
+pub(crate) mod sources;
 #[cfg(test)]
 mod tests;
+
+pub use calls::{Calls, PastCall};
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -28,10 +32,20 @@ pub enum Section {
     Goal,
     /// Rules that hold for every task.
     Rules,
+    /// Every task of the plan; its items bring their headings.
+    Plan,
     /// The current task, word for word, with its checks.
     Task,
-    /// Why the work was sent back.
+    /// The same for an agent of a run; its items bring their headings.
+    Assignment,
+    /// The tasks after it; its items bring their headings.
+    Later,
+    /// That the work was sent back, and by whom; its items bring their headings.
     Rework,
+    /// What has to be mended.
+    Issues,
+    /// What the developer says of the work that is judged.
+    Claim,
     /// What a guarded session is in the middle of.
     Now,
     /// Calls that were under way, or finished and forgotten.
@@ -42,10 +56,14 @@ pub enum Section {
     Decisions,
     /// Questions with their answers.
     Answers,
+    /// The words of the questions that a person answered.
+    Asked,
     /// Questions that nobody has answered.
     Questions,
     /// Where the agent said it stood.
     Checkpoint,
+    /// The parts that the task was broken into.
+    Subtasks,
     /// What is done and must not be done a second time.
     Done,
     /// What the checks said last.
@@ -56,12 +74,18 @@ pub enum Section {
     Files,
     /// Commands with their outcomes.
     Commands,
+    /// What reviewers said before.
+    Verdicts,
+    /// What critics have missed before.
+    Focus,
     /// What other tasks came to.
     Results,
     /// Subagents and teammates.
     Helpers,
     /// What the agent found out and said.
     Findings,
+    /// The last lines of an agent's output.
+    Activity,
     /// The steps ahead.
     Next,
     /// What is not known.
@@ -76,26 +100,40 @@ impl Section {
             Self::Status => "Task Status",
             Self::Goal => "Goal",
             Self::Rules => "Dispatch Rules",
-            Self::Task => "Your Task",
+            Self::Plan => "The Whole Plan",
+            Self::Task | Self::Assignment => "Your Task",
+            Self::Later => "Next Task",
             Self::Rework => "Sent Back",
+            Self::Issues => "Why It Was Sent Back",
+            Self::Claim => "What the Developer Says (a claim, not a proof)",
             Self::Now => "Now",
             Self::UnderWay => "Calls You May Not Remember",
             Self::PersonsWords => "The Person's Words",
             Self::Decisions => "Decisions",
             Self::Answers => "Questions Answered by a Person",
+            Self::Asked => "The Questions That Were Answered",
             Self::Questions => "Open Questions",
             Self::Checkpoint => "Last Checkpoint",
+            Self::Subtasks => "Subtasks, in the Order to Work In",
             Self::Done => "Done Already, Do Not Redo",
             Self::Checks => "Checks",
             Self::Failures => "What Failed",
             Self::Files => "Files and Commits",
             Self::Commands => "Commands Run",
+            Self::Verdicts => "Earlier Verdicts (oldest first; judge for yourself)",
+            Self::Focus => "ADDITIONAL FOCUS AREAS (missed in past reviews)",
             Self::Results => "Results of Other Tasks",
             Self::Helpers => "Helpers",
             Self::Findings => "Findings",
+            Self::Activity => "Recent Activity from Previous Agent",
             Self::Next => "Next Step",
             Self::Unknown => "Not Known",
         }
+    }
+
+    /// Whether its items bring their own headings.
+    fn heads_itself(self) -> bool {
+        matches!(self, Self::Plan | Self::Assignment | Self::Later | Self::Rework)
     }
 }
 
@@ -162,23 +200,46 @@ pub fn compose(items: &[Item], room: usize, layout: Layout<'_>) -> String {
             out.push_str(text);
         }
     }
-    let mut out = outside;
-    out += &fence::wrap(layout.label, usize::MAX, |_| inside);
+    let around = |inside: String| fence::wrap(layout.label, usize::MAX, |_| inside);
     if !left_out.is_empty() {
-        let line = format!("(left out for want of room: {})\n", left_out.join(", "));
-        let line = text::fold(&line, LEFT_OUT_BYTES.min(room.saturating_sub(out.len())));
-        if out.len() + line.len() <= room {
-            out += &line;
+        let used = outside.len() + around(inside.clone()).len();
+        let line = format!("(left out for want of room: {})", left_out.join(", "));
+        // Its mark and its end of line take three bytes.
+        let line = text::fold(&line, LEFT_OUT_BYTES.min(room.saturating_sub(used)).saturating_sub(3));
+        // How much was left out depends on what others wrote: it stands with their words where there are any.
+        match (line.is_empty(), inside.is_empty()) {
+            (true, _) => {}
+            (false, true) => outside += &format!("{line}\n"),
+            (false, false) => inside += &format!("| {line}\n"),
         }
     }
-    out
+    outside + &around(inside)
 }
 
 /// The form in which each item is kept, as it will be written; nothing for one that is left out.
 fn choose(items: &[Item], room: usize, layout: Layout<'_>) -> Vec<Option<String>> {
-    let whole = fit(items, room, layout);
-    let all = whole.iter().zip(items).all(|(form, item)| form.is_some() || item.text.trim().is_empty());
-    if all { whole } else { fit(items, room.saturating_sub(LEFT_OUT_BYTES), layout) }
+    // Whether room is kept for the line that counts depends on sizes alone: were it to depend on what is kept, an item that is
+    // worth more could lose its place.
+    let room = if whole(items, layout) <= room { room } else { room.saturating_sub(LEFT_OUT_BYTES) };
+    fit(items, room, layout)
+}
+
+/// Bytes of all items in their whole form.
+fn whole(items: &[Item], layout: Layout<'_>) -> usize {
+    let mut sections: BTreeMap<Section, usize> = BTreeMap::new();
+    for item in items {
+        let bytes = written(&item.text, item.section, layout).len();
+        if bytes > 0 {
+            *sections.entry(item.section).or_insert_with(|| heading(item.section, layout).len()) += bytes;
+        }
+    }
+    let fence = if sections.keys().any(|section| (layout.fenced)(*section)) { fence_bytes(layout) } else { 0 };
+    sections.values().sum::<usize>() + fence
+}
+
+/// Bytes of the fence itself.
+fn fence_bytes(layout: Layout<'_>) -> usize {
+    fence::wrap(layout.label, usize::MAX, |_| "x".to_owned()).len() - 1
 }
 
 /// Takes items by worth, the newest first, as long as they fit; a smaller one may fit where a larger did not.
@@ -196,7 +257,7 @@ fn fit(items: &[Item], room: usize, layout: Layout<'_>) -> Vec<Option<String>> {
             around += heading(item.section, layout).len();
         }
         if fenced && !headed.iter().any(|section| (layout.fenced)(*section)) {
-            around += fence::wrap(layout.label, usize::MAX, |_| "x".to_owned()).len() - 1;
+            around += fence_bytes(layout);
         }
         let forms = std::iter::once(&item.text).chain(&item.short).map(|form| written(form, item.section, layout));
         for form in forms.filter(|form| !form.is_empty()) {
@@ -213,6 +274,7 @@ fn fit(items: &[Item], room: usize, layout: Layout<'_>) -> Vec<Option<String>> {
 
 fn heading(section: Section, layout: Layout<'_>) -> String {
     match (layout.fenced)(section) {
+        _ if section.heads_itself() => String::new(),
         true => format!("| ## {}\n", section.heading()),
         false => format!("## {}\n\n", section.heading()),
     }

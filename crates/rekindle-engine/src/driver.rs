@@ -8,6 +8,7 @@ mod answer;
 mod commit;
 mod gather;
 mod load;
+mod recall;
 mod rows;
 mod spools;
 #[cfg(test)]

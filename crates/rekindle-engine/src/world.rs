@@ -4,7 +4,7 @@
 pub mod real;
 
 use rekindle_core::activity::Transcript;
-use rekindle_core::brief::Facts;
+use rekindle_core::brief::{self, Facts};
 use rekindle_core::ids::{AgentName, AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
 use rekindle_core::report::Report;
@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::agents::Reader;
 use crate::alert::Alert;
+use crate::door::wire::Answer;
+use crate::driver::Answerer;
 use crate::store::Stream;
 
 /// Everything a process needs to be started.
@@ -41,6 +43,15 @@ pub struct LaunchOrder {
     /// What its prompt says; the world adds what is on disk.
     pub facts: Facts,
     /// The workspace of its own that it works in.
+    pub workspace: Option<String>,
+}
+
+/// What an agent has to be told again after its context was compacted.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    /// What it says; the world adds what is on disk.
+    pub facts: Facts,
+    /// The workspace of its own that the agent works in.
     pub workspace: Option<String>,
 }
 
@@ -131,6 +142,10 @@ pub trait World {
     /// How the transcript of a session is found after its attempt has ended.
     fn transcript_state(&mut self, _attempt: AttemptId, _cli: &str, _session: &str) -> Transcript {
         Transcript::Unknown
+    }
+    /// Who answers with a notice, once it may go out. What is on disk is looked up then, not while the driver waits.
+    fn noticing(&mut self, notice: Notice, reply: Answerer) -> Answerer {
+        Box::new(move |_| reply(Answer::Context { text: brief::reinject(&notice.facts) }))
     }
     /// Gives a running agent a message. One number is delivered once.
     fn tell(&mut self, _attempt: AttemptId, _cli: &str, _number: u32, _text: &str) {}

@@ -60,6 +60,7 @@ pub fn attempt_of(body: &Body) -> Option<AttemptId> {
         | Body::AgentSession { attempt, .. }
         | Body::AgentMeasured { attempt, .. }
         | Body::AgentCompacted(rekindle_core::event::AgentCompacted { attempt, .. })
+        | Body::AgentStalled(rekindle_core::event::AgentStalled { attempt, .. })
         | Body::AgentOnTask { attempt }
         | Body::CompactionStart(CompactionNear { attempt, .. })
         | Body::AgentSaid(AgentSaid { attempt, .. })

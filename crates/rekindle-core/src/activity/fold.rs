@@ -2,11 +2,9 @@
 
 use std::collections::VecDeque;
 
+use super::progress::Progress;
 use super::{Activity, Call, Ledger, Measure, Sign};
 use crate::text;
-
-/// The same tool, input and result this often in a row are no progress.
-pub const STALL_REPEATS: u32 = 8;
 
 /// Calls that are under way at once and remembered; parallel calls are few.
 const OPEN_CALLS: usize = 64;
@@ -22,8 +20,7 @@ pub struct Fold {
     turns: u64,
     calls: u64,
     open: VecDeque<Call>,
-    last: Option<[u8; 32]>,
-    repeats: u32,
+    progress: Progress,
     after_compaction: bool,
     ledger: Ledger,
     last_words: String,
@@ -54,6 +51,7 @@ impl Fold {
             Activity::CallEnded { id, ok, output } => self.call_ended(id, *ok, output),
             Activity::Compacted { automatic } => {
                 self.after_compaction = true;
+                self.progress.begin_anew();
                 vec![Sign::Compacted { automatic: *automatic, turns: self.turns, calls: self.calls }]
             }
             Activity::Failed(failure) => vec![Sign::Failed(failure.clone())],
@@ -131,17 +129,9 @@ impl Fold {
     fn call_ended(&mut self, id: &str, ok: bool, output: &str) -> Vec<Sign> {
         let Some(at) = self.open.iter().position(|call| call.id == id) else { return Vec::new() };
         let Some(call) = self.open.remove(at) else { return Vec::new() };
-        let mut hasher = blake3::Hasher::new();
-        for part in [call.tool.as_bytes(), call.input.as_bytes(), &[u8::from(ok)], output.as_bytes()] {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part);
+        match self.progress.ended(&call, ok, output) {
+            Some(circle) => vec![Sign::Stalled { times: circle.times, words: circle.words }],
+            None => Vec::new(),
         }
-        let same = Some(*hasher.finalize().as_bytes());
-        self.repeats = if self.last == same { self.repeats + 1 } else { 1 };
-        self.last = same;
-        if !self.repeats.is_multiple_of(STALL_REPEATS) {
-            return Vec::new();
-        }
-        vec![Sign::Stalled { tool: call.tool, times: self.repeats }]
     }
 }

@@ -1,5 +1,6 @@
 //! How events change what is known of an agent's own session, and of the accounts that agents share.
 
+use crate::activity::Problem;
 use crate::cause::Cause;
 use crate::event::{Body, Event};
 use crate::ids::{AttemptId, QuestionId};
@@ -30,6 +31,10 @@ pub(super) fn apply(state: &mut State, event: &Event) {
                 task.compactions += 1;
             }
         }
+        Body::AgentStalled(stalled) => on(state, stalled.attempt, |native| {
+            native.words += 1;
+            native.stalled = Some(stalled.words.clone());
+        }),
         Body::AgentOnTask { attempt } => on(state, *attempt, |native| native.astray = None),
         Body::CompactionStart(near) => on(state, near.attempt, |native| native.preparing = Some(now)),
         Body::CompactionComplete(over) => on(state, over.attempt, |native| native.preparing = None),
@@ -58,7 +63,9 @@ pub(super) fn apply(state: &mut State, event: &Event) {
             native.turn_failed = !*ok;
             let asks = *ok && last_words::ends_in_question(&native.last_words);
             native.asking = if asks { native.asking + 1 } else { 0 };
-            if *ok {
+            // A program that gives up because it goes round in circles ends its turn all the same.
+            let looping = native.failure.as_ref().is_some_and(|failure| failure.problem == Problem::Looping);
+            if *ok && !looping {
                 native.failure = None;
             }
         }),

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::BUDGET_BYTES;
 use crate::cause::Cause;
 use crate::ids::{AgentName, Epoch, TaskId};
+use crate::memory::Calls;
 use crate::report::{CheckResult, Checkpoint};
 use crate::review::{FocusArea, GivenVerdict, Rework};
 use crate::role::Role;
@@ -51,6 +52,21 @@ pub struct Facts {
     pub decisions: Vec<Decision>,
     /// Questions that a person has answered.
     pub answers: Vec<Answered>,
+    /// Questions that nobody has answered yet.
+    #[serde(default)]
+    pub open_questions: Vec<Asked>,
+    /// What other tasks came to.
+    #[serde(default)]
+    pub results: Vec<TaskResult>,
+    /// What earlier agents repeated at this task without getting anywhere, oldest first.
+    #[serde(default)]
+    pub dead_ends: Vec<String>,
+    /// The calls of this attempt and of earlier ones on the same task.
+    #[serde(default)]
+    pub calls: Calls,
+    /// The session that is resumed was compacted before: it has forgotten what it was told.
+    #[serde(default)]
+    pub forgot: bool,
     /// What was already done and must not be done again.
     pub do_not_redo: Vec<String>,
     /// What the previous agent did last, oldest first.
@@ -107,6 +123,11 @@ impl Facts {
             disk: Disk::default(),
             decisions: Vec::new(),
             answers: Vec::new(),
+            open_questions: Vec::new(),
+            results: Vec::new(),
+            dead_ends: Vec::new(),
+            calls: Calls::default(),
+            forgot: false,
             do_not_redo: Vec::new(),
             activity: Vec::new(),
             advise_split: false,
@@ -262,6 +283,26 @@ pub struct Answered {
     pub question: String,
     /// The answer, in the operator's.
     pub answer: String,
+}
+
+/// A question without an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The task it was asked for.
+    pub task: TaskId,
+    /// The question, in the asking agent's words.
+    pub question: String,
+}
+
+/// What another task came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskResult {
+    /// The task.
+    pub id: TaskId,
+    /// Its outcome, in the words of the agent that did it.
+    pub result: String,
+    /// Whether the current task had to wait for it.
+    pub needed: bool,
 }
 
 /// Where a line came from.

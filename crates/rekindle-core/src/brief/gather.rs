@@ -1,6 +1,6 @@
 //! The facts of a brief that the state itself knows. Workspace, disk, activity and nonce are added by the engine.
 
-use super::facts::{Answered, CheckSeen, Decision, Facts, NamedTask, PlanLine, Standing, TaskFacts};
+use super::facts::{Answered, Asked, CheckSeen, Decision, Facts, NamedTask, PlanLine, Standing, TaskFacts, TaskResult};
 use crate::decide;
 use crate::ids::{AttemptId, TaskId};
 use crate::plan::PlanTask;
@@ -37,20 +37,44 @@ pub fn facts_from(state: &State, id: AttemptId) -> Option<Facts> {
     }
     facts.decisions =
         state.notes.iter().map(|note| Decision { by: note.agent.clone(), text: note.text.clone() }).collect();
-    let mine = |task: &TaskId| attempt.tasks.contains(task);
-    facts.answers = state
-        .questions
-        .values()
-        .filter(|question| mine(&question.task))
-        .filter_map(|question| {
-            Some(Answered {
-                task: question.task.clone(),
-                question: question.text.clone(),
-                answer: question.answer.clone()?,
-            })
-        })
-        .collect();
+    for question in state.questions.values().filter(|question| attempt.tasks.contains(&question.task)) {
+        let (task, question, answer) = (question.task.clone(), question.text.clone(), question.answer.clone());
+        match answer {
+            Some(answer) => facts.answers.push(Answered { task, question, answer }),
+            None => facts.open_questions.push(Asked { task, question }),
+        }
+    }
+    facts.results = results(state, attempt, facts.current());
+    facts.dead_ends = dead_ends(state, id, facts.current());
+    facts.forgot = attempt.native.resumes.as_ref().is_some_and(|session| was_compacted(state, id, session));
     Some(facts)
+}
+
+/// What the other tasks of the plan came to, in the plan's order.
+/// What earlier attempts at the current task went round in circles with; this one's own as well, for when it forgets.
+fn dead_ends(state: &State, id: AttemptId, current: Option<&TaskFacts>) -> Vec<String> {
+    let Some(current) = current else { return Vec::new() };
+    let of_task = state.attempts.range(..=id).filter(|(_, attempt)| attempt.tasks.contains(&current.id));
+    of_task.filter_map(|(_, attempt)| attempt.native.stalled.clone()).collect()
+}
+
+fn results(state: &State, attempt: &Attempt, current: Option<&TaskFacts>) -> Vec<TaskResult> {
+    let planned = state.run.iter().flat_map(|run| &run.plan.tasks);
+    let others = planned.filter(|task| Some(&task.id) != current.map(|current| &current.id));
+    let result = |task: &PlanTask| {
+        let found = state.tasks.get(&task.id).filter(|found| found.state == TaskState::Complete)?;
+        let result = found.result.clone().filter(|result| !result.trim().is_empty())?;
+        let waited = current.is_some_and(|current| current.blocked_by.contains(&task.id));
+        let needed = waited || attempt.tasks.contains(&task.id);
+        Some(TaskResult { id: task.id.clone(), result, needed })
+    };
+    others.filter_map(result).collect()
+}
+
+/// Whether a session was compacted in an attempt before this one.
+fn was_compacted(state: &State, id: AttemptId, session: &str) -> bool {
+    let mut before = state.attempts.range(..id).map(|(_, attempt)| &attempt.native);
+    before.any(|native| native.compactions > 0 && native.session.as_deref() == Some(session))
 }
 
 /// What the newest attempt before this one with the same session was in the middle of.

@@ -4,8 +4,6 @@
 use std::fmt::Write;
 
 use super::facts::Facts;
-use super::fence::{self, Keep};
-use super::past::section;
 use super::rework::list;
 use crate::review::{GivenVerdict, Verdict};
 use crate::role::Role;
@@ -15,14 +13,12 @@ use crate::text::one_line;
 const CATEGORY_MAX_BYTES: usize = 80;
 
 /// What the developer says it did.
-pub(super) fn result(facts: &Facts, room: usize) -> String {
-    let Some(result) = facts.review.result.as_ref().filter(|_| facts.role.reviews()) else { return String::new() };
-    let heading = "## What the Developer Says\n\nA claim, not a proof:\n\n";
-    section(heading, room, |room| fence::data("the developer's words", result, Keep::Ends, room))
+pub(crate) fn result(facts: &Facts) -> String {
+    facts.review.result.clone().filter(|_| facts.role.reviews()).unwrap_or_default()
 }
 
 /// What reviewers said before, newest last.
-pub(super) fn verdicts(facts: &Facts, room: usize) -> String {
+pub(crate) fn verdicts(facts: &Facts) -> String {
     let mut out = String::new();
     for given in &facts.review.verdicts {
         let _ = writeln!(out, "{}", signal(given));
@@ -30,8 +26,7 @@ pub(super) fn verdicts(facts: &Facts, room: usize) -> String {
         list(&mut out, "Required Fixes", &given.findings.required);
         list(&mut out, "Passed", &given.findings.passed);
     }
-    let heading = "## Earlier Verdicts\n\nOldest first. See whether what was wrong is right now; do not take over what they say:\n\n";
-    section(heading, room, |room| fence::data("verdicts of reviewers", &out, Keep::Tail, room))
+    out
 }
 
 /// A verdict by the name of its signal.
@@ -48,7 +43,7 @@ fn signal(given: &GivenVerdict) -> &'static str {
 }
 
 /// What critics have missed before.
-pub(super) fn focus(facts: &Facts, room: usize) -> String {
+pub(crate) fn focus(facts: &Facts) -> String {
     let mut out = String::new();
     for area in &facts.review.focus {
         let _ = writeln!(out, "- {} (missed {} times)", one_line(&area.category, CATEGORY_MAX_BYTES), area.misses);
@@ -56,9 +51,7 @@ pub(super) fn focus(facts: &Facts, room: usize) -> String {
             let _ = writeln!(out, "  for example: {example}");
         }
     }
-    let heading = "## ADDITIONAL FOCUS AREAS (from historical patterns)\n\nThe following issues have been missed in past \
-                   reviews. Pay special attention to these areas.\n\n";
-    section(heading, room, |room| fence::data("what auditors found later", &out, Keep::Ends, room))
+    out
 }
 
 /// What is asked of a role besides what every agent is asked; nothing of a developer.

@@ -7,6 +7,7 @@ use super::facts::{Facts, Standing, TaskFacts};
 use super::fence::MARK;
 use super::{judge, reporting, resume};
 use crate::ids::TaskId;
+use crate::memory::sources::Form;
 use crate::text::{grouped, one_line, sanitize, truncate_bytes};
 
 /// Longest title on a line of its own; the whole title stands over the task's text.
@@ -75,7 +76,7 @@ pub(super) fn about_fences() -> String {
 }
 
 /// What is complete, in progress and pending. The current task is always named.
-pub(super) fn status(facts: &Facts, room: usize) -> String {
+pub(crate) fn status(facts: &Facts, room: usize) -> String {
     // Who judges one task has no list to work through.
     if facts.role.reviews() {
         return String::new();
@@ -85,15 +86,14 @@ pub(super) fn status(facts: &Facts, room: usize) -> String {
     if let Some(task) = facts.current() {
         let _ = writeln!(current, "\nIn Progress ({begin}):\n{}", item(' ', &task.id, &task.title));
     }
-    let heading = "## Task Status\n";
-    let left = room.saturating_sub(heading.len() + current.len() + 1);
+    let left = room.saturating_sub(current.len());
     let pending: Vec<String> =
         standing(facts, Standing::Pending).map(|task| item(' ', &task.id, &task.title)).collect();
     let pending = list("\nPending:\n", &pending, left / 2, Fold::Last);
     let mut done: Vec<String> = facts.completed_elsewhere.iter().map(|task| item('x', &task.id, &task.title)).collect();
     done.extend(standing(facts, Standing::Completed).map(|task| item('x', &task.id, &task.title)));
     let done = list("\nCompleted:\n", &done, left.saturating_sub(pending.len()), Fold::First);
-    format!("{heading}{done}{current}{pending}\n")
+    format!("{done}{current}{pending}")
 }
 
 fn standing(facts: &Facts, standing: Standing) -> impl Iterator<Item = &TaskFacts> {
@@ -139,50 +139,26 @@ fn list(heading: &str, items: &[String], room: usize, fold: Fold) -> String {
     format!("{heading}{}{}", more(count), lines(&items[items.len() - count..]))
 }
 
-/// The plan's goal.
-pub(super) fn goal(facts: &Facts, room: usize) -> String {
-    plan_section("## Goal\n\n", &facts.goal, &facts.plan_path, room)
-}
-
-/// The plan's dispatch rules.
-pub(super) fn dispatch_rules(facts: &Facts, room: usize) -> String {
-    let rules = facts.dispatch_rules.as_deref().unwrap_or_default();
-    plan_section("## Dispatch Rules\n\n", rules, &facts.plan_path, room)
-}
-
-fn plan_section(heading: &str, words: &str, path: &str, room: usize) -> String {
-    let body = cut(words, path, room.saturating_sub(heading.len() + 2));
-    if body.is_empty() {
-        return String::new();
+/// The current task with its heading, at most `room` bytes; the checks come before the text is allowed to take room.
+pub(crate) fn assignment(facts: &Facts, task: &TaskFacts, form: Form, room: usize) -> String {
+    let path = &facts.plan_path;
+    match form {
+        _ if facts.role.reviews() => task_text("## The Task to Judge", task, path, room),
+        // It knows nothing of a task that it is given now.
+        Form::Plan => task_text("## Your Task", task, path, room),
+        _ if facts.next_task => task_text("## Your Task", task, path, room),
+        Form::HandedBack => resume::block(task, facts.checkpoint.is_some(), false, path, room),
+        Form::Known => resume::block(task, facts.checkpoint.is_some(), true, path, room),
     }
-    format!("{heading}{body}\n\n")
 }
 
-/// The text and checks of the task to begin with; the checks come before the text is allowed to take room.
-pub(super) fn current_task(facts: &Facts, room: usize) -> String {
-    let Some(task) = facts.current() else {
-        return String::new();
-    };
-    if facts.role.reviews() {
-        return task_text("## The Task to Judge", task, &facts.plan_path, room);
-    }
-    if facts.cause.as_ref().is_some_and(resume::hands_back) {
-        return resume::section(facts, task, room);
-    }
-    task_text("## Your Task", task, &facts.plan_path, room)
+/// The tasks after the current one, in order.
+pub(crate) fn pending(facts: &Facts) -> impl Iterator<Item = &TaskFacts> {
+    standing(facts, Standing::Pending)
 }
 
-/// The same for the tasks after it, in order, as far as they fit.
-pub(super) fn later_tasks(facts: &Facts, room: usize) -> String {
-    let mut out = String::new();
-    for task in standing(facts, Standing::Pending) {
-        let text = task_text("## Next Task", task, &facts.plan_path, room.saturating_sub(out.len()));
-        out.push_str(&text);
-    }
-    out
-}
-
-pub(super) fn task_text(heading: &str, task: &TaskFacts, path: &str, room: usize) -> String {
+/// A task's keys and text under a heading.
+pub(crate) fn task_text(heading: &str, task: &TaskFacts, path: &str, room: usize) -> String {
     let head = format!("{heading}: {}: {}\n\n{}", task.id, sanitize(&task.title), keys(task));
     // No part of a check is better than half of one: the agent is told where to read it.
     let head = cut(&head, path, room.saturating_sub(4));
@@ -215,7 +191,7 @@ pub(super) fn keys(task: &TaskFacts) -> String {
 }
 
 /// The plan's words, whole if they fit, else with a mark that says how much is missing and where it stands.
-pub(super) fn cut(words: &str, path: &str, room: usize) -> String {
+pub(crate) fn cut(words: &str, path: &str, room: usize) -> String {
     let clean = sanitize(words.trim());
     if clean.len() <= room {
         return clean.into_owned();

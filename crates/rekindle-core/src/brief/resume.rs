@@ -2,19 +2,14 @@
 
 use std::fmt::Write;
 
-use super::facts::{Facts, TaskFacts};
-use super::fence::{self, Keep};
-use super::{parts, past};
+use super::facts::TaskFacts;
+use super::parts;
 use crate::cause::Cause;
 use crate::ids::TaskId;
-use crate::report::Checkpoint;
 use crate::text::sanitize;
 
 /// Heading of the section in a brief.
 const HEADING: &str = "## Your Task (resumed)\n\n";
-
-/// Longest checkpoint: a page of lists; what it leaves out is on disk.
-const CONTEXT_MAX_BYTES: usize = 6 * 1024;
 
 /// The last line of the format.
 const PREVIOUS: &str = "Previous Progress: Review existing work before continuing.\n";
@@ -31,31 +26,26 @@ pub(super) fn hands_back(cause: &Cause) -> bool {
     )
 }
 
-/// The block for one task, at most `max_bytes` long: plan text as it is, the checkpoint as data behind a fence made of
-/// `nonce`.
-#[must_use]
-pub fn resume_assignment(
-    task: &TaskFacts,
-    checkpoint: Option<&Checkpoint>,
-    plan_path: &str,
-    nonce: &str,
-    max_bytes: usize,
-) -> String {
-    let draft = block(task, checkpoint, plan_path, max_bytes);
-    fence::seal(&draft, nonce)
+/// The block for one task with its heading, at most `room` bytes; the checkpoint stands in the record. Without its text for a
+/// session that has it.
+pub(super) fn block(task: &TaskFacts, has_checkpoint: bool, has_text: bool, path: &str, room: usize) -> String {
+    let head = format!("{HEADING}Task: {}\nWork: {}\n", task.id, sanitize(&task.title));
+    let context = match has_checkpoint {
+        true => "Resume Context: see \"Last Checkpoint\" in the record below.\n",
+        false => "Resume Context: no checkpoint was saved.\n",
+    };
+    let around = head.len() + context.len() + PREVIOUS.len() + 2;
+    // The criteria first, then the work.
+    let fixed = parts::cut(&criteria(task), path, room.saturating_sub(around));
+    let Some(left) = room.checked_sub(around + fixed.len()) else {
+        return parts::cut(&head, path, room);
+    };
+    let body = if has_text { String::new() } else { parts::cut(&task.body, path, left) };
+    let body = if body.is_empty() { body } else { format!("{body}\n") };
+    format!("{head}{body}{fixed}\n{context}{PREVIOUS}")
 }
 
-/// The same as a section of a brief.
-pub(super) fn section(facts: &Facts, task: &TaskFacts, room: usize) -> String {
-    let left = room.saturating_sub(HEADING.len() + 1);
-    let block = block(task, facts.checkpoint.as_ref(), &facts.plan_path, left);
-    if block.is_empty() {
-        return block;
-    }
-    format!("{HEADING}{block}\n")
-}
-
-fn fixed(task: &TaskFacts) -> String {
+fn criteria(task: &TaskFacts) -> String {
     let mut out = "Acceptance Criteria:".to_owned();
     if task.accept.is_empty() && task.artifacts.is_empty() {
         out.push_str(" none");
@@ -77,38 +67,4 @@ fn fixed(task: &TaskFacts) -> String {
         let _ = writeln!(out, "Reading: {}", sanitize(&task.reading.join(", ")));
     }
     out
-}
-
-/// Room goes to the criteria first, then to the work, then to the context.
-fn block(task: &TaskFacts, checkpoint: Option<&Checkpoint>, path: &str, room: usize) -> String {
-    let head = format!("Task: {}\nWork: {}\n", task.id, sanitize(&task.title));
-    let around = head.len() + PREVIOUS.len() + 2;
-    let fixed = parts::cut(&fixed(task), path, room.saturating_sub(around));
-    let Some(left) = room.checked_sub(around + fixed.len()) else {
-        return parts::cut(&head, path, room);
-    };
-    let body = parts::cut(&task.body, path, left);
-    let context = resume_context(checkpoint, left - body.len());
-    let body = if body.is_empty() { body } else { format!("{body}\n") };
-    format!("{head}{body}{fixed}\n{context}{PREVIOUS}")
-}
-
-fn resume_context(checkpoint: Option<&Checkpoint>, room: usize) -> String {
-    /// Stands over the checkpoint.
-    const NAME: &str = "Resume Context:\n";
-    /// Stands there if nothing was saved.
-    const NONE: &str = "Resume Context: no checkpoint was saved.\n";
-    let context = match checkpoint {
-        None => NONE.to_owned(),
-        Some(checkpoint) => {
-            let room = room.saturating_sub(NAME.len()).min(CONTEXT_MAX_BYTES);
-            let text = past::checkpoint_text(checkpoint);
-            let data = fence::data("last checkpoint", &text, Keep::Ends, room);
-            if data.is_empty() {
-                return String::new();
-            }
-            format!("{NAME}{data}")
-        }
-    };
-    if context.len() <= room { context } else { String::new() }
 }

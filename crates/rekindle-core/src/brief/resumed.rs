@@ -4,7 +4,9 @@
 //! nothing of what happened since, and nothing of the tasks that others finished.
 
 use super::facts::Facts;
-use super::{Room, fence, parts, past, resume, rework};
+use super::reinject::{REINJECT_BYTES, remembered};
+use super::{fence, parts};
+use crate::memory::sources::{self, Form};
 use crate::text::{self, one_line};
 
 /// Longest call that is quoted.
@@ -13,27 +15,18 @@ const CALL_MAX_BYTES: usize = 600;
 /// Longest cause.
 const CAUSE_MAX_BYTES: usize = 400;
 
-/// The prompt, at most `facts.budget_bytes` long.
+/// The prompt, at most `facts.budget_bytes` long. A session that was compacted has forgotten what it was told, so it is told all
+/// of it; one that was not is told the news.
 #[must_use]
 pub fn render_resumed(facts: &Facts) -> String {
-    let mut room = Room(facts.budget_bytes);
-    let why = room.fill(|_| why(facts));
-    let reporting = room.fill(|_| reporting(facts));
-    let status = room.fill(|room| parts::status(facts, room.min(facts.budget_bytes / 4)));
-    let current = room.fill(|room| match facts.current() {
-        // It knows nothing of a task that it is given now.
-        Some(task) if facts.next_task => parts::task_text("## Your Task", task, &facts.plan_path, room),
-        Some(task) if facts.role.reviews() => parts::task_text("## The Task to Judge", task, &facts.plan_path, room),
-        Some(task) => resume::section(facts, task, room),
-        None => String::new(),
-    });
-    let share = facts.budget_bytes / 8;
-    let rework = room.fill(|room| rework::rework(facts, room.min(share * 3)));
-    let answers = room.fill(|room| past::answers(facts, room.min(share)));
-    let disk = room.fill(|room| past::disk(facts, room.min(share * 2)));
-    let draft = [why, status, current, rework, disk, answers, reporting].concat();
-    let draft = text::truncate_bytes(&draft, facts.budget_bytes);
-    fence::seal(draft, &facts.nonce)
+    let (why, reporting) = (why(facts), reporting(facts));
+    let room = facts.budget_bytes.saturating_sub(why.len() + reporting.len());
+    let memory = match facts.forgot {
+        true => remembered(facts, Form::HandedBack, room.min(REINJECT_BYTES)),
+        false => sources::draft(&sources::news(facts, Form::Known, room), room),
+    };
+    let draft = format!("{why}{memory}{reporting}");
+    fence::seal(text::truncate_bytes(&draft, facts.budget_bytes), &facts.nonce)
 }
 
 fn why(facts: &Facts) -> String {

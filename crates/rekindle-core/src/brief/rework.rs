@@ -4,8 +4,6 @@
 use std::fmt::Write;
 
 use super::facts::Facts;
-use super::fence::{self, Keep};
-use super::past::section;
 use crate::review::{Rework, ReworkSource};
 
 /// Who sent the work back, as a heading has it.
@@ -44,21 +42,19 @@ fn why(source: ReworkSource) -> &'static str {
     }
 }
 
-/// The section, nothing where nothing was sent back.
-pub(super) fn rework(facts: &Facts, room: usize) -> String {
-    let Some(rework) = facts.review.rework.as_ref().filter(|_| !facts.role.reviews()) else { return String::new() };
+/// That the work was sent back, by whom, and what follows from it.
+pub(crate) fn sent_back(facts: &Facts, rework: &Rework) -> String {
     let id = facts.current().map_or("the task", |task| task.id.as_str());
-    let heading = format!(
+    format!(
         "## Sent Back by {}\n\n{} Deal with every point as far as it concerns {id}: issues and required fixes have to be \
-         gone, what passed must still pass. Then report {id} as before.\n\n",
+         gone, what passed must still pass. Then report {id} as before.",
         by(rework.source),
         why(rework.source)
-    );
-    section(&heading, room, |room| fence::data("why the work was sent back", &points(rework), Keep::Ends, room))
+    )
 }
 
 /// All of it in words.
-pub(super) fn points(rework: &Rework) -> String {
+pub(crate) fn points(rework: &Rework) -> String {
     let mut out = String::new();
     list(&mut out, "Issues", &rework.findings.issues);
     list(&mut out, "Required Fixes", &rework.findings.required);

@@ -3,7 +3,9 @@
 
 use super::facts::Facts;
 use super::fence::MARK;
-use super::{Room, built_in, judge, parts, past, rework};
+use super::{Room, built_in, parts};
+use crate::memory::Section;
+use crate::memory::sources::{self, Form};
 use crate::plan::nearest::nearest;
 use crate::text::{sanitize, truncate_bytes};
 
@@ -117,7 +119,12 @@ pub(super) fn fill(facts: &Facts, template: &str) -> String {
                 out += &room.fill(|room| truncate_bytes(&built_in(facts, room, false), room).to_owned());
             }
             Piece::Placeholder(name) => {
-                let value = room.fill(|room| value(facts, name, room));
+                let value = room.fill(|room| {
+                    let value = value(facts, name, room.saturating_sub(1));
+                    // A fence begins on a line of its own.
+                    let apart = value.starts_with("<<<") && !out.is_empty() && !out.ends_with('\n');
+                    if apart { format!("\n{value}") } else { value }
+                });
                 // The end of a fence is a line of its own: whatever follows it in the template begins another.
                 out += if value.contains(MARK) { &value } else { value.trim_end() };
             }
@@ -131,6 +138,13 @@ pub(super) fn fill(facts: &Facts, template: &str) -> String {
         out += &report;
     }
     out
+}
+
+/// Some sections of what is known.
+fn only(facts: &Facts, sections: &[Section], room: usize) -> String {
+    let mut items = sources::items(facts, Form::Plan, room);
+    items.retain(|item| sections.contains(&item.section));
+    sources::draft(&items, room)
 }
 
 fn value(facts: &Facts, name: &str, room: usize) -> String {
@@ -147,16 +161,12 @@ fn value(facts: &Facts, name: &str, room: usize) -> String {
         "environments" => plans(&facts.review.environments.join(", ")),
         "checks" => {
             let keys = task.map(|task| plans(&parts::keys(task))).unwrap_or_default();
-            let disk = past::disk(facts, room.saturating_sub(keys.len() + 1));
-            format!("{keys}\n{disk}")
+            let seen = [Section::Checks, Section::Failures, Section::Files];
+            format!("{keys}\n{}", only(facts, &seen, room.saturating_sub(keys.len() + 1)))
         }
-        "issues" => {
-            let sent_back = rework::rework(facts, room);
-            let earlier = judge::verdicts(facts, room.saturating_sub(sent_back.len()));
-            format!("{sent_back}{earlier}")
-        }
-        "result" => judge::result(facts, room),
-        "focus" => judge::focus(facts, room),
+        "issues" => only(facts, &[Section::Rework, Section::Issues, Section::Verdicts], room),
+        "result" => only(facts, &[Section::Claim], room),
+        "focus" => only(facts, &[Section::Focus], room),
         _ => String::new(),
     }
 }

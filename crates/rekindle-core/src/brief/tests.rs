@@ -121,13 +121,16 @@ fn the_parts_stand_in_order() {
         "## Your Task: T2",
         "- accept: `cargo test T2`",
         "Do what T2 says.",
-        "## Last Checkpoint",
-        "## Subtasks",
-        "## What Is on Disk",
-        "## Decisions Noted",
         "## Questions Answered",
-        "## Do Not Redo",
-        "## Recent Activity from Previous Agent",
+        "## Checks",
+        "| ## Decisions",
+        "| ## The Questions That Were Answered",
+        "| ## Last Checkpoint",
+        "| ## Subtasks",
+        "| ## Done Already, Do Not Redo",
+        "| ## What Failed",
+        "| ## Files and Commits",
+        "| ## Recent Activity from Previous Agent",
         "## Instructions",
         "Check the current state of the code first",
         "Continue from T2",
@@ -161,14 +164,15 @@ fn work_put_down_is_handed_back_in_the_resume_format() {
     for cause in causes {
         let text = render(&Facts { cause: Some(cause), ..second("x") });
         let block = "Task: T2\nWork: Title of T2\nDo what T2 says.\nAcceptance Criteria:\n- `cargo test T2`\n\
-                     - file exists: src/T2.rs\nBlocked By: none\nReading: docs/auth.md\nResume Context:\n<<<rekindle-data";
+                     - file exists: src/T2.rs\nBlocked By: none\nReading: docs/auth.md\n\
+                     Resume Context: see \"Last Checkpoint\" in the record below.\n";
         assert!(text.contains(block), "{text}");
         assert!(text.contains("Previous Progress: Review existing work before continuing.\n"));
-        assert!(!text.contains("## Last Checkpoint"));
+        assert!(text.contains("| ## Last Checkpoint\n| Status: half way x\n"), "{text}");
     }
-    let mut done = task("T2", Standing::Current);
-    done.blocked_by = vec![id("T0"), id("T1")];
-    let text = resume_assignment(&done, None, "plan.md", NONCE, 4096);
+    let mut facts = Facts { cause: Some(Cause::StoppedByOperator), checkpoint: None, ..second("x") };
+    facts.tasks[1].blocked_by = vec![id("T0"), id("T1")];
+    let text = render(&facts);
     assert!(text.contains("Blocked By: T0, T1\n"), "{text}");
     assert!(text.contains("Resume Context: no checkpoint was saved.\n"), "{text}");
 }
@@ -214,9 +218,9 @@ fn the_plan_is_cut_only_when_it_alone_is_too_long() {
 fn calls_and_errors_outlive_talk_and_the_newest_outlive_the_old() {
     let line = |index: usize| Activity {
         text: format!("line {index:04} {}", "y".repeat(300)),
-        kind: match index % 10 {
+        kind: match index % 4 {
             0 => LineKind::Tool,
-            5 => LineKind::Error,
+            2 => LineKind::Error,
             _ => LineKind::Plain,
         },
         ..Activity::default()
@@ -227,9 +231,9 @@ fn calls_and_errors_outlive_talk_and_the_newest_outlive_the_old() {
     facts.budget_bytes = 24 * 1024;
     let text = render(&facts);
     assert!(text.len() <= facts.budget_bytes);
-    assert!(text.contains("line 0199 ") && text.contains("[tool] line 0190 "));
-    assert!(text.contains("[tool] line 0110 ") && !text.contains("line 0111 "), "{text}");
-    assert!(!text.contains("line 0000 ") && text.contains("lines left out …"));
+    assert!(text.contains("line 0199 ") && text.contains("[tool] line 0196 "));
+    assert!(text.contains("[tool] line 0120 ") && !text.contains("line 0121 "), "{text}");
+    assert!(!text.contains("line 0000 ") && text.contains("of \"Recent Activity"), "{text}");
     assert!(text.contains("… 999,2") && text.contains(" bytes folded …"), "{text}");
 }
 
@@ -370,8 +374,6 @@ proptest! {
         let text = render(&facts);
         prop_assert!(text.len() <= budget, "{} > {budget}", text.len());
         prop_assert!(!text.chars().any(crate::text::is_harmful));
-        let block = resume_assignment(&facts.tasks[1], facts.checkpoint.as_ref(), &plan, NONCE, budget);
-        prop_assert!(block.len() <= budget, "{} > {budget}", block.len());
     }
 }
 

@@ -4,7 +4,6 @@
 use std::fmt::Write;
 
 use super::facts::{Facts, PlanLine};
-use super::past::section;
 use super::{gather, parts};
 use crate::ids::{AttemptId, TaskId};
 use crate::state::State;
@@ -21,25 +20,24 @@ const MESSAGE_BYTES: usize = 8_000;
 pub fn plan_again(state: &State, id: AttemptId) -> String {
     let Some(mut facts) = gather::facts_from(state, id) else { return String::new() };
     facts.whole_plan = Some(gather::whole_plan(state));
-    whole_plan(&facts, MESSAGE_BYTES)
+    let rules = facts.dispatch_rules.as_deref().unwrap_or_default().trim();
+    let rules = if rules.is_empty() { String::new() } else { format!("\nDispatch rules: {}\n", sanitize(rules)) };
+    let rules = if rules.len() <= MESSAGE_BYTES / 2 { rules } else { String::new() };
+    format!("{}{rules}", whole_plan(&facts, MESSAGE_BYTES - rules.len()))
 }
 
 /// The section, nothing where the plan is not put before the agent.
-pub(super) fn whole_plan(facts: &Facts, room: usize) -> String {
+pub(crate) fn whole_plan(facts: &Facts, room: usize) -> String {
     let Some(tasks) = &facts.whole_plan else { return String::new() };
     let heading = "## The Whole Plan (full reload)\n\nYour context was compacted more than once, so here is all of it again. Where a \
                    task is doubted, look at it before you build on it.\n\n";
-    section(heading, room, |room| {
-        let rules = facts.dispatch_rules.as_deref().unwrap_or_default();
-        let rules =
-            if rules.is_empty() { String::new() } else { format!("Dispatch rules: {}\n\n", sanitize(rules.trim())) };
-        let full: String = tasks.iter().map(|task| line(task, true)).collect();
-        let short: String = tasks.iter().map(|task| line(task, false)).collect();
-        // The graph whole is worth more than the proofs of a part of it.
-        let all = [format!("{rules}{full}"), format!("{rules}{short}"), short];
-        let fitting = all.iter().find(|text| text.len() <= room);
-        fitting.cloned().unwrap_or_else(|| parts::cut(&all[2], &facts.plan_path, room))
-    })
+    let room = room.saturating_sub(heading.len());
+    let full: String = tasks.iter().map(|task| line(task, true)).collect();
+    let short: String = tasks.iter().map(|task| line(task, false)).collect();
+    // The graph whole is worth more than the proofs of a part of it.
+    let fitting = [full, short.clone()].into_iter().find(|text| text.len() <= room);
+    let text = fitting.unwrap_or_else(|| parts::cut(&short, &facts.plan_path, room));
+    if text.is_empty() { text } else { format!("{heading}{text}") }
 }
 
 fn line(task: &PlanLine, proofs: bool) -> String {

@@ -4,7 +4,7 @@ use super::{Reply, Turn, attempt, gate, team};
 use crate::activity::{Failure, Measure, Sign, Transcript};
 use crate::brief;
 use crate::cause::Cause;
-use crate::event::{Body, CompactionNear, CompactionOver};
+use crate::event::{AgentStalled, Body, CompactionNear, CompactionOver};
 use crate::ids::AttemptId;
 use crate::limits::Traits;
 use crate::progress::Progress;
@@ -48,7 +48,7 @@ pub(super) fn signed(turn: &mut Turn<'_>, id: AttemptId, sign: Sign) -> Reply {
         Sign::Compacted { automatic, turns, calls } => compacted(turn, id, automatic, turns, calls),
         Sign::Failed(failure) => failed(turn, id, failure),
         Sign::Result { ok } => turn_ended(turn, id, ok),
-        Sign::Stalled { .. } => attempt::order_stop(turn, id, Cause::StalledNoProgress, false),
+        Sign::Stalled { times, words } => stalled(turn, id, times, words),
         Sign::Acted => on_task(turn, id),
         Sign::Called { calls } => called(turn, id, calls),
     }
@@ -235,6 +235,25 @@ pub(super) fn lost_its_thread(turn: &mut Turn<'_>, id: AttemptId) {
         return attempt::order_stop(turn, id, Cause::Compacted, false);
     }
     remind(turn, id, "You have not been seen at your task since your context was compacted.", "");
+}
+
+/// An agent goes round in circles. It is told once where it listens; the second time, or where it does not listen, it is
+/// stopped, and a fresh agent is told what did not work.
+fn stalled(turn: &mut Turn<'_>, id: AttemptId, times: u32, words: String) {
+    if turn.state.attempts[&id].stop.is_some() {
+        return;
+    }
+    let first = native(turn.state, id).stalled.is_none();
+    turn.emit_attempt(id, Body::AgentStalled(AgentStalled { attempt: id, times, words: words.clone() }));
+    if !first || !hears(turn.state, id) {
+        return attempt::order_stop(turn, id, Cause::StalledNoProgress, false);
+    }
+    let text = format!(
+        "You are going round in circles: {words}. Stop repeating it. Say what you have learned, then try something different; if \
+         only a person can help, ask with rekindle (ask), and if it cannot be done, report it (task_fail). If this goes on you \
+         will be replaced."
+    );
+    tell(turn, id, text, false);
 }
 
 fn failed(turn: &mut Turn<'_>, id: AttemptId, failure: Failure) {

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Added, AgentCompacted, AgentSaid, CompactionNear, CompactionOver, EnvironmentsDiffer, Finish, GateClosed, HandedOn,
-    HealthSeen, Pause, Recovery, Resume, TeamStanding, UsageLeft, WorkBranch,
+    Added, AgentCompacted, AgentSaid, AgentStalled, CompactionNear, CompactionOver, EnvironmentsDiffer, Finish,
+    GateClosed, HandedOn, HealthSeen, Pause, Recovery, Resume, TeamStanding, UsageLeft, WorkBranch,
 };
 use crate::activity::{Failure, Measure, Transcript};
 use crate::cause::Cause;
@@ -13,10 +13,7 @@ use crate::limits::Limits;
 use crate::plan::Plan;
 use crate::report::{Baseline, Checkpoint, Door, Evidence, Exit};
 use crate::review::{Disagreement, GivenVerdict, Rework, Verdict};
-use crate::role::Role;
-use crate::state::Merging;
-use crate::strategy::Strategy;
-use crate::time::Time;
+use crate::{role::Role, state::Merging, strategy::Strategy, time::Time};
 
 /// What happened. Fields are named as readers of the log see them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -325,6 +322,8 @@ pub enum Body {
     },
     /// An agent's context was compacted: it has forgotten.
     AgentCompacted(AgentCompacted),
+    /// An agent goes round in circles.
+    AgentStalled(AgentStalled),
     /// After a compaction an agent was seen at its task again.
     AgentOnTask {
         /// The attempt.

@@ -181,6 +181,17 @@ pub struct AgentCompacted {
     pub calls: u64,
 }
 
+/// An agent goes round in circles: told of it where it listens, stopped where it does not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentStalled {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// How often it went round, in calls.
+    pub times: u32,
+    /// What it repeats, in words.
+    pub words: String,
+}
+
 /// An account has to wait: nothing more is started on it until then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateClosed {

@@ -57,6 +57,7 @@ names! {
     AgentSession "agent_session"
     AgentMeasured "agent_measured"
     AgentCompacted "agent_compacted"
+    AgentStalled "agent_stalled"
     AgentOnTask "agent_on_task"
     CompactionStart "compaction_start"
     CompactionComplete "compaction_complete"

@@ -35,6 +35,8 @@ pub struct Native {
     pub astray: Option<Astray>,
     /// Since when a compaction is prepared for.
     pub preparing: Option<Time>,
+    /// What it was last seen to repeat without getting anywhere, in words.
+    pub stalled: Option<String>,
     /// How its last turn failed.
     pub failure: Option<Failure>,
     /// Since when its turn is over.

@@ -409,11 +409,39 @@ fn a_runaway_is_stopped() {
     assert_eq!(stop_cause(&story, 1), Some(&Cause::Overloaded));
 }
 
+fn circles() -> Sign {
+    Sign::Stalled { times: 8, words: "`ls` ran 8 times".into() }
+}
+
 #[test]
-fn the_same_call_again_and_again_is_stopped() {
-    let mut story = running(able());
-    sign(&mut story, 1, Sign::Stalled { tool: "Bash".into(), times: 8 });
+fn an_agent_that_goes_round_in_circles_is_told_once_then_stopped() {
+    let mut story = running(Traits { takes_messages: true, ..able() });
+    let step = sign(&mut story, 1, circles());
+    let told = |effect: &Effect| matches!(effect, Effect::TellAgent { text, .. } if text.contains("`ls` ran 8 times"));
+    assert!(step.effects.iter().any(told), "{:?}", step.effects);
+    assert_eq!(stop_cause(&story, 1), None);
+    sign(&mut story, 1, circles());
     assert_eq!(stop_cause(&story, 1), Some(&Cause::StalledNoProgress));
+}
+
+#[test]
+fn one_that_does_not_listen_is_stopped_and_its_successor_is_fresh_and_told_what_did_not_work() {
+    let mut story = running(able());
+    sign(&mut story, 1, circles());
+    assert_eq!(stop_cause(&story, 1), Some(&Cause::StalledNoProgress));
+    story.exited(1, exit_code(1));
+    assert_eq!(next(&mut story).0, Strategy::Fresh);
+    let facts = rekindle_core::brief::facts_from(&story.state, AttemptId(2)).expect("facts");
+    assert!(rekindle_core::brief::render(&facts).contains("`ls` ran 8 times"), "the advice");
+}
+
+#[test]
+fn a_program_that_gives_up_for_a_loop_is_not_resumed_although_it_ends_well() {
+    let mut story = running(able());
+    sign(&mut story, 1, failed(Problem::Looping, None));
+    sign(&mut story, 1, Sign::Result { ok: true });
+    story.exited(1, exit_code(0));
+    assert_eq!(cause(&story, 1), Some(&Cause::StalledNoProgress));
 }
 
 #[test]

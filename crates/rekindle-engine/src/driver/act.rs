@@ -1,6 +1,6 @@
 //! Carrying effects out. Each is safe to perform twice, because a restart performs whatever is outstanding again.
 
-use rekindle_core::activity::{CALL_MARK, ERROR_MARK};
+use rekindle_core::activity::{CALL_MARK, ERROR_MARK, RESULT_MARK};
 use rekindle_core::brief::{self, Activity, Doors, Facts, LineKind};
 use rekindle_core::effect::Effect;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
@@ -78,8 +78,9 @@ impl<W: World> Driver<W> {
     }
 
     /// What the state and the log know for a prompt; the world adds what is on disk.
-    fn facts_for(&self, id: AttemptId) -> Option<Facts> {
+    fn facts_for(&mut self, id: AttemptId) -> Option<Facts> {
         let mut facts = brief::facts_from(&self.state, id)?;
+        facts.calls = self.calls_of(id);
         let found = self.state.attempts.get(&id)?;
         facts.workspace.clone_from(&self.settings.workspace);
         facts.build_status_path.clone_from(&self.settings.build_status_path);
@@ -91,7 +92,11 @@ impl<W: World> Driver<W> {
         if found.resumed {
             // A log that cannot be read costs the brief its last part, not the task its attempt.
             let lines = self.store.log_tail(Some(found.agent.as_str()), self.settings.log_context_lines);
-            facts.activity = lines.unwrap_or_default().into_iter().map(activity_of).collect();
+            let listed =
+                |line: &StoredLine| [CALL_MARK, RESULT_MARK].iter().any(|mark| line.line.text.starts_with(mark));
+            // Calls whose outcomes are known stand in a list of their own.
+            let new = |line: &StoredLine| facts.calls.known.is_empty() || !listed(line);
+            facts.activity = lines.unwrap_or_default().into_iter().filter(new).map(activity_of).collect();
         }
         Some(facts)
     }

@@ -12,7 +12,7 @@ use rekindle_core::view;
 
 use super::{Answerer, Driver, Waiter};
 use crate::door::wire::{Answer, Call, TaskLine};
-use crate::world::World;
+use crate::world::{Notice, World};
 
 /// What an agent is told that gives orders without its token.
 pub const HIDDEN_TOKEN: &str = "an agent speaks with its own token: keep REKINDLE_TOKEN in the environment";
@@ -56,8 +56,11 @@ impl<W: World> Driver<W> {
             Call::Context => {
                 // How often it was compacted stands in its stream. What the store refuses now it refuses again, and is heard then.
                 let _heard_with_the_next_message = self.read_on(attempt);
-                match self.reminder(attempt, epoch) {
-                    Some(text) => self.pending.answers.push((reply, Answer::Context { text })),
+                match self.notice(attempt, epoch) {
+                    Some(notice) => {
+                        let noticing = self.world.noticing(notice, reply);
+                        self.pending.answers.push((noticing, Answer::Accepted));
+                    }
                     None => self.refuse(reply, &format!("epoch {epoch} is over; {OVER}")),
                 }
             }
@@ -172,16 +175,18 @@ impl<W: World> Driver<W> {
     }
 
     /// What an agent has to be told again; nothing for one whose time is over.
-    fn reminder(&mut self, attempt: AttemptId, epoch: Epoch) -> Option<String> {
+    fn notice(&mut self, attempt: AttemptId, epoch: Epoch) -> Option<Notice> {
         let found = self.state.attempts.get(&attempt).filter(|found| found.is_live() && found.epoch == epoch)?;
         let mut facts = brief::facts_from(&self.state, attempt)?;
+        let workspace = found.tasks.first().and_then(|task| self.state.workspace_of(task));
         facts.workspace.clone_from(&self.settings.workspace);
         let mcp = self.state.limits.traits_of(&found.cli).mcp;
         facts.doors = Doors { program: Some("rekindle".to_owned()), signals: true, mcp };
+        facts.calls = self.calls_of(attempt);
         self.reminders += 1;
         // The time tells apart what two coordinators said.
         facts.nonce = self.tokens.reminder(attempt, epoch, self.world.now().0.wrapping_add(self.reminders));
-        Some(brief::reinject(&facts))
+        Some(Notice { facts, workspace })
     }
 
     fn task_lines(&self, attempt: AttemptId) -> Vec<TaskLine> {

@@ -136,7 +136,7 @@ impl<W: World> Driver<W> {
             Sign::Session { id, model } => {
                 Sign::Session { id: self.clean(&id), model: model.map(|model| self.clean(&model)) }
             }
-            Sign::Stalled { tool, times } => Sign::Stalled { tool: self.clean(&tool), times },
+            Sign::Stalled { times, words } => Sign::Stalled { times, words: self.clean(&words) },
             other => other,
         }
     }

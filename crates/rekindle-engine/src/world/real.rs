@@ -27,11 +27,11 @@ use rekindle_core::time::Time;
 use rekindle_shim::bundle::{self, Bundle, ExitRecord, ShimRecord};
 use rekindle_shim::tree::Activity;
 
-use super::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
+use super::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Notice, World};
 use crate::agents::{Program, Reader};
 use crate::alert::{Alert, Alerts, Channels, Session};
 use crate::clock::Clock;
-use crate::driver::Message;
+use crate::driver::{Answerer, Message};
 use crate::git::Work;
 use crate::state_dir::StateDir;
 use crate::store::Stream;
@@ -289,6 +289,11 @@ impl World for RealWorld {
         let keeps = self.shared.adapter(cli).is_some_and(|(adapter, _)| adapter.keeps_transcript());
         let none = if keeps { Transcript::Missing } else { Transcript::Unknown };
         self.tail(attempt, cli, session).map_or(none, native::Tail::state)
+    }
+
+    fn noticing(&mut self, notice: Notice, reply: Answerer) -> Answerer {
+        let shared = Arc::clone(&self.shared);
+        Box::new(move |_| disk::answer_in_background(&shared, notice, reply))
     }
 
     fn tell(&mut self, attempt: AttemptId, cli: &str, number: u32, text: &str) {

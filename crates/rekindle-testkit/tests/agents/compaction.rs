@@ -41,14 +41,14 @@ fn task_state_is_put_back_after_a_compaction(cli: Cli) {
 }
 
 /// A program that is asked for a summary gets one that says nothing.
-fn forgetting() -> Script {
+pub fn forgetting() -> Script {
     let summary =
         format!("<analysis>Read.</analysis><summary>{SUMMARY}</summary><state_snapshot>{SUMMARY}</state_snapshot>");
     Script::new().whenever([When::Purpose(Purpose::Compaction)], Answer::say(summary).tokens(500, 20))
 }
 
 /// One program compacts only what comes before another message of the user. It writes one itself when the model repeats itself.
-fn bending(cli: Cli) -> Answer {
+pub fn bending(cli: Cli) -> Answer {
     match cli {
         Cli::Gemini => Answer::say("It goes round and round and never comes to an end. ".repeat(40)),
         Cli::Claude | Cli::Codex | Cli::Opencode => Answer::shell("echo so far").tokens(2_000, 20),

@@ -11,6 +11,8 @@ mod guarded;
 mod hang;
 mod kill;
 mod limit;
+mod loops;
+mod marks;
 mod matrix;
 mod mcp;
 mod owned;

@@ -61,3 +61,23 @@ fn accepted_work_is_merged_and_the_checkout_stays_as_it_was() {
     assert!(kept.contains("\"T1\"") && kept.contains("\"T2\""), "{kept}");
     rig.audit();
 }
+
+#[test]
+fn the_notice_after_a_compaction_names_the_worktree_and_what_was_changed_in_it() {
+    let plan = "# Apart\n\n### T1: one\n- accept: `test -s t1`\n\nWork.\n";
+    let rig = Rig::new(plan, "true\n");
+    let agent = "pwd > \"$PROJECT/place\"\necho made > t1\necho more >> shared\n\
+        rekindle __context --format plain --bundle \"$REKINDLE_BUNDLE\" > \"$PROJECT/told\" < /dev/null\n\
+        rekindle task done T1\n";
+    rig.write("agent.sh", &agent.replace("$PROJECT", &rig.path("").to_string_lossy()));
+    rig.write("shared", "base\n");
+    git(&rig, &["init", "-q", "-b", "main"]);
+    git(&rig, &["add", "shared"]);
+    git(&rig, &["commit", "-q", "-m", "first"]);
+    rig.finish();
+    let (place, told) = (rig.lines("place").concat(), rig.lines("told").join("\n"));
+    assert!(place.contains("/.rekindle/worktrees/T1"), "{place}");
+    assert!(told.contains(&format!("workspace {place},")), "{place} is not named in\n{told}");
+    assert!(told.contains("shared | 1 +") && told.contains("t1 | new, not committed"), "{told}");
+    rig.audit();
+}

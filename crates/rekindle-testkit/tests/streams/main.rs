@@ -5,6 +5,7 @@
 mod damage;
 mod laws;
 mod lead;
+mod loops;
 mod planted;
 mod recordings;
 mod shown;

@@ -40,12 +40,30 @@ const OWN_DIR: &str = agents::OWN_DIR;
 const FILE: &str = agents::CONTEXT_FILE;
 
 /// The form that is asked for.
-#[derive(Clone, Copy)]
 enum Format {
     /// What the hook of a kind of agent prints.
     Hook(&'static dyn Adapter),
-    /// Just the text.
-    Plain,
+    /// Just the text, the same until another compaction.
+    Plain {
+        /// What tells the compaction from others.
+        since: String,
+    },
+}
+
+/// A text, by where it comes from.
+pub enum Text {
+    /// The coordinator said it.
+    Asked(String),
+    /// It was written at the launch.
+    OfLaunch(String),
+}
+
+impl Text {
+    fn into_words(self) -> String {
+        match self {
+            Self::Asked(text) | Self::OfLaunch(text) => text,
+        }
+    }
 }
 
 /// Prints it.
@@ -65,45 +83,53 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn read(arguments: impl Iterator<Item = OsString>) -> Option<(Format, PathBuf)> {
-    let (mut format, mut bundle) = (None, None);
+    let (mut format, mut bundle, mut given) = (None, None, String::new());
     let mut arguments = arguments;
     while let Some(name) = arguments.next() {
         let value = arguments.next()?;
         match name.to_str()? {
             "--format" => {
                 format = Some(match value.to_str()? {
-                    "plain" => Format::Plain,
+                    "plain" => Format::Plain { since: String::new() },
                     kind => Format::Hook(agents::of(kind)?),
                 });
             }
             "--bundle" => bundle = Some(PathBuf::from(value)),
+            "--since" => given = value.into_string().ok()?,
             _ => return None,
         }
+    }
+    if let Some(Format::Plain { since }) = &mut format {
+        *since = given;
     }
     Some((format?, bundle?))
 }
 
 fn output(format: Format, bundle: &Path) -> Option<String> {
-    let steady = |text: String| steady::of(bundle, text);
     match format {
-        Format::Plain => text(bundle).map(steady),
+        Format::Plain { since } => steady::of(bundle, &since, || text(bundle)),
         Format::Hook(adapter) => {
             let asked = hook_input().unwrap_or_default();
             // The coordinator is not troubled where there is nothing to tell: some hooks fire before every request.
-            adapter.hook_answer(&asked, "")?;
-            let text = text(bundle)?;
-            let text = if adapter.hook_text_stays() { steady(text) } else { text };
+            let bare = adapter.hook_answer(&asked, "")?;
+            let text = match adapter.hook_text_stays() {
+                // What such a hook hands back ends with the summary: it tells the compaction from others.
+                true => steady::of(bundle, &bare, || text(bundle))?,
+                false => text(bundle)?.into_words(),
+            };
             adapter.hook_answer(&asked, &text)
         }
     }
 }
 
 /// What the coordinator says; without one, what was written at the launch.
-fn text(bundle: &Path) -> Option<String> {
+fn text(bundle: &Path) -> Option<Text> {
     let told = Told::of(Some(bundle));
     let place = Project::find(None).map_or_else(|_| bundle.to_owned(), |project| project.state_dir);
-    let asked = Agent::told(&told, &place).and_then(|agent| agent.context(COORDINATOR_PATIENCE).ok());
-    asked.or_else(|| read_bounded(&bundle.join(OWN_DIR).join(FILE))).filter(|text| !text.trim().is_empty())
+    let some = |text: &String| !text.trim().is_empty();
+    let asked = Agent::told(&told, &place).and_then(|agent| agent.context(COORDINATOR_PATIENCE).ok()).filter(some);
+    let of_launch = || read_bounded(&bundle.join(OWN_DIR).join(FILE)).filter(some).map(Text::OfLaunch);
+    asked.map(Text::Asked).or_else(of_launch)
 }
 
 fn read_bounded(path: &Path) -> Option<String> {

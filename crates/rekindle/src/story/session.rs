@@ -47,6 +47,7 @@ fn tell_compaction(body: &Body) -> Option<Parts> {
             let times = times(*compactions);
             ("COMPACTED", Tone::Warning, format!("its context was compacted {who}, {times} during this task"))
         }
+        Body::AgentStalled(stalled) => ("CIRCLES", Tone::Warning, stalled.words.clone()),
         Body::AgentOnTask { .. } => ("ON TASK", Tone::Good, "it was seen at its task again".to_owned()),
         Body::CompactionStart(CompactionNear { compaction_number, context_remaining, .. }) => {
             let text =
@@ -126,6 +127,7 @@ pub fn failed(failure: &Failure, now: Time) -> String {
         Problem::Auth => "the credentials were refused",
         Problem::ContextFull => "the context is full",
         Problem::CompactionLoop => "it compacts again and again",
+        Problem::Looping => "it goes round in circles",
         Problem::SessionGone => "the session is not there",
         Problem::Other => "its turn failed",
     };

@@ -122,8 +122,15 @@ fn work_that_was_sent_back_is_told_to_fresh_and_resumed_agents() {
                 &text,
                 &[head, "| Issues:\n| - it fails x", "| Required Fixes:\n| - mend it x", "| Passed:\n| - the names"],
             );
-            has(&text, &["| Context:\n| output x", "Do what T2 says."]);
+            has(&text, &["| Context:\n| output x", "Title of T2", "cargo test T2"]);
         }
+        let told = |facts: &Facts| render_resumed(facts).contains("Do what T2 says.");
+        assert!(
+            !told(&facts) && told(&Facts { forgot: true, ..facts.clone() }),
+            "only who forgot is told the task again"
+        );
+        has(&render(&facts), &["Do what T2 says."]);
+        has(&reinject(&facts), &["Do what T2 says."]);
     }
     has(&render_resumed(&sent_back(ReworkSource::Critic, "x")), &["Your work was sent back: mend it"]);
     has(&render(&sent_back(ReworkSource::Critic, "x")), &["has been sent back"]);
@@ -164,7 +171,7 @@ fn the_whole_plan_is_put_before_it_again_or_where_it_stands() {
         &text,
         &["## The Whole Plan (full reload)", "- [x] T1: Title 1 (complete)\n  doubted: it is complete on a word alone"],
     );
-    has(&text, &["- [ ] T3: Title 3 (pending), blocked by T1\n  accept: `make t3`", "Dispatch rules: Never touch"]);
+    has(&text, &["- [ ] T3: Title 3 (pending), blocked by T1\n  accept: `make t3`", "Never touch `legacy/`."]);
     facts.whole_plan = Some((1..=60).map(line).collect());
     let text = reinject(&facts);
     assert!(text.contains("T60: Title 60") && !text.contains("make t60"), "the graph before the proofs: {text}");

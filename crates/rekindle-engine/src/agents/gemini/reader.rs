@@ -26,6 +26,9 @@ const SMALL_WINDOW: u64 = 256_000;
 /// A context at least this full, in percent, explains why a run ended without the model's answer.
 const FULL_PERCENT: u64 = 80;
 
+/// Begins the program's own word that the model goes round in circles; it then ends the run as a success.
+const LOOP_DETECTED: &str = "Loop detected";
+
 /// Begins a line of the transcript that replaces the history.
 const REWRITTEN: &str = "{\"$set\":{\"messages\":";
 
@@ -120,8 +123,9 @@ impl GeminiReader {
                 all
             }
             Some("error") => {
-                self.error = Some(text(&event["message"]).to_owned());
-                Vec::new()
+                let message = text(&event["message"]);
+                self.error = Some(message.to_owned());
+                if message.starts_with(LOOP_DETECTED) { vec![looping(message)] } else { Vec::new() }
             }
             Some("result") => self.result(&event),
             _ => Vec::new(),
@@ -316,6 +320,10 @@ fn call(event: &Value) -> Call {
         _ => arguments.to_string(),
     };
     Call { id: text(&event["tool_id"]).to_owned(), acts: ACTING.contains(&tool.as_str()), tool, input }
+}
+
+fn looping(message: &str) -> Activity {
+    Activity::Failed(Failure { problem: Problem::Looping, resets_at: None, text: message.to_owned(), runaway: false })
 }
 
 fn usage(stats: &Value) -> Option<Usage> {

@@ -1,8 +1,8 @@
 // Written by rekindle for one attempt of one agent.
 //
 // Tells on standard error what the program's output does not show: its session before the first answer, calls that have begun,
-// waits before another try, the model's window, compactions, and which message was the last. After a compaction it adds the
-// task's state to every request, fresh each time, so that it is neither lost nor out of date.
+// waits before another try, the model's window, compactions, and which message was the last. After a compaction it adds what the
+// agent has to know again to every request: the same text until the next compaction, for what came later is in the conversation.
 import { execFile } from "node:child_process"
 import { writeSync } from "node:fs"
 
@@ -19,10 +19,10 @@ const say = (what) => {
   }
 }
 
-const state = () =>
+const state = (summary) =>
   new Promise((done) => {
     const options = { timeout: CONTEXT_MS, maxBuffer: 1 << 20 }
-    execFile(CONTEXT[0], CONTEXT.slice(1), options, (error, out) => done(error ? "" : out.trim()))
+    execFile(CONTEXT[0], [...CONTEXT.slice(1), "--since", summary], options, (error, out) => done(error ? "" : out.trim()))
   })
 
 export const Rekindle = async () => {
@@ -76,7 +76,7 @@ export const Rekindle = async () => {
       const messages = output.messages ?? []
       const at = messages.findLastIndex((message) => message.info.summary === true)
       if (at < 0 || messages[at].info.sessionID !== root) return
-      const text = await state()
+      const text = await state(String(messages[at].info.id))
       if (!text) return
       const target = messages.slice(at + 1).find((message) => message.info.role === "user") ?? messages[at]
       const { id: messageID, sessionID } = target.info

@@ -1,10 +1,21 @@
 //! What is on disk: artifacts, and what git says of the workspace. Looked at, never changed.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use rekindle_core::brief::{Disk, Facts};
+use rekindle_core::brief::{self, Disk, Facts};
 
+use super::Shared;
+use crate::door::wire::Answer;
+use crate::driver::Answerer;
 use crate::git;
+use crate::world::Notice;
+
+/// Longest answer of git for a brief, in milliseconds: a launch waits for it, and a repository may be large.
+const BRIEF_MS: u64 = 30_000;
+
+/// The same for a notice: a hook waits for all three answers, and asks nobody after two seconds.
+const NOTICE_MS: u64 = 400;
 
 /// Most of git's answer that a brief can use.
 const GIT_BYTES: usize = 8 * 1024;
@@ -23,17 +34,18 @@ pub(super) fn missing(workspace: &Path, paths: &[String]) -> Vec<String> {
 /// What is on disk for the brief of an attempt. A first prompt has no past and asks for nothing.
 /// `base` is the commit that the work began with, where it is known.
 pub(super) fn facts(workspace: &Path, base: Option<&str>, known: &Facts) -> Disk {
+    if known.is_first() { known.disk.clone() } else { seen(workspace, base, known, BRIEF_MS) }
+}
+
+fn seen(workspace: &Path, base: Option<&str>, known: &Facts, git_ms: u64) -> Disk {
     let mut disk = known.disk.clone();
-    if known.is_first() {
-        return disk;
-    }
     if let Some(task) = known.current() {
         disk.artifacts_missing = missing(workspace, &task.artifacts);
         let present = |path: &&String| !disk.artifacts_missing.contains(path);
         disk.artifacts_present = task.artifacts.iter().filter(present).cloned().collect();
     }
     if workspace.ancestors().any(|dir| dir.join(".git").exists()) {
-        let ask = |arguments: &[&str]| git::ask(workspace, arguments, GIT_BYTES).unwrap_or_default();
+        let ask = |arguments: &[&str]| git::ask_within(workspace, arguments, GIT_BYTES, git_ms).unwrap_or_default();
         disk.diff_stat = ask(&["diff", "--no-ext-diff", "--no-textconv", "--stat", base.unwrap_or("HEAD")]);
         let untracked = ask(&["ls-files", "--others", "--exclude-standard"]);
         for path in untracked.lines().take(UNTRACKED) {
@@ -44,4 +56,29 @@ pub(super) fn facts(workspace: &Path, base: Option<&str>, known: &Facts) -> Disk
         disk.commits = log.lines().map(str::to_owned).collect();
     }
     disk
+}
+
+/// Answers with a notice that says where its agent works and what is on disk there, beside the driver.
+pub(super) fn answer_in_background(shared: &Arc<Shared>, notice: Notice, reply: Answerer) {
+    let answer = |facts: &Facts, reply: Answerer| reply(Answer::Context { text: brief::reinject(facts) });
+    // Without a thread the notice goes out as it is.
+    let reply = Arc::new(Mutex::new(Some(reply)));
+    let take = |reply: &Mutex<Option<Answerer>>| reply.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let (worker, theirs, mut facts) = (Arc::clone(shared), Arc::clone(&reply), notice.facts.clone());
+    let spawned = std::thread::Builder::new().name("notice".to_owned()).spawn(move || {
+        let key = notice.workspace.as_deref();
+        if let Ok(workspace) = worker.standing_place(key) {
+            let base = key.zip(worker.work.as_ref()).and_then(|(key, work)| work.base(key));
+            facts.disk = seen(&workspace, base.as_deref(), &facts, NOTICE_MS);
+            facts.workspace = workspace.to_string_lossy().into_owned();
+        }
+        if let Some(reply) = take(&theirs) {
+            answer(&facts, reply);
+        }
+    });
+    if spawned.is_err()
+        && let Some(reply) = take(&reply)
+    {
+        answer(&notice.facts, reply);
+    }
 }

@@ -1,52 +1,55 @@
-//! A text that is part of every request stays the same, letter for letter, until it says something else: a provider keeps what it
-//! has read of a conversation only up to the first difference, and reads the rest at full price.
+//! A text that is part of every request stays the same, letter for letter, until the context is compacted again: what happened
+//! since then stands in the conversation, and a provider keeps what it has read of one only up to the first difference.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 use rekindle_shim::atomic;
 
-use super::{OWN_DIR, read_bounded};
+use super::{OWN_DIR, Text, read_bounded};
 
-/// Where the last text is remembered, in the adapter's directory.
+/// Where the last text is remembered, in the adapter's directory, behind a line that says for which compaction.
 const MEMORY: &str = "told.md";
 
-/// Stands before the mark that no two texts share, and behind it.
-const MARK: (&str, &str) = ("(notice ", ")");
-
-/// The text that was told last where it says the same, else this one, which is remembered.
-pub fn of(bundle: &Path, text: String) -> String {
+/// The text that was told since this compaction; where there is none, the one that is made now, which is remembered.
+pub fn of(bundle: &Path, compaction: &str, make: impl FnOnce() -> Option<Text>) -> Option<String> {
+    let mut hasher = DefaultHasher::new();
+    compaction.hash(&mut hasher);
+    let mark = format!("{:016x}", hasher.finish());
     let dir = bundle.join(OWN_DIR);
-    match read_bounded(&dir.join(MEMORY)) {
-        Some(told) if without_mark(&told) == without_mark(&text) => told,
-        _ => {
-            // One that cannot be kept costs tokens, nothing else.
-            let _dearer = atomic::save(&dir, MEMORY, text.as_bytes());
-            text
-        }
+    let told = read_bounded(&dir.join(MEMORY));
+    if let Some((_, text)) = told.as_deref().and_then(|told| told.split_once('\n')).filter(|(known, _)| *known == mark)
+    {
+        return Some(text.to_owned());
     }
-}
-
-fn without_mark(text: &str) -> String {
-    let mark = text.split_once(MARK.0).and_then(|(_, rest)| rest.split_once(MARK.1)).map(|(mark, _)| mark);
-    match mark.filter(|mark| !mark.is_empty()) {
-        Some(mark) => text.replace(mark, ""),
-        None => text.to_owned(),
+    match make()? {
+        Text::Asked(text) => {
+            // One that cannot be kept costs tokens, nothing else.
+            let _dearer = atomic::save(&dir, MEMORY, format!("{mark}\n{text}").as_bytes());
+            Some(text)
+        }
+        // The coordinator may be back for the next request.
+        Text::OfLaunch(text) => Some(text),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Text;
     use super::of;
 
     #[test]
-    fn a_text_is_told_again_as_it_was_until_it_says_something_else() {
+    fn a_text_is_told_as_it_was_until_the_next_compaction() {
         let dir = tempfile::tempdir().expect("a directory");
         std::fs::create_dir(dir.path().join("agent")).expect("made");
-        let text = |mark: &str, task: &str| format!("# Here (notice {mark})\n<{mark}>{task}</{mark}>\n");
-        assert_eq!(of(dir.path(), text("a1", "T1")), text("a1", "T1"));
-        assert_eq!(of(dir.path(), text("b2", "T1")), text("a1", "T1"));
-        assert_eq!(of(dir.path(), text("c3", "T2")), text("c3", "T2"));
-        assert_eq!(of(dir.path(), text("d4", "T2")), text("c3", "T2"));
-        assert_eq!(of(std::path::Path::new("/nowhere"), text("e5", "T2")), text("e5", "T2"));
+        let asked = |text: &str| Some(Text::Asked(text.to_owned()));
+        let told = |compaction: &str, text| of(dir.path(), compaction, || text);
+        let launched = Some(Text::OfLaunch("as at the launch".to_owned()));
+        assert_eq!(told("first", launched).as_deref(), Some("as at the launch"));
+        assert_eq!(told("first", asked("one\ntwo")).as_deref(), Some("one\ntwo"), "not kept: nobody was there to ask");
+        assert_eq!(told("first", asked("three")).as_deref(), Some("one\ntwo"));
+        assert_eq!(told("second", asked("three")).as_deref(), Some("three"));
+        assert_eq!(told("third", None), None);
+        assert_eq!(of(std::path::Path::new("/nowhere"), "first", || asked("four")).as_deref(), Some("four"));
     }
 }
