@@ -13,10 +13,7 @@ use crate::limits::Limits;
 use crate::plan::Plan;
 use crate::report::{Baseline, Checkpoint, Door, Evidence, Exit};
 use crate::review::{Disagreement, GivenVerdict, Rework, Verdict};
-use crate::role::Role;
-use crate::state::Merging;
-use crate::strategy::Strategy;
-use crate::time::Time;
+use crate::{role::Role, state::Merging, strategy::Strategy, time::Time};
 
 /// What happened. Fields are named as readers of the log see them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

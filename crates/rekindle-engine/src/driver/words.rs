@@ -33,10 +33,12 @@ impl Printed {
         if std::mem::take(&mut self.over) {
             self.lines.clear();
         }
-        if self.lines.len() == LINES_KEPT {
-            self.lines.pop_front();
-        }
-        self.lines.push_back(text::tail_bytes(line, KEPT_BYTES).to_owned());
+        // The room of the oldest line is used again: an agent may print millions of them.
+        let full = self.lines.len() == LINES_KEPT;
+        let mut kept = if full { self.lines.pop_front().unwrap_or_default() } else { String::new() };
+        kept.clear();
+        kept.push_str(text::tail_bytes(line, KEPT_BYTES));
+        self.lines.push_back(kept);
     }
 
     fn paragraph(&self) -> String {

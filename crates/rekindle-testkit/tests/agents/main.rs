@@ -21,6 +21,7 @@ mod owned;
 mod plugins;
 #[path = "../e2e/processes.rs"]
 mod processes;
+mod prose;
 mod review;
 #[expect(dead_code, reason = "the tests with scripts for agents use the rest")]
 #[path = "../e2e/rig.rs"]
