@@ -289,5 +289,5 @@ fn a_wait_for_its_allowance_by_itself_is_a_limit_to_rekindle() {
     let failure = failure.unwrap_or_else(|| panic!("{all:?}"));
     assert_eq!((failure.problem, failure.runaway), (Problem::UsageLimit, true));
     assert_eq!(failure.resets_at, Some(Time(1_794_729_681_000)));
-    assert_eq!(launch(&program(), None).env.get("CLAUDE_CODE_RETRY_WATCHDOG").map(String::as_str), Some("0"));
+    assert_eq!(launch(&program(), None).env.get("CLAUDE_CODE_RETRY_WATCHDOG").map(String::as_str), Some(""));
 }
