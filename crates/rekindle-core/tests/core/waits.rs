@@ -13,6 +13,8 @@ use crate::harness::{Story, exit_code, task};
 
 const TWO: &str = "# Demo\n\n### T1: a\n\nDo.\n\n### T2: b\n\nDo.\n";
 
+const ONE: &str = "# Demo\n\n### T1: a\n\nDo.\n";
+
 fn limits() -> Limits {
     let traits = Traits { tells: true, takes_messages: true, compacts: true, ..Traits::new("able") };
     Limits { max_agents: 2, traits: [("default".to_owned(), traits)].into(), ..Limits::default() }
@@ -181,7 +183,7 @@ fn answer_limit(story: &Story) -> Option<u64> {
 fn with_silence(silence_ms: u64, shows_calls: bool) -> Story {
     let traits = Traits { tells: true, shows_calls, ..Traits::new("able") };
     let traits = [("default".to_owned(), traits)].into();
-    let mut story = Story::with(TWO, Limits { max_agents: 1, silence_ms, traits, ..Limits::default() });
+    let mut story = Story::with(ONE, Limits { max_agents: 1, silence_ms, traits, ..Limits::default() });
     story.started(1);
     story
 }
