@@ -13,6 +13,8 @@ use crate::harness::{Story, exit_code, task};
 
 const TWO: &str = "# Demo\n\n### T1: a\n\nDo.\n\n### T2: b\n\nDo.\n";
 
+const ONE: &str = "# Demo\n\n### T1: a\n\nDo.\n";
+
 fn limits() -> Limits {
     let traits = Traits { tells: true, takes_messages: true, compacts: true, ..Traits::new("able") };
     Limits { max_agents: 2, traits: [("default".to_owned(), traits)].into(), ..Limits::default() }
@@ -170,4 +172,46 @@ fn a_run_that_only_waits_is_paused_with_the_reset_that_was_named_and_not_again_b
     assert_eq!(pauses(&story).len(), 1, "the next probe is seconds away");
     assert_eq!(decide::standstill(&story.state), Standstill::Reset);
     assert_eq!(decide::next_deadline(&story.state, story.now), Some(reset.plus_ms(30_000)));
+}
+
+/// What the newest attempt's model may take for a byte.
+fn answer_limit(story: &Story) -> Option<u64> {
+    let newest = story.state.live_attempts().map(|(id, _)| id).max().expect("somebody at work");
+    decide::answer_limit_ms(&story.state, &story.state.attempts[&newest])
+}
+
+fn with_silence(silence_ms: u64, shows_calls: bool) -> Story {
+    let traits = Traits { tells: true, shows_calls, ..Traits::new("able") };
+    let traits = [("default".to_owned(), traits)].into();
+    let mut story = Story::with(ONE, Limits { max_agents: 1, silence_ms, traits, ..Limits::default() });
+    story.started(1);
+    story
+}
+
+#[test]
+fn a_model_has_ninety_seconds_for_a_byte_and_never_more_than_silence_has() {
+    let mut story = with_silence(300_000, true);
+    assert_eq!(answer_limit(&story), None, "before its first sign of life it has another limit");
+    let session = |id: &str| Sign::Session { id: id.into(), model: None };
+    story.input(Input::Signed { attempt: AttemptId(1), sign: session("s1") });
+    assert_eq!(answer_limit(&story), Some(90_000));
+    story.input(Input::Signed { attempt: AttemptId(1), sign: Sign::Result { ok: true } });
+    assert_eq!(answer_limit(&story), None, "after its turn it asks nobody");
+    for (silence_ms, shows_calls, expected) in [(10_000, true, Some(10_000)), (300_000, false, None)] {
+        let mut story = with_silence(silence_ms, shows_calls);
+        story.input(Input::Signed { attempt: AttemptId(1), sign: session("s1") });
+        assert_eq!(answer_limit(&story), expected);
+    }
+}
+
+#[test]
+fn after_a_hang_the_next_attempt_has_the_whole_silence() {
+    let mut story = with_silence(300_000, true);
+    story.input(Input::Signed { attempt: AttemptId(1), sign: Sign::Session { id: "s1".into(), model: None } });
+    story.input(Input::AttemptSilent { attempt: AttemptId(1), quiet_ms: 90_000, evidence: "no answer".into() });
+    story.exited(1, exit_code(143));
+    story.after_ms(600_000).input(Input::TimePassed);
+    story.started(2);
+    story.input(Input::Signed { attempt: AttemptId(2), sign: Sign::Session { id: "s1".into(), model: None } });
+    assert_eq!(answer_limit(&story), None, "a slow provider must not use up the attempts");
 }

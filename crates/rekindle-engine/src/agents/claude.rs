@@ -44,7 +44,7 @@ const HOOK_TIMEOUT_S: u64 = 30;
 const NESTED: [&str; 4] = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_SSE_PORT"];
 
 /// Set, it makes the program wait for its allowance by itself (2.1.234 on). Rekindle waits instead: it knows of every agent on the
-/// account, keeps the reset over a crash, and lets others work meanwhile.
+/// account, keeps the reset over a crash, and lets others work meanwhile. Empty, because any other word might count as set.
 const OWN_WAIT: &str = "CLAUDE_CODE_RETRY_WATCHDOG";
 
 /// Variables that log it in, in the order in which they are shown.
@@ -119,7 +119,7 @@ impl Adapter for Claude {
 
         let mut launch = Launch::new(argv, Stdin::Lines, user_line(start.prompt));
         launch.env_remove = NESTED.map(str::to_owned).into();
-        launch.env.insert(OWN_WAIT.to_owned(), "0".to_owned());
+        launch.env.insert(OWN_WAIT.to_owned(), String::new());
         // As root the program refuses to skip permissions unless told that it is in a sandbox. The operator has asked for full
         // permissions and runs as root: without this nothing would start.
         if full && rustix::process::geteuid().is_root() {
@@ -233,7 +233,7 @@ fn settings(start: &Start<'_>) -> String {
     let command = quote::shell(&start.context_command(KIND));
     let hook = json!({"type": "command", "command": command, "timeout": HOOK_TIMEOUT_S});
     // Over the user's own settings, which may set it as well.
-    let env = json!({OWN_WAIT: "0"});
+    let env = json!({OWN_WAIT: ""});
     json!({"env": env, "hooks": {"SessionStart": [{"matcher": "compact", "hooks": [hook]}]}}).to_string()
 }
 

@@ -2,6 +2,7 @@
 //! Each test is one fault met by one agent's program; `matrix` says what must come of it, and the page for people shows it.
 
 mod acp;
+mod background;
 mod bed;
 mod compaction;
 mod coordinator;

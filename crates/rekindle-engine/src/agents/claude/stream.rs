@@ -118,12 +118,15 @@ impl Stream {
     /// An agent of its own begins or ends. Commands in the background are left out: a server that runs on is no work to wait for.
     fn task(&mut self, value: &Value) -> Vec<Activity> {
         let Some(id) = fields::text(value, "task_id") else { return vec![Activity::Heartbeat] };
-        let starts = fields::text(value, "subtype") == Some("task_started");
         let is_agent = fields::text(value, "task_type") == Some(AGENT_TASK);
-        let status = fields::text(value, "status").or_else(|| fields::text(&value["patch"], "status"));
-        let changed = match (starts, status) {
-            (true, _) if is_agent && self.agents.len() < MAX_AGENTS => self.agents.insert(id.to_owned()),
-            (false, Some("completed" | "failed" | "killed" | "stopped" | "cancelled")) => self.agents.remove(id),
+        let changed = match fields::text(value, "subtype") {
+            Some("task_started") if is_agent && self.agents.len() < MAX_AGENTS => self.agents.insert(id.to_owned()),
+            // Its notification, not its own end: that is what the next turn begins with, and the last one's result may come between.
+            Some("task_notification") => self.agents.remove(id),
+            // One that its lead has ended is not told of again.
+            Some("task_updated") if matches!(fields::text(&value["patch"], "status"), Some("killed" | "stopped")) => {
+                self.agents.remove(id)
+            }
             _ => false,
         };
         if !changed {

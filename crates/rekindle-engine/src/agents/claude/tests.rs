@@ -266,8 +266,11 @@ fn agents_in_the_background_are_counted_and_commands_are_not() {
     assert_eq!(read(&started("a1", "local_agent")), [Activity::Background { open: 1 }]);
     assert_eq!(read(&started("a2", "local_agent")), [Activity::Background { open: 2 }], "nested or beside it");
     assert_eq!(read(progress), [Activity::Heartbeat]);
-    assert_eq!(read(updated), [Activity::Background { open: 1 }]);
+    assert_eq!(read(updated), [Activity::Heartbeat], "its turn is taken up again only when it is told of");
+    assert_eq!(read(notified), [Activity::Background { open: 1 }]);
     assert_eq!(read(notified), [Activity::Heartbeat], "told twice, counted once");
+    let stopped = r#"{"type":"system","subtype":"task_updated","task_id":"a2","patch":{"status":"killed"}}"#;
+    assert_eq!(read(stopped), [Activity::Background { open: 0 }]);
 }
 
 #[test]
@@ -286,5 +289,5 @@ fn a_wait_for_its_allowance_by_itself_is_a_limit_to_rekindle() {
     let failure = failure.unwrap_or_else(|| panic!("{all:?}"));
     assert_eq!((failure.problem, failure.runaway), (Problem::UsageLimit, true));
     assert_eq!(failure.resets_at, Some(Time(1_794_729_681_000)));
-    assert_eq!(launch(&program(), None).env.get("CLAUDE_CODE_RETRY_WATCHDOG").map(String::as_str), Some("0"));
+    assert_eq!(launch(&program(), None).env.get("CLAUDE_CODE_RETRY_WATCHDOG").map(String::as_str), Some(""));
 }
