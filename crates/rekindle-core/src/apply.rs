@@ -69,7 +69,7 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::StatusAsked { .. }
         | Body::StatusAnswered { .. }
         | Body::AgentSaid(_)
-        | Body::SessionClosed { .. } => native::apply(state, event),
+        | Body::SessionClosed(_) => native::apply(state, event),
         Body::GateClosed(_) | Body::GateWidened { .. } | Body::GateOpened { .. } => native::gate(state, event),
         Body::StartsHeld { reason } => state.held = Some(reason.clone()),
         Body::StartsReleased {} => state.held = None,

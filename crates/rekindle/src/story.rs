@@ -71,7 +71,7 @@ pub fn attempt_of(body: &Body) -> Option<AttemptId> {
         | Body::TaskAssigned { attempt }
         | Body::AgentFailed { attempt, .. }
         | Body::TurnEnded { attempt, .. }
-        | Body::SessionClosed { attempt, .. }
+        | Body::SessionClosed(rekindle_core::event::SessionClosed { attempt, .. })
         | Body::ReportRefused { attempt, .. } => Some(*attempt),
         Body::CompactionComplete(over) => Some(over.attempt),
         Body::VerdictGiven(given) => Some(given.attempt),

@@ -74,10 +74,10 @@ pub(super) fn apply(state: &mut State, event: &Event) {
             native.last_words.clone_from(&said.text);
             native.asks = said.asks;
         }),
-        Body::SessionClosed { attempt, transcript, cut_off, under_way } => on(state, *attempt, |native| {
-            native.transcript = Some(*transcript);
-            native.cut_off.clone_from(cut_off);
-            native.under_way.clone_from(under_way);
+        Body::SessionClosed(closed) => on(state, closed.attempt, |native| {
+            native.transcript = Some(closed.transcript);
+            native.cut_off.clone_from(&closed.cut_off);
+            native.under_way.clone_from(&closed.under_way);
         }),
         _ => {}
     }

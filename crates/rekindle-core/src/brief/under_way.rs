@@ -14,9 +14,6 @@ const OUTPUT_MAX_BYTES: usize = 400;
 /// Longest form of one when there is little room.
 const SHORT_MAX_BYTES: usize = 160;
 
-/// Longest part on forgotten calls: as many as are kept of them.
-pub(super) const MAX_BYTES: usize = 10 * 1024;
-
 /// Worth of a call whose outcome nobody knows: done twice it does harm, left out it is missing.
 const OPEN_WORTH: u16 = 950;
 

@@ -4,7 +4,7 @@ use super::{Reply, Turn, attempt, gate, team};
 use crate::activity::{Failure, Measure, Sign, Transcript, UnderWay};
 use crate::brief;
 use crate::cause::Cause;
-use crate::event::{AgentStalled, Body, CompactionNear, CompactionOver};
+use crate::event::{AgentStalled, Body, CompactionNear, CompactionOver, SessionClosed};
 use crate::ids::AttemptId;
 use crate::limits::Traits;
 use crate::progress::Progress;
@@ -356,6 +356,6 @@ pub(super) fn session_closed(
         return Reply::Already;
     }
     note_measure(turn, id, measure);
-    turn.emit_attempt(id, Body::SessionClosed { attempt: id, transcript, cut_off, under_way });
+    turn.emit_attempt(id, Body::SessionClosed(SessionClosed { attempt: id, transcript, cut_off, under_way }));
     Reply::Accepted
 }

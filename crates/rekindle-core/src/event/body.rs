@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Added, AgentCompacted, AgentSaid, AgentStalled, CompactionNear, CompactionOver, EnvironmentsDiffer, Finish,
-    GateClosed, HandedOn, HealthSeen, Pause, Recovery, Resume, TeamStanding, UsageLeft, WorkBranch,
+    GateClosed, HandedOn, HealthSeen, Pause, Recovery, Resume, SessionClosed, TeamStanding, UsageLeft, WorkBranch,
 };
-use crate::activity::{Failure, Measure, Transcript, UnderWay};
+use crate::activity::{Failure, Measure};
 use crate::cause::Cause;
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::limits::Limits;
@@ -373,17 +373,7 @@ pub enum Body {
     /// What a task's checks said before anybody worked on it.
     BaselineSeen(Baseline),
     /// What an agent that has ended left of its own session.
-    SessionClosed {
-        /// The attempt.
-        attempt: AttemptId,
-        /// How its transcript was found.
-        transcript: Transcript,
-        /// The call that it was in the middle of.
-        cut_off: Option<String>,
-        /// The calls that its resumed conversation lacks or holds without an outcome.
-        #[serde(default, skip_serializing_if = "UnderWay::is_empty")]
-        under_way: UnderWay,
-    },
+    SessionClosed(SessionClosed),
     /// An account has to wait: nothing more is started on it until then.
     GateClosed(GateClosed),
     /// An agent on the account worked: more may run at once.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Outcome, PauseReason};
+use crate::activity::{Transcript, UnderWay};
 use crate::cause::Cause;
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::plan::PlanTask;
@@ -193,6 +194,20 @@ pub struct AgentStalled {
     pub times: u32,
     /// What it repeats, in words.
     pub words: String,
+}
+
+/// What an agent that has ended left of its own session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionClosed {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// How its transcript was found.
+    pub transcript: Transcript,
+    /// The call that it was in the middle of.
+    pub cut_off: Option<String>,
+    /// The calls that its resumed conversation lacks or holds without an outcome.
+    #[serde(default, skip_serializing_if = "UnderWay::is_empty")]
+    pub under_way: UnderWay,
 }
 
 /// An account has to wait: nothing more is started on it until then.

@@ -2,7 +2,7 @@
 
 use rekindle_core::activity::{Ending, Lost, Measure, Sign, Transcript, UnderWay, Usage};
 use rekindle_core::brief;
-use rekindle_core::event::Body;
+use rekindle_core::event::{Body, SessionClosed};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Input;
 use rekindle_core::limits::{Limits, Traits};
@@ -116,8 +116,9 @@ fn resumes_that_worked_are_no_failed_ones() {
 fn an_event_of_an_older_version_is_still_read() {
     let old = r#"{"body":"session_closed","attempt":1,"transcript":"whole","cut_off":"Bash: ls"}"#;
     let body: Result<Body, _> = serde_json::from_str(old);
-    let Ok(Body::SessionClosed { cut_off, under_way, .. }) = body else { panic!("{body:?}") };
+    let Ok(Body::SessionClosed(SessionClosed { cut_off, under_way, .. })) = body else { panic!("{body:?}") };
     assert_eq!((cut_off.as_deref(), under_way.is_empty()), (Some("Bash: ls"), true));
-    let body = Body::SessionClosed { attempt: AttemptId(1), transcript: Transcript::Whole, cut_off, under_way };
+    let body =
+        Body::SessionClosed(SessionClosed { attempt: AttemptId(1), transcript: Transcript::Whole, cut_off, under_way });
     assert!(!serde_json::to_string(&body).expect("JSON").contains("under_way"), "nothing to tell is not stored");
 }

@@ -2,7 +2,7 @@
 
 use rekindle_core::activity::{Failure, Measure, Problem, Transcript, UnderWay};
 use rekindle_core::cause::Cause;
-use rekindle_core::event::{Body, CompactionNear, GateClosed};
+use rekindle_core::event::{Body, CompactionNear, GateClosed, SessionClosed};
 use rekindle_core::last_words;
 use rekindle_core::time::Time;
 use rekindle_core::view::WaitRow;
@@ -34,7 +34,7 @@ fn tell_session(body: &Body, now: Time) -> Option<Parts> {
         Body::TurnEnded { ok: true, .. } => ("TURN ENDED", Tone::Dim, "it says that it is through".to_owned()),
         Body::TurnEnded { .. } => ("TURN ENDED", Tone::Warning, "with an error".to_owned()),
         Body::AgentSaid(said) => ("SAID", Tone::Dim, last_words::short(&said.text).unwrap_or_default()),
-        Body::SessionClosed { transcript, cut_off, under_way, .. } => {
+        Body::SessionClosed(SessionClosed { transcript, cut_off, under_way, .. }) => {
             ("SESSION", Tone::Dim, closed(*transcript, cut_off.as_deref(), under_way))
         }
         _ => return None,
@@ -251,12 +251,12 @@ mod tests {
             (Body::AgentFailed { attempt, failure }, "TROUBLE: the provider cannot be reached"),
             (Body::TurnEnded { attempt, ok: false }, "TURN ENDED: with an error"),
             (
-                Body::SessionClosed {
+                Body::SessionClosed(SessionClosed {
                     attempt,
                     transcript: Transcript::Missing,
                     cut_off: None,
                     under_way: Default::default(),
-                },
+                }),
                 "SESSION: its transcript is gone",
             ),
             (

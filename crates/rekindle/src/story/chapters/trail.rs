@@ -85,7 +85,7 @@ fn fact(body: &Body, now: Time) -> Option<(Fact, String)> {
             let expected = expected.as_ref().map(|expected| format!(" instead of {expected}")).unwrap_or_default();
             (Fact::Session, format!("session {session_id}{expected}"))
         }
-        Body::SessionClosed { transcript, cut_off, under_way, .. } => {
+        Body::SessionClosed(rekindle_core::event::SessionClosed { transcript, cut_off, under_way, .. }) => {
             (Fact::Left, session::closed(*transcript, cut_off.as_deref(), under_way))
         }
         Body::GateClosed(closed) => (Fact::Gate, session::waiting(&session::row_of(closed), now)),
