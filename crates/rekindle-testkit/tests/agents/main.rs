@@ -7,6 +7,7 @@ mod compaction;
 mod coordinator;
 mod guard;
 mod guard_more;
+mod guard_tui;
 mod guarded;
 mod hang;
 mod kill;
