@@ -88,7 +88,8 @@ fn claude_in_a_terminal_is_told_once_for_one_compaction_by_hand() {
     let known = json!({
         "hasCompletedOnboarding": true, "theme": "dark",
         "customApiKeyResponses": { "approved": ["made-up"], "rejected": [] },
-        "projects": { lead.rig.root().to_string_lossy(): { "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true } },
+        "projects": { lead.rig.root().to_string_lossy(): { "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true,
+            "hasClaudeMdExternalIncludesApproved": true, "hasClaudeMdExternalIncludesWarningShown": true } },
     });
     std::fs::write(lead.rig.outside("home").join(".claude.json"), known.to_string()).expect("written");
     let terminal = Terminal::open(&lead, &[]);
