@@ -212,6 +212,8 @@ pub struct Driver<W: World> {
     /// Attempts whose process is gone and whose output is not yet read to its end.
     ending: BTreeSet<AttemptId>,
     heard_from: BTreeMap<AttemptId, Time>,
+    /// What rekindle itself says in the prompts of attempts that are being started.
+    own_bytes: BTreeMap<AttemptId, u64>,
     reminders: i64,
     /// Effects are left to what is outstanding once the state is taken over.
     taking_over: bool,
@@ -244,6 +246,7 @@ impl<W: World> Driver<W> {
             more_to_read: BTreeSet::new(),
             ending: BTreeSet::new(),
             heard_from: BTreeMap::new(),
+            own_bytes: BTreeMap::new(),
             reminders: 0,
             taking_over: false,
             events_since_snapshot: 0,
@@ -374,7 +377,7 @@ impl<W: World> Driver<W> {
     fn receive(&mut self, message: Message) -> Result<(), Error> {
         match message {
             Message::Started { attempt, pid, shim_pid } => {
-                let own_bytes = self.own_bytes(attempt);
+                let own_bytes = self.own_bytes.remove(&attempt).unwrap_or(0);
                 self.take(Input::AttemptStarted { attempt, pid, shim_pid, own_bytes });
             }
             Message::NotStarted { attempt, reason } => {

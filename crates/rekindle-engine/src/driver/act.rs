@@ -61,6 +61,7 @@ impl<W: World> Driver<W> {
         let Some(found) = self.state.attempts.get(&attempt) else { return };
         let Some(first) = found.tasks.first() else { return };
         let number = self.state.tasks.get(first).map_or(1, |task| task.tries().max(1));
+        let own_bytes = brief::own_bytes(&facts, found.native.resumes.is_some());
         let order = LaunchOrder {
             attempt,
             agent: found.agent.clone(),
@@ -74,6 +75,7 @@ impl<W: World> Driver<W> {
             baselines: self.baselines_for(attempt),
             facts,
         };
+        self.own_bytes.insert(attempt, own_bytes);
         self.world.launch(order);
     }
 
@@ -99,12 +101,6 @@ impl<W: World> Driver<W> {
             facts.activity = lines.unwrap_or_default().into_iter().filter(new).map(activity_of).collect();
         }
         Some(facts)
-    }
-
-    /// Bytes of an attempt's prompt that are rekindle's own.
-    pub(super) fn own_bytes(&self, id: AttemptId) -> u64 {
-        let resumed = self.state.attempts.get(&id).is_some_and(|found| found.native.resumes.is_some());
-        self.facts_for(id).map_or(0, |facts| brief::own_bytes(&facts, resumed))
     }
 
     fn run_checks(&mut self, task: &TaskId, epoch: Epoch) {
