@@ -61,9 +61,7 @@ pub(super) fn apply(state: &mut State, event: &Event) {
         Body::TurnEnded { attempt, ok } => on(state, *attempt, |native| {
             native.words += 1;
             native.turn_ended = Some(now);
-            native.turn_failed = !*ok;
-            let asks = *ok && last_words::ends_in_question(&native.last_words);
-            native.asking = if asks { native.asking + 1 } else { 0 };
+            note_turn(native, *ok);
             // A program that gives up because it goes round in circles ends its turn all the same.
             let looping = native.failure.as_ref().is_some_and(|failure| failure.problem == Problem::Looping);
             if *ok && !looping {
@@ -81,6 +79,13 @@ pub(super) fn apply(state: &mut State, event: &Event) {
         }),
         _ => {}
     }
+}
+
+/// Notes how a turn ended, and whether it was one more in a row that ended in a question.
+fn note_turn(native: &mut Native, ok: bool) {
+    native.turn_failed = !ok;
+    let asks = ok && last_words::ends_in_question(&native.last_words);
+    native.asking = if asks { native.asking + 1 } else { 0 };
 }
 
 /// Notes that an agent spoke of its task: it is at it.
