@@ -71,8 +71,9 @@ fn doctor_looks_at_every_agent_and_shows_no_secret() {
     assert!(environment.run(&["init"]).ends_with("exit 0\n"));
     let (found, code) = doctor(&environment);
     assert_eq!(code, Some(0), "{found:#}");
-    assert_eq!(finding(&found, "agent claude version")["text"], "9.8.7 (a stand-in)");
-    assert_eq!(finding(&found, "agent codex version")["text"], "codex-cli 1.2.3");
+    let version = |agent: &str| finding(&found, &format!("agent {agent} version"))["text"].to_string();
+    assert!(version("claude").starts_with("\"9.8.7 (a stand-in) (newer than tried: 9.8.7 > "), "{found:#}");
+    assert!(version("codex").starts_with("\"codex-cli 1.2.3 (newer than tried: 1.2.3 > "), "{found:#}");
     assert_eq!(finding(&found, "agent claude login")["verdict"], "ok");
     assert!(finding(&found, "agent claude login")["text"].as_str().expect("text").contains("ANTHROPIC_API_KEY"));
     assert_eq!(finding(&found, "agent codex login")["verdict"], "warning");
@@ -90,6 +91,8 @@ fn doctor_looks_at_every_agent_and_shows_no_secret() {
         assert_eq!(agent[key], value, "{agent}");
     }
     assert_eq!(agent["version"], "9.8.7 (a stand-in)");
+    assert_eq!(agent["newer_than_tried"], true);
+    assert!(agent["tried_up_to"].is_string());
     assert!(!environment.run(&["doctor"]).contains(SECRET));
 }
 

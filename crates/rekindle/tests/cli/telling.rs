@@ -65,7 +65,8 @@ fn status_shows_what_agents_have_used() {
     exit 0
     ");
     let json = environment.json(&["status", "--json"]);
-    let wait = json!({ "account": "team", "cause": "usage_limit", "until": "2026-01-02T05:09:47.000Z" });
+    let (reset, until) = ("2026-01-02T05:04:47.000Z", "2026-01-02T05:04:57.000Z");
+    let wait = json!({ "account": "team", "cause": "usage_limit", "until": until, "reset": reset, "probe": 1 });
     assert_eq!(json["run"]["waits"], json!([wait]));
     let agent = &json["agents"][0];
     let expected = [
@@ -140,7 +141,7 @@ fn events_of_a_session_are_told_in_words() {
     out|    21 03:04:49     SESSION T1 developer-T1          its transcript is whole; cut off in the middle of Bash: make
     out|    22 03:04:50      EXITED T1 developer-T1          ended by signal 15
     out|    23 03:04:50       ENDED T1 developer-T1          usage_limit: the account's usage limit was reached
-    out|    24 03:04:50       WAITS T1 developer-T1          team waits for its usage limit until 05:09:47 (in 2h04m)
+    out|    24 03:04:50       WAITS T1 developer-T1          team waits for its usage limit until 05:04:57 (in 2h00m), probe 1 after the reset at 05:04:47
     out|    25 03:04:50    REQUEUED T1 developer-T1          the account's usage limit was reached; 1 of 3 attempts used, next when its account may go on; this attempt does not count
     out|    26 03:04:50     PAUSING                          Usage limit
     out|    27 03:04:50      PAUSED                          all agents have ended
@@ -179,7 +180,7 @@ fn why_tells_the_strategy_and_what_it_rests_on() {
     out| 03:04:49     SESSION  developer-T1 (epoch 2): its transcript is whole; cut off in the middle of Bash: make
     out| 03:04:50      EXITED  developer-T1 (epoch 2): ended by signal 15
     out| 03:04:50       ENDED  developer-T1 (epoch 2): usage_limit: the account's usage limit was reached
-    out| 03:04:50       WAITS  developer-T1 (epoch 2): team waits for its usage limit until 05:09:47 (in 2h04m)
+    out| 03:04:50       WAITS  developer-T1 (epoch 2): team waits for its usage limit until 05:04:57 (in 2h00m), probe 1 after the reset at 05:04:47
     out| 03:04:50    REQUEUED  developer-T1 (epoch 2): the account's usage limit was reached; 1 of 3 attempts used, next when its account may go on; this attempt does not count
     exit 0
     ");
