@@ -49,11 +49,9 @@ impl Board {
         self.0.entry(name.to_owned()).or_default().add(found);
     }
 
-    fn print(&self, title: &str) {
-        println!("\n{title}");
-        for (name, tally) in &self.0 {
-            println!("  {name}: {tally}");
-        }
+    fn lines(&self, title: &str) -> String {
+        let lines: Vec<String> = self.0.iter().map(|(name, tally)| format!("  {name}: {tally}")).collect();
+        format!("\n{title}\n{}", lines.join("\n"))
     }
 }
 
@@ -108,9 +106,7 @@ fn the_facts_of_sessions_nobody_wrote_for_it_come_back() {
         let count = Tally(case.facts.len() - missed.len(), case.facts.len());
         println!("{} ({}): {count} in {} bytes; missed: {}", case.name, case.language, text.len(), missed.join(", "));
     }
-    languages.print("by language");
-    kinds.print("by kind");
-    halves.print("by half");
+    println!("{}{}{}", languages.lines("by language"), kinds.lines("by kind"), halves.lines("by half"));
     println!("\nall: {overall}");
     assert!(overall.percent() >= OVERALL_MIN, "{overall}");
     for (language, tally) in &languages.0 {
