@@ -2,6 +2,8 @@
 //! words, and a whole run without a fault beside the bare program with the same plan as its prompt. A token is counted as four
 //! bytes of the request's JSON.
 
+#![expect(clippy::print_stdout, reason = "the score is printed")]
+
 use rekindle_testkit::installed::Cli;
 use rekindle_testkit::model::{Answer, Asked, Script};
 use serde_json::Value;

@@ -1,6 +1,8 @@
 //! Agents that go round in circles: a test that fails in the same way again and again although its output varies, and the
 //! program's own word that its model loops. The successor is fresh and knows what did not work.
 
+#![expect(clippy::print_stdout, reason = "the score is printed")]
+
 use rekindle_testkit::installed::Cli;
 use rekindle_testkit::model::{Answer, Purpose, Script, When};
 
