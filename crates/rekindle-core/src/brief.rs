@@ -28,7 +28,6 @@ pub use gather::facts_from;
 pub use own::{TOKEN_BYTES, own_bytes};
 pub use reinject::{REINJECT_BYTES, reinject};
 pub use resumed::render_resumed;
-pub use whole_plan::plan_again;
 
 use crate::memory::sources::{self, Form};
 use crate::text;

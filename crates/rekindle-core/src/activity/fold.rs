@@ -102,10 +102,22 @@ impl Fold {
     fn note_words(&mut self, activity: &Activity) {
         let words = match activity {
             Activity::Said { text } | Activity::Result { text: Some(text), .. } => text.trim(),
+            Activity::CallStarted(call) => return self.note_question(call),
             _ => return,
         };
-        if !words.is_empty() {
+        // What it asked stands until it works on.
+        if !words.is_empty() && !self.asks {
             self.last_words = text::tail_bytes(words, LAST_WORDS_BYTES).to_owned();
+        }
+    }
+
+    /// Programs have tools of their own that ask the person; nobody sits there, so the call comes to nothing.
+    fn note_question(&mut self, call: &Call) {
+        if let Some(question) = asked(call) {
+            self.asks = true;
+            self.last_words = text::tail_bytes(&question, LAST_WORDS_BYTES).to_owned();
+        } else if call.acts {
+            self.asks = false;
         }
     }
 
@@ -147,4 +159,24 @@ impl Fold {
             None => Vec::new(),
         }
     }
+}
+
+/// The question in a call that is given one, with its choices: every program's tool for asking has a field of that name. A report
+/// to rekindle has its own way.
+fn asked(call: &Call) -> Option<String> {
+    /// In the names of our own tools.
+    const OWN_TOOLS: &str = "rekindle";
+    if call.tool.contains(OWN_TOOLS) || !call.input.starts_with('{') {
+        return None;
+    }
+    let input: serde_json::Value = serde_json::from_str(&call.input).ok()?;
+    let one = |value: &serde_json::Value| {
+        let question = value["question"].as_str()?.trim();
+        let choices = value["options"].as_array().into_iter().flatten();
+        let choices: Vec<&str> = choices.filter_map(|choice| choice["label"].as_str().or(choice.as_str())).collect();
+        let choices = if choices.is_empty() { String::new() } else { format!(" ({})", choices.join(" / ")) };
+        (!question.is_empty()).then(|| format!("{question}{choices}"))
+    };
+    let listed: Vec<String> = input["questions"].as_array().into_iter().flatten().filter_map(one).collect();
+    if listed.is_empty() { one(&input) } else { Some(listed.join("\n")) }
 }

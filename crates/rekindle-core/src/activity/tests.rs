@@ -177,3 +177,20 @@ fn a_turn_that_ends_while_agents_work_in_the_background_is_no_end() {
     fold.take(&Activity::Background { open: 0 });
     assert_eq!(fold.take(&result), [Sign::Result { ok: true }]);
 }
+
+#[test]
+fn a_question_by_the_programs_own_tool_is_what_the_agent_said_last() {
+    let tool = |tool: &str, input: &str, acts| {
+        Activity::CallStarted(Call { id: "q".to_owned(), tool: tool.to_owned(), input: input.to_owned(), acts })
+    };
+    let asks = r#"{"questions":[{"question":"Which port?","options":[{"label":"80"},{"label":"443"}]}]}"#;
+    let mut fold = Fold::default();
+    fold.take(&tool("AskUserQuestion", asks, true));
+    fold.take(&Activity::Said { text: "I will wait.".to_owned() });
+    assert!(fold.asks());
+    assert_eq!(fold.last_words(), "Which port? (80 / 443)");
+    fold.take(&tool("Bash", "ls", true));
+    assert!(!fold.asks(), "it went on");
+    fold.take(&tool("mcp__rekindle__ask", r#"{"question":"Mine?"}"#, false));
+    assert!(!fold.asks(), "rekindle has that question already");
+}

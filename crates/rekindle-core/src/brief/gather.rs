@@ -200,7 +200,7 @@ fn about_review(facts: &mut Facts, state: &State, id: &TaskId) {
 }
 
 /// Every task of the pinned plan with how it stands, and where the two do not fit.
-pub(super) fn whole_plan(state: &State) -> Vec<PlanLine> {
+fn whole_plan(state: &State) -> Vec<PlanLine> {
     let planned = state.run.iter().flat_map(|run| &run.plan.tasks);
     let line = |planned: &PlanTask| {
         let (shown, _) = view::shown_state(state, &planned.id);

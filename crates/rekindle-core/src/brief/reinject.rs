@@ -36,16 +36,20 @@ pub(super) fn remembered(facts: &Facts, form: Form, room: usize) -> String {
 
 fn who(facts: &Facts) -> String {
     let mut out = format!("# Your context was compacted: this is where you stand (notice {MARK})\n\n");
+    let workspace = match facts.workspace.is_empty() {
+        true => String::new(),
+        false => format!("Your workspace is {}. ", one_line(&facts.workspace, 1024)),
+    };
     let _ = writeln!(
         out,
         "You are `{}`, {} in a rekindle run: attempt {} of {}, epoch {}. You are in the middle of your work; nothing was \
-         taken from you. Paths: workspace {}, plan {}.\n\n{}\n",
+         taken from you. {}The plan is {}.\n\n{}\n",
         facts.agent,
         facts.role,
         facts.attempt,
         facts.attempt_limit,
         facts.epoch,
-        one_line(&facts.workspace, 1024),
+        workspace,
         one_line(&facts.plan_path, 1024),
         parts::about_fences()
     );

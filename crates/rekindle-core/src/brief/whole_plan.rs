@@ -4,27 +4,12 @@
 use std::fmt::Write;
 
 use super::facts::{Facts, PlanLine};
-use super::{gather, parts};
-use crate::ids::{AttemptId, TaskId};
-use crate::state::State;
+use super::parts;
+use crate::ids::TaskId;
 use crate::text::{one_line, sanitize};
 
 /// Longest title on a line.
 const TITLE_MAX_BYTES: usize = 100;
-
-/// Longest plan in a message to a running agent: what a hook may add to a context is bounded likewise.
-const MESSAGE_BYTES: usize = 8_000;
-
-/// The whole plan for an agent that is told by a message.
-#[must_use]
-pub fn plan_again(state: &State, id: AttemptId) -> String {
-    let Some(mut facts) = gather::facts_from(state, id) else { return String::new() };
-    facts.whole_plan = Some(gather::whole_plan(state));
-    let rules = facts.dispatch_rules.as_deref().unwrap_or_default().trim();
-    let rules = if rules.is_empty() { String::new() } else { format!("\nDispatch rules: {}\n", sanitize(rules)) };
-    let rules = if rules.len() <= MESSAGE_BYTES / 2 { rules } else { String::new() };
-    format!("{}{rules}", whole_plan(&facts, MESSAGE_BYTES - rules.len()))
-}
 
 /// The section, nothing where the plan is not put before the agent.
 pub(crate) fn whole_plan(facts: &Facts, room: usize) -> String {

@@ -177,11 +177,20 @@ fn compacted(turn: &mut Turn<'_>, id: AttemptId, automatic: Option<bool>, turns:
         return;
     }
     if able.takes_messages {
-        let plan = if reloads(compaction_number) { brief::plan_again(turn.state, id) } else { String::new() };
-        remind(turn, id, "Your context was compacted.", &plan);
+        let text = notice(turn.state, id);
+        tell(turn, id, text, true);
     } else {
         attempt::order_stop(turn, id, Cause::Compacted, false);
     }
+}
+
+/// What an agent without a hook is told after a compaction: the same notice that a hook puts before the others.
+fn notice(state: &State, id: AttemptId) -> String {
+    let Some(mut facts) = brief::facts_from(state, id) else { return String::new() };
+    let run = state.run.as_ref().map(|run| run.id.to_string()).unwrap_or_default();
+    facts.nonce = format!("{run} {id} {}", state.attempts[&id].native.compactions);
+    facts.doors = brief::Doors { program: Some("rekindle".to_owned()), signals: true, mcp: traits(state, id).mcp };
+    brief::reinject(&facts)
 }
 
 /// A compaction that was prepared for is through: the agent goes on, or another has taken over.
@@ -234,7 +243,7 @@ pub(super) fn lost_its_thread(turn: &mut Turn<'_>, id: AttemptId) {
     if astray.told_again || !traits(turn.state, id).takes_messages {
         return attempt::order_stop(turn, id, Cause::Compacted, false);
     }
-    remind(turn, id, "You have not been seen at your task since your context was compacted.", "");
+    remind(turn, id, "You have not been seen at your task since your context was compacted.");
 }
 
 /// An agent goes round in circles. It is told once where it listens; the second time, or where it does not listen, it is
@@ -292,7 +301,7 @@ pub(super) fn after_turn(turn: &mut Turn<'_>, id: AttemptId) {
         turn.emit_attempt(id, Body::InputClosed { attempt: id });
         return;
     }
-    remind(turn, id, "You ended your turn.", "");
+    remind(turn, id, "You ended your turn.");
 }
 
 /// Whether a reminder may still help: not twice without a report in between, and not for ever.
@@ -300,8 +309,8 @@ fn remindable(known: &Native) -> bool {
     !known.reminded && known.reminders < REMINDERS_MAX
 }
 
-/// Tells an agent what is open and how to report it, with what else it has to know.
-fn remind(turn: &mut Turn<'_>, id: AttemptId, why: &str, more: &str) {
+/// Tells an agent what is open and how to report it.
+fn remind(turn: &mut Turn<'_>, id: AttemptId, why: &str) {
     let open = turn.state.open_tasks(id);
     let current = open.iter().find(|task| turn.state.tasks[*task].state == TaskState::InProgress).or(open.first());
     let Some(current) = current else { return };
@@ -326,8 +335,7 @@ fn remind(turn: &mut Turn<'_>, id: AttemptId, why: &str, more: &str) {
              cannot be done. An end without a report counts as a failed attempt."
         ),
     };
-    let text = if more.is_empty() { what } else { format!("{what}\n\n{more}") };
-    tell(turn, id, text, true);
+    tell(turn, id, what, true);
 }
 
 /// Puts a message for a running agent down; it is delivered once this is durable.

@@ -98,8 +98,8 @@ impl PastCall {
     }
 }
 
-/// The items, in order. What came after the last checkpoint is worth more than what the checkpoint may tell of.
-pub(super) fn items(calls: &Calls) -> Vec<Item> {
+/// The items, in order. `exact`: what earlier attempts were in the middle of is told elsewhere, with its outcome. What came after the last checkpoint is worth more than what the checkpoint may tell of.
+pub(super) fn items(calls: &Calls, exact: bool) -> Vec<Item> {
     let saved = calls.known.iter().rposition(PastCall::saves_checkpoint);
     let worked = |call: &PastCall| call.ok == Some(true);
     let mut last: BTreeMap<(&str, &str), usize> = BTreeMap::new();
@@ -108,9 +108,10 @@ pub(super) fn items(calls: &Calls) -> Vec<Item> {
     }
     let told: Vec<(usize, &PastCall)> =
         calls.known.iter().enumerate().filter(|(_, call)| call.acts && !call.reports()).collect();
+    let told_elsewhere = |call: &PastCall| exact && call.earlier && call.ok.is_none();
     let mut items: Vec<Item> = Vec::new();
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
-    for (age, (index, call)) in told.iter().rev().enumerate() {
+    for (age, (index, call)) in told.iter().rev().enumerate().filter(|(_, (_, call))| !told_elsewhere(call)) {
         let (section, best, line, short) = match call.ok {
             Some(true) => match call.file() {
                 Some(file) => {

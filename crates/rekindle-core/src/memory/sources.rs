@@ -68,7 +68,7 @@ pub(crate) fn items(facts: &Facts, form: Form, room: usize) -> Vec<Item> {
     let mut all = instructions(facts, form, room);
     all.extend(under_way::items(facts));
     all.extend(record(facts, room));
-    all.extend(calls::items(&facts.calls));
+    all.extend(calls::items(&facts.calls, !facts.under_way.calls.is_empty()));
     all.extend(review(facts, room));
     all.extend(unknown(facts));
     all
