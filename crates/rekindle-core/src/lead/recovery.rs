@@ -19,6 +19,9 @@ pub const HEADING: &str = "# Where you stand (rekindle";
 /// Longest text without the plan: it has to be worth its tokens, 2,500 at most.
 pub const STATE_BYTES: usize = 9_700;
 
+/// Longest text in a script that takes several bytes a character: Japanese says in this much what English says in [`STATE_BYTES`].
+const WIDE_BYTES: usize = 14_000;
+
 /// Longest plan in it.
 pub const PLAN_BYTES: usize = 14_000;
 
@@ -67,13 +70,14 @@ pub struct Facts<'a> {
     pub state_file: &'a str,
     /// Until when it was heard of, as text.
     pub heard_until: &'a str,
-    /// The longest text that reaches the session whole.
+    /// The longest text that reaches the session whole, in characters.
     pub room: usize,
     /// A random mark of this text alone.
     pub nonce: &'a str,
 }
 
-/// The text. Without the plan at most [`STATE_BYTES`] long, with it at most [`PLAN_BYTES`] more, and never more than the room.
+/// The text. Without the plan at most [`STATE_BYTES`] characters long, with it at most [`PLAN_BYTES`] more, and never more than the
+/// room.
 #[must_use]
 pub fn text(facts: &Facts<'_>) -> String {
     let room = facts.room.min(if facts.telling.full { STATE_BYTES + PLAN_BYTES } else { STATE_BYTES });
@@ -82,10 +86,23 @@ pub fn text(facts: &Facts<'_>) -> String {
         false => String::new(),
     };
     let room = room.saturating_sub(plan.len()).min(STATE_BYTES);
+    fence::seal(&format!("{}{plan}", whole_state(facts, room)), facts.nonce)
+}
+
+/// Everything but the plan. The programs count characters, so a script with three bytes a character gets more bytes for as many of
+/// them, up to [`WIDE_BYTES`].
+fn whole_state(facts: &Facts<'_>, room: usize) -> String {
     let (head, after) = (head(facts), protocol(facts));
-    let inside = room.saturating_sub(head.len() + after.len());
-    let state = [head, state(facts, inside), after].concat();
-    fence::seal(&format!("{}{plan}", truncate_bytes(&state, room)), facts.nonce)
+    let mut bytes = WIDE_BYTES.max(room);
+    loop {
+        let inside = bytes.saturating_sub(head.len() + after.len());
+        let text = format!("{head}{}{after}", state(facts, inside));
+        let (count, bytes_each) = (text.chars().count(), text.len().div_ceil(text.chars().count().max(1)));
+        if count <= room || bytes <= room {
+            return truncate_bytes(&text, bytes).to_owned();
+        }
+        bytes = bytes.saturating_sub((count - room) * bytes_each).max(room);
+    }
 }
 
 fn head(facts: &Facts<'_>) -> String {
