@@ -157,6 +157,9 @@ fn agents(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
         tests.env("REKINDLE_AGENTS_LATEST", "1");
     }
     if is_set("--full") {
+        if tools::has_nextest() {
+            tests.args(["--profile", "campaign"]);
+        }
         tests.env("REKINDLE_AGENTS_FULL", "1");
     }
     steps.run("the real coding agents", tests.args(names))
