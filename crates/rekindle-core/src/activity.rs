@@ -16,7 +16,7 @@ use crate::cause::Cause;
 use crate::time::Time;
 
 pub use fold::Fold;
-pub use ledger::{Entry, Ledger, Outcome};
+pub use ledger::{CALL_BYTES, Entry, Ledger, Outcome};
 pub use progress::STALL_REPEATS;
 pub use under_way::{Ending, Held, History, Lost, UnderWay, under_way};
 
@@ -215,6 +215,8 @@ pub enum Sign {
         times: u32,
         /// What it repeats, in words.
         words: String,
+        /// The end of what that printed.
+        printed: String,
     },
     /// It called a tool that acts on its workspace.
     Acted,

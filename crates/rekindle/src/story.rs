@@ -303,9 +303,9 @@ pub fn of_checks(evidence: &Evidence) -> Vec<String> {
 /// What a task's checks said before anybody worked on it.
 fn before(baseline: &Baseline) -> String {
     match (&baseline.failed, &baseline.unknown) {
-        (Some(check), _) => format!("{check} fails before the work begins, as it should"),
-        (None, Some(why)) => format!("nobody knows what its checks say before the work begins: {why}"),
-        (None, None) => "its checks pass before the work begins: they cannot show that it was done".to_owned(),
+        (Some(check), _) => format!("before the work: {check} fails, as it should"),
+        (None, Some(why)) => format!("before the work: not known whether its checks pass: {why}"),
+        (None, None) => "before the work: its checks pass already, so they cannot show that it was done".to_owned(),
     }
 }
 

@@ -9,8 +9,9 @@ use crate::text;
 /// Calls that are under way at once and remembered; parallel calls are few.
 const OPEN_CALLS: usize = 64;
 
-/// Longest last words that are kept: the end of a final message, where it says how things stand.
-const LAST_WORDS_BYTES: usize = 2 * 1024;
+/// Longest last words that are kept: the end of a final message, where it says how things stand. They are cut again after secrets
+/// are taken out: a cut through a secret would hide it from that.
+const LAST_WORDS_BYTES: usize = 4 * 1024;
 
 /// Everything that one attempt's activities add up to.
 #[derive(Clone, Debug, Default)]
@@ -155,7 +156,7 @@ impl Fold {
         let Some(at) = self.open.iter().position(|call| call.id == id) else { return Vec::new() };
         let Some(call) = self.open.remove(at) else { return Vec::new() };
         match self.progress.ended(&call, ok, output) {
-            Some(circle) => vec![Sign::Stalled { times: circle.times, words: circle.words }],
+            Some(circle) => vec![Sign::Stalled { times: circle.times, words: circle.words, printed: circle.printed }],
             None => Vec::new(),
         }
     }

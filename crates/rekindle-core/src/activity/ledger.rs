@@ -9,11 +9,9 @@ use crate::text;
 /// Calls that are kept: more than any text about them shows.
 const ENTRIES_MAX: usize = 400;
 
-/// Longest input that is kept of a call: a command, not a file's whole content.
-const INPUT_BYTES: usize = 600;
-
-/// Longest output that is kept of one.
-const OUTPUT_BYTES: usize = 600;
+/// Longest input and longest output that are kept of a call. What leaves the program is cut further, after secrets are taken out of
+/// it: a cut through a secret would hide it from that, and the middle of what is kept here is what such a cut drops.
+pub const CALL_BYTES: usize = 2 * 1024;
 
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,14 +86,14 @@ impl Ledger {
             self.entries.remove(oldest_ended);
             self.dropped += 1;
         }
-        let call = Call { input: text::fold(&call.input, INPUT_BYTES).into_owned(), ..call.clone() };
+        let call = Call { input: text::fold(&call.input, CALL_BYTES).into_owned(), ..call.clone() };
         self.entries.push_back(Entry { call, outcome: None, turn: self.turns, settled: false });
     }
 
     fn ended(&mut self, id: &str, ok: bool, output: &str) {
         let open = self.entries.iter_mut().rev().find(|entry| entry.call.id == id && entry.outcome.is_none());
         if let Some(entry) = open {
-            entry.outcome = Some(Outcome { ok, output: text::fold(output, OUTPUT_BYTES).into_owned() });
+            entry.outcome = Some(Outcome { ok, output: text::fold(output, CALL_BYTES).into_owned() });
         }
     }
 }

@@ -86,6 +86,8 @@ pub(super) struct Circle {
     pub(super) times: u32,
     /// In words that the agent can use.
     pub(super) words: String,
+    /// The end of what the last call printed.
+    pub(super) printed: String,
 }
 
 impl Progress {
@@ -96,7 +98,9 @@ impl Progress {
         self.repeats = if self.last == Some(exact) { self.repeats + 1 } else { 1 };
         self.last = Some(exact);
         if call.tool.contains(OWN_TOOLS) {
-            return self.repeated(call, ok, output);
+            let circle = self.repeated(call, ok, output);
+            self.repeats = if circle.is_some() { 0 } else { self.repeats };
+            return circle;
         }
         let command = print([call.tool.as_bytes(), mask(&call.input).as_bytes()]);
         let lines = mask_lines(output);
@@ -108,11 +112,17 @@ impl Progress {
             Brought::Nothing => self.stale += 1,
         }
         let failing = self.note_failure(ok, command, brought, lines.is_empty());
-        if failing {
-            return Some(self.failing(call, output));
+        let stale = brought == Brought::Nothing && self.stale >= STALE_CALLS;
+        let circle = match (failing, stale) {
+            (true, _) => Some(self.failing(call, output)),
+            (false, true) => self.repeated(call, ok, output).or_else(|| Some(self.nothing_new(call, output))),
+            (false, false) => self.repeated(call, ok, output),
+        };
+        if circle.is_some() {
+            // Another alarm needs another whole round.
+            (self.stale, self.failures, self.repeats) = (0, 0, 0);
         }
-        let stale = brought == Brought::Nothing && self.stale.is_multiple_of(STALE_CALLS);
-        self.repeated(call, ok, output).or_else(|| stale.then(|| self.nothing_new(call, output)))
+        circle
     }
 
     /// A context that was compacted: what is looked up again is no circle.
@@ -154,38 +164,40 @@ impl Progress {
             self.failed.clear();
         }
         self.gap = 0;
-        if !self.failed.contains(&command) && self.failed.len() < FAILED_COMMANDS_MAX {
+        let new_command = !self.failed.contains(&command);
+        if new_command && self.failed.len() < FAILED_COMMANDS_MAX {
             self.failed.push(command);
+        }
+        // Another search without a match is an answer, too.
+        if silent && new_command {
+            return false;
         }
         match brought {
             Brought::News => self.failures = self.failures.saturating_sub(NEW_FAILURE_BACK).max(1),
             Brought::Movement => {}
             Brought::Nothing => self.failures += 1,
         }
-        brought == Brought::Nothing && self.failures.is_multiple_of(SAME_FAILURES)
+        brought == Brought::Nothing && self.failures >= SAME_FAILURES
     }
 
     fn repeated(&self, call: &Call, ok: bool, output: &str) -> Option<Circle> {
-        let times = Some(self.repeats).filter(|times| times.is_multiple_of(STALL_REPEATS))?;
-        let (command, last) = quoted(call, output);
+        let times = Some(self.repeats).filter(|times| *times >= STALL_REPEATS)?;
+        let (command, printed) = quoted(call, output);
         let how = if ok { "printed" } else { "failed and printed" };
-        let words = format!("`{command}` ran {times} times in a row and {how} the same each time: {last}");
-        Some(Circle { times, words })
+        let words = format!("`{command}` ran {times} times in a row and {how} the same each time");
+        Some(Circle { times, words, printed })
     }
 
     fn failing(&self, call: &Call, output: &str) -> Circle {
-        let (times, (command, last)) = (self.failures, quoted(call, output));
-        let words = format!(
-            "{times} tries failed in ways that were known before; the last was `{command}`, which ended with: {last}"
-        );
-        Circle { times, words }
+        let (times, (command, printed)) = (self.failures, quoted(call, output));
+        let words = format!("{times} tries failed in ways that were known before; the last was `{command}`");
+        Circle { times, words, printed }
     }
 
     fn nothing_new(&self, call: &Call, output: &str) -> Circle {
-        let (times, (command, last)) = (self.stale, quoted(call, output));
-        let words =
-            format!("the last {times} calls brought nothing new; the last was `{command}`, which ended with: {last}");
-        Circle { times, words }
+        let (times, (command, printed)) = (self.stale, quoted(call, output));
+        let words = format!("the last {times} calls brought nothing new; the last was `{command}`");
+        Circle { times, words, printed }
     }
 }
 
@@ -372,7 +384,7 @@ mod tests {
 
     #[test]
     fn a_search_that_finds_nothing_again_and_again_is_noticed() {
-        let search = |n: usize| (format!("grep -rn word{n} ."), true, false, String::new());
-        assert_eq!(noticed((0..20).map(search)), Some(8));
+        let search = |n: usize| (format!("grep -rn {} .", "word".repeat(n + 1)), true, false, String::new());
+        assert_eq!(noticed((0..20).map(search)), Some(14));
     }
 }

@@ -18,8 +18,8 @@ fn the_same_call_eight_times_is_a_stall_and_a_different_result_is_none() {
         fold.take(&call(&n.to_string(), "ls"));
         signs.extend(fold.take(&ended(&n.to_string(), "nothing")));
     }
-    let words = "`Bash: ls` ran 8 times in a row and printed the same each time: nothing";
-    assert_eq!(signs, [Sign::Stalled { times: 8, words: words.to_owned() }]);
+    let words = "`Bash: ls` ran 8 times in a row and printed the same each time".to_owned();
+    assert_eq!(signs, [Sign::Stalled { times: 8, words, printed: "nothing".to_owned() }]);
     let mut fold = Fold::default();
     for n in 0..100 {
         fold.take(&call(&n.to_string(), "ls"));

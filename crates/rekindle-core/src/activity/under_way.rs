@@ -12,7 +12,7 @@ use super::ledger::{Entry, Ledger, Outcome};
 pub const CALLS_MAX: usize = 24;
 
 /// Bytes of all calls that are named: a small part of any prompt.
-pub const BYTES_MAX: usize = 8 * 1024;
+pub const BYTES_MAX: usize = 16 * 1024;
 
 /// A call in the program's own record.
 #[derive(Clone, Debug, PartialEq, Eq)]

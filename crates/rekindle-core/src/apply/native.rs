@@ -34,6 +34,7 @@ pub(super) fn apply(state: &mut State, event: &Event) {
         Body::AgentStalled(stalled) => on(state, stalled.attempt, |native| {
             native.words += 1;
             native.stalled = Some(stalled.words.clone());
+            native.circled = true;
         }),
         Body::AgentOnTask { attempt } => on(state, *attempt, |native| native.astray = None),
         Body::CompactionStart(near) => on(state, near.attempt, |native| native.preparing = Some(now)),
@@ -69,6 +70,8 @@ pub(super) fn apply(state: &mut State, event: &Event) {
             }
         }),
         Body::AgentSaid(said) => on(state, said.attempt, |native| {
+            native.words += 1;
+            native.said_in_turn = true;
             native.last_words.clone_from(&said.text);
             native.asks = said.asks;
         }),
@@ -84,7 +87,8 @@ pub(super) fn apply(state: &mut State, event: &Event) {
 /// Notes how a turn ended, and whether it was one more in a row that ended in a question.
 fn note_turn(native: &mut Native, ok: bool) {
     native.turn_failed = !ok;
-    let asks = ok && last_words::ends_in_question(&native.last_words);
+    let said = std::mem::take(&mut native.said_in_turn);
+    let asks = ok && said && last_words::ends_in_question(&native.last_words);
     native.asking = if asks { native.asking + 1 } else { 0 };
 }
 
@@ -112,6 +116,7 @@ pub(super) fn heard(state: &mut State, event: &Event) {
         on(state, attempt, |native| {
             native.reported = true;
             native.reminded = false;
+            native.circled = false;
             native.asked = matches!(event.body, Body::QuestionAsked { .. });
             match &event.body {
                 Body::CheckpointSaved { checkpoint } => native.leaves_work = checkpoint.leaves_work(),

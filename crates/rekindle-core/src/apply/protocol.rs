@@ -37,6 +37,11 @@ pub(super) fn apply(state: &mut State, event: &Event) {
             state.usage.asking = false;
             state.usage.seen_at = Some(event.time);
             state.usage.left = Some(*left);
+            let threshold = state.limits.usage.threshold_percent;
+            // Enough is left: the next pause counts its probes from its own reset.
+            if left.remaining_percent.is_some_and(|percent| percent > threshold) {
+                state.usage.tried = None;
+            }
         }
         _ => {}
     }
@@ -121,6 +126,8 @@ pub(super) fn change_task(task: &mut Task, event: &Event) {
             task.last_cause = None;
             task.not_before = None;
             task.ended_at = None;
+            // What its checks said before the first work says nothing about the rework.
+            task.way.baseline = None;
             // A conflict says nothing against the work, and a look at old work begins its count anew.
             match rework.source {
                 ReworkSource::Merge => {

@@ -56,7 +56,6 @@ pub fn facts_from(state: &State, id: AttemptId) -> Option<Facts> {
     Some(facts)
 }
 
-/// What the other tasks of the plan came to, in the plan's order.
 /// What earlier attempts at the current task went round in circles with; this one's own as well, for when it forgets.
 fn dead_ends(state: &State, id: AttemptId, current: Option<&TaskFacts>) -> Vec<String> {
     let Some(current) = current else { return Vec::new() };
@@ -64,6 +63,7 @@ fn dead_ends(state: &State, id: AttemptId, current: Option<&TaskFacts>) -> Vec<S
     of_task.filter_map(|(_, attempt)| attempt.native.stalled.clone()).collect()
 }
 
+/// What the other tasks of the plan came to, in the plan's order.
 fn results(state: &State, attempt: &Attempt, current: Option<&TaskFacts>) -> Vec<TaskResult> {
     let planned = state.run.iter().flat_map(|run| &run.plan.tasks);
     let others = planned.filter(|task| Some(&task.id) != current.map(|current| &current.id));

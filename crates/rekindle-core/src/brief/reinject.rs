@@ -27,8 +27,8 @@ pub(super) fn remembered(facts: &Facts, form: Form, room: usize) -> String {
     let room = room.saturating_sub(1);
     let mut items = sources::items(facts, form, room);
     items.retain(|item| !matches!(item.section, Section::Later | Section::Activity));
-    if form == Form::HandedBack && facts.cut_off.is_some() {
-        // A resumed session is told of it at the top, with what to do about it.
+    if form == Form::HandedBack && facts.cut_off.is_some() && facts.under_way.calls.is_empty() {
+        // A resumed session of an older log is told of the one call at the top, with what to do about it.
         items.retain(|item| item.section != Section::UnderWay);
     }
     sources::draft(&items, room)

@@ -122,7 +122,7 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &TaskId, claim: &Claim, evidence:
     }
     let validating = turn.state.tasks[id].way.validating;
     match (claim.verdict, evidence.passed()) {
-        (None, true) if claim.door == Door::Unreported => unreported::passed(turn, id, claim, evidence, unproven),
+        (None, true) if claim.door == Door::Unreported => unreported::passed(turn, id, claim, unproven),
         (None | Some(Verdict::Pass), true) => proven(turn, id, claim.result.clone(), unproven),
         (Some(Verdict::Fail | Verdict::Blocked), _) => audit_failed(turn, id, evidence),
         (Some(Verdict::Pass), false) => send_back(turn, id, from_checks(evidence, ReworkSource::Checks)),

@@ -31,7 +31,7 @@ const REMINDERS_MAX: u32 = 3;
 pub(super) const CHECKPOINT_MS: u64 = 30_000;
 
 /// Sessions, failures and ends of turns that one attempt may tell of: far more than any work takes, few enough for a log.
-const WORDS_MAX: u32 = 1_000;
+pub(super) const WORDS_MAX: u32 = 1_000;
 
 pub(super) fn signed(turn: &mut Turn<'_>, id: AttemptId, sign: Sign) -> Reply {
     if !turn.state.attempts.get(&id).is_some_and(Attempt::is_live) {
@@ -48,7 +48,7 @@ pub(super) fn signed(turn: &mut Turn<'_>, id: AttemptId, sign: Sign) -> Reply {
         Sign::Compacted { automatic, turns, calls } => compacted(turn, id, automatic, turns, calls),
         Sign::Failed(failure) => failed(turn, id, failure),
         Sign::Result { ok } => turn_ended(turn, id, ok),
-        Sign::Stalled { times, words } => stalled(turn, id, times, words),
+        Sign::Stalled { times, words, printed } => stalled(turn, id, times, &words, &printed),
         Sign::Acted => on_task(turn, id),
         Sign::Called { calls } => called(turn, id, calls),
     }
@@ -246,16 +246,20 @@ pub(super) fn lost_its_thread(turn: &mut Turn<'_>, id: AttemptId) {
     remind(turn, id, "You have not been seen at your task since your context was compacted.");
 }
 
-/// An agent goes round in circles. It is told once where it listens; the second time, or where it does not listen, it is
-/// stopped, and a fresh agent is told what did not work.
-fn stalled(turn: &mut Turn<'_>, id: AttemptId, times: u32, words: String) {
+/// An agent goes round in circles. The first time it is told where it listens; the second time without a report in between it is
+/// stopped, and a fresh agent is told what did not work. The message does not quote what a tool printed: that is no word of ours.
+fn stalled(turn: &mut Turn<'_>, id: AttemptId, times: u32, words: &str, printed: &str) {
     if turn.state.attempts[&id].stop.is_some() {
         return;
     }
-    let first = native(turn.state, id).stalled.is_none();
-    turn.emit_attempt(id, Body::AgentStalled(AgentStalled { attempt: id, times, words: words.clone() }));
-    if !first || !hears(turn.state, id) {
+    let again = native(turn.state, id).circled;
+    let printed = format!("{words}, which ended with: {printed}");
+    turn.emit_attempt(id, Body::AgentStalled(AgentStalled { attempt: id, times, words: printed }));
+    if again {
         return attempt::order_stop(turn, id, Cause::StalledNoProgress, false);
+    }
+    if !hears(turn.state, id) {
+        return;
     }
     let text = format!(
         "You are going round in circles: {words}. Stop repeating it. Say what you have learned, then try something different; if \

@@ -1,12 +1,13 @@
 //! Work that its agent left without a report, by its own choice: rekindle looks at it itself. Checks that failed before and pass
 //! now prove it; where they cannot tell, a person is asked, and so is one when the agent keeps ending in a question.
 
+use super::sign::WORDS_MAX;
 use super::{Reply, Turn, review};
 use crate::cause::Cause;
 use crate::event::{AgentSaid, Body};
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::last_words;
-use crate::report::{Baseline, Door, Evidence};
+use crate::report::{Baseline, Door};
 use crate::role::Role;
 use crate::state::{Attempt, Claim, State, TaskState};
 use crate::strategy;
@@ -18,7 +19,7 @@ const DONE: &str = "done";
 /// checks are run first.
 pub(super) fn cause(turn: &mut Turn<'_>, id: AttemptId) -> Option<Cause> {
     let Some(found) = turn.state.attempts.get(&id) else { return Some(Cause::ExitedIncomplete) };
-    if !by_its_own_choice(found) || strategy::lacks_report(turn.state, found, &Cause::ExitedIncomplete) {
+    if !by_its_own_choice(turn.state, found) || strategy::lacks_report(turn.state, found, &Cause::ExitedIncomplete) {
         return Some(Cause::ExitedIncomplete);
     }
     let looked = found.native.looked;
@@ -48,9 +49,11 @@ pub(super) fn cause(turn: &mut Turn<'_>, id: AttemptId) -> Option<Cause> {
 }
 
 /// An agent that ended its turn itself, and well. A crash, a stop or a failure of its program is none of its choices.
-fn by_its_own_choice(found: &Attempt) -> bool {
+fn by_its_own_choice(state: &State, found: &Attempt) -> bool {
+    let tells = state.limits.traits_of(&found.cli).tells;
     let exited_well = found.exit.as_ref().is_some_and(|exit| exit.code == Some(0) && exit.start_error.is_none());
-    exited_well && found.stop.is_none() && found.native.failure.is_none() && !found.native.turn_failed
+    let turn_over = !tells || found.native.turn_ended.is_some();
+    exited_well && turn_over && found.stop.is_none() && found.native.failure.is_none() && !found.native.turn_failed
 }
 
 /// Whether a look can show that a task is done. One without checks whose agent said itself that work is left is not.
@@ -64,23 +67,26 @@ fn words_of(state: &State, id: AttemptId) -> Option<String> {
 }
 
 /// The checks of such work passed: it is taken where one of them failed before, and else a person is asked.
-pub(super) fn passed(turn: &mut Turn<'_>, id: &TaskId, claim: &Claim, evidence: &Evidence, unproven: bool) {
+pub(super) fn passed(turn: &mut Turn<'_>, id: &TaskId, claim: &Claim, unproven: bool) {
     let task = &turn.state.tasks[id];
     let baseline = task.way.baseline.clone().unwrap_or_else(|| Baseline {
         failed: None,
         unknown: Some("they were not run before the work began".to_owned()),
     });
+    // Work whose agent asks for more is not taken behind the person's back.
+    let question = claim.result.as_deref().is_some_and(last_words::ends_in_question);
     let leaves_work = turn.state.attempts.get(&claim.attempt).is_some_and(|found| found.native.leaves_work);
     match &baseline.failed {
-        Some(_) if !unproven => review::proven(turn, id, claim.result.clone(), false),
+        Some(_) if !unproven && !question => review::proven(turn, id, claim.result.clone(), false),
         _ if leaves_work => {}
         _ => {
             let why = match (unproven, &baseline.unknown) {
                 (true, _) => "the task has neither checks nor artifacts".to_owned(),
+                _ if baseline.failed.is_some() => "its checks pass now, but its agent ended with a question".to_owned(),
                 (false, Some(reason)) => {
-                    format!("{} pass now, and nobody knows whether they did before: {reason}", checks(evidence))
+                    format!("its checks pass now; whether they passed before is not known: {reason}")
                 }
-                (false, None) => format!("{} pass, but they passed before the work began too", checks(evidence)),
+                (false, None) => "its checks pass, but they passed before the work began too".to_owned(),
             };
             let said = match claim.result.as_deref().and_then(last_words::short) {
                 Some(words) => format!("said \"{words}\""),
@@ -95,10 +101,6 @@ pub(super) fn passed(turn: &mut Turn<'_>, id: &TaskId, claim: &Claim, evidence: 
     }
 }
 
-fn checks(evidence: &Evidence) -> &'static str {
-    if evidence.checks.len() == 1 { "its check does" } else { "its checks do" }
-}
-
 /// Whether an attempt ended in a question: with its program's own tool for one, or in two turns in a row, whether the second was
 /// its own or the last of the attempt before it.
 fn asks(state: &State, id: AttemptId) -> bool {
@@ -111,7 +113,9 @@ fn asks(state: &State, id: AttemptId) -> bool {
         |before: &&Attempt| before.role == found.role && before.tasks.iter().any(|task| found.tasks.contains(task));
     let before = || state.attempts.range(..id).rev().map(|(_, attempt)| attempt).find(same_work);
     question(found)
-        && (found.native.asking >= 2 || before().is_some_and(|before| by_its_own_choice(before) && question(before)))
+        && (found.native.asking >= 2
+            || before()
+                .is_some_and(|before| !before.native.asked && by_its_own_choice(state, before) && question(before)))
 }
 
 fn ask(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, text: String, context: String, takes_work: bool) {
@@ -169,7 +173,8 @@ pub(super) fn said(turn: &mut Turn<'_>, said: AgentSaid) -> Reply {
     };
     let text = crate::text::tail_bytes(&said.text, last_words::KEPT_BYTES).trim().to_owned();
     let known = &found.native;
-    if text.is_empty() || (known.last_words == text && known.asks == said.asks) {
+    let spent = known.words >= WORDS_MAX;
+    if spent || text.is_empty() || (known.last_words == text && known.asks == said.asks) {
         return Reply::Already;
     }
     let attempt = said.attempt;

@@ -13,6 +13,9 @@ use crate::text::{self, one_line};
 /// Calls that are looked at, the newest: more than any text has room for.
 const CALLS_MAX: usize = 200;
 
+/// Longest input and output that are kept of a past call.
+const PAST_BYTES: usize = 600;
+
 /// Longest command that is shown.
 const COMMAND_BYTES: usize = 360;
 
@@ -63,13 +66,14 @@ impl Calls {
         let entries: Vec<&Entry> = ledger.entries().collect();
         let over = entries.len().saturating_sub(CALLS_MAX);
         self.dropped += ledger.dropped() + over as u64;
+        let short = |words: &str| text::fold(words, PAST_BYTES).into_owned();
         for entry in &entries[over..] {
             self.known.push(PastCall {
                 tool: clean(&entry.call.tool),
-                input: clean(&entry.call.input),
+                input: short(&clean(&entry.call.input)),
                 acts: entry.call.acts,
                 ok: entry.outcome.as_ref().map(|outcome| outcome.ok),
-                output: entry.outcome.as_ref().map(|outcome| clean(&outcome.output)).unwrap_or_default(),
+                output: entry.outcome.as_ref().map(|outcome| short(&clean(&outcome.output))).unwrap_or_default(),
                 earlier,
             });
         }

@@ -37,6 +37,10 @@ pub struct Native {
     pub preparing: Option<Time>,
     /// What it was last seen to repeat without getting anywhere, in words.
     pub stalled: Option<String>,
+    /// Whether that was since it last reported.
+    pub circled: bool,
+    /// Whether it said something in this turn.
+    pub said_in_turn: bool,
     /// How its last turn failed.
     pub failure: Option<Failure>,
     /// Since when its turn is over.

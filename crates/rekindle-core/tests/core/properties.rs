@@ -133,7 +133,7 @@ fn random_sign(how: u8) -> Sign {
         5 => failed(Problem::Overloaded, None),
         6 => failed(Problem::Auth, None),
         7 => Sign::Result { ok: how.is_multiple_of(3) },
-        8 => Sign::Stalled { times: 8, words: "`ls` ran 8 times".into() },
+        8 => Sign::Stalled { times: 8, words: "`ls` ran 8 times".into(), printed: "nothing".into() },
         9 => Sign::Acted,
         10 => Sign::Called { calls: n },
         _ => failed(Problem::ContextFull, None),

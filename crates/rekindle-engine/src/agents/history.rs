@@ -1,12 +1,9 @@
 //! What a session's own record holds when its process is gone: the calls that the resumed conversation will know. Each adapter
 //! reads its program's record; comparing it with what the stream told is the core's business.
 
-use rekindle_core::activity::{Held, Ledger};
+use rekindle_core::activity::{CALL_BYTES, Held, Ledger};
 use rekindle_core::text;
 use serde_json::Value;
-
-/// Longest input that is kept of a call: a command, not a file's whole content.
-const INPUT_BYTES: usize = 600;
 
 /// Calls of one record that are looked at; a session of a day has fewer.
 const CALLS_MAX: usize = 20_000;
@@ -39,7 +36,7 @@ impl Calls {
         if self.0.iter().rev().any(|held| held.id == id) || self.0.len() == CALLS_MAX {
             return;
         }
-        let input = text::fold(input, INPUT_BYTES).into_owned();
+        let input = text::fold(input, CALL_BYTES).into_owned();
         self.0.push(Held { id: id.to_owned(), tool: tool.to_owned(), input, answered: false });
     }
 

@@ -122,14 +122,15 @@ impl<W: World> Driver<W> {
         })
     }
 
-    /// The checks of an attempt's tasks that were never run before anybody worked on them.
+    /// The checks of the task that an attempt begins with, if they were never run before anybody worked on it. Those of later tasks
+    /// may fail only because this one is not done yet.
     fn baselines_for(&self, attempt: AttemptId) -> Vec<CheckOrder> {
         let Some(found) = self.state.attempts.get(&attempt).filter(|found| !found.role.reviews()) else {
             return Vec::new();
         };
         let unknown = |id: &&TaskId| self.state.tasks.get(*id).is_some_and(|task| task.way.baseline.is_none());
         let provable = |id: &&TaskId| self.state.plan_task(id).is_some_and(|planned| !planned.is_unproven());
-        let tasks = found.tasks.iter().filter(unknown).filter(provable);
+        let tasks = found.tasks.first().into_iter().filter(unknown).filter(provable);
         tasks.filter_map(|task| self.check_order(task, found.epoch)).collect()
     }
 

@@ -153,12 +153,13 @@ impl<W: World> Driver<W> {
 
     /// The same with secrets taken out.
     fn redact_under_way(&self, under_way: UnderWay) -> UnderWay {
+        let short = |words: &str| text::fold(&self.clean(words), CUT_OFF_BYTES).into_owned();
         let clean = |lost: Lost| Lost {
             tool: self.clean(&lost.tool),
-            input: self.clean(&lost.input),
+            input: short(&lost.input),
             ending: match lost.ending {
-                Ending::Finished { ok, output } => Ending::Finished { ok, output: self.clean(&output) },
-                Ending::MayBeKnown { ok, output } => Ending::MayBeKnown { ok, output: self.clean(&output) },
+                Ending::Finished { ok, output } => Ending::Finished { ok, output: short(&output) },
+                Ending::MayBeKnown { ok, output } => Ending::MayBeKnown { ok, output: short(&output) },
                 Ending::Open => Ending::Open,
             },
         };
@@ -172,7 +173,9 @@ impl<W: World> Driver<W> {
             Sign::Session { id, model } => {
                 Sign::Session { id: self.clean(&id), model: model.map(|model| self.clean(&model)) }
             }
-            Sign::Stalled { times, words } => Sign::Stalled { times, words: self.clean(&words) },
+            Sign::Stalled { times, words, printed } => {
+                Sign::Stalled { times, words: self.clean(&words), printed: self.clean(&printed) }
+            }
             other => other,
         }
     }

@@ -108,6 +108,9 @@ impl Lead {
     /// Kills a session while its tool waits, begins another, and says what the model was first asked in that one.
     pub fn die_and_begin_anew(&self, session: Running) -> Asked {
         self.rig.await_file("tool-runs");
+        // A program puts a call into its record a moment after it began; killed in between, nobody could know of it.
+        let places = [self.rig.outside("home"), self.rig.state().join("guard")];
+        self.rig.until("a record of the call", || places.iter().any(|place| tells_of(place, TOOL)).then_some(()));
         session.kill();
         self.rig.touch("go");
         let before = self.server.asked().len();
@@ -163,4 +166,19 @@ pub fn forgetting() -> Script {
     let summary =
         format!("<analysis>Read.</analysis><summary>{SUMMARY}</summary><state_snapshot>{SUMMARY}</state_snapshot>");
     Script::new().whenever([When::Purpose(Purpose::Compaction)], Answer::say(summary).tokens(500, 20))
+}
+
+/// In the call of the tool that waits.
+const TOOL: &[u8] = b"tool-runs.new";
+
+/// Whether a record of lines below a folder has these words.
+fn tells_of(place: &std::path::Path, words: &[u8]) -> bool {
+    let Ok(entries) = std::fs::read_dir(place) else { return false };
+    entries.flatten().map(|entry| entry.path()).any(|path| match path.is_dir() && !path.is_symlink() {
+        true => tells_of(&path, words),
+        false => {
+            path.extension().is_some_and(|end| end == "jsonl")
+                && std::fs::read(&path).unwrap_or_default().windows(words.len()).any(|found| found == words)
+        }
+    })
 }

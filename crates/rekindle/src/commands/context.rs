@@ -19,10 +19,10 @@ use crate::project::Project;
 pub const COMMAND: &str = "__context";
 
 /// What an agent's program waits for a hook at most, as far as we ask for it.
-const BOUND: Duration = Duration::from_secs(5);
+const BOUND: Duration = Duration::from_secs(12);
 
 /// How long a coordinator is waited for before the text of the launch is taken.
-const COORDINATOR_PATIENCE: Duration = Duration::from_secs(2);
+const COORDINATOR_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long the hook's input is waited for; it is there at once where there is one.
 const INPUT_PATIENCE: Duration = Duration::from_millis(500);

@@ -167,8 +167,8 @@ pub fn closed(transcript: Transcript, cut_off: Option<&str>, under_way: &UnderWa
     let cut_off = cut_off.map(|call| format!("; cut off in the middle of {}", short(call))).unwrap_or_default();
     let forgotten = match under_way.calls.len() as u64 + under_way.left_out {
         0 => String::new(),
-        1 => "; 1 call is not in its history, or without an outcome".to_owned(),
-        calls => format!("; {calls} calls are not in its history, or without an outcome"),
+        1 => "; the resumed session lacks 1 call or its outcome".to_owned(),
+        calls => format!("; the resumed session lacks {calls} calls or their outcomes"),
     };
     format!("{found}{cut_off}{forgotten}")
 }

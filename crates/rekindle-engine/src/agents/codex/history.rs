@@ -48,8 +48,12 @@ pub fn history(record: &Record<'_>) -> History {
 fn matched(mut held: Vec<Held>, ledger: &Ledger) -> Vec<Held> {
     let mut taken = BTreeSet::new();
     for call in &mut held {
-        let same = |(at, entry): &(usize, &Entry)| !taken.contains(at) && same(&entry.call.input, &call.input);
-        if let Some((at, entry)) = ledger.entries().enumerate().find(same) {
+        let free = |at: &usize| !taken.contains(at);
+        // The very words first: a short command may be the end of a longer one.
+        let equal = |(at, entry): &(usize, &Entry)| free(at) && command(&entry.call.input) == letters(&call.input);
+        let same = |(at, entry): &(usize, &Entry)| free(at) && same(&entry.call.input, &call.input);
+        let entries = || ledger.entries().enumerate();
+        if let Some((at, entry)) = entries().find(equal).or_else(|| entries().find(same)) {
             taken.insert(at);
             call.id.clone_from(&entry.call.id);
         }
@@ -89,6 +93,11 @@ fn same(told: &str, input: &str) -> bool {
             input.ends_with(&letters(tail)) || letters(head).contains(&begins)
         }
     }
+}
+
+/// The command behind the shell that the stream puts before it (`/bin/bash -lc 'ls'`), in letters.
+fn command(told: &str) -> String {
+    letters(told.split_once(" -lc ").map_or(told, |(_, command)| command))
 }
 
 fn letters(text: &str) -> String {

@@ -13,7 +13,10 @@ use crate::world::CheckOrder;
 
 /// Time for all checks of an attempt together before its agent is started: enough for a check that fails at once because
 /// nothing is there yet, little beside the work of an agent. What takes longer is not known.
-const BUDGET_MS: u64 = 10_000;
+const BUDGET_MS: u64 = 30_000;
+
+/// What a shell says of a command that cannot be run or is not there: that shows nothing about the work.
+const NOT_RUN: [i32; 2] = [126, 127];
 
 /// Longest name of a check: the whole command stands in the plan.
 const NAME_BYTES: usize = 200;
@@ -34,7 +37,7 @@ pub(super) fn take(shared: &Shared, attempt: AttemptId, orders: &[CheckOrder]) {
 fn look(shared: &Shared, order: &CheckOrder, dir: &Path, left_ms: &mut u64) -> Baseline {
     let named = |what: &str| Some(text::one_line(what, NAME_BYTES));
     if let Some(missing) = disk::missing(dir, &order.artifacts).first() {
-        return Baseline { failed: named(missing), unknown: None };
+        return Baseline { failed: named(&format!("{missing} (not there)")), unknown: None };
     }
     for (environment, command) in checks::matrix(order) {
         if *left_ms == 0 {
@@ -44,7 +47,7 @@ fn look(shared: &Shared, order: &CheckOrder, dir: &Path, left_ms: &mut u64) -> B
         *left_ms = left_ms.saturating_sub(check.took_ms);
         match check {
             check if check.passed => {}
-            check if check.code.is_some() && !check.timed_out => {
+            check if check.code.is_some_and(|code| !NOT_RUN.contains(&code)) && !check.timed_out => {
                 return Baseline { failed: named(&format!("`{command}`")), unknown: None };
             }
             _ => {

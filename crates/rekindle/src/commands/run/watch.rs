@@ -347,6 +347,7 @@ fn matters(event: &StoredEvent) -> bool {
         | Body::StartsReleased {}
         | Body::BreakerOpened { .. }
         | Body::AgentCompacted(_)
+        | Body::AgentStalled(_)
         | Body::CompactionStart { .. }
         | Body::CompactionComplete(_)
         | Body::AgentFailed { .. }
