@@ -71,7 +71,6 @@ pub(super) fn apply(state: &mut State, event: &Event) {
         }),
         Body::AgentSaid(said) => on(state, said.attempt, |native| {
             native.words += 1;
-            native.said_in_turn = true;
             native.last_words.clone_from(&said.text);
             native.asks = said.asks;
         }),
@@ -87,8 +86,7 @@ pub(super) fn apply(state: &mut State, event: &Event) {
 /// Notes how a turn ended, and whether it was one more in a row that ended in a question.
 fn note_turn(native: &mut Native, ok: bool) {
     native.turn_failed = !ok;
-    let said = std::mem::take(&mut native.said_in_turn);
-    let asks = ok && said && last_words::ends_in_question(&native.last_words);
+    let asks = ok && last_words::ends_in_question(&native.last_words);
     native.asking = if asks { native.asking + 1 } else { 0 };
 }
 

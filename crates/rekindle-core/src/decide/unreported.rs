@@ -19,7 +19,7 @@ const DONE: &str = "done";
 /// checks are run first.
 pub(super) fn cause(turn: &mut Turn<'_>, id: AttemptId) -> Option<Cause> {
     let Some(found) = turn.state.attempts.get(&id) else { return Some(Cause::ExitedIncomplete) };
-    if !by_its_own_choice(turn.state, found) || strategy::lacks_report(turn.state, found, &Cause::ExitedIncomplete) {
+    if !by_its_own_choice(found) || strategy::lacks_report(turn.state, found, &Cause::ExitedIncomplete) {
         return Some(Cause::ExitedIncomplete);
     }
     let looked = found.native.looked;
@@ -49,11 +49,9 @@ pub(super) fn cause(turn: &mut Turn<'_>, id: AttemptId) -> Option<Cause> {
 }
 
 /// An agent that ended its turn itself, and well. A crash, a stop or a failure of its program is none of its choices.
-fn by_its_own_choice(state: &State, found: &Attempt) -> bool {
-    let tells = state.limits.traits_of(&found.cli).tells;
+fn by_its_own_choice(found: &Attempt) -> bool {
     let exited_well = found.exit.as_ref().is_some_and(|exit| exit.code == Some(0) && exit.start_error.is_none());
-    let turn_over = !tells || found.native.turn_ended.is_some();
-    exited_well && turn_over && found.stop.is_none() && found.native.failure.is_none() && !found.native.turn_failed
+    exited_well && found.stop.is_none() && found.native.failure.is_none() && !found.native.turn_failed
 }
 
 /// Whether a look can show that a task is done. One without checks whose agent said itself that work is left is not.
@@ -114,8 +112,7 @@ fn asks(state: &State, id: AttemptId) -> bool {
     let before = || state.attempts.range(..id).rev().map(|(_, attempt)| attempt).find(same_work);
     question(found)
         && (found.native.asking >= 2
-            || before()
-                .is_some_and(|before| !before.native.asked && by_its_own_choice(state, before) && question(before)))
+            || before().is_some_and(|before| !before.native.asked && by_its_own_choice(before) && question(before)))
 }
 
 fn ask(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, text: String, context: String, takes_work: bool) {

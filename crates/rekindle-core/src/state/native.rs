@@ -39,8 +39,6 @@ pub struct Native {
     pub stalled: Option<String>,
     /// Whether that was since it last reported.
     pub circled: bool,
-    /// Whether it said something in this turn.
-    pub said_in_turn: bool,
     /// How its last turn failed.
     pub failure: Option<Failure>,
     /// Since when its turn is over.
