@@ -35,12 +35,7 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::Dispatched { .. } => dispatched(state, event),
         Body::AgentStarted { attempt, pid, shim_pid, .. } | Body::AgentAdopted { attempt, pid, shim_pid } => {
             started(state, *attempt, *pid, *shim_pid);
-            if let Some(found) = state.attempts.get_mut(attempt) {
-                match &event.body {
-                    Body::AgentStarted { own_bytes, .. } => found.native.own_bytes += own_bytes,
-                    _ => found.native.adopted = true,
-                }
-            }
+            native::begun(state, event, *attempt);
         }
         Body::OrphanAgentDetected { attempt, .. } => {
             for task in held_in_progress(state, *attempt) {

@@ -40,17 +40,7 @@ pub(super) fn apply(state: &mut State, event: &Event) {
         Body::CompactionStart(near) => on(state, near.attempt, |native| native.preparing = Some(now)),
         Body::CompactionComplete(over) => on(state, over.attempt, |native| native.preparing = None),
         Body::AgentTold { attempt, number, text, reminder } => on(state, *attempt, |native| {
-            native.own_bytes += text.len() as u64;
-            native.told.push(Told { number: *number, text: text.clone() });
-            let excess = native.told.len().saturating_sub(TOLD_KEPT);
-            native.told.drain(..excess);
-            native.reminded |= *reminder;
-            native.reminders += u32::from(*reminder);
-            native.turn_ended = None;
-            if let Some(astray) = native.astray.as_mut().filter(|_| *reminder) {
-                astray.told_again = true;
-                astray.since = now;
-            }
+            told(native, now, Told { number: *number, text: text.clone() }, *reminder);
         }),
         Body::StatusAsked { attempt } => on(state, *attempt, |native| native.status_asked = Some(now)),
         Body::StatusAnswered { attempt } => on(state, *attempt, |native| native.status_asked = None),
@@ -80,6 +70,28 @@ pub(super) fn apply(state: &mut State, event: &Event) {
             native.under_way.clone_from(&closed.under_way);
         }),
         _ => {}
+    }
+}
+
+/// Notes that an agent runs: started with so many bytes of our own, or found alive.
+pub(super) fn begun(state: &mut State, event: &Event, attempt: AttemptId) {
+    on(state, attempt, |native| match &event.body {
+        Body::AgentStarted { own_bytes, .. } => native.own_bytes += own_bytes,
+        _ => native.adopted = true,
+    });
+}
+
+fn told(native: &mut Native, now: Time, message: Told, reminder: bool) {
+    native.own_bytes += message.text.len() as u64;
+    native.told.push(message);
+    let excess = native.told.len().saturating_sub(TOLD_KEPT);
+    native.told.drain(..excess);
+    native.reminded |= reminder;
+    native.reminders += u32::from(reminder);
+    native.turn_ended = None;
+    if let Some(astray) = native.astray.as_mut().filter(|_| reminder) {
+        astray.told_again = true;
+        astray.since = now;
     }
 }
 
