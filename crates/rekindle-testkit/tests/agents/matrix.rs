@@ -147,7 +147,7 @@ fn calls() -> String {
         }
         text += "\n";
     }
-    text += "| steps repeated or missing, one and three calls a turn |";
+    text += "| steps repeated or missing, one and three calls a turn, as the tests hold it |";
     text + &format!(" {STEPS_LOST} |").repeat(Cli::ALL.len()) + "\n"
 }
 
