@@ -77,7 +77,7 @@ fn the_notice_after_a_compaction_names_the_worktree_and_what_was_changed_in_it()
     rig.finish();
     let (place, told) = (rig.lines("place").concat(), rig.lines("told").join("\n"));
     assert!(place.contains("/.rekindle/worktrees/T1"), "{place}");
-    assert!(told.contains(&format!("workspace {place},")), "{place} is not named in\n{told}");
+    assert!(told.contains(&format!("Your workspace is {place}.")), "{place} is not named in\n{told}");
     assert!(told.contains("shared | 1 +") && told.contains("t1 | new, not committed"), "{told}");
     rig.audit();
 }

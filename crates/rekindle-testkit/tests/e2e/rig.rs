@@ -236,9 +236,9 @@ impl Rig {
         serde_json::from_slice(&text).ok()
     }
 
-    /// A process of this project, to be killed.
+    /// A process of this project, to be killed. While it replaces its program it shows no environment to be known by.
     pub fn pin(&self, pid: u32) -> Pinned {
-        Pinned::new(pid, &self.mark).unwrap_or_else(|| panic!("process {pid} is not one of this test"))
+        self.until(&format!("process {pid} of this test"), || Pinned::new(pid, &self.mark))
     }
 
     /// Processes of this project that still run.
