@@ -303,7 +303,9 @@ pub fn of_checks(evidence: &Evidence) -> Vec<String> {
 /// What a task's checks said before anybody worked on it.
 fn before(baseline: &Baseline) -> String {
     match (&baseline.failed, &baseline.unknown) {
-        (Some(check), _) => format!("before the work: {check} fails, as it should"),
+        // A command stands in backticks; anything else is an artifact.
+        (Some(check), _) if check.starts_with('`') => format!("before the work: {check} fails, as it should"),
+        (Some(artifact), _) => format!("before the work: {artifact} is missing, as it should be"),
         (None, Some(why)) => format!("before the work: not known whether its checks pass: {why}"),
         (None, None) => "before the work: its checks pass already, so they cannot show that it was done".to_owned(),
     }

@@ -37,7 +37,7 @@ pub(super) fn take(shared: &Shared, attempt: AttemptId, orders: &[CheckOrder]) {
 fn look(shared: &Shared, order: &CheckOrder, dir: &Path, left_ms: &mut u64) -> Baseline {
     let named = |what: &str| Some(text::one_line(what, NAME_BYTES));
     if let Some(missing) = disk::missing(dir, &order.artifacts).first() {
-        return Baseline { failed: named(&format!("{missing} (not there)")), unknown: None };
+        return Baseline { failed: named(missing), unknown: None };
     }
     for (environment, command) in checks::matrix(order) {
         if *left_ms == 0 {
