@@ -161,7 +161,7 @@ pub fn failed(failure: &Failure, now: Time) -> String {
 pub fn closed(transcript: Transcript, cut_off: Option<&str>, under_way: &UnderWay) -> String {
     let found = match transcript {
         Transcript::Whole => "its transcript is whole",
-        Transcript::Missing => "its transcript is gone",
+        Transcript::Missing => "its transcript is missing or empty",
         Transcript::Unknown => "its transcript cannot be looked at",
     };
     let cut_off = cut_off.map(|call| format!("; cut off in the middle of {}", short(call))).unwrap_or_default();
@@ -257,7 +257,7 @@ mod tests {
                     cut_off: None,
                     under_way: Default::default(),
                 }),
-                "SESSION: its transcript is gone",
+                "SESSION: its transcript is missing or empty",
             ),
             (
                 Body::AgentCompacted(rekindle_core::event::AgentCompacted {

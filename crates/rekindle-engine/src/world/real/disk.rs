@@ -14,7 +14,7 @@ use crate::world::Notice;
 /// Longest answer of git for a brief, in milliseconds: a launch waits for it, and a repository may be large.
 const BRIEF_MS: u64 = 30_000;
 
-/// The same for a notice: a hook waits for all three answers, and asks nobody after two seconds.
+/// The same for a notice: a hook waits for all three answers, and gives up on the coordinator after ten seconds.
 const NOTICE_MS: u64 = 400;
 
 /// Most of git's answer that a brief can use.
