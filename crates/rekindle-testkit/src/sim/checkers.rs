@@ -170,6 +170,8 @@ pub struct Truth {
     pub undone: BTreeSet<(AttemptId, TaskId)>,
     /// Tasks of which a person was asked whether they are done, and said so.
     pub confirmed: BTreeSet<TaskId>,
+    /// Tasks that the operator completed without being asked.
+    completed: BTreeSet<TaskId>,
     /// The operator was told that the run is being paused, and nobody went on with it since.
     pub paused: bool,
 }
@@ -187,6 +189,9 @@ impl Truth {
 
     /// The operator ordered something about a task.
     pub fn operator(&mut self, order: &Order) {
+        if let Order::Complete { task, .. } = order {
+            self.completed.insert(task.clone());
+        }
         match order {
             Order::Skip { task, .. } | Order::Stop { task } | Order::Complete { task, .. } => {
                 self.ordered.insert(task.clone());

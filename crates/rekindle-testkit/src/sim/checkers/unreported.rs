@@ -53,7 +53,7 @@ impl Checkers {
         let task = event.task.as_ref().and_then(|id| Some((id, self.replayed.tasks.get(id)?)));
         let rests = task.is_some_and(|(id, task)| {
             let failed = task.way.baseline.as_ref().is_some_and(|baseline| baseline.failed.is_some());
-            failed || self.truth.confirmed.contains(id)
+            failed || self.truth.confirmed.contains(id) || self.truth.completed.contains(id)
         });
         require(rests, Invariant::Unreported, || format!("nothing shows that it was done: {}", line(event)))
     }
