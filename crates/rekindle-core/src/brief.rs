@@ -24,7 +24,7 @@ pub use facts::{
     Activity, Answered, Asked, CheckSeen, Decision, Disk, Doors, Facts, LineKind, NamedTask, PlanLine, ReviewFacts,
     Standing, Stream, TaskFacts, TaskResult,
 };
-pub use gather::facts_from;
+pub use gather::{facts_after, facts_from};
 pub use own::{TOKEN_BYTES, own_bytes};
 pub use reinject::{REINJECT_BYTES, reinject};
 pub use resumed::render_resumed;

@@ -131,6 +131,18 @@ pub const OWN_DIR: &str = "agent";
 /// What an agent is told again after a compaction, as it stood at its start: a file in there.
 pub const CONTEXT_FILE: &str = "context.md";
 
+/// There when the prompt of a resumed session tells what an earlier compaction lost: its hooks need not tell it again.
+pub const PROMPTED_FILE: &str = "prompted";
+
+/// What a request tells of the compaction before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compaction {
+    /// The summary, with what leads up to it.
+    pub summary: String,
+    /// Messages of the request. They become fewer only by a compaction, which may end in the same summary as the one before.
+    pub messages: usize,
+}
+
 /// How a process is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
@@ -275,10 +287,10 @@ pub trait Adapter: Send + Sync {
         Some(text.to_owned())
     }
 
-    /// Whether what the hook prints is part of every later request: it should then stay the same, letter for letter, until it
-    /// says something else.
-    fn hook_text_stays(&self) -> bool {
-        false
+    /// For a hook whose words are put into every request and should stay the same, letter for letter, until the next compaction:
+    /// what the request tells of the last one. Nothing for hooks that run once per compaction.
+    fn hook_compaction(&self, _asked: &str) -> Option<Compaction> {
+        None
     }
 
     /// A message as a line of standard input, for programs that take them.

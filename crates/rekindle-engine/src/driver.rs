@@ -215,6 +215,8 @@ pub struct Driver<W: World> {
     /// What rekindle itself says in the prompts of attempts that are being started.
     own_bytes: BTreeMap<AttemptId, u64>,
     reminders: i64,
+    /// How many compactions of an attempt its notices were for.
+    noticed: BTreeMap<AttemptId, u32>,
     /// Effects are left to what is outstanding once the state is taken over.
     taking_over: bool,
     events_since_snapshot: usize,
@@ -248,6 +250,7 @@ impl<W: World> Driver<W> {
             heard_from: BTreeMap::new(),
             own_bytes: BTreeMap::new(),
             reminders: 0,
+            noticed: BTreeMap::new(),
             taking_over: false,
             events_since_snapshot: 0,
             redactor,
@@ -287,6 +290,13 @@ impl<W: World> Driver<W> {
         self.events_since_snapshot = usize::try_from(self.last_seq.saturating_sub(stored)).unwrap_or(usize::MAX);
         self.rebuild_rows()?;
         let found = self.probe_all();
+        self.noticed = self
+            .state
+            .attempts
+            .iter()
+            .filter(|(_, known)| known.is_live())
+            .map(|(id, known)| (*id, known.native.compactions))
+            .collect();
         let input = Input::CoordinatorStarted {
             pid,
             limits: Box::new(limits),

@@ -19,6 +19,12 @@ const UNHEARD_MAX: usize = 16;
 /// What the state knows for the brief of an attempt; nothing if there is no such attempt.
 #[must_use]
 pub fn facts_from(state: &State, id: AttemptId) -> Option<Facts> {
+    facts_after(state, id, state.attempts.get(&id)?.native.compactions)
+}
+
+/// The same for an agent that is in its so-manieth compaction: a hook may ask before the stream tells of it.
+#[must_use]
+pub fn facts_after(state: &State, id: AttemptId, compactions: u32) -> Option<Facts> {
     let (attempt, run) = (state.attempts.get(&id)?, state.run.as_ref()?);
     let mut facts = Facts::new(attempt.agent.clone());
     facts.role = attempt.role;
@@ -38,7 +44,7 @@ pub fn facts_from(state: &State, id: AttemptId) -> Option<Facts> {
         about_review(&mut facts, state, &current);
     }
     facts.next_task = attempt.native.resumes.is_some() && facts.is_first();
-    if decide::reloads(attempt.native.compactions) {
+    if decide::reloads(compactions) {
         facts.whole_plan = Some(whole_plan(state));
     }
     facts.decisions =

@@ -22,7 +22,7 @@ use rekindle_shim::ladder::{Rung, StopSignal};
 use serde_json::{Value, json};
 
 use super::history::Record;
-use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
+use super::{Adapter, Compaction, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
 
 pub(in crate::agents) use settings::EVENTS;
 pub use settings::Settings;
@@ -140,8 +140,10 @@ impl Adapter for Gemini {
         with_words(up_to_summary(&asked)?, text)
     }
 
-    fn hook_text_stays(&self) -> bool {
-        true
+    fn hook_compaction(&self, asked: &str) -> Option<Compaction> {
+        let asked: Value = serde_json::from_str(asked).ok()?;
+        let messages = asked.pointer("/llm_request/messages")?.as_array()?.len();
+        Some(Compaction { summary: Value::Array(up_to_summary(&asked)?).to_string(), messages })
     }
 
     fn ladder(&self, grace_ms: u64) -> Vec<Rung> {

@@ -177,7 +177,10 @@ impl<W: World> Driver<W> {
     /// What an agent has to be told again; nothing for one whose time is over.
     fn notice(&mut self, attempt: AttemptId, epoch: Epoch) -> Option<Notice> {
         let found = self.state.attempts.get(&attempt).filter(|found| found.is_live() && found.epoch == epoch)?;
-        let mut facts = brief::facts_from(&self.state, attempt)?;
+        // A notice is asked for once per compaction, and some programs print that they compacted only after their hooks ran.
+        let told = self.noticed.entry(attempt).or_default();
+        *told = found.native.compactions.max(*told + 1);
+        let mut facts = brief::facts_after(&self.state, attempt, *told)?;
         let workspace = found.tasks.first().and_then(|task| self.state.workspace_of(task));
         facts.workspace.clone_from(&self.settings.workspace);
         let mcp = self.state.limits.traits_of(&found.cli).mcp;

@@ -94,6 +94,7 @@ impl<W: World> Driver<W> {
         };
         self.spools.remove(&attempt);
         self.more_to_read.remove(&attempt);
+        self.noticed.remove(&attempt);
         self.world.forget(attempt);
         Ok(())
     }

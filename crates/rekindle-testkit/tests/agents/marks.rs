@@ -174,13 +174,20 @@ fn last_messages(request: &Asked) -> String {
     last.map(|message| format!("[{}] {}\n", message.role, message.text)).collect()
 }
 
-/// The first request of the conversation after the so-manieth compaction, from 1.
+/// The first request of the conversation after the so-manieth compaction, from 1. A program may ask twice for one summary.
 fn after_compaction(bed: &Bed, number: usize) -> Asked {
     let asked = bed.server.asked();
-    let mut compactions = asked.iter().enumerate().filter(|(_, asked)| asked.purpose == Purpose::Compaction);
-    let (at, _) = compactions.nth(number - 1).unwrap_or_else(|| panic!("no compaction {number}\n{}", bed.story()));
-    let next = asked[at..].iter().find(|asked| asked.purpose == Purpose::Main);
-    next.unwrap_or_else(|| panic!("it did not go on\n{}", bed.story())).clone()
+    let mut known =
+        asked.iter().filter(|asked| matches!(asked.purpose, Purpose::Main | Purpose::Compaction)).peekable();
+    let mut compactions = 0;
+    while let Some(one) = known.next() {
+        let next = known.peek().filter(|next| one.purpose == Purpose::Compaction && next.purpose == Purpose::Main);
+        compactions += usize::from(next.is_some());
+        if let Some(next) = next.filter(|_| compactions == number) {
+            return (*next).clone();
+        }
+    }
+    panic!("it did not go on after compaction {number}\n{}", bed.story());
 }
 
 fn full() -> bool {
@@ -203,7 +210,14 @@ fn nothing_is_forgotten_by_a_compaction_and_a_kill(cli: Cli) {
     bed.finish(run);
     score(&bed, "after a compaction", &first);
     notice(&bed, "after a compaction", &first);
-    score(&bed, "after a compaction, a kill and a resume", &bed.server.main()[before]);
+    let resumed = &bed.server.main()[before];
+    score(&bed, "after a compaction, a kill and a resume", resumed);
+    if matches!(cli, Cli::Gemini | Cli::Opencode) {
+        // Their notice is put into every request and is no part of the session: the prompt alone tells it now.
+        let goals =
+            resumed.messages.iter().map(|message| message.text.matches(mark("the goal")).count()).sum::<usize>();
+        assert_eq!(goals, 1, "told once: {}", last_messages(resumed));
+    }
     assert_eq!(bed.sessions().len(), 2, "{}", bed.story());
     if full() {
         let second = after_compaction(&bed, 2);
@@ -211,7 +225,10 @@ fn nothing_is_forgotten_by_a_compaction_and_a_kill(cli: Cli) {
         notice(&bed, "after the second compaction", &second);
         // Few scenarios run at once: the next waits for a turn of its own.
         drop(bed);
-        twice(cli);
+        // Gemini CLI compresses only before a message of the user, of which a process has one: its second compaction is the one above.
+        if cli != Cli::Gemini {
+            twice(cli);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use rekindle_engine::agents::{self, Adapter};
+use rekindle_engine::agents::{self, Adapter, Compaction};
 
 use crate::client::{Agent, Told};
 use crate::project::Project;
@@ -107,15 +107,17 @@ fn read(arguments: impl Iterator<Item = OsString>) -> Option<(Format, PathBuf)> 
 
 fn output(format: Format, bundle: &Path) -> Option<String> {
     match format {
-        Format::Plain { since } => steady::of(bundle, &since, || text(bundle)),
+        Format::Plain { since } => {
+            let since = Compaction { summary: since, messages: 0 };
+            steady::of(bundle, &since, || text(bundle))
+        }
         Format::Hook(adapter) => {
             let asked = hook_input().unwrap_or_default();
             // The coordinator is not troubled where there is nothing to tell: some hooks fire before every request.
-            let bare = adapter.hook_answer(&asked, "")?;
-            let text = match adapter.hook_text_stays() {
-                // What such a hook hands back ends with the summary: it tells the compaction from others.
-                true => steady::of(bundle, &bare, || text(bundle))?,
-                false => text(bundle)?.into_words(),
+            adapter.hook_answer(&asked, "")?;
+            let text = match adapter.hook_compaction(&asked) {
+                Some(since) => steady::of(bundle, &since, || text(bundle))?,
+                None => text(bundle)?.into_words(),
             };
             adapter.hook_answer(&asked, &text)
         }

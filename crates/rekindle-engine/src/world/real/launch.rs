@@ -10,7 +10,7 @@ use rekindle_core::ids::AttemptId;
 use rekindle_shim::bundle::{Output, Spec, VERSION};
 
 use super::{Shared, baseline, disk, native};
-use crate::agents::{CONTEXT_FILE, Place, Start};
+use crate::agents::{CONTEXT_FILE, PROMPTED_FILE, Place, Start};
 use crate::door::server::SOCKET;
 use crate::driver::Message;
 use crate::state_dir;
@@ -118,6 +118,9 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
     let mut files = launch.files;
     // What it is told again after a compaction while no coordinator is there to ask.
     files.insert(CONTEXT_FILE.to_owned(), brief::reinject(&order.facts));
+    if order.resume.is_some() && order.facts.forgot {
+        files.insert(PROMPTED_FILE.to_owned(), String::new());
+    }
     let prepare = |dir: &Path| {
         native::write_files(dir, &files)?;
         native::make_links(dir, &launch.links)?;
