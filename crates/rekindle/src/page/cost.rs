@@ -12,7 +12,7 @@ use super::parts::{self, cost, task_link, tokens};
 use crate::error::Result;
 use crate::picture::Picture;
 use crate::picture::standing;
-use crate::ui::one_line;
+use crate::ui::{one_line, short_count};
 use crate::view::Spent;
 
 /// How deep parts of parts are drawn in; deeper ones stand at this depth.
@@ -51,7 +51,8 @@ fn by_task(visit: &Visit<'_>, picture: &Picture) -> Markup {
                     caption.sr { "Tokens and cost by task, the parts of a task in its sum" }
                     thead { tr {
                         th scope="col" { "Task" } th scope="col" { "Title" } th scope="col" { "State" }
-                        th.r scope="col" { "Tries" } th.r scope="col" { "Tokens" } th.r scope="col" { "Cost" } th scope="col" { "Context" }
+                        th.r scope="col" { "Tries" } th.r scope="col" { "Tokens" } th.r scope="col" { "By rekindle" } th.r scope="col" { "Cost" }
+                        th scope="col" { "Context" }
                     } }
                     tbody { @for (task, depth) in order {
                         @let spent = sum(picture, task, &own, 0);
@@ -61,7 +62,8 @@ fn by_task(visit: &Visit<'_>, picture: &Picture) -> Markup {
                             td.title { (one_line(&task.title)) }
                             td { (parts::stands(&standing::of(picture, task))) }
                             td.r { span.num { (picture.attempts_of(&task.id).count()) } }
-                            td.r { (tokens(Some(&spent))) } td.r { (cost(Some(&spent))) }
+                            td.r { (tokens(Some(&spent))) } td.r { span.num { (short_count(spent.own_tokens)) } }
+                            td.r { (cost(Some(&spent))) }
                             td { (parts::context(newest.and_then(|attempt| attempt.measure))) }
                         }
                     } }
@@ -91,6 +93,7 @@ fn sum(picture: &Picture, task: &TaskRow, own: &BTreeMap<TaskId, Spent>, depth: 
 
 fn add(all: &mut Spent, more: Spent) {
     all.tokens = all.tokens.saturating_add(more.tokens);
+    all.own_tokens = all.own_tokens.saturating_add(more.own_tokens);
     if let Some(cost) = more.cost_usd {
         all.cost_usd = Some(all.cost_usd.unwrap_or(0.0) + cost);
     }

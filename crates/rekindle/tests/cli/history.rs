@@ -85,7 +85,7 @@ impl History {
     pub fn started(&mut self, task: &str) {
         let (attempt, _) = self.holder(task);
         let pid = 1_000 + u32::try_from(attempt.0).expect("small");
-        self.input(Input::AttemptStarted { attempt, pid, shim_pid: pid + 1_000, own_bytes: 0 });
+        self.input(Input::AttemptStarted { attempt, pid, shim_pid: pid + 1_000, own_bytes: 948 });
     }
 
     /// The agent of a task printed a line.

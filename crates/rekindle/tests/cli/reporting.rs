@@ -20,6 +20,17 @@ fn the_account_of_a_run_for_people() {
 }
 
 #[test]
+fn what_rekindle_itself_says_is_counted_for_each_task() {
+    let environment = Environment::new();
+    eventful(&environment);
+    let status = environment.json(&["status", "--json"]);
+    let tasks = status["tasks"].as_array().expect("tasks").iter();
+    let said: Vec<u64> = tasks.map(|task| task["rekindle_tokens"].as_u64().expect("a number")).collect();
+    assert_eq!(said, [474, 237], "237 tokens with each of two attempts and one: {status}");
+    assert!(stdout(&environment, &["report"]).contains("rekindle's own words: 711 tokens"));
+}
+
+#[test]
 fn the_account_of_a_run_for_a_ci() {
     let environment = Environment::new();
     eventful(&environment);

@@ -63,13 +63,14 @@ pub fn tables(report: &Report, picture: &Picture) -> Markup {
         } }
         @if known {
             h4 { "By task" }
-            p.dim { "An attempt that held several tasks counts in full for each." }
+            p.dim { "An attempt that held several tasks counts in full for each. \"By rekindle\" is what its prompts and messages added." }
             div.wide { table {
-                thead { tr { th { "Task" } th { "Title" } th.number { "Tokens" } th.number { "Cost" } } }
+                thead { tr { th { "Task" } th { "Title" } th.number { "Tokens" } th.number { "By rekindle" } th.number { "Cost" } } }
                 tbody { @for task in &report.tasks {
                     tr {
                         td { (task_link(task.row.id.as_str())) } td { (words(&task.row.title)) }
-                        td.number { (short_count(task.spent.tokens)) } td.number { (task.spent.cost_usd.map(dollars).unwrap_or_default()) }
+                        td.number { (short_count(task.spent.tokens)) } td.number { (short_count(task.spent.own_tokens)) }
+                        td.number { (task.spent.cost_usd.map(dollars).unwrap_or_default()) }
                     }
                 } }
             } }
