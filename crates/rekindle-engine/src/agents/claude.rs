@@ -25,7 +25,7 @@ pub(in crate::agents) use settings::EVENTS;
 pub use settings::Settings;
 
 /// The newest version that `cargo xtask agents` was run with.
-const TRIED_UP_TO: &str = "2.1.197";
+const TRIED_UP_TO: &str = "2.1.325";
 
 /// The name in `kind = "…"`.
 pub const KIND: &str = "claude";

@@ -1,12 +1,15 @@
 //! What a session's own record holds when its process is gone: the calls that the resumed conversation will know. Each adapter
 //! reads its program's record; comparing it with what the stream told is the core's business.
 
-use rekindle_core::activity::{CALL_BYTES, Held, Ledger};
+use rekindle_core::activity::{Held, Ledger};
 use rekindle_core::text;
 use serde_json::Value;
 
 /// Calls of one record that are looked at; a session of a day has fewer.
 const CALLS_MAX: usize = 20_000;
+
+/// Longest input of a call that is kept. It is shortened further once secrets are out: half a secret is not recognised as one.
+const INPUT_BYTES: usize = 64 * 1024;
 
 /// The part of a session's record that one attempt added.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +39,7 @@ impl Calls {
         if self.0.iter().rev().any(|held| held.id == id) || self.0.len() == CALLS_MAX {
             return;
         }
-        let input = text::fold(input, CALL_BYTES).into_owned();
+        let input = whole_words(input).to_owned();
         self.0.push(Held { id: id.to_owned(), tool: tool.to_owned(), input, answered: false });
     }
 
@@ -50,5 +53,32 @@ impl Calls {
     /// All of them.
     pub fn into_held(self) -> Vec<Held> {
         self.0
+    }
+}
+
+/// The beginning of a text, up to the last word that fits whole.
+fn whole_words(input: &str) -> &str {
+    if input.len() <= INPUT_BYTES {
+        return input;
+    }
+    let fits = text::truncate_bytes(input, INPUT_BYTES);
+    fits.rfind(char::is_whitespace).map_or("", |end| &fits[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Calls, INPUT_BYTES};
+
+    #[test]
+    fn a_word_is_kept_whole_or_not_at_all() {
+        let secret = "sk-made-up-0123456789abcdef";
+        for before in [10, INPUT_BYTES - 40, INPUT_BYTES - 10, INPUT_BYTES + 5] {
+            let mut calls = Calls::default();
+            calls.begun("1", "Bash", &format!("{} {secret} {}", "x".repeat(before), "y".repeat(INPUT_BYTES)));
+            let held = calls.into_held();
+            let input = &held[0].input;
+            assert!(input.len() <= INPUT_BYTES);
+            assert_eq!(input.contains("sk-"), input.contains(secret), "{before}: {}", &input[input.len() - 40..]);
+        }
     }
 }

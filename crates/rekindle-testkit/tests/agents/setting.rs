@@ -44,6 +44,9 @@ fn claude(url: &str, setting: Setting) -> Vec<(&'static str, String)> {
         ("DISABLE_ERROR_REPORTING", "1".to_owned()),
         ("DISABLE_AUTOUPDATER", "1".to_owned()),
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
+        // Newer programs offer their task list without a terminal only when they are asked to.
+        ("CLAUDE_CODE_ENABLE_TODO_TOOLS", "1".to_owned()),
+        ("CLAUDE_CODE_ENABLE_TASKS", "1".to_owned()),
         // Root is let do everything only in a sandbox, which a test machine is.
         ("IS_SANDBOX", "1".to_owned()),
     ];

@@ -10,7 +10,7 @@ const DESCRIPTION: &str =
     "Tells rekindle what happens in a session, and the session where it stands after a compaction or a crash";
 
 /// How the plugin that two programs share calls rekindle. Only one of them sets the first variable to the same folder.
-const SHARED: &str = r#""${CLAUDE_PLUGIN_ROOT}/bin/rekindle" hook "$(test "$PLUGIN_ROOT" = "$CLAUDE_PLUGIN_ROOT" && echo codex || echo claude)""#;
+const SHARED: &str = r#"test "$PLUGIN_ROOT" = "${CLAUDE_PLUGIN_ROOT}" && cli=codex || cli=claude; "${CLAUDE_PLUGIN_ROOT}/bin/rekindle" hook "$cli""#;
 
 /// How the extension calls it; the program puts the path in.
 const EXTENSION: &str = r#""${extensionPath}/bin/rekindle" hook gemini"#;

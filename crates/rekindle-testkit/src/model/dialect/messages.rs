@@ -6,7 +6,7 @@ use super::{Encoded, Meaning, SERVER, calls, conversation, event, events, halves
 use crate::model::asked::{Api, Asked, Purpose};
 use crate::model::script::{Act, Answer};
 
-/// Marks of a compaction in the last message.
+/// Marks of a compaction in the last message, or before a reminder that newer programs put behind it.
 const SUMMARY: [&str; 2] =
     ["CRITICAL: Respond with TEXT ONLY", "Your task is to create a detailed summary of the conversation"];
 
@@ -18,7 +18,8 @@ pub(super) fn understand(body: &Value) -> Meaning {
         messages: instructed(&body["system"], conversation(&body["messages"], "content", "user")),
         tools: names(&body["tools"], |tool| &tool["name"]),
     };
-    if SUMMARY.iter().any(|mark| meaning.last_has(mark)) {
+    let last = || meaning.messages.iter().rev().take(2);
+    if SUMMARY.iter().any(|mark| last().any(|message| message.text.contains(mark))) {
         meaning.purpose = Purpose::Compaction;
     } else if meaning.tools.is_empty() {
         meaning.purpose = Purpose::Side;
