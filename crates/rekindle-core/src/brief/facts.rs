@@ -10,6 +10,7 @@ use crate::memory::Calls;
 use crate::report::{CheckResult, Checkpoint};
 use crate::review::{FocusArea, GivenVerdict, Rework};
 use crate::role::Role;
+use crate::time::Time;
 
 /// Everything that a brief says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,6 +66,9 @@ pub struct Facts {
     /// The calls of this attempt and of earlier ones on the same task.
     #[serde(default)]
     pub calls: Calls,
+    /// When the first attempt at the current task began.
+    #[serde(default)]
+    pub began_at: Option<Time>,
     /// The session that is resumed was compacted before: it has forgotten what it was told.
     #[serde(default)]
     pub forgot: bool,
@@ -134,6 +138,7 @@ impl Facts {
             results: Vec::new(),
             dead_ends: Vec::new(),
             calls: Calls::default(),
+            began_at: None,
             forgot: false,
             do_not_redo: Vec::new(),
             activity: Vec::new(),

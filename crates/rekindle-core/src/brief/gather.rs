@@ -168,6 +168,8 @@ fn about_current(facts: &mut Facts, state: &State, id: &TaskId) {
     let task = &state.tasks[id];
     facts.attempt = task.tries().max(1);
     facts.attempt_limit = state.attempt_limit(id);
+    let at_it = state.attempts.values().filter(|attempt| attempt.tasks.contains(id));
+    facts.began_at = at_it.map(|attempt| attempt.dispatched_at).min();
     facts.cause.clone_from(&task.last_cause);
     // Where a developer stood says nothing to who judges its work.
     facts.checkpoint = task.checkpoint.clone().filter(|_| !facts.role.reviews());

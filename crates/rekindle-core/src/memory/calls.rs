@@ -183,11 +183,8 @@ fn with_output(call: &PastCall, room: usize) -> String {
 }
 
 fn under_way(call: &PastCall) -> String {
-    format!(
-        "- {}: {} (its end was not seen: look before you repeat it)",
-        call.tool,
-        one_line(&call.input, COMMAND_BYTES)
-    )
+    let when = if call.earlier { "was running when it was killed" } else { "its end was not seen" };
+    format!("- {}: {} ({when}: look before you repeat it)", call.tool, one_line(&call.input, COMMAND_BYTES))
 }
 
 fn end_of(text: &str, room: usize) -> String {

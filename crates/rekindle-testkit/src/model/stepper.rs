@@ -11,7 +11,8 @@ use super::asked::Asked;
 use super::script::{Act, Answer};
 
 /// Words of a program or of rekindle for a call whose outcome nobody knows.
-const UNKNOWN: [&str; 3] = ["was running when", "may not be in your history", "[Tool execution was interrupted]"];
+const UNKNOWN: [&str; 4] =
+    ["was running when", "its end was not seen", "may not be in your history", "[Tool execution was interrupted]"];
 
 /// A whole result that says no more than that there is none.
 const ABORTED: &str = "aborted";

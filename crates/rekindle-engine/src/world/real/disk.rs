@@ -51,9 +51,13 @@ fn seen(workspace: &Path, base: Option<&str>, known: &Facts, git_ms: u64) -> Dis
         for path in untracked.lines().take(UNTRACKED) {
             disk.diff_stat.push_str(&format!(" {path} | new, not committed\n"));
         }
-        let range = base.map_or_else(|| "HEAD".to_owned(), |base| format!("{base}..HEAD"));
-        let log = ask(&["log", "--oneline", "--no-decorate", "-n", COMMITS, &range]);
-        disk.commits = log.lines().map(str::to_owned).collect();
+        // Where all share one directory nobody keeps the commit that the work began with: then its time tells.
+        let since = match (base, known.began_at) {
+            (Some(base), _) => Some(format!("{base}..HEAD")),
+            (None, began) => began.map(|began| format!("--since=@{}", began.0.div_euclid(1000))),
+        };
+        let log = since.map(|since| ask(&["log", "--oneline", "--no-decorate", "-n", COMMITS, &since]));
+        disk.commits = log.unwrap_or_default().lines().map(str::to_owned).collect();
     }
     disk
 }
@@ -80,5 +84,37 @@ pub(super) fn answer_in_background(shared: &Arc<Shared>, notice: Notice, reply: 
         && let Some(reply) = take(&reply)
     {
         answer(&notice.facts, reply);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use rekindle_core::brief::Facts;
+    use rekindle_core::ids::AgentName;
+    use rekindle_core::time::Time;
+
+    use super::seen;
+
+    #[test]
+    fn commits_from_before_the_work_are_not_its_commits() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let git = |arguments: &[&str], at: &str| {
+            let mut command = Command::new("git");
+            command.current_dir(dir.path()).env("GIT_COMMITTER_DATE", at).env("GIT_AUTHOR_DATE", at);
+            command.args(["-c", "user.name=t", "-c", "user.email=t@t"]).args(arguments);
+            assert!(command.output().expect("git").status.success(), "git {arguments:?}");
+        };
+        git(&["init", "-q"], "@0 +0000");
+        git(&["commit", "-q", "--allow-empty", "-m", "long ago"], "@1700000000 +0000");
+        git(&["commit", "-q", "--allow-empty", "-m", "of the work"], "@1700000100 +0000");
+        let mut facts = Facts::new(AgentName::new("solo").expect("a name"));
+        let commits = |facts: &Facts, base| seen(dir.path(), base, facts, 30_000).commits.join("\n");
+        assert_eq!(commits(&facts, None), "", "nobody knows when it began");
+        facts.began_at = Some(Time(1_700_000_050_000));
+        let own = commits(&facts, None);
+        assert!(own.contains("of the work") && !own.contains("long ago"), "{own}");
+        assert!(commits(&facts, Some("HEAD~1")).contains("of the work"));
     }
 }
