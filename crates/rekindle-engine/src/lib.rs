@@ -6,6 +6,7 @@ pub mod clock;
 pub mod coordinator;
 pub mod door;
 pub mod driver;
+pub mod durable;
 pub mod files;
 pub mod git;
 pub mod guard;

@@ -27,7 +27,7 @@ use rekindle_core::time::Time;
 use rekindle_shim::bundle::{self, Bundle, ExitRecord, ShimRecord};
 use rekindle_shim::tree::Activity;
 
-use super::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Notice, World};
+use super::{CheckOrder, KeptReport, LaunchOrder, LeaveOrder, MergeOrder, Notice, World};
 use crate::agents::history::Record;
 use crate::agents::{Program, Reader};
 use crate::alert::{Alert, Alerts, Channels, Session};
@@ -358,8 +358,8 @@ impl World for RealWorld {
         places::merge_in_background(&self.shared, order);
     }
 
-    fn leave(&mut self, attempt: AttemptId, task: &TaskId, workspace: Option<&str>, tidy: bool) {
-        places::leave_in_background(&self.shared, attempt, task, workspace, tidy);
+    fn leave(&mut self, order: LeaveOrder) {
+        places::leave_in_background(&self.shared, order);
     }
 
     fn check_health(&mut self, commands: &[String]) {
