@@ -339,7 +339,9 @@ impl Repo {
         crate::durable::sync(&self.common).map_err(|e| Error::io(&self.common, e))
     }
 
-    fn private_dir(&self) -> PathBuf {
+    /// A directory of ours in the repository, outside of every checkout.
+    #[must_use]
+    pub fn private_dir(&self) -> PathBuf {
         self.common.join("rekindle")
     }
 

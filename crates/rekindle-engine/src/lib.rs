@@ -12,6 +12,7 @@ pub mod git;
 pub mod guard;
 pub mod ingest;
 pub mod isolation;
+pub mod living;
 pub mod offline;
 pub mod pressure;
 pub mod pulse;
