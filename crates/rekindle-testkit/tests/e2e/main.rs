@@ -20,6 +20,7 @@ mod ignored;
 mod kills;
 mod mcp;
 mod output;
+mod power;
 mod processes;
 mod prose;
 mod refusals;

@@ -194,7 +194,17 @@ fn an_artifact_that_git_ignores_is_named_where_it_stands() {
     environment.write(".gitignore", "dist/\n");
     let git = std::process::Command::new("git").args(["init", "-q"]).current_dir(environment.root()).status();
     assert!(git.expect("git").success());
-    insta::assert_snapshot!(environment.run(&["plan", "check", "plan.md"]), @r"");
+    insta::assert_snapshot!(environment.run(&["plan", "check", "plan.md"]), @r"
+    out| plan.md: plan plan with 1 task can be run, 1 warning
+    err| warning: git ignores the artifact `dist/app.js`: rekindle adds it to the run's branch all the same
+    err|  --> plan.md:4:21
+    err|   |
+    err| 4 | - artifacts: src/a, dist/app.js
+    err|   |                     ^^^^^^^^^^^
+    err|   |
+    err|   = hint: take it out of .gitignore, or declare something that is committed
+    exit 0
+    ");
     let output = environment.output(&["plan", "check", "plan.md", "--json"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!((json["warnings"].as_u64(), json["errors"].as_u64()), (Some(1), Some(0)), "{json}");
