@@ -119,6 +119,7 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
             turn.emit_run(Body::BranchMade(made));
             Reply::Accepted
         }
+        Input::Noted(noted) => reconcile::noted(turn, noted),
         Input::HealthChecked { results } => health::checked(turn, results),
         Input::UsageSeen(left) => usage::seen(turn, left),
         Input::PressureSeen { reason } => session::pressure_seen(turn, reason),

@@ -146,6 +146,8 @@ pub enum Input {
     },
     /// The branch that accepted work goes to was made.
     BranchMade(WorkBranch),
+    /// Something outside was put right, or is waited for.
+    Noted(Noted),
     /// The plan's health commands were run.
     HealthChecked {
         /// What they said.
@@ -167,6 +169,17 @@ pub enum Input {
     Ordered(Order),
     /// Time has passed.
     TimePassed,
+}
+
+/// Something that changes no state and belongs on record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Noted {
+    /// The task that it is about.
+    pub task: Option<TaskId>,
+    /// A word for programs.
+    pub event_type: String,
+    /// A line for people.
+    pub detail: String,
 }
 
 /// How a merge went.

@@ -133,6 +133,9 @@ pub enum Error {
         /// What it said.
         source: std::io::Error,
     },
+    /// Its state directory was deleted.
+    #[error("{} was deleted while its run was going on, as git clean -fdx does; its agents are being ended", .0.display())]
+    Deleted(PathBuf),
     /// The run cannot be begun.
     #[error("{0}")]
     Refused(String),
@@ -162,7 +165,7 @@ pub struct Coordinator {
     deadline: Option<Time>,
     housekeeping_at: Time,
     made: Option<WorkBranch>,
-    _lock: state_dir::CoordinatorLock,
+    lock: state_dir::CoordinatorLock,
 }
 
 impl Coordinator {
@@ -193,6 +196,7 @@ impl Coordinator {
             sender.clone(),
         )
         .map_err(|source| Error::Os { what: "cannot watch processes", source })?;
+        refuse_beside(&world)?;
         let settings = Settings {
             log_context_lines: setup.log_context_lines,
             brief_budget_bytes: setup.brief_budget_bytes,
@@ -235,7 +239,7 @@ impl Coordinator {
             deadline: None,
             housekeeping_at: now,
             made,
-            _lock: lock,
+            lock,
         })
     }
 
@@ -264,6 +268,10 @@ impl Coordinator {
     pub fn drive(mut self) -> Result<RunPhase, Error> {
         while !self.driver.is_over() {
             let messages = self.gather();
+            if self.lock.is_lost() {
+                // Whatever stands at its path now is another coordinator's. The shims notice by themselves.
+                return Err(Error::Deleted(self.state_dir));
+            }
             self.persistently(|driver| driver.handle(messages))?;
             self.look_after_time()?;
         }
@@ -415,6 +423,18 @@ fn refuse_agents(state: &State) -> Result<(), Error> {
     match state.holds_any_of(&door::server::ancestors(std::process::id())) {
         true => Err(Error::Refused(driver::HIDDEN_TOKEN.to_owned())),
         false => Ok(()),
+    }
+}
+
+/// Agents of a state that was deleted end by themselves; until they have, nobody else begins.
+fn refuse_beside(world: &RealWorld) -> Result<(), Error> {
+    let pids: Vec<String> = world.outlasting().iter().map(ToString::to_string).collect();
+    match pids.is_empty() {
+        true => Ok(()),
+        false => Err(Error::Refused(format!(
+            "an agent of a run whose state was deleted still works here, as process {}: wait for it, or end it",
+            pids.join(" and ")
+        ))),
     }
 }
 

@@ -23,7 +23,7 @@ use rekindle_core::decide::{self, Reply, Standstill};
 use rekindle_core::effect::Effect;
 use rekindle_core::event::{PauseReason, UsageLeft};
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::input::{Input, MergeOutcome, Order};
+use rekindle_core::input::{Input, MergeOutcome, Noted, Order};
 use rekindle_core::limits::Limits;
 use rekindle_core::report::{Baseline, CheckResult, Evidence};
 use rekindle_core::role::Role;
@@ -96,6 +96,8 @@ pub enum Message {
         /// How it went.
         outcome: MergeOutcome,
     },
+    /// Something outside was put right, or is waited for: it goes on record.
+    Noted(Noted),
     /// The plan's health commands were run.
     HealthChecked {
         /// What they said.
@@ -405,6 +407,10 @@ impl<W: World> Driver<W> {
             }
             Message::Merged { task, epoch, outcome } => {
                 self.take(Input::WorkMerged { task, epoch, outcome });
+            }
+            Message::Noted(noted) => {
+                let detail = self.clean(&noted.detail);
+                self.take(Input::Noted(Noted { detail, ..noted }));
             }
             Message::HealthChecked { results } => {
                 let results = self.redact_checks(results);

@@ -7,7 +7,7 @@
 //!
 //! Git is called as a program, with everything switched off by which a repository could make it run another one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 mod branch;
 mod call;
+mod declared;
 mod diff;
 mod exclude;
 mod guard;
@@ -27,6 +28,7 @@ mod refs;
 mod remove;
 mod salvage;
 mod snapshot;
+mod stale;
 mod submodule;
 mod workspace;
 
@@ -49,6 +51,18 @@ const LOCK_PATIENCE_MS: u64 = 10_000;
 
 /// A private file of this age belongs to nobody: no call may take that long.
 const LEFT_SECONDS: u64 = 24 * 60 * 60;
+
+/// What the system says when the machine is short of something, or its disk does not work for now.
+const MACHINE: &[i32] = &[
+    rustix::io::Errno::NOSPC.raw_os_error(),
+    rustix::io::Errno::DQUOT.raw_os_error(),
+    rustix::io::Errno::MFILE.raw_os_error(),
+    rustix::io::Errno::NFILE.raw_os_error(),
+    rustix::io::Errno::AGAIN.raw_os_error(),
+    rustix::io::Errno::NOMEM.raw_os_error(),
+    rustix::io::Errno::IO.raw_os_error(),
+    rustix::io::Errno::ROFS.raw_os_error(),
+];
 
 /// Why git could not be used, or did not do it.
 #[derive(Debug, thiserror::Error)]
@@ -144,6 +158,21 @@ impl Error {
     fn io(path: &Path, source: io::Error) -> Self {
         Self::Io { path: path.to_owned(), source }
     }
+
+    /// Whether it says something of the machine and nothing of the work: the same call may go through later.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        match self {
+            Self::Locked { .. } => true,
+            Self::Io { source, .. } => source.raw_os_error().is_some_and(|code| MACHINE.contains(&code)),
+            // Git repeats what the system told it, and ends with the words of the error.
+            Self::Failed { said, .. } => MACHINE.iter().any(|code| {
+                let words = io::Error::from_raw_os_error(*code).to_string();
+                words.split_once(" (os error").is_some_and(|(words, _)| said.contains(words))
+            }),
+            _ => false,
+        }
+    }
 }
 
 /// The result of anything here.
@@ -160,6 +189,8 @@ pub struct Repo {
     common: PathBuf,
     /// The project's directory inside the checkout; empty when it is the checkout itself.
     prefix: PathBuf,
+    /// Where our worktrees stand, once a run is known.
+    worktrees: Option<PathBuf>,
     locks: Arc<Locks>,
     patience_ms: u64,
 }
@@ -191,6 +222,10 @@ struct Locks {
     whole: Mutex<()>,
     /// The id of the tree without files, which depends on the repository's kind of ids only.
     empty_tree: OnceLock<String>,
+    /// What is to be put on record.
+    notes: Mutex<Vec<String>>,
+    /// What the tasks of a workspace promise, by run and key.
+    declared: Mutex<BTreeMap<String, BTreeSet<PathBuf>>>,
 }
 
 impl Locks {
@@ -241,7 +276,7 @@ impl Repo {
         let common = common.canonicalize().map_err(|e| Error::io(&common, e))?;
         let locks = locks_of(&common);
         let (git_dir, prefix) = (call::path(git_dir), call::path(prefix));
-        Ok(Self { top, git_dir, common, prefix, locks, patience_ms: LOCK_PATIENCE_MS })
+        Ok(Self { top, git_dir, common, prefix, worktrees: None, locks, patience_ms: LOCK_PATIENCE_MS })
     }
 
     /// The same, waiting so long for locks that others hold.
@@ -270,7 +305,7 @@ impl Repo {
 
     /// A call in one of its checkouts.
     fn call_in(&self, dir: &Path) -> Call {
-        Call::new(dir).patience(self.patience_ms)
+        Call::new(dir).patience(self.patience_ms).judging(self)
     }
 
     /// A call in a checkout whose git directory is known: what an agent made of its `.git` file does not matter then. Git
@@ -299,7 +334,14 @@ impl Repo {
         }
     }
 
-    fn private_dir(&self) -> PathBuf {
+    /// Gets everything in the repository onto the disk.
+    fn settle(&self) -> Result<()> {
+        crate::durable::sync(&self.common).map_err(|e| Error::io(&self.common, e))
+    }
+
+    /// A directory of ours in the repository, outside of every checkout.
+    #[must_use]
+    pub fn private_dir(&self) -> PathBuf {
         self.common.join("rekindle")
     }
 
@@ -325,6 +367,7 @@ impl Work {
         names::check(run)?;
         // As git will name it; a directory that is not there yet has nothing to resolve.
         let state = state.canonicalize().unwrap_or_else(|_| state.to_owned());
+        let repo = Repo { worktrees: Some(state.join("worktrees")), ..repo };
         Ok(Self { repo, state, run: run.to_owned(), branch: branch.to_owned() })
     }
 

@@ -32,6 +32,10 @@ const VERSION_FILE: &str = "version";
 /// Names that may stand in a directory whose creation was cut short before the marker was written.
 const LEFTOVERS: [&str; 2] = [".gitignore", "version.tmp"];
 
+/// Folders that `git clean -fdx` leaves of a state directory, because it deletes no worktree; what they hold is kept by the
+/// next run that meets it.
+const CLEANED: [&str; 2] = ["worktrees", "aside"];
+
 /// Why a state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -236,12 +240,23 @@ impl StateDir {
         let fail = |e| Error::from_io(&self.path, e);
         for entry in std::fs::read_dir(&self.path).map_err(fail)? {
             let name = entry.map_err(fail)?.file_name();
-            if !LEFTOVERS.iter().any(|leftover| name == *leftover) {
+            let left = LEFTOVERS.iter().any(|leftover| name == *leftover);
+            let cleaned =
+                CLEANED.iter().any(|cleaned| name == *cleaned) && holds_only_worktrees(&self.path.join(&name));
+            if !left && !cleaned {
                 return Err(Error::NotOurs(self.path.clone()));
             }
         }
         Ok(())
     }
+}
+
+/// Whether everything in a directory is a worktree of git. No clone brings one: git keeps no `.git` inside of a repository.
+fn holds_only_worktrees(dir: &Path) -> bool {
+    let is_worktree = |entry: io::Result<std::fs::DirEntry>| {
+        entry.is_ok_and(|entry| entry.path().join(".git").symlink_metadata().is_ok_and(|meta| meta.is_file()))
+    };
+    std::fs::read_dir(dir).is_ok_and(|mut entries| entries.all(is_worktree))
 }
 
 /// Refuses what another user owns: its content could be anything.

@@ -44,6 +44,8 @@ pub struct LaunchOrder {
     pub facts: Facts,
     /// The workspace of its own that it works in.
     pub workspace: Option<String>,
+    /// What is promised by all tasks that are worked on there.
+    pub declared: Vec<String>,
 }
 
 /// What an agent has to be told again after its context was compacted.
@@ -87,6 +89,23 @@ pub struct MergeOrder {
     pub message: String,
     /// The newest commit of the run's branch that is known.
     pub known: Option<String>,
+    /// What is promised by all tasks that are worked on there: it is merged although git ignores it.
+    pub declared: Vec<String>,
+}
+
+/// An attempt is over for its workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaveOrder {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Its first task.
+    pub task: TaskId,
+    /// The workspace of its own that it worked in.
+    pub workspace: Option<String>,
+    /// Whether nobody needs the workspace any more.
+    pub tidy: bool,
+    /// What is promised by all tasks that are worked on there: it is kept although git ignores it.
+    pub declared: Vec<String>,
 }
 
 /// A report that an agent left in its bundle while no coordinator was there.
@@ -164,7 +183,7 @@ pub trait World {
     /// Those of `paths` that are not on disk; of work that was merged as `merged`, those that the run's branch has no longer.
     fn missing(&mut self, paths: &[String], merged: Option<&str>) -> Vec<String>;
     /// An attempt is over for its workspace: what it left there is kept, and the workspace goes where nobody needs it any more.
-    fn leave(&mut self, _attempt: AttemptId, _task: &TaskId, _workspace: Option<&str>, _tidy: bool) {}
+    fn leave(&mut self, _order: LeaveOrder) {}
     /// Merges accepted work into the run's branch; how it went arrives as an observation. Asked for twice, it is merged once.
     fn merge(&mut self, order: MergeOrder);
     /// Runs the plan's health commands; what they said arrives as an observation.

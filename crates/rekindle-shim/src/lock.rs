@@ -66,6 +66,12 @@ impl Lock {
         }
     }
 
+    /// Whether the lock file was deleted: then nobody will ever find this holder again.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        rustix::fs::fstat(&self.0).is_ok_and(|found| found.st_nlink == 0)
+    }
+
     /// Gives the descriptor away, to become a shim's standard input.
     #[must_use]
     pub fn into_fd(self) -> OwnedFd {

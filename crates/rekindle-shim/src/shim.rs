@@ -36,6 +36,10 @@ pub const EXIT_SPEC: u8 = 5;
 /// Exit code: the system refused something without which there can be no record.
 pub const EXIT_IO: u8 = 6;
 
+/// Between two looks at whether the bundle is still there. One call of some microseconds; a person who deletes the state of a
+/// run and starts another waits this long at most.
+const LOSS_LOOK_MS: u64 = 2_000;
+
 /// Why a shim left without an exit record of its own.
 #[derive(Debug, thiserror::Error)]
 enum Stop {
@@ -86,7 +90,7 @@ fn run(path: &Path) -> Result<(), Stop> {
     // A working directory of ours would keep a filesystem busy.
     rustix::process::chdir("/").map_err(|error| Stop::io("working directory")(error.into()))?;
     let lock = Lock::inherit(&bundle).map_err(|error| Stop::Io { what: "lock", why: error.to_string() })?;
-    let _lock = lock.ok_or(Stop::Locked)?;
+    let lock = lock.ok_or(Stop::Locked)?;
     if bundle.has(bundle::EXIT) {
         return Ok(());
     }
@@ -102,7 +106,7 @@ fn run(path: &Path) -> Result<(), Stop> {
     let started_ms = clock::monotonic_ms();
     let record = match start(&bundle, &spec) {
         Ok(started) => {
-            let mut holding = Holding::new(spec, server, signals, started);
+            let mut holding = Holding::new(spec, server, signals, started, lock);
             holding.feed_prompt(&bundle);
             holding.hold();
             holding.finish(&bundle)
@@ -246,6 +250,9 @@ struct Holding {
     feeder: Feeder,
     capped: Vec<Capped>,
     logs: [LogId; 2],
+    lock: Lock,
+    /// When to look again whether the bundle is still there.
+    look_at_ms: u64,
     started_ms: u64,
     climb: Option<Climb>,
     kill: bool,
@@ -255,7 +262,7 @@ struct Holding {
 }
 
 impl Holding {
-    fn new(spec: Spec, server: Server, signals: Signals, started: Started) -> Self {
+    fn new(spec: Spec, server: Server, signals: Signals, started: Started, lock: Lock) -> Self {
         let lines = spec.stdin == bundle::Stdin::Lines;
         // Ours alone: the agent's end is another description, and blocks as it expects.
         let input = lines.then_some(started.input).filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok());
@@ -267,6 +274,8 @@ impl Holding {
             feeder: Feeder::new(input),
             capped: started.capped,
             logs: started.logs,
+            lock,
+            look_at_ms: 0,
             started_ms: clock::monotonic_ms(),
             climb: None,
             kill: false,
@@ -301,6 +310,7 @@ impl Holding {
                 self.stop(None, now_ms);
             }
             self.heed_deadline(now_ms);
+            self.heed_loss(now_ms);
             self.climb(now_ms);
             if self.kill {
                 return;
@@ -317,6 +327,18 @@ impl Holding {
         if over && !self.timed_out {
             self.timed_out = true;
             self.climb.get_or_insert_with(|| Climb::start(&self.spec.stop, now_ms));
+        }
+    }
+
+    /// A bundle that was deleted (`git clean -fdx`) leaves an agent that nobody can find, hear or stop: another would be
+    /// started beside it.
+    fn heed_loss(&mut self, now_ms: u64) {
+        if now_ms < self.look_at_ms {
+            return;
+        }
+        self.look_at_ms = now_ms + LOSS_LOOK_MS;
+        if self.lock.is_lost() {
+            self.stop(None, now_ms);
         }
     }
 
@@ -345,7 +367,7 @@ impl Holding {
     fn wait(&self, now_ms: u64) {
         let climbing = self.climb.as_ref().map(Climb::next_at_ms);
         let deadline = self.deadline_at_ms().filter(|_| !self.timed_out);
-        let next = [climbing, deadline, self.server.next_at_ms()].into_iter().flatten().min();
+        let next = [climbing, deadline, self.server.next_at_ms(), Some(self.look_at_ms)].into_iter().flatten().min();
         let timeout = next.map(|at_ms| clock::timeout(at_ms.saturating_sub(now_ms)));
         let mut fds = self.server.poll_fds();
         fds.push(PollFd::new(&self.signals.wake, PollFlags::IN));

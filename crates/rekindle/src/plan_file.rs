@@ -53,6 +53,27 @@ impl PlanFile {
         }
     }
 
+    /// Adds a warning about a word of the task that begins on a line, in the order of the text.
+    pub fn warn(&mut self, line: u32, word: &str, code: &'static str, message: String, hint: &str) {
+        let before: usize = self.source.split_inclusive('\n').take(line.saturating_sub(1) as usize).map(str::len).sum();
+        let found = self.source.get(before..).and_then(|rest| rest.find(word));
+        let start = before + found.unwrap_or(0);
+        let end = start + found.map_or(0, |_| word.len());
+        let passed = self.source.get(before..start).unwrap_or_default();
+        let below = u32::try_from(passed.matches('\n').count()).unwrap_or(0);
+        let column = passed.rsplit('\n').next().unwrap_or_default().chars().count();
+        self.parsed.problems.push(Problem {
+            severity: Severity::Warning,
+            code,
+            span: plan::Span { start, end },
+            line: line + below,
+            column: u32::try_from(column + 1).unwrap_or(1),
+            message,
+            hint: Some(hint.to_owned()),
+        });
+        self.parsed.problems.sort_by_key(|problem| problem.span.start);
+    }
+
     /// Everything that is wrong or doubtful in it.
     #[must_use]
     pub fn diagnostics(&self) -> Vec<Diagnostic> {

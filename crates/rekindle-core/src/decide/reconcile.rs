@@ -3,6 +3,7 @@
 use super::{Reply, Turn, review};
 use crate::event::Body;
 use crate::ids::{Epoch, TaskId};
+use crate::input::Noted;
 use crate::role::Role;
 use crate::state::{Inspection, RunPhase, State, TaskState};
 use crate::time::Time;
@@ -14,6 +15,20 @@ pub(super) fn disk_inspected(turn: &mut Turn<'_>, missing: Vec<(TaskId, Vec<Stri
     }
     turn.emit_run(Body::DiskInspected { missing: u32::try_from(missing.len()).unwrap_or(u32::MAX) });
     reopen_missing(turn, missing);
+    Reply::Accepted
+}
+
+/// Something outside was put right, or is waited for: it stands on record.
+pub(super) fn noted(turn: &mut Turn<'_>, noted: Noted) -> Reply {
+    if turn.state.run.is_none() {
+        return Reply::Already;
+    }
+    let Noted { task, event_type, detail } = noted;
+    let body = Body::StateReconciled { event_type, detail };
+    match task.filter(|id| turn.state.tasks.contains_key(id)) {
+        Some(task) => turn.emit_task(&task, body),
+        None => turn.emit_run(body),
+    }
     Reply::Accepted
 }
 

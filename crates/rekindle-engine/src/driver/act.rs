@@ -11,7 +11,7 @@ use rekindle_core::state::{AttemptPhase, Task, TaskState};
 use super::Driver;
 use crate::alert::{Alert, Kind};
 use crate::store::{StoredLine, Stream};
-use crate::world::{CheckOrder, LaunchOrder, MergeOrder, World};
+use crate::world::{CheckOrder, LaunchOrder, LeaveOrder, MergeOrder, World};
 
 impl<W: World> Driver<W> {
     pub(super) fn act(&mut self, effect: Effect) {
@@ -72,6 +72,7 @@ impl<W: World> Driver<W> {
             number,
             resume: found.native.resumes.clone(),
             workspace: self.state.workspace_of(first),
+            declared: self.declared_with(&found.tasks),
             baselines: self.baselines_for(attempt),
             facts,
         };
@@ -159,14 +160,14 @@ impl<W: World> Driver<W> {
         };
         let message = format!("{task}: {}", planned.title);
         let known = self.state.run.as_ref().and_then(|run| run.work_commit.clone());
-        self.world.merge(MergeOrder { task: task.clone(), epoch, workspace, message, known });
+        let declared = self.declared_with(std::slice::from_ref(task));
+        self.world.merge(MergeOrder { task: task.clone(), epoch, workspace, message, known, declared });
     }
 
     /// What an attempt left is kept. Its workspace goes when everything that was done in it is merged and nobody is there.
     fn leave(&mut self, attempt: AttemptId) {
-        let Some(task) = self.state.attempts.get(&attempt).and_then(|found| found.tasks.first().cloned()) else {
-            return;
-        };
+        let Some(tasks) = self.state.attempts.get(&attempt).map(|found| found.tasks.clone()) else { return };
+        let Some(task) = tasks.first().cloned() else { return };
         let workspace = self.state.workspace_of(&task);
         let same = |id: &TaskId| workspace.is_some() && self.state.workspace_of(id) == workspace;
         let busy = self.state.attempts.values().filter(|found| found.phase != AttemptPhase::Ended);
@@ -175,7 +176,18 @@ impl<W: World> Driver<W> {
         let tidy = workspace.is_some()
             && free
             && self.state.tasks.iter().filter(|(id, _)| same(id)).all(|(_, task)| through(task));
-        self.world.leave(attempt, &task, workspace.as_deref(), tidy);
+        let declared = self.declared_with(&tasks);
+        self.world.leave(LeaveOrder { attempt, task, workspace, tidy, declared });
+    }
+
+    /// The artifacts of tasks, and of every other task that is worked on in the same workspace.
+    fn declared_with(&self, tasks: &[TaskId]) -> Vec<String> {
+        let places: Vec<String> = tasks.iter().filter_map(|id| self.state.workspace_of(id)).collect();
+        let there = |id: &TaskId| {
+            tasks.contains(id) || self.state.workspace_of(id).is_some_and(|place| places.contains(&place))
+        };
+        let promised = self.state.tasks.keys().filter(|id| there(id)).filter_map(|id| self.state.plan_task(id));
+        promised.flat_map(|planned| planned.artifacts.iter().cloned()).collect()
     }
 }
 

@@ -13,7 +13,7 @@ use rekindle_shim::clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{Error, Result, guard};
+use super::{Error, Repo, Result, guard, stale};
 
 /// For calls that look at or move a few refs and objects; only a hanging disk makes them longer.
 const QUICK_MS: u64 = 120_000;
@@ -35,6 +35,9 @@ const LOOK_MS: u64 = 20;
 
 /// Between two tries to get a lock that somebody else holds.
 const LOCK_PAUSE_MS: u64 = 50;
+
+/// Locks of the dead that are taken away for one call: it needs no more than these.
+const STALE_MAX: usize = 8;
 
 /// How long git itself waits for the lock of a ref, in one call.
 const REF_WAIT_MS: u64 = 5_000;
@@ -103,6 +106,8 @@ pub(super) struct Call {
     cut: bool,
     guarded: Option<guard::Run>,
     patience_ms: u64,
+    /// Whose locks may be taken away when they were left by the dead.
+    repo: Option<Repo>,
 }
 
 /// What git answered.
@@ -131,6 +136,7 @@ impl Call {
             cut: false,
             guarded: None,
             patience_ms: 0,
+            repo: None,
         }
     }
 
@@ -210,21 +216,36 @@ impl Call {
         self
     }
 
+    /// A lock of this repository that is still there after all patience is looked at: one that was left by the dead goes.
+    pub fn judging(mut self, repo: &Repo) -> Self {
+        self.repo = Some(repo.clone());
+        self
+    }
+
     /// Runs it and takes any exit code as an answer. A lock that is held by others is waited for.
     pub fn run(mut self) -> Result<Answer> {
         if let Some(may_run) = self.guarded {
             let guards = guard::overrides(&self.dir, &self.environment, may_run)?;
             self.config.extend(guards);
         }
-        let give_up = clock::monotonic_ms() + self.patience_ms;
+        let mut give_up = clock::monotonic_ms() + self.patience_ms;
+        let (mut first, mut taken) = (None, 0);
         loop {
             let answer = self.once()?;
-            let Some(path) = answer.lock().filter(|_| answer.code != 0) else {
+            let Some(path) = answer.lock().filter(|_| answer.code != 0).map(|path| self.dir.join(path)) else {
                 return Ok(answer);
             };
+            let seen = stale::stamp(&path).map(|stamp| (path.clone(), stamp));
+            let unchanged = first.get_or_insert_with(|| seen.clone()) == &seen;
             if clock::monotonic_ms() >= give_up {
-                let seconds = age_of(Path::new(&path));
-                return Err(Error::Locked { path, seconds });
+                let judged = self.repo.as_ref().zip(seen).filter(|_| unchanged && taken < STALE_MAX);
+                if judged.map(|(repo, (path, stamp))| repo.take_away(&path, stamp)).transpose()? != Some(true) {
+                    let seconds = age_of(&path);
+                    return Err(Error::Locked { path: path.to_string_lossy().into_owned(), seconds });
+                }
+                // Whatever was killed may have left several; each is watched for as long.
+                (first, taken, give_up) = (None, taken + 1, clock::monotonic_ms() + self.patience_ms);
+                continue;
             }
             clock::pause(LOCK_PAUSE_MS);
         }
@@ -392,8 +413,12 @@ impl Answer {
 
     /// The lock file that was in its way.
     fn lock(&self) -> Option<String> {
-        let (before, _) = self.err.split_once(".lock': File exists")?;
-        let (_, path) = before.rsplit_once('\'')?;
+        if let Some((before, _)) = self.err.split_once(".lock': File exists") {
+            let (_, path) = before.rsplit_once('\'')?;
+            return Some(format!("{path}.lock"));
+        }
+        let (_, after) = self.err.split_once("could not lock config file ")?;
+        let (path, _) = after.split_once(": File exists")?;
         Some(format!("{path}.lock"))
     }
 }

@@ -98,7 +98,7 @@ impl Repo {
         Ok(staged)
     }
 
-    fn staging(&self, at: &Checkout, index: Option<&Path>, raw: bool) -> Result<Call> {
+    pub(super) fn staging(&self, at: &Checkout, index: Option<&Path>, raw: bool) -> Result<Call> {
         let call = self.call_at(at);
         let call = if raw { self.raw(call)?.plain_files() } else { call };
         Ok(match index {

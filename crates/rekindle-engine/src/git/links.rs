@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rekindle_shim::atomic;
 
-use super::{Checkout, Error, Result, Work, call, held};
+use super::{Error, Result, Work, call, held};
 use crate::state_dir::move_if_there;
 
 /// What says that a worktree was made completely, and by which run; it lies in the worktree's git directory.
@@ -147,33 +147,6 @@ impl Work {
         let run = format!("{}\n", self.run);
         atomic::save(git_dir, MARKER, run.as_bytes()).map_err(|e| Error::io(git_dir, e))
     }
-
-    /// Does something that needs the lock of the worktree's own index. One that is still there after all patience, and that
-    /// no process has open, was left by a git that was killed together with its agent: it is moved aside.
-    pub(super) fn with_index<T>(&self, at: &Checkout, key: &str, act: impl Fn() -> Result<T>) -> Result<T> {
-        match act() {
-            Err(Error::Locked { path, .. })
-                if Path::new(&path) == at.git_dir.join("index.lock") && !is_open(Path::new(&path)) =>
-            {
-                self.set_aside(Path::new(&path), &format!("{key}.index.lock"))?;
-                act()
-            }
-            done => done,
-        }
-    }
-}
-
-/// Whether a process of ours has a file open. Where that cannot be seen, it is taken to be.
-pub(super) fn is_open(path: &Path) -> bool {
-    let Ok(processes) = std::fs::read_dir("/proc") else {
-        return true;
-    };
-    let descriptors = processes.filter_map(std::result::Result::ok).filter_map(|process| {
-        let numbered = process.file_name().as_bytes().first().is_some_and(u8::is_ascii_digit);
-        numbered.then(|| std::fs::read_dir(process.path().join("fd")).ok()).flatten()
-    });
-    let mut links = descriptors.flatten().filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok());
-    links.any(|open| open == path)
 }
 
 /// Tells a git directory where its worktree is.

@@ -100,10 +100,11 @@ impl Work {
     fn commit_open(&self, at: &Checkout, key: &str, message: &str) -> Result<Vec<Left>> {
         let verify = || self.repo.look_at(at).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).id_if_any();
         let head = verify()?;
-        let left = self.with_index(at, key, || {
-            let staged = self.repo.stage(at, None, false)?;
-            self.repo.take_nested(at, None, head.as_deref(), staged, Take::Foreign)
-        })?;
+        let declared = self.declared(key, at)?;
+        let staged = self.repo.stage(at, None, false)?;
+        let mut left = self.repo.force(at, None, false, &declared)?;
+        left.extend(self.repo.take_nested(at, None, head.as_deref(), staged, Take::Foreign)?);
+        left.extend(self.repo.untaken(at, None, false, &declared)?);
         let tree = self.repo.write_tree(at, None)?;
         let committed = match &head {
             Some(head) => self.repo.tree(head)?,
@@ -113,11 +114,8 @@ impl Work {
             return Ok(left);
         }
         let arguments = ["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=verbatim", "--allow-empty"];
-        let commit = || {
-            let call = self.repo.call_at(at).args(arguments).args(["--file", "-"]);
-            self.repo.authored(call).input(self.text(key, message)).ok()
-        };
-        self.with_index(at, key, commit)?;
+        let call = self.repo.call_at(at).args(arguments).args(["--file", "-"]);
+        self.repo.authored(call).input(self.text(key, message)).ok()?;
         Ok(left)
     }
 
@@ -127,6 +125,23 @@ impl Work {
 
     /// Brings a commit into the run's branch.
     fn join(
+        &self,
+        key: &str,
+        tip: &str,
+        message: &str,
+        known: Option<&str>,
+        left: Vec<Left>,
+        notes: Vec<String>,
+    ) -> Result<Accepted> {
+        // An agent's git syncs nothing: what the branch will name is on disk before the branch names it.
+        self.repo.settle()?;
+        let joined = self.join_alone(key, tip, message, known, left, notes)?;
+        // And before anybody is told that it does. A name that an earlier try moved may not be there yet either.
+        self.repo.settle()?;
+        Ok(joined)
+    }
+
+    fn join_alone(
         &self,
         key: &str,
         tip: &str,

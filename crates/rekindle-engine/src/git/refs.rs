@@ -1,22 +1,9 @@
 //! Reading and moving refs. Every move names what the ref held before; several moves are one transaction.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::call::{self, Call, records};
-use super::{Error, Repo, Result, links};
-use crate::state_dir::move_if_there;
-
-/// Where refs stand that only rekindle moves.
-const OURS: &[&str] = &[
-    "refs/rekindle",
-    "refs/rekindle-run",
-    "refs/heads/rekindle",
-    "refs/heads/rekindle-run",
-    "refs/heads/rekindle-work",
-];
-
-/// Stale locks taken away for one transaction: it has no more refs than that.
-const STALE_MAX: usize = 3;
+use super::{Error, Repo, Result};
 
 /// One ref's move.
 #[derive(Debug)]
@@ -66,35 +53,12 @@ impl Repo {
             });
         }
         lines.push_str("commit\n");
-        self.with_refs(|| settled(self.call().args(["update-ref", "--no-deref", "--stdin"]).input(lines.clone())))
+        settled(self.call().args(["update-ref", "--no-deref", "--stdin"]).input(lines))
     }
 
     /// Deletes a ref that holds `old`.
     pub(super) fn delete(&self, name: &str, old: &str) -> Result<Moved> {
-        self.with_refs(|| settled(self.call().args(["update-ref", "--no-deref", "-d", name, old])))
-    }
-
-    /// Does something that needs the locks of refs. Git holds such a lock for moments: one on a ref that only rekindle moves,
-    /// and that is as old as our patience, was left by a git that was killed. It is taken away; others' locks are not.
-    fn with_refs<T>(&self, act: impl Fn() -> Result<T>) -> Result<T> {
-        for _ in 0..STALE_MAX {
-            match act() {
-                Err(Error::Locked { path, seconds }) => {
-                    let old =
-                        seconds.is_some_and(|seconds| seconds.saturating_mul(1000) >= self.patience_ms / 1000 * 1000);
-                    let lock = Path::new(&path);
-                    let ours = lock
-                        .strip_prefix(&self.common)
-                        .is_ok_and(|inside| OURS.iter().any(|ours| inside.starts_with(ours)));
-                    if !old || !ours || links::is_open(lock) {
-                        return Err(Error::Locked { path, seconds });
-                    }
-                    move_if_there(lock, &self.private("stale-lock")?).map_err(|e| Error::io(lock, e))?;
-                }
-                done => return done,
-            }
-        }
-        act()
+        settled(self.call().args(["update-ref", "--no-deref", "-d", name, old]))
     }
 
     /// Where a branch is checked out, outside of `except`.

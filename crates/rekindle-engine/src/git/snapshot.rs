@@ -1,4 +1,4 @@
-//! Snapshots: everything in a checkout that is not ignored, as a commit under a hidden ref. Files, index and HEAD of the
+//! Snapshots: everything in a checkout that is not ignored, and what its tasks declared, as a commit under a hidden ref. Files, index and HEAD of the
 //! checkout stay as they are. The ref is written last, so a snapshot is there whole or not at all.
 
 use super::links::Link;
@@ -31,6 +31,10 @@ pub struct Left {
 impl Left {
     pub(super) fn unread(path: &[u8]) -> Self {
         Self { path: String::from_utf8_lossy(path).into_owned(), why: "could not be read" }
+    }
+
+    pub(super) fn of(path: &std::path::Path, why: &'static str) -> Self {
+        Self { path: path.to_string_lossy().into_owned(), why }
     }
 }
 
@@ -109,7 +113,10 @@ impl Work {
         // Without an answer something is unmerged: then nothing is staged that is not on disk with its marks.
         let staged = self.repo.write_tree(at, Some(&index)).ok();
         let taken = self.repo.stage(at, Some(&index), true)?;
-        let mut left = self.repo.take_nested(at, Some(&index), head.as_deref(), taken, Take::Changed)?;
+        let declared = self.declared(key, at)?;
+        let mut left = self.repo.force(at, Some(&index), true, &declared)?;
+        left.extend(self.repo.take_nested(at, Some(&index), head.as_deref(), taken, Take::Changed)?);
+        left.extend(self.repo.untaken(at, Some(&index), true, &declared)?);
         let replaced = at.dir.join(".git").symlink_metadata().is_ok_and(|meta| !meta.is_file());
         if replaced && self.repo.is_lost(at) {
             left.push(Left { path: ".git".to_owned(), why: "was replaced and may hold commits of its own" });

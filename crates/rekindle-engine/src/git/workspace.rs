@@ -98,11 +98,11 @@ impl Work {
     fn fill(&self, key: &str, git_dir: PathBuf, notes: &mut Vec<String>) -> Result<PathBuf> {
         let at = Checkout { dir: self.path(key), git_dir };
         let reset = || self.repo.call_at(&at).args(["reset", "--hard", "--quiet"]);
-        self.with_index(&at, key, || match reset().files().ok() {
+        match reset().files().ok() {
             // A filter of the operator's that fails (large files that are not here) must not cost the workspace.
             Err(Error::Failed { .. }) => reset().plain_files().ok(),
             done => done,
-        })?;
+        }?;
         self.fill_submodules(&at, notes)?;
         self.mark(&at.git_dir)?;
         Ok(at.git_dir)
@@ -114,7 +114,7 @@ impl Work {
         self.make_branch(key, notes)?;
         let git_dir = self.relink(key)?;
         let at = Checkout { dir: self.path(key), git_dir };
-        self.with_index(&at, key, || self.repo.call_at(&at).args(["reset", "--quiet"]).ok())?;
+        self.repo.call_at(&at).args(["reset", "--quiet"]).ok()?;
         self.mark(&at.git_dir)?;
         Ok(at.git_dir)
     }
@@ -162,7 +162,7 @@ impl Work {
             let aside = self.set_aside(&index, &format!("{key}.index"))?;
             notes.push(format!("the index of {key} could not be read and was moved to {}", aside.display()));
         }
-        self.with_index(at, key, || self.repo.call_at(at).args(["reset", "--quiet"]).ok())?;
+        self.repo.call_at(at).args(["reset", "--quiet"]).ok()?;
         Ok(())
     }
 
@@ -196,7 +196,7 @@ impl Work {
             return Ok(head);
         }
         let merge = ["merge", "--ff-only", "--quiet", "--no-overwrite-ignore", &tip];
-        match self.with_index(at, key, || self.repo.call_at(at).args(merge).ok()) {
+        match self.repo.call_at(at).args(merge).ok() {
             Ok(_) => {
                 self.fill_submodules(at, notes)?;
                 Ok(tip)

@@ -57,6 +57,14 @@ pub struct CoordinatorLock {
     file: File,
 }
 
+impl CoordinatorLock {
+    /// Whether the lock file was deleted, as with the whole directory: then another coordinator may hold what is there now.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.file.metadata().is_ok_and(|meta| meta.nlink() == 0)
+    }
+}
+
 impl Drop for CoordinatorLock {
     fn drop(&mut self) {
         // Emptied first, so that nobody reads a former owner; the lock goes with the descriptor in any case.

@@ -27,13 +27,14 @@ use rekindle_core::time::Time;
 use rekindle_shim::bundle::{self, Bundle, ExitRecord, ShimRecord};
 use rekindle_shim::tree::Activity;
 
-use super::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Notice, World};
+use super::{CheckOrder, KeptReport, LaunchOrder, LeaveOrder, MergeOrder, Notice, World};
 use crate::agents::history::Record;
 use crate::agents::{Program, Reader};
 use crate::alert::{Alert, Alerts, Channels, Session};
 use crate::clock::Clock;
 use crate::driver::{Answerer, Message};
 use crate::git::Work;
+use crate::living::Living;
 use crate::state_dir::StateDir;
 use crate::store::Stream;
 use crate::supervise::{self, BundleKey, Launcher, Observation, PROBE_BUDGET, Probe, Watch};
@@ -73,6 +74,7 @@ struct Shared {
     workspace: PathBuf,
     work: Option<Work>,
     jobs: places::Jobs,
+    living: Option<Living>,
     programs: Programs,
     tokens: Tokens,
     launcher: Launcher,
@@ -122,6 +124,7 @@ impl RealWorld {
             bundles,
             state_dir: dir.path().to_owned(),
             workspace,
+            living: work.as_ref().map(|work| Living::of(work.repo(), dir.path())),
             work,
             jobs: places::Jobs::default(),
             programs,
@@ -133,10 +136,10 @@ impl RealWorld {
             stop_grace_ms,
             checking: Mutex::default(),
         });
-        let bundles = shared.bundles.clone();
+        let (bundles, living) = (shared.bundles.clone(), shared.living.clone());
         std::thread::Builder::new()
             .name("observe".to_owned())
-            .spawn(move || pass_on(&observations, &bundles, &messages))?;
+            .spawn(move || pass_on(&observations, &bundles, living.as_ref(), &messages))?;
         Ok(Self {
             clock,
             shared,
@@ -196,7 +199,12 @@ impl Shared {
 }
 
 /// Turns observations into messages. It ends with the watch.
-fn pass_on(observations: &Receiver<Observation>, bundles: &Path, messages: &SyncSender<Message>) {
+fn pass_on(
+    observations: &Receiver<Observation>,
+    bundles: &Path,
+    living: Option<&Living>,
+    messages: &SyncSender<Message>,
+) {
     for observation in observations {
         let attempt = |key: BundleKey| AttemptId(key.0);
         let message = match observation {
@@ -204,6 +212,9 @@ fn pass_on(observations: &Receiver<Observation>, bundles: &Path, messages: &Sync
                 let dir = bundles.join(format!("{:08}", key.0));
                 let record = Bundle::open(&dir).ok().flatten().and_then(|bundle| bundle.shim().ok().flatten());
                 let Some(record) = record else { continue };
+                if let Some(living) = living {
+                    living.record(key.0, &record);
+                }
                 let (pid, shim_pid) = (record.agent.pid, record.shim.pid);
                 Message::Started { attempt: attempt(key), pid, shim_pid }
             }
@@ -358,8 +369,8 @@ impl World for RealWorld {
         places::merge_in_background(&self.shared, order);
     }
 
-    fn leave(&mut self, attempt: AttemptId, task: &TaskId, workspace: Option<&str>, tidy: bool) {
-        places::leave_in_background(&self.shared, attempt, task, workspace, tidy);
+    fn leave(&mut self, order: LeaveOrder) {
+        places::leave_in_background(&self.shared, order);
     }
 
     fn check_health(&mut self, commands: &[String]) {
@@ -388,10 +399,19 @@ impl World for RealWorld {
         self.tails.remove(&attempt);
         self.launched.remove(&attempt);
         self.shared.watch.remove(BundleKey(attempt.0));
+        if let Some(living) = &self.shared.living {
+            living.forget(attempt.0);
+        }
     }
 }
 
 impl RealWorld {
+    /// Processes of agents whose bundles were deleted and who do not end.
+    #[must_use]
+    pub fn outlasting(&self) -> Vec<u32> {
+        self.shared.living.as_ref().map_or_else(Vec::new, |living| living.outlasting(&self.shared.bundles))
+    }
+
     /// From what a bundle says to what became of the attempt; what a dead shim left is ended here.
     fn settle(&mut self, id: AttemptId, epoch: Epoch, probe: Probe) -> Found {
         match probe {

@@ -1,5 +1,6 @@
 //! `rekindle plan`: look at a plan without running it, or make one from another tool's tasks.
 
+mod ignored;
 mod import;
 
 use std::path::PathBuf;
@@ -82,7 +83,8 @@ pub fn run(args: &PlanArgs, context: &Context) -> Result<Exit> {
 }
 
 fn check(args: &CheckArgs, context: &Context) -> Result<Exit> {
-    let file = PlanFile::read(&args.plan)?;
+    let mut file = PlanFile::read(&args.plan)?;
+    ignored::warn(&mut file, &context.project.root);
     let count = |severity| file.parsed.problems.iter().filter(|problem| problem.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     if args.json {

@@ -186,3 +186,28 @@ fn a_plans_agents_are_checked_where_there_is_a_configuration() {
     exit 2
     ");
 }
+
+#[test]
+fn an_artifact_that_git_ignores_is_named_where_it_stands() {
+    let environment = Environment::new();
+    environment.write("plan.md", "# Build\n\n### T1: one\n- artifacts: src/a, dist/app.js\n\nBuild.\n");
+    environment.write(".gitignore", "dist/\n");
+    let git = std::process::Command::new("git").args(["init", "-q"]).current_dir(environment.root()).status();
+    assert!(git.expect("git").success());
+    insta::assert_snapshot!(environment.run(&["plan", "check", "plan.md"]), @r"
+    out| plan.md: plan plan with 1 task can be run, 1 warning
+    err| warning: git ignores the artifact `dist/app.js`: rekindle adds it to the run's branch all the same
+    err|  --> plan.md:4:21
+    err|   |
+    err| 4 | - artifacts: src/a, dist/app.js
+    err|   |                     ^^^^^^^^^^^
+    err|   |
+    err|   = hint: take it out of .gitignore, or declare something that is committed
+    exit 0
+    ");
+    let output = environment.output(&["plan", "check", "plan.md", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((json["warnings"].as_u64(), json["errors"].as_u64()), (Some(1), Some(0)), "{json}");
+    assert_eq!(json["problems"][0]["code"], "artifact_ignored");
+    assert_eq!((json["problems"][0]["line"].as_u64(), json["problems"][0]["column"].as_u64()), (Some(4), Some(21)));
+}

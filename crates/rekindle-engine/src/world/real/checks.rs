@@ -38,9 +38,11 @@ pub(super) fn in_background(shared: &Arc<Shared>, order: CheckOrder) {
         return;
     }
     let spawned = std::thread::Builder::new().name("checks".to_owned()).spawn(move || {
-        let evidence = run(&worker, &order);
+        let evidence = run(&worker, &order).filter(|evidence| worker.is_on_disk(&order, evidence));
         // Before it is told: the answer may be followed by another claim.
         end(&worker, &order.task, order.epoch);
+        // Without an answer the coordinator leaves, and the next one has the checks run again.
+        let Some(evidence) = evidence else { return };
         let _leaving = worker.messages.send(Message::ChecksDone { task: order.task, epoch: order.epoch, evidence });
     });
     if let Err(error) = spawned {
@@ -62,14 +64,14 @@ fn end(shared: &Shared, task: &TaskId, epoch: Epoch) {
     shared.checking.lock().expect("nothing panics while it is held").remove(&(task.clone(), epoch));
 }
 
-fn run(shared: &Shared, order: &CheckOrder) -> Evidence {
+fn run(shared: &Shared, order: &CheckOrder) -> Option<Evidence> {
     let place = shared.state_dir.join("checks").join(format!("{}-{}", order.task, order.epoch));
     let _made_or_there = super::make_dir(&place);
     end_leftovers(&place);
     let label = format!("{}-{}", order.task, order.epoch);
-    let dir = match shared.standing_place(order.workspace.as_deref()) {
+    let dir = match shared.patient_place(&order.task, order.workspace.as_deref())? {
         Ok(dir) => dir,
-        Err(reason) => return Evidence { checks: vec![not_run("workspace", &reason)], ..Evidence::default() },
+        Err(reason) => return Some(Evidence { checks: vec![not_run("workspace", &reason)], ..Evidence::default() }),
     };
     let (label, dir) = (label.as_str(), dir.as_path());
     let at = |environment| At { place: &place, label, epoch: order.epoch, task: Some(&order.task), environment, dir };
@@ -77,7 +79,7 @@ fn run(shared: &Shared, order: &CheckOrder) -> Evidence {
     let missing_artifacts = disk::missing(dir, &order.artifacts);
     let health = order.health.iter().map(|command| run_one(shared, &at(None), command, None));
     let health = health.map(|check| HealthResult { check, origin: None }).collect();
-    Evidence { checks, missing_artifacts, health }
+    Some(Evidence { checks, missing_artifacts, health })
 }
 
 /// Every command of an order in every environment.

@@ -149,6 +149,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
 fn take_place(shared: &Shared, order: &mut LaunchOrder) -> Result<PathBuf, String> {
     let workspace = shared.place(order.workspace.as_deref())?;
     if let Some(task) = order.tasks.first() {
+        shared.declare(order.workspace.as_deref(), task, &order.declared);
         let kept = shared.snapshot(order.workspace.as_deref(), task, order.attempt, "start");
         // In a directory that all share, git may be in no state to keep anything; that is no reason not to work.
         if order.workspace.is_some() {

@@ -1,53 +1,103 @@
 //! Where work is done and what becomes of it: workspaces, snapshots at the boundaries of attempts, merges, tidying up. How git
 //! does each of them is the business of `git`; when is decided by the core and the driver.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use rekindle_core::ids::{AttemptId, TaskId};
-use rekindle_core::input::MergeOutcome;
+use rekindle_core::input::{MergeOutcome, Noted};
+use rekindle_core::report::Evidence;
 
 use super::Shared;
 use crate::driver::Message;
-use crate::git::{Accepted, Place, Work};
-use crate::world::MergeOrder;
+use crate::durable;
+use crate::git::{self, Accepted, Place, Work};
+use crate::world::{CheckOrder, LeaveOrder, MergeOrder};
 
 /// Longest wait for what is under way when a coordinator leaves: what is cut off then is taken up by the next one.
 const LEAVE_BUDGET: Duration = Duration::from_secs(60);
 
+/// Between two tries at something that the machine refused for now, such as a git lock that somebody holds.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// A disk that takes longer than this to write what is there is named as what is waited for.
+const SLOW_DISK: Duration = Duration::from_secs(30);
+
 /// Snapshots, merges and removals under way.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
-    count: Mutex<usize>,
+    at_work: Mutex<AtWork>,
     through: Condvar,
 }
 
+#[derive(Debug, Default)]
+struct AtWork {
+    count: usize,
+    leaving: bool,
+}
+
 impl Jobs {
-    fn change(&self, change: impl FnOnce(&mut usize)) {
-        change(&mut self.count.lock().unwrap_or_else(PoisonError::into_inner));
+    fn change(&self, change: impl FnOnce(&mut AtWork)) {
+        change(&mut self.at_work.lock().unwrap_or_else(PoisonError::into_inner));
         self.through.notify_all();
     }
 
-    /// Waits until none is under way.
+    /// Waits until none is under way. What waits for the machine is told to end.
     pub(super) fn wait(&self) {
-        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
-        let _in_time = self.through.wait_timeout_while(count, LEAVE_BUDGET, |count| *count > 0);
+        self.change(|at_work| at_work.leaving = true);
+        let at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
+        let _in_time = self.through.wait_timeout_while(at_work, LEAVE_BUDGET, |at_work| at_work.count > 0);
+    }
+
+    /// Waits before another try. False when the coordinator leaves: the next one tries again.
+    fn pause(&self) -> bool {
+        let at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.through.wait_timeout_while(at_work, AGAIN, |at_work| !at_work.leaving);
+        !waited.unwrap_or_else(PoisonError::into_inner).0.leaving
+    }
+
+    fn leaving(&self) -> bool {
+        self.at_work.lock().unwrap_or_else(PoisonError::into_inner).leaving
     }
 }
 
 impl Shared {
     /// The directory of a workspace, made where it is not there; without a key the project's own.
     pub(super) fn place(&self, key: Option<&str>) -> Result<PathBuf, String> {
+        self.made_place(key).map_err(|error| format!("there is no workspace for {}: {error}", key.unwrap_or_default()))
+    }
+
+    fn made_place(&self, key: Option<&str>) -> git::Result<PathBuf> {
         let (Some(key), Some(work)) = (key, &self.work) else { return Ok(self.workspace.clone()) };
-        let made = work.workspace(key).map_err(|error| format!("there is no workspace for {key}: {error}"))?;
-        Ok(made.dir)
+        let made = work.workspace(key);
+        self.put_on_record(work, None);
+        Ok(made?.dir)
     }
 
     /// The same for looking only: a workspace that is there is not touched, for somebody may be at work in it.
     pub(super) fn standing_place(&self, key: Option<&str>) -> Result<PathBuf, String> {
         let standing = key.zip(self.work.as_ref()).and_then(|(key, work)| work.standing(key));
         standing.map_or_else(|| self.place(key), Ok)
+    }
+
+    /// The same for checks of proven work: what the machine refuses for now says nothing about the work, so it is tried again.
+    /// Nothing when the coordinator leaves meanwhile.
+    pub(super) fn patient_place(&self, task: &TaskId, key: Option<&str>) -> Option<Result<PathBuf, String>> {
+        if let Some(standing) = key.zip(self.work.as_ref()).and_then(|(key, work)| work.standing(key)) {
+            return Some(Ok(standing));
+        }
+        let made = self.persistently(task, "its workspace", || self.made_place(key))?;
+        Some(made.map_err(|error| format!("there is no workspace for {}: {error}", key.unwrap_or_default())))
+    }
+
+    /// Says which artifacts the tasks of a workspace promise: they are kept although git ignores them.
+    pub(super) fn declare(&self, key: Option<&str>, task: &TaskId, declared: &[String]) {
+        if let Some(work) = &self.work {
+            // A name that cannot be a workspace's has none to declare anything for.
+            let _no_workspace = work.declare(key.unwrap_or(task.as_str()), declared);
+        }
     }
 
     /// Keeps what is in a workspace before or after an attempt.
@@ -64,38 +114,112 @@ impl Shared {
             None => (Place::Shared, task.as_str()),
         };
         let taken = work.snapshot(place, key, attempt.0, label).map(|_| ());
+        self.put_on_record(work, Some(task));
         taken.map_err(|error| format!("the workspace of {task} could not be kept: {error}"))
     }
 
+    /// Whether the work of a claim that was proven is on disk: only then may it be accepted. A disk that refuses is asked again;
+    /// false when the coordinator leaves meanwhile, and the next one has the checks run again.
+    pub(super) fn is_on_disk(&self, order: &CheckOrder, evidence: &Evidence) -> bool {
+        if !evidence.passed() {
+            return true;
+        }
+        let Ok(dir) = self.standing_place(order.workspace.as_deref()) else { return true };
+        let artifacts = order.artifacts.iter().map(|path| dir.join(path));
+        let places = durable::file_systems(std::iter::once(dir.clone()).chain(artifacts));
+        self.persistently(&order.task, "its disk", || self.synced(&order.task, &places))
+            .is_some_and(|done| done.is_ok())
+    }
+
+    /// Syncs file systems on a thread of its own, so that a disk that hangs is named.
+    fn synced(&self, task: &TaskId, places: &[PathBuf]) -> git::Result<()> {
+        let at = |place: &Path, source| git::Error::Io { path: place.to_owned(), source };
+        let (done, answer) = sync_channel(1);
+        let theirs = places.to_vec();
+        let sync = move || {
+            let synced = theirs.iter().try_for_each(|place| durable::sync(place).map_err(|source| at(place, source)));
+            let _nobody_waits = done.send(synced);
+        };
+        let first = places.first().map_or(Path::new(""), PathBuf::as_path);
+        std::thread::Builder::new().name("sync".to_owned()).spawn(sync).map_err(|source| at(first, source))?;
+        loop {
+            match answer.recv_timeout(SLOW_DISK) {
+                Ok(synced) => return synced,
+                Err(RecvTimeoutError::Timeout) if !self.jobs.leaving() => {
+                    let detail = format!("{} is still being written to disk", first.display());
+                    self.note(Some(task), "waiting_for_disk", detail);
+                }
+                Err(_) => {
+                    let source = std::io::Error::other("it was not written to disk in time");
+                    return Err(at(first, source));
+                }
+            }
+        }
+    }
+
+    /// Does something with git or the disk until the machine does not refuse it any more, says once what is waited for, and
+    /// gives back what came of it. Nothing when the coordinator leaves first.
+    fn persistently<T>(&self, task: &TaskId, what: &str, act: impl Fn() -> git::Result<T>) -> Option<git::Result<T>> {
+        let mut told = String::new();
+        loop {
+            match act() {
+                Err(error) if error.passes() => {
+                    let reason = error.to_string();
+                    if told.is_empty() {
+                        self.note(Some(task), "waiting_for_machine", format!("{what} is waited for: {reason}"));
+                        told = reason;
+                    }
+                    if !self.jobs.pause() {
+                        return None;
+                    }
+                }
+                done => return Some(done),
+            }
+        }
+    }
+
+    /// Puts down what git has noted.
+    fn put_on_record(&self, work: &Work, task: Option<&TaskId>) {
+        for detail in work.repo().notes() {
+            self.note(task, "stale_lock_removed", detail);
+        }
+    }
+
+    fn note(&self, task: Option<&TaskId>, event_type: &str, detail: String) {
+        let noted = Noted { task: task.cloned(), event_type: event_type.to_owned(), detail };
+        let _leaving = self.messages.send(Message::Noted(noted));
+    }
+
     fn in_background(self: &Arc<Self>, name: &str, job: impl FnOnce(&Self) + Send + 'static) -> bool {
-        self.jobs.change(|count| *count += 1);
+        self.jobs.change(|at_work| at_work.count += 1);
         let worker = Arc::clone(self);
         let run = move || {
             job(&worker);
-            worker.jobs.change(|count| *count -= 1);
+            worker.jobs.change(|at_work| at_work.count -= 1);
         };
         let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(run).is_ok();
         if !spawned {
-            self.jobs.change(|count| *count -= 1);
+            self.jobs.change(|at_work| at_work.count -= 1);
         }
         spawned
     }
 }
 
 /// An attempt is over: what it left is kept, and its workspace goes where it is no longer needed.
-pub(super) fn leave_in_background(
-    shared: &Arc<Shared>,
-    attempt: AttemptId,
-    task: &TaskId,
-    workspace: Option<&str>,
-    tidy: bool,
-) {
-    let (task, workspace) = (task.clone(), workspace.map(str::to_owned));
+pub(super) fn leave_in_background(shared: &Arc<Shared>, order: LeaveOrder) {
     let leave = move |shared: &Shared| {
+        let LeaveOrder { attempt, task, workspace, tidy, declared } = order;
+        shared.declare(workspace.as_deref(), &task, &declared);
         // What cannot be kept stays where it is: nothing is deleted without a proof that it is somewhere else.
         let kept = shared.snapshot(workspace.as_deref(), &task, attempt, "end");
         if let (Ok(()), true, Some(key), Some(work)) = (kept, tidy, &workspace, &shared.work) {
-            let _stays_if_not = work.remove(key, attempt.0, "removed");
+            let removed = work.remove(key, attempt.0, "removed");
+            shared.put_on_record(work, Some(&task));
+            if let Ok(git::Removed::Kept(left)) = removed {
+                let named = left.first().map(|left| format!("{} {}", left.path, left.why)).unwrap_or_default();
+                let detail = format!("{} stays, because {named}", work.path(key).display());
+                shared.note(Some(&task), "worktree_kept", detail);
+            }
         }
     };
     // Without a thread the next attempt keeps it before it begins.
@@ -107,11 +231,14 @@ pub(super) fn merge_in_background(shared: &Arc<Shared>, order: MergeOrder) {
     let (task, epoch) = (order.task.clone(), order.epoch);
     let merge = move |shared: &Shared| {
         let outcome = match &shared.work {
-            Some(work) => merge(work, &order),
-            None => MergeOutcome::Failed { reason: "there is no repository any more".to_owned() },
+            Some(work) => shared.merge(work, &order),
+            None => Some(MergeOutcome::Failed { reason: "there is no repository any more".to_owned() }),
         };
-        let message = Message::Merged { task: order.task, epoch: order.epoch, outcome };
-        let _leaving = shared.messages.send(message);
+        // One that is not through when the coordinator leaves is ordered again by the next.
+        if let Some(outcome) = outcome {
+            let message = Message::Merged { task: order.task, epoch: order.epoch, outcome };
+            let _leaving = shared.messages.send(message);
+        }
     };
     if !shared.in_background("merge", merge) {
         let outcome = MergeOutcome::Failed { reason: "no thread to merge with".to_owned() };
@@ -119,21 +246,35 @@ pub(super) fn merge_in_background(shared: &Arc<Shared>, order: MergeOrder) {
     }
 }
 
-fn merge(work: &Work, order: &MergeOrder) -> MergeOutcome {
-    match work.accept(&order.workspace, &order.message, order.known.as_deref()) {
-        Ok(Accepted::Merged { commit, .. } | Accepted::Already { commit }) => {
-            MergeOutcome::Merged { commit: Some(commit) }
-        }
-        Ok(Accepted::Nothing { .. }) => MergeOutcome::Merged { commit: None },
-        Ok(Accepted::Conflict { files, .. }) => {
-            let branch = work.branch();
-            let advice = format!(
-                "Your work is committed on the branch of your workspace. Merge the branch `{branch}` into it (`git merge \
-                 {branch}`), resolve the conflicts so that both sides keep their meaning, run the checks, commit, and report \
-                 the task done again. Change nothing else."
-            );
-            MergeOutcome::Conflict { files, advice }
-        }
-        Err(error) => MergeOutcome::Failed { reason: error.to_string() },
+impl Shared {
+    fn merge(&self, work: &Work, order: &MergeOrder) -> Option<MergeOutcome> {
+        self.declare(Some(&order.workspace), &order.task, &order.declared);
+        let accept = || {
+            let accepted = work.accept(&order.workspace, &order.message, order.known.as_deref());
+            self.put_on_record(work, Some(&order.task));
+            accepted
+        };
+        Some(match self.persistently(&order.task, "its merge", accept)? {
+            Ok(Accepted::Merged { commit, left, .. }) => {
+                for left in left {
+                    let detail = format!("{} {}", left.path, left.why);
+                    self.note(Some(&order.task), "not_merged", detail);
+                }
+                MergeOutcome::Merged { commit: Some(commit) }
+            }
+            Ok(Accepted::Already { commit }) => MergeOutcome::Merged { commit: Some(commit) },
+            Ok(Accepted::Nothing { .. }) => MergeOutcome::Merged { commit: None },
+            Ok(Accepted::Conflict { files, .. }) => conflict(work.branch(), files),
+            Err(error) => MergeOutcome::Failed { reason: error.to_string() },
+        })
     }
+}
+
+fn conflict(branch: &str, files: Vec<String>) -> MergeOutcome {
+    let advice = format!(
+        "Your work is committed on the branch of your workspace. Merge the branch `{branch}` into it (`git merge {branch}`), \
+         resolve the conflicts so that both sides keep their meaning, run the checks, commit, and report the task done again. \
+         Change nothing else."
+    );
+    MergeOutcome::Conflict { files, advice }
 }

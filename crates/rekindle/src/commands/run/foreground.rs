@@ -75,6 +75,9 @@ pub fn coordinator_error(error: rekindle_engine::coordinator::Error) -> CliError
     match error {
         Error::StateDir(error) => error.into(),
         Error::Store(error) => error.into(),
+        error @ Error::Deleted(_) => CliError::internal("the coordinator cannot go on")
+            .because(&error)
+            .hint("what the agents did is in the project's files; begin again: rekindle run"),
         other => CliError::internal("the coordinator cannot go on").because(&other),
     }
 }
