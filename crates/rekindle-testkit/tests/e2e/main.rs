@@ -27,4 +27,5 @@ mod serve;
 mod session;
 mod signals;
 mod smoke;
+mod stalled;
 mod top;
