@@ -1,5 +1,6 @@
 //! How each event changes the state. The only place that does; it never refuses, because an event is already a fact.
 
+mod clock;
 mod native;
 mod protocol;
 
@@ -68,6 +69,7 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::GateClosed(_) | Body::GateWidened { .. } | Body::GateOpened { .. } => native::gate(state, event),
         Body::StartsHeld { reason } => state.held = Some(reason.clone()),
         Body::StartsReleased {} => state.held = None,
+        Body::ClockMoved(seen) => clock::moved(state, seen),
         Body::BreakerOpened { cli, until } => {
             state.breakers.insert(cli.clone(), Breaker { failed_starts: 0, until: Some(*until) });
         }
@@ -398,7 +400,7 @@ fn change_task(task: &mut Task, event: &Event) {
             task.claim = Some(Claim { attempt: *attempt, epoch, door: *door, result, verdict });
         }
         Body::ChecksFinished { evidence, .. } => {
-            task.evidence = Some(evidence.clone());
+            task.evidence = Some(evidence.clone().cut());
             task.claim = None;
         }
         Body::TaskCompleted { result, unproven, unreported } => {

@@ -125,6 +125,10 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
         Input::PressureSeen { reason } => session::pressure_seen(turn, reason),
         Input::PlanFileChanged { hash } => session::plan_file_changed(turn, hash),
         Input::Ordered(order) => operator::ordered(turn, order),
+        Input::ClockSeen(seen) => {
+            turn.emit_run(Body::ClockMoved(seen));
+            Reply::Accepted
+        }
         Input::TimePassed => timers::fire_due(turn),
     }
 }

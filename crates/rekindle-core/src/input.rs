@@ -1,7 +1,7 @@
 //! What can happen: everything that reaches a decision, as past facts. Only these enter the core.
 
 use crate::activity::{Measure, Sign, Transcript, UnderWay};
-use crate::event::{AgentSaid, PauseReason, UsageLeft, WorkBranch};
+use crate::event::{AgentSaid, ClockSeen, PauseReason, UsageLeft, WorkBranch};
 use crate::ids::{AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
 use crate::plan::Plan;
@@ -167,6 +167,8 @@ pub enum Input {
     },
     /// An operator gave an order.
     Ordered(Order),
+    /// The machine's clocks were looked at.
+    ClockSeen(ClockSeen),
     /// Time has passed.
     TimePassed,
 }

@@ -153,13 +153,34 @@ pub struct CheckResult {
     pub code: Option<i32>,
     /// Whether it was ended for taking too long.
     pub timed_out: bool,
-    /// The last part of what it printed.
+    /// The end of what it printed, where it failed; what is kept outside the state is named by `kept`.
     pub output: String,
+    /// The hash under which its output is kept outside the state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<String>,
     /// How long it took.
     pub took_ms: u64,
     /// The environment it ran in, where the plan names any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,
+}
+
+/// Bytes of one failed check's output in the state: what a brief shows of it.
+pub const TAIL_BYTES: usize = 4 * 1024;
+
+/// Bytes of all outputs of one claim in the state: a plan with a thousand failing checks must not outgrow an event.
+pub const TAILS_BYTES: usize = 64 * 1024;
+
+/// Cuts outputs down to what the state keeps: the end of each failed one, the first ones first. Done twice it changes nothing.
+pub fn cut_outputs<'a>(checks: impl IntoIterator<Item = &'a mut CheckResult>) {
+    let mut room = TAILS_BYTES;
+    for check in checks {
+        let wanted = if check.passed { 0 } else { TAIL_BYTES.min(room) };
+        if check.output.len() > wanted {
+            check.output = crate::text::tail_bytes(&check.output, wanted).to_owned();
+        }
+        room -= check.output.len();
+    }
 }
 
 /// Where a failing health check comes from.
@@ -204,6 +225,18 @@ impl Evidence {
         self.missing_artifacts.is_empty()
             && self.checks.iter().all(|check| check.passed)
             && self.introduced().next().is_none()
+    }
+
+    /// Every check and health check in it.
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut CheckResult> {
+        self.checks.iter_mut().chain(self.health.iter_mut().map(|seen| &mut seen.check))
+    }
+
+    /// The same without the outputs that the state does not keep.
+    #[must_use]
+    pub fn cut(mut self) -> Self {
+        cut_outputs(self.all_mut());
+        self
     }
 
     /// Health checks that the work broke.

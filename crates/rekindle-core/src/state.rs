@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
-use crate::event::{Outcome, PauseReason, UsageLeft};
+use crate::event::{ClockSeen, Outcome, PauseReason, UsageLeft};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
 use crate::plan::{Plan, PlanTask};
-use crate::report::{CheckResult, Exit};
+use crate::report::{CheckResult, Exit, cut_outputs};
 use crate::review::{KeptDisagreement, Stage};
 use crate::role::Role;
 use crate::time::Time;
@@ -65,6 +65,9 @@ pub struct State {
     /// What the plan's health commands said.
     #[serde(default)]
     pub health: Health,
+    /// What the machine's clocks said when they were last looked at.
+    #[serde(default)]
+    pub clocks: ClockSeen,
 }
 
 /// What the user's own command said of the allowance.
@@ -292,6 +295,16 @@ pub struct Breaker {
 }
 
 impl State {
+    /// Cuts outputs of checks down to what `apply` keeps of them.
+    pub fn cut_outputs(&mut self) {
+        for evidence in self.tasks.values_mut().filter_map(|task| task.evidence.as_mut()) {
+            cut_outputs(evidence.all_mut());
+        }
+        if let Some(results) = &mut self.health.baseline {
+            cut_outputs(results);
+        }
+    }
+
     /// The plan's words for a task.
     #[must_use]
     pub fn plan_task(&self, id: &TaskId) -> Option<&PlanTask> {

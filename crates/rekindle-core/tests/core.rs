@@ -2,6 +2,8 @@
 
 #[path = "core/agents.rs"]
 mod agents;
+#[path = "core/clocks.rs"]
+mod clocks;
 #[path = "core/found.rs"]
 mod found;
 #[path = "core/found_protocol.rs"]

@@ -1,8 +1,11 @@
 //! The one place that asks what time it is.
 //!
 //! The coordinator's clock is anchored once to the wall and then follows the time since boot, which counts suspension and
-//! never jumps: a changed wall clock moves no timer. Over a restart within one boot the anchor is carried on.
+//! never jumps: a changed wall clock moves no timer. Over a restart within one boot the anchor is carried on. How long the
+//! machine slept and how far the wall is ahead is told beside it: limits on agents count the time awake, and what a provider
+//! names by the wall is compared with the wall.
 
+use rekindle_core::event::ClockSeen;
 use rekindle_core::state::Coordinator;
 use rekindle_core::time::Time;
 use rustix::time::{ClockId, clock_gettime};
@@ -34,6 +37,13 @@ impl Clock {
     pub fn now(&self) -> Time {
         self.anchor.plus_ms(boottime_ms().saturating_sub(self.anchor_boottime_ms))
     }
+
+    /// What the machine's clocks say beside this one.
+    #[must_use]
+    pub fn seen(&self) -> ClockSeen {
+        let wall_ahead_ms = wall().0.saturating_sub(self.now().0);
+        ClockSeen { boot_id: boot_id(), slept_ms: slept_ms(), wall_ahead_ms }
+    }
 }
 
 /// The wall clock, for display and for ids only.
@@ -50,6 +60,17 @@ pub fn boottime_ms() -> u64 {
     let id = ClockId::Boottime;
     #[cfg(not(target_os = "linux"))]
     let id = ClockId::Monotonic;
+    millis(id)
+}
+
+/// How long the machine has slept since it was started.
+#[must_use]
+pub fn slept_ms() -> u64 {
+    let awake_ms = millis(ClockId::Monotonic);
+    boottime_ms().saturating_sub(awake_ms)
+}
+
+fn millis(id: ClockId) -> u64 {
     let now = clock_gettime(id);
     u64::try_from(now.tv_sec).unwrap_or(0) * 1000 + u64::try_from(now.tv_nsec).unwrap_or(0) / 1_000_000
 }

@@ -20,6 +20,7 @@ use rekindle_core::state::{Run, RunPhase, State};
 use rekindle_core::time::Time;
 
 use crate::clock::{self, Clock};
+use crate::descriptors;
 use crate::door;
 use crate::driver::{self, Driver, LoadError, Message, Settings};
 use crate::files::Files;
@@ -174,6 +175,7 @@ impl Coordinator {
     /// # Errors
     /// When another coordinator holds the state, or it cannot be used.
     pub fn open(mut setup: Setup) -> Result<Self, Error> {
+        descriptors::raise();
         let opened = setup.opened.take().map_or_else(|| Opened::new(&setup.dir, &setup.plan_path), Ok)?;
         let Opened { lock, store, report, state, last_seq } = opened;
         let store = Arc::new(store);

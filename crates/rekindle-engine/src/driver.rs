@@ -41,6 +41,9 @@ pub use commit::encode;
 pub use load::{LoadError, decode, load, stored_head};
 pub use rows::{all_rows, touched_rows};
 
+/// Sleep or a step of the wall that is worth an event: two readings of one clock lie further apart than a millisecond.
+const CLOCK_STEP_MS: u64 = 1_000;
+
 /// What reaches the driver.
 pub enum Message {
     /// An agent's process is recorded and runs.
@@ -310,6 +313,7 @@ impl<W: World> Driver<W> {
         // What is decided meanwhile is outstanding as well: it is derived from the state with everything else, and done once.
         self.taking_over = true;
         self.take(input);
+        self.look_at_clocks();
         self.commit()?;
         for (attempt, what) in found {
             self.settle_found(attempt, &what)?;
@@ -339,6 +343,7 @@ impl<W: World> Driver<W> {
     /// When the store refuses. Nothing is lost by that: where it is worth a try, the same driver goes on with what is left
     /// when it is called again, with more messages or with none.
     pub fn handle(&mut self, messages: impl IntoIterator<Item = Message>) -> Result<(), Error> {
+        self.look_at_clocks();
         self.waiting.extend(messages);
         while let Some(message) = self.waiting.pop_front() {
             let looks_again = message.looks_again();
@@ -352,11 +357,23 @@ impl<W: World> Driver<W> {
         self.commit()
     }
 
+    /// Tells the core when the machine slept or its wall clock was set, before any limit strikes for it.
+    fn look_at_clocks(&mut self) {
+        let Some(seen) = self.world.clocks().filter(|_| self.state.run.is_some()) else { return };
+        let known = &self.state.clocks;
+        let slept_ms = seen.slept_since(known);
+        let wall_ms = seen.wall_ahead_ms.abs_diff(known.wall_ahead_ms);
+        if seen.boot_id != known.boot_id || slept_ms >= CLOCK_STEP_MS || wall_ms >= CLOCK_STEP_MS {
+            self.take(Input::ClockSeen(seen));
+        }
+    }
+
     /// Lets due timers fire.
     ///
     /// # Errors
     /// When the store refuses.
     pub fn pass_time(&mut self) -> Result<(), Error> {
+        self.look_at_clocks();
         self.take(Input::TimePassed);
         self.commit()
     }
@@ -394,12 +411,13 @@ impl<W: World> Driver<W> {
             }
             Message::NotStarted { attempt, reason } => {
                 self.take(Input::AttemptNotStarted { attempt, reason });
-                self.world.forget(attempt);
+                self.forget(attempt);
             }
             Message::Grew { attempt } => self.read_on(attempt)?,
             Message::Ended { attempt } => self.attempt_ended(attempt)?,
             Message::ChecksDone { task, epoch, evidence } => {
-                let evidence = self.redact_evidence(evidence);
+                let mut evidence = self.redact_evidence(evidence);
+                self.keep_outputs(evidence.all_mut());
                 self.take(Input::ChecksFinished { task, epoch, evidence });
             }
             Message::BaselineSeen { attempt, task, baseline } => {
@@ -413,7 +431,8 @@ impl<W: World> Driver<W> {
                 self.take(Input::Noted(Noted { detail, ..noted }));
             }
             Message::HealthChecked { results } => {
-                let results = self.redact_checks(results);
+                let mut results = self.redact_checks(results);
+                self.keep_outputs(results.iter_mut());
                 self.take(Input::HealthChecked { results });
             }
             Message::UsageSeen(left) => {

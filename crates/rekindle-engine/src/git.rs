@@ -230,7 +230,10 @@ struct Locks {
 
 impl Locks {
     fn key(&self, key: &str) -> Arc<Mutex<()>> {
-        Arc::clone(held(&self.keys).entry(key.to_owned()).or_default())
+        let mut keys = held(&self.keys);
+        // A lock that nobody holds or waits for protects nothing: a run of many tasks would keep one for each.
+        keys.retain(|_, lock| Arc::strong_count(lock) > 1);
+        Arc::clone(keys.entry(key.to_owned()).or_default())
     }
 }
 

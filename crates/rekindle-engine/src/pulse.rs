@@ -51,13 +51,15 @@ struct Seen {
 pub struct Pulse {
     looked_at: Option<Time>,
     seen: BTreeMap<AttemptId, Seen>,
+    /// How long the machine had slept at the last look.
+    slept_ms: Option<u64>,
 }
 
 impl Pulse {
     /// Nothing was looked at yet.
     #[must_use]
     pub fn new() -> Self {
-        Self { looked_at: None, seen: BTreeMap::new() }
+        Self { looked_at: None, seen: BTreeMap::new(), slept_ms: None }
     }
 
     /// When to look next; never while nothing runs.
@@ -83,6 +85,7 @@ impl Pulse {
     ) -> Vec<Message> {
         self.looked_at = Some(now);
         let state = driver.state();
+        self.sleep_through(state.clocks.slept_ms);
         let running: Vec<Watched> = state
             .live_attempts()
             .filter(|(_, attempt)| attempt.phase == AttemptPhase::Running && attempt.stop.is_none())
@@ -106,6 +109,18 @@ impl Pulse {
             }
         }
         silent
+    }
+
+    /// Time that the machine slept is nobody's silence.
+    fn sleep_through(&mut self, slept_ms: u64) {
+        let more_ms = slept_ms.saturating_sub(self.slept_ms.unwrap_or(slept_ms));
+        self.slept_ms = Some(slept_ms);
+        for seen in self.seen.values_mut() {
+            seen.alive_at = seen.alive_at.plus_ms(more_ms);
+            if let Some((since, _)) = &mut seen.baseline {
+                *since = since.plus_ms(more_ms);
+            }
+        }
     }
 
     /// Whether an agent has been silent for too long.

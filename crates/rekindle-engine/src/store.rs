@@ -4,6 +4,7 @@
 //! the driver encodes and decodes them. How an engine keeps its promise is said in its own file ([`sqlite`],
 //! [`memory`]); that both keep the same promise is shown by the contract suite of the testkit.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 pub mod chain;
@@ -15,8 +16,11 @@ pub use chain::Hash;
 pub use memory::MemoryStore;
 pub use sqlite::{OpenReport, Options, Repaired, SpoolGap, SqliteReader, SqliteStore, sqlite_version};
 
-/// Largest sum of texts in one batch: far above any real step, far below what would stall the writer for seconds.
+/// Largest sum of events and lines in one batch: far above any real step, far below what would stall the writer for seconds.
 pub const MAX_BATCH_BYTES: usize = 64 * 1024 * 1024;
+
+/// Events looked through at once by an engine that has no index of kinds.
+const KINDS_PAGE: usize = 4_096;
 
 /// Snapshots kept: the newest, and two to fall back on when the newest proves damaged.
 pub const SNAPSHOTS_KEPT: usize = 3;
@@ -168,21 +172,27 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Bytes of text and state in it, for the bound on batches.
+    /// Bytes of text and state in it.
     pub fn size_bytes(&self) -> usize {
+        let rows = self.rows.iter().map(|r| r.run.len() + r.key.len() + r.json.len());
+        let snapshot = self.snapshot.as_ref().map_or(0, Vec::len);
+        self.news_bytes() + rows.sum::<usize>() + snapshot
+    }
+
+    /// Bytes of what is new in it, for the bound on batches. Rows and snapshot are as large as the state that they are derived
+    /// from: a run whose state has grown must not be refused for it.
+    fn news_bytes(&self) -> usize {
         let events = self.events.iter().map(|e| {
             let names = e.agent.as_ref().map_or(0, String::len) + e.task.as_ref().map_or(0, String::len);
             e.run.len() + e.kind.len() + e.details.len() + names
         });
         let lines = self.lines.iter().map(|l| l.text.len() + l.agent.len());
-        let rows = self.rows.iter().map(|r| r.run.len() + r.key.len() + r.json.len());
-        let snapshot = self.snapshot.as_ref().map_or(0, Vec::len);
-        events.chain(lines).chain(rows).sum::<usize>() + snapshot
+        events.chain(lines).sum::<usize>()
     }
 
     /// Refuses what no engine takes, before it reaches a queue.
     pub(crate) fn check_size(&self) -> Result<(), Error> {
-        let bytes = self.size_bytes();
+        let bytes = self.news_bytes();
         if bytes > MAX_BATCH_BYTES {
             return Err(Error::TooLarge { bytes, limit: MAX_BATCH_BYTES });
         }
@@ -319,6 +329,34 @@ pub trait Read: Send + Sync {
     fn head(&self) -> Result<Head, Error>;
     /// Up to `limit` events after `after_seq`, in order.
     fn events(&self, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error>;
+    /// The kinds of events that the log holds, in the order of their names.
+    fn kinds(&self) -> Result<Vec<String>, Error> {
+        let (mut kinds, mut after) = (BTreeSet::new(), 0);
+        loop {
+            let page = self.events(after, KINDS_PAGE)?;
+            let Some(last) = page.last() else { return Ok(kinds.into_iter().collect()) };
+            after = last.seq;
+            kinds.extend(page.into_iter().map(|event| event.kind));
+        }
+    }
+    /// Up to `limit` events of these kinds after `after_seq`, in order, found without reading the others.
+    fn events_of(&self, kinds: &[&str], after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error> {
+        let (mut found, mut after) = (Vec::new(), after_seq);
+        loop {
+            let page = self.events(after, KINDS_PAGE)?;
+            let Some(last) = page.last() else { return Ok(found) };
+            after = last.seq;
+            found.extend(page.into_iter().filter(|event| kinds.contains(&event.kind.as_str())));
+            if found.len() >= limit {
+                found.truncate(limit);
+                return Ok(found);
+            }
+        }
+    }
+    /// How many events of a kind stand after `after_seq`, counted without reading them.
+    fn count_of(&self, kind: &str, after_seq: u64) -> Result<u64, Error> {
+        Ok(self.events_of(&[kind], after_seq, usize::MAX)?.len() as u64)
+    }
     /// The newest snapshot that passes its check; a damaged one is passed over for an older one.
     fn latest_snapshot(&self) -> Result<Option<Snapshot>, Error>;
     /// How far every spool has been read, ordered by attempt and stream.

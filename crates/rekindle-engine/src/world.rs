@@ -5,6 +5,7 @@ pub mod real;
 
 use rekindle_core::activity::{History, Ledger, Transcript};
 use rekindle_core::brief::{self, Facts};
+use rekindle_core::event::ClockSeen;
 use rekindle_core::ids::{AgentName, AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
 use rekindle_core::report::Report;
@@ -121,12 +122,20 @@ pub struct KeptReport {
 pub trait World {
     /// Now.
     fn now(&mut self) -> Time;
+    /// What the machine's clocks say beside that; nothing where there is only the one.
+    fn clocks(&mut self) -> Option<ClockSeen> {
+        None
+    }
     /// Runs the checks in its order, then starts an attempt's process; what they said and whether that worked arrives as observations. Asked for twice, it is started once.
     fn launch(&mut self, order: LaunchOrder);
     /// Stops an attempt's whole tree; its end arrives as an observation. A launch that is under way is waited for.
     fn stop(&mut self, attempt: AttemptId, at_once: bool);
     /// Runs the checks of a claim; what they saw arrives as an observation.
     fn run_checks(&mut self, order: CheckOrder);
+    /// Keeps what a check printed outside the state; the name it is kept under, nothing where it cannot be kept.
+    fn keep_output(&mut self, _output: &str) -> Option<String> {
+        None
+    }
     /// Reads a spool from an offset into `into`, at most `limit` bytes; nothing more to read leaves it empty.
     ///
     /// # Errors

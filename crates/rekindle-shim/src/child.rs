@@ -100,7 +100,7 @@ fn become_agent(bundle: &Bundle, spec: &Spec) -> StartError {
     // Where this is not possible the agent simply keeps its place in the queue.
     let _ = os::prefer_as_oom_victim();
     let mut command = Command::new(program);
-    command.args(arguments).env("PWD", &spec.cwd);
+    command.args(arguments).env("PWD", &spec.cwd).env_remove(crate::DESCRIPTORS_ENV);
     for name in &spec.env_remove {
         command.env_remove(name);
     }

@@ -32,6 +32,9 @@ pub use shim::{EXIT_IO, EXIT_LOCKED, EXIT_SPEC, EXIT_USED, shim_main};
 /// The hidden subcommand under which the one binary becomes a shim.
 pub const SHIM_COMMAND: &str = "__shim";
 
+/// Tells a shim how many descriptors its agent may have open, where the coordinator has raised its own limit.
+pub const DESCRIPTORS_ENV: &str = "REKINDLE_DESCRIPTORS";
+
 /// The hidden subcommand under which the one binary becomes the agent's starting point.
 pub const STUB_COMMAND: &str = "__stub";
 

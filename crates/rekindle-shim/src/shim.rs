@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, Signal, WaitStatus};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitStatus, getrlimit, setrlimit};
 
 use crate::bundle::{self, Bundle, ERR, ExitRecord, OUT, Output, ShimRecord, Spec, StartError, VERSION};
 use crate::capped::Capped;
@@ -84,6 +84,7 @@ pub fn shim_main(bundle: &Path) -> ExitCode {
 fn run(path: &Path) -> Result<(), Stop> {
     os::close_inherited().map_err(Stop::io("inherited descriptors"))?;
     detach();
+    give_limit_back();
     let path = path.canonicalize().map_err(Stop::io("bundle"))?;
     let bundle = Bundle::open(&path).map_err(|error| Stop::Spec(error.to_string()))?;
     let bundle = bundle.ok_or_else(|| Stop::Spec("the bundle is gone".to_owned()))?;
@@ -114,6 +115,16 @@ fn run(path: &Path) -> Result<(), Stop> {
         Err(error) => never_started(&spec, started_ms, error),
     };
     reserved.fill(&bundle, &record).map_err(Stop::io("exit record"))
+}
+
+/// Sets the soft limit on descriptors to what it was before the coordinator raised its own. The agent inherits it: programs
+/// that use `select` break under a large one.
+fn give_limit_back() {
+    let told = std::env::var(crate::DESCRIPTORS_ENV).ok().and_then(|text| text.parse().ok());
+    let Some(soft) = told else { return };
+    let hard = getrlimit(Resource::Nofile).maximum;
+    // A limit that cannot be lowered is no reason not to start the agent.
+    let _stays = setrlimit(Resource::Nofile, Rlimit { current: Some(soft), maximum: hard });
 }
 
 /// Leaves the starter's session and terminal. A process that leads its group may not; it joins its parent's for

@@ -4,7 +4,9 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::time::Duration;
 
+use rustix::net::sockopt::Timeout;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::{atomic, os};
@@ -24,13 +26,17 @@ pub fn listen(dir: &Path, name: &str) -> io::Result<UnixListener> {
     Ok(socket.into())
 }
 
+/// Time for a call to be let in: a listener that is stopped lets its queue fill up, and then nobody gets in any more.
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+
 /// Connects to a socket in a directory.
 ///
 /// # Errors
-/// When nobody listens there, or the system refuses.
+/// When nobody listens there, nobody lets the call in, or the system refuses.
 pub fn connect(dir: &Path, name: &str) -> io::Result<UnixStream> {
     let dir = atomic::open_dir(dir)?;
     let socket = new_socket()?;
+    rustix::net::sockopt::set_socket_timeout(&socket, Timeout::Send, Some(CONNECT_WITHIN))?;
     rustix::net::connect(&socket, &os::socket_address(dir.as_fd(), name)?)?;
     Ok(socket.into())
 }

@@ -4,6 +4,7 @@
 pub mod agent;
 mod door;
 pub mod orders;
+mod stall;
 mod told;
 
 pub use agent::Agent;

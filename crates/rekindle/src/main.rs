@@ -15,6 +15,7 @@ mod exit_code;
 mod mcp;
 mod output_file;
 mod page;
+mod patience;
 mod picture;
 mod plan_file;
 mod project;

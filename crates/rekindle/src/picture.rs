@@ -163,11 +163,12 @@ impl Eye {
         };
         let mut seq = after;
         let known = Arc::make_mut(&mut history);
-        let end = run.events(after, |event| {
+        let end = run.events_of(after, history::is_told, |event| {
             known.take(event);
             seq = event.seq;
             Ok(())
         })?;
+        known.last_time = known.last_time.max(run.last_time()?);
         // Rows are read after the events: they may be newer than these, never older.
         let picture = Picture {
             tasks: run.tasks()?,

@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use rekindle_core::plan::{self, PLAN_MAX_BYTES, Parsed, Plan, Problem, Severity};
 
@@ -18,7 +18,7 @@ pub struct PlanFile {
     pub path: PathBuf,
     /// What became of it.
     pub parsed: Parsed,
-    source: Rc<str>,
+    source: Arc<str>,
 }
 
 impl PlanFile {
@@ -88,7 +88,7 @@ impl PlanFile {
             hint: problem.hint.clone(),
             place: Some(Place {
                 path: self.path.display().to_string(),
-                source: Rc::clone(&self.source),
+                source: Arc::clone(&self.source),
                 span: problem.span.start..problem.span.end,
             }),
         }

@@ -98,6 +98,12 @@ pub struct Entry {
     pub text: String,
 }
 
+impl Entry {
+    fn of(event: &StoredEvent, text: String) -> Self {
+        Self { time: Time(event.time_ms), task: event.task.clone(), agent: event.agent.clone(), text }
+    }
+}
+
 /// A list that is cut when it grows too long, and says by how much.
 #[derive(Debug)]
 pub struct List<T> {
@@ -119,6 +125,45 @@ impl<T> List<T> {
         } else {
             self.more += 1;
         }
+    }
+}
+
+/// Whether events of a kind are told one by one.
+fn is_told(kind: &str) -> bool {
+    const TOLD: [&str; 14] = [
+        "agent_adopted",
+        "checks_finished",
+        "coordinator_recovered",
+        "environment_disagreement",
+        "review_audit_disagreement",
+        "task_completed",
+        "task_parked",
+        "task_reopened",
+        "task_requeued",
+        "task_rework",
+        "task_skipped",
+        "task_started",
+        "workflow_failed",
+        "run_started",
+    ];
+    TOLD.contains(&kind) || kind.ends_with("_dispatched")
+}
+
+impl RunView<'_> {
+    /// The first events of a kind in their own words.
+    fn listed(&self, kind: &str) -> Result<List<Entry>> {
+        let (first, more) = self.first_of(kind, ENTRIES_MAX)?;
+        let mut list = List::new(ENTRIES_MAX);
+        for event in &first {
+            match story::body(event) {
+                Some(Body::NoteRecorded { text } | Body::PersonAlerted { text, .. }) => {
+                    list.add(Entry::of(event, text))
+                }
+                _ => {}
+            }
+        }
+        list.more = more;
+        Ok(list)
     }
 }
 
@@ -153,14 +198,18 @@ pub fn gather(view: &RunView<'_>, now: Option<Time>) -> Result<Report> {
         spent: Spent::by_all(&attempts),
     };
     let mut pasts: BTreeMap<String, Past> = BTreeMap::new();
-    view.events(0, |event| {
+    view.events_of(0, is_told, |event| {
         report.until = report.until.max(Time(event.time_ms));
-        report.take(event);
+        let Some(body) = story::body(event) else { return Ok(()) };
         if let Some(task) = &event.task {
-            pasts.entry(task.clone()).or_default().take(event);
+            pasts.entry(task.clone()).or_default().take(event, &body);
         }
+        report.take(event, body);
         Ok(())
     })?;
+    report.decisions = view.listed("note_recorded")?;
+    report.alerts = view.listed("person_alerted")?;
+    report.until = report.until.max(view.last_time()?.unwrap_or_default());
     let until = view.row.ended_at.or(now).unwrap_or(report.until);
     report.until = until;
     let mut spent = Spent::by_task(&attempts);
@@ -174,72 +223,65 @@ pub fn gather(view: &RunView<'_>, now: Option<Time>) -> Result<Report> {
             refused_claims: past.refused_claims,
             cli: clis.get(row.id.as_str()).cloned(),
             spent: spent.remove(&row.id).unwrap_or_default(),
-            row,
+            row: view.with_outputs(row),
         });
     }
     Ok(report)
 }
 
 impl Report {
-    fn take(&mut self, event: &StoredEvent) {
-        let entry = |text: String| Entry {
-            time: Time(event.time_ms),
-            task: event.task.clone(),
-            agent: event.agent.clone(),
-            text,
-        };
+    fn take(&mut self, event: &StoredEvent, body: Body) {
+        let entry = |text: String| Entry::of(event, text);
         if matches!(event.kind.as_str(), "review_audit_disagreement" | "environment_disagreement") {
             let what = event.kind.replace('_', " ");
             self.disagreements.add(entry(format!("{what}: {}", story::tell(event).text)));
             return;
         }
-        match story::body(event) {
-            Some(Body::TaskRequeued { cause, reason, .. }) => {
+        match body {
+            Body::TaskRequeued { cause, reason, .. } => {
                 self.recoveries.add(entry(format!("{cause}: {}", in_words(&cause, reason))));
             }
-            Some(Body::Dispatched { resumed: true, strategy, reason, .. }) => {
+            Body::Dispatched { resumed: true, strategy, reason, .. } => {
                 self.recoveries.add(entry(format!("taken up again, {}", reason_with(strategy, &reason))));
             }
-            Some(Body::CoordinatorRecovered { .. } | Body::AgentAdopted { .. } | Body::TaskReopened { .. }) => {
+            Body::CoordinatorRecovered { .. } | Body::AgentAdopted { .. } | Body::TaskReopened { .. } => {
                 self.recoveries.add(entry(story::tell(event).text));
             }
-            Some(Body::NoteRecorded { text }) => self.decisions.add(entry(text)),
-            Some(Body::PersonAlerted { text, .. }) => self.alerts.add(entry(text)),
             _ => {}
         }
     }
 }
 
 impl Past {
-    fn take(&mut self, event: &StoredEvent) {
+    fn take(&mut self, event: &StoredEvent, body: &Body) {
         let now = Time(event.time_ms);
-        match story::body(event) {
-            Some(Body::TaskStarted { .. }) => {
+        match body {
+            Body::TaskStarted { .. } => {
                 self.stop(now);
                 self.begun = Some(now);
             }
-            Some(Body::ChecksFinished { passed: false, .. }) => self.refused_claims += 1,
-            Some(Body::TaskRequeued { cause, reason, counted, .. }) => {
+            Body::ChecksFinished { passed: false, .. } => self.refused_claims += 1,
+            Body::TaskRequeued { cause, reason, counted, .. } => {
                 self.stop(now);
                 // Handed back without fault (a pause, a wait): nothing that was tried came to nothing.
-                if counted || is_infrastructure(&cause) {
-                    let text = in_words(&cause, reason);
-                    let infrastructure = is_infrastructure(&cause);
+                if *counted || is_infrastructure(cause) {
+                    let text = in_words(cause, reason.clone());
+                    let infrastructure = is_infrastructure(cause);
                     self.failures.push(Failure { cause: cause.name().to_owned(), infrastructure, text });
                 }
             }
             // Sent back by a reviewer, the checks or the merge: that try came to nothing, and another follows.
-            Some(Body::TaskRework(rework)) => {
+            Body::TaskRework(rework) => {
                 self.stop(now);
                 let text = format!("sent back: {}", rework.findings.issues.join("; "));
                 self.failures.push(Failure { cause: SENT_BACK.to_owned(), infrastructure: false, text });
             }
-            Some(Body::WorkflowFailed { reason, detail }) => {
+            Body::WorkflowFailed { reason, detail } => {
                 self.stop(now);
                 let text = format!("{reason}: {detail}");
-                self.failures.push(Failure { cause: reason, infrastructure: false, text });
+                self.failures.push(Failure { cause: reason.clone(), infrastructure: false, text });
             }
-            Some(Body::TaskCompleted { .. } | Body::TaskSkipped { .. } | Body::TaskParked { .. }) => self.stop(now),
+            Body::TaskCompleted { .. } | Body::TaskSkipped { .. } | Body::TaskParked { .. } => self.stop(now),
             _ => {}
         }
     }

@@ -1,17 +1,22 @@
 //! What the commands read: the newest run's rows, events and log lines, typed. It only reads, and works with and without
 //! a living coordinator.
 
+mod kinds;
+
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use rekindle_core::ids::{AgentName, AttemptId, TaskId};
 use rekindle_core::plan::nearest::nearest;
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
+use rekindle_engine::evidence;
 use rekindle_engine::state_dir::{Owner, StateDir};
 use rekindle_engine::store::{Read, SqliteReader, StoredEvent, StoredLine, Table};
 use serde::de::DeserializeOwned;
 
 use crate::error::{CliError, Result};
+use crate::patience;
 use crate::project::Project;
 use crate::story::session;
 use crate::ui::{elapsed, stamp};
@@ -39,6 +44,7 @@ pub struct RunView<'a> {
     /// Its row.
     pub row: RunRow,
     reader: &'a SqliteReader,
+    dir: &'a StateDir,
 }
 
 impl View {
@@ -47,12 +53,19 @@ impl View {
     /// # Errors
     /// When there is none, or it cannot be used.
     pub fn open(project: &Project) -> Result<Self> {
-        let dir = StateDir::open(&project.state_dir)?;
+        let path = project.state_dir.clone();
+        patience::within(&project.state_dir, move || Self::open_at(&path))?
+    }
+
+    fn open_at(path: &Path) -> Result<Self> {
+        let dir = StateDir::open(path)?;
         // The database comes into being after the directory: until then there is no run.
         let reader = match dir.database().try_exists() {
             Ok(false) => None,
             _ => Some(SqliteReader::open(&dir)?),
         };
+        // Read once: what can be opened may still not be read.
+        reader.as_ref().map(SqliteReader::head).transpose()?;
         Ok(Self { dir, reader })
     }
 
@@ -96,7 +109,7 @@ impl View {
         };
         let rows: Vec<RunRow> = rows(reader, Table::Run, None)?;
         let newest = rows.into_iter().max_by_key(|row| row.started_at);
-        Ok(newest.map(|row| RunView { row, reader }))
+        Ok(newest.map(|row| RunView { row, reader, dir: &self.dir }))
     }
 
     /// The newest run of a plan, if it ever had one.
@@ -109,7 +122,7 @@ impl View {
         };
         let rows: Vec<RunRow> = rows(reader, Table::Run, None)?;
         let newest = rows.into_iter().filter(|row| row.plan == plan).max_by_key(|row| row.started_at);
-        Ok(newest.map(|row| RunView { row, reader }))
+        Ok(newest.map(|row| RunView { row, reader, dir: &self.dir }))
     }
 
     /// Every run, oldest first.
@@ -135,7 +148,7 @@ impl View {
             _ => None,
         });
         match (found, &self.reader) {
-            (Some(row), Some(reader)) => Ok(RunView { row: row.clone(), reader }),
+            (Some(row), Some(reader)) => Ok(RunView { row: row.clone(), reader, dir: &self.dir }),
             _ => {
                 let newest: Vec<&str> = runs.iter().rev().take(RUNS_NAMED).map(|row| row.id.as_str()).collect();
                 let what = if fits.len() > 1 { "several runs begin with" } else { "there is no run" };
@@ -181,7 +194,7 @@ impl RunView<'_> {
         let tasks = self.tasks()?;
         let found = tasks.iter().position(|task| task.id.as_str() == name);
         match found {
-            Some(at) => Ok(tasks.into_iter().nth(at).expect("a position just found")),
+            Some(at) => Ok(self.with_outputs(tasks.into_iter().nth(at).expect("a position just found"))),
             None => {
                 let near = nearest(name, tasks.iter().map(|task| task.id.as_str()));
                 let hint = match near {
@@ -191,6 +204,15 @@ impl RunView<'_> {
                 Err(CliError::usage(format!("there is no task `{name}` in this run")).hint(hint))
             }
         }
+    }
+
+    /// The same task with all that its checks printed, as far as it is still kept.
+    #[must_use]
+    pub fn with_outputs(&self, mut task: TaskRow) -> TaskRow {
+        if let Some(evidence) = &mut task.evidence {
+            evidence::fill(self.dir.path(), evidence);
+        }
+        task
     }
 
     /// All attempts, oldest first.

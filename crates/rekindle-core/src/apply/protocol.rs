@@ -3,7 +3,7 @@
 use super::{new_task, release};
 use crate::event::{Added, Body, Event};
 use crate::ids::{AttemptId, Epoch, TaskId};
-use crate::report::Door;
+use crate::report::{Door, cut_outputs};
 use crate::review::{
     DISAGREEMENTS_KEPT, FREE_CONFLICTS, KeptDisagreement, ReworkSource, Stage, VERDICTS_KEPT, Verdict,
 };
@@ -30,7 +30,9 @@ pub(super) fn apply(state: &mut State, event: &Event) {
         Body::HealthOrdered {} => state.health.checking = true,
         Body::HealthChecked(seen) => {
             state.health.checking = false;
-            state.health.baseline = Some(seen.results.clone());
+            let mut results = seen.results.clone();
+            cut_outputs(&mut results);
+            state.health.baseline = Some(results);
         }
         Body::UsageAsked {} => state.usage.asking = true,
         Body::UsageSeen(left) => {

@@ -51,6 +51,7 @@ fn second_disk(words: &str) -> Disk {
         code: Some(101),
         timed_out: false,
         output: format!("test failed\n{words}"),
+        kept: None,
         took_ms: 5,
         environment: None,
     };

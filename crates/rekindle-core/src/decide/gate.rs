@@ -86,7 +86,7 @@ pub(super) fn close_for(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, held:
     let (until, question) = match cause {
         Cause::UsageLimit { resets_at } => {
             let before = tried(known.as_ref());
-            tries = Some(probe::next(&limits.usage, turn.now, before, *resets_at, strikes));
+            tries = Some(probe::by_wall(&limits.usage, (turn.now, &turn.state.clocks), before, *resets_at, strikes));
             (tries.map(|tries| tries.at), None)
         }
         Cause::Overloaded => {

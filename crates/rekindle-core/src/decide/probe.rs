@@ -1,6 +1,7 @@
 //! When an account that met its usage limit is tried again: soon after the reset that was named, then ever later, and last after
 //! the whole `usage.grace`. A provider is often ready seconds after its reset; waiting the grace whole would waste minutes.
 
+use crate::event::ClockSeen;
 use crate::limits::UsageLimits;
 use crate::time::Time;
 
@@ -22,14 +23,21 @@ pub(super) struct Probe {
     pub(super) number: u32,
 }
 
-/// The probe after the one `before`, which met the limit again, or the first. `named` is the reset that the limit named this time.
-pub(super) fn next(
+/// As [`next`], for resets that are named by the wall: they are compared with the wall, and the probe is sent by the
+/// coordinator's own clock, which a changed wall does not move.
+pub(super) fn by_wall(
     limits: &UsageLimits,
-    now: Time,
+    (now, clocks): (Time, &ClockSeen),
     before: Option<(Time, u32)>,
     named: Option<Time>,
     strikes: u32,
 ) -> Probe {
+    let probe = next(limits, clocks.wall(now), before, named, strikes);
+    Probe { at: clocks.at_wall(probe.at), ..probe }
+}
+
+/// The probe after the one `before`, which met the limit again, or the first. `named` is the reset that the limit named this time.
+fn next(limits: &UsageLimits, now: Time, before: Option<(Time, u32)>, named: Option<Time>, strikes: u32) -> Probe {
     if let Some(reset) = named.filter(|reset| *reset > now) {
         // The reset that is waited for already: its probe has not been sent.
         let number = before.filter(|(known, _)| *known == reset).map_or(1, |(_, number)| number.max(1));

@@ -84,8 +84,9 @@ pub(super) fn seen(turn: &mut Turn<'_>, left: UsageLeft) -> Reply {
 /// When the allowance is asked for again, with a little jitter that stays within the grace.
 fn goes_on_at(turn: &Turn<'_>, before: Option<(Time, u32)>, resets_at: Option<Time>) -> Probe {
     let limits = &turn.state.limits.usage;
-    let next = probe::next(limits, turn.now, before, resets_at, 1);
-    let Some(reset) = next.reset else { return next };
+    let clocks = &turn.state.clocks;
+    let next = probe::by_wall(limits, (turn.now, clocks), before, resets_at, 1);
+    let Some(reset) = next.reset.map(|reset| clocks.at_wall(reset)) else { return next };
     let run = turn.state.run.as_ref().map(|run| run.id.to_string()).unwrap_or_default();
     let wait = next.at.since_ms(reset);
     let jitter = policy::backoff_ms(wait / JITTER_PART, 1, &format!("{run} usage"));

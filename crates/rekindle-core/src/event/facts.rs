@@ -255,3 +255,40 @@ pub struct AgentSaid {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asks: bool,
 }
+
+/// What the machine's clocks say beside the coordinator's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClockSeen {
+    /// The machine's boot.
+    pub boot_id: String,
+    /// How long it has slept since that boot, in all.
+    pub slept_ms: u64,
+    /// How far the wall clock is ahead of the coordinator's; negative where it is behind.
+    pub wall_ahead_ms: i64,
+}
+
+impl ClockSeen {
+    /// How long the machine has slept since an earlier look; nothing over another boot.
+    #[must_use]
+    pub fn slept_since(&self, earlier: &Self) -> u64 {
+        if self.boot_id == earlier.boot_id { self.slept_ms.saturating_sub(earlier.slept_ms) } else { 0 }
+    }
+
+    /// What the wall shows at a moment of the coordinator's clock.
+    #[must_use]
+    pub fn wall(&self, at: Time) -> Time {
+        Time(at.0.saturating_add(self.wall_ahead_ms))
+    }
+
+    /// The moment of the coordinator's clock at which the wall shows this.
+    #[must_use]
+    pub fn at_wall(&self, wall: Time) -> Time {
+        Time(wall.0.saturating_sub(self.wall_ahead_ms))
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+pub(super) fn none(bytes: &u64) -> bool {
+    *bytes == 0
+}

@@ -32,6 +32,7 @@ pub fn evidence(passed: bool) -> Evidence {
         code: Some(i32::from(!passed)),
         timed_out: false,
         output: String::new(),
+        kept: None,
         took_ms: 1,
         environment: None,
     };

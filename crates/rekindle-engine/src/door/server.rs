@@ -4,14 +4,17 @@
 //! elsewhere.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use super::wire::{Answer, LINE_LIMIT, Request, VERSION};
+use crate::descriptors;
 use crate::driver::Message;
 
 /// The socket's name in the state directory.
@@ -19,6 +22,15 @@ pub const SOCKET: &str = "sock";
 
 /// Callers served at once. Agents that wait for a person hold a connection each, so there is room for a large fleet.
 const CALLERS: usize = 4_096;
+
+/// Share of the descriptors that callers may take: the rest is for the store, spools and processes.
+const CALLERS_SHARE: u64 = 2;
+
+/// How often a caller that waits is looked at: one that hung up holds its thread and its descriptor no longer than this.
+const HANG_UP_LOOK: Duration = Duration::from_secs(1);
+
+/// Shortest and longest pause after a caller could not be taken in. Descriptors come back when callers leave.
+const ACCEPT_PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 
 /// How long a caller may take to say one line, so that a silent one does not hold a thread for ever.
 const SPEAK_WITHIN: Duration = Duration::from_secs(30);
@@ -36,25 +48,45 @@ pub fn open(state_dir: &Path, messages: SyncSender<Message>) -> io::Result<()> {
         _ => {}
     }
     let listener = rekindle_shim::socket::listen(state_dir, SOCKET)?;
+    std::thread::Builder::new().name("door".to_owned()).spawn(move || take_in(&listener, &messages))?;
+    Ok(())
+}
+
+/// Gives every caller a thread, as long as there is room.
+fn take_in(listener: &UnixListener, messages: &SyncSender<Message>) {
+    let most = usize::try_from(descriptors::limit() / CALLERS_SHARE).map_or(CALLERS, |most| most.min(CALLERS));
     let callers = Arc::new(AtomicUsize::new(0));
-    std::thread::Builder::new().name("door".to_owned()).spawn(move || {
-        for stream in listener.incoming() {
-            let Ok(stream) = stream else { continue };
-            if callers.load(Ordering::Relaxed) >= CALLERS {
-                continue;
-            }
-            callers.fetch_add(1, Ordering::Relaxed);
-            let (messages, done) = (messages.clone(), Arc::clone(&callers));
-            let served = std::thread::Builder::new().name("caller".to_owned()).spawn(move || {
-                let _gone = serve(&stream, &messages);
-                done.fetch_sub(1, Ordering::Relaxed);
-            });
-            if served.is_err() {
-                callers.fetch_sub(1, Ordering::Relaxed);
+    let mut pause = ACCEPT_PAUSE.0;
+    loop {
+        let served = match listener.accept() {
+            // Hanging up says that there is no room; the caller comes again.
+            Ok(_) if callers.load(Ordering::Relaxed) >= most => Ok(()),
+            Ok((stream, _)) => begin(stream, messages.clone(), &callers),
+            Err(error) => Err(error),
+        };
+        match served {
+            Ok(()) => pause = ACCEPT_PAUSE.0,
+            // No descriptor or no thread is left: asking again at once would only use up a processor.
+            Err(_) => {
+                std::thread::park_timeout(pause);
+                pause = (pause * 2).min(ACCEPT_PAUSE.1);
             }
         }
-    })?;
-    Ok(())
+    }
+}
+
+fn begin(stream: UnixStream, messages: SyncSender<Message>, callers: &Arc<AtomicUsize>) -> io::Result<()> {
+    callers.fetch_add(1, Ordering::Relaxed);
+    let done = Arc::clone(callers);
+    let served = std::thread::Builder::new().name("caller".to_owned()).spawn(move || {
+        let _gone = serve(&stream, &messages);
+        drop(stream);
+        done.fetch_sub(1, Ordering::Relaxed);
+    });
+    if served.is_err() {
+        callers.fetch_sub(1, Ordering::Relaxed);
+    }
+    served.map(drop)
 }
 
 /// Serves one caller until it leaves.
@@ -75,7 +107,7 @@ fn serve(stream: &UnixStream, messages: &SyncSender<Message>) -> io::Result<()> 
             return Ok(());
         }
         let answer = match read_request(&line) {
-            Ok(request) => ask_driver(request, ancestors.clone(), messages),
+            Ok(request) => ask_driver(stream, request, ancestors.clone(), messages),
             Err(reason) => Some(Answer::Refused { reason }),
         };
         // A coordinator that is leaving has decided nothing: hanging up says so, and the caller keeps its word for the next.
@@ -98,7 +130,13 @@ fn read_request(line: &[u8]) -> Result<Request, String> {
     Ok(request)
 }
 
-fn ask_driver(request: Request, ancestors: Vec<u32>, messages: &SyncSender<Message>) -> Option<Answer> {
+/// Passes a request on and waits for its answer, as long as the caller does.
+fn ask_driver(
+    caller: &UnixStream,
+    request: Request,
+    ancestors: Vec<u32>,
+    messages: &SyncSender<Message>,
+) -> Option<Answer> {
     let (reply, answer) = sync_channel(1);
     let message = Message::Called {
         token: request.token,
@@ -109,7 +147,20 @@ fn ask_driver(request: Request, ancestors: Vec<u32>, messages: &SyncSender<Messa
         }),
     };
     messages.send(message).ok()?;
-    answer.recv().ok()
+    loop {
+        match answer.recv_timeout(HANG_UP_LOOK) {
+            Ok(answer) => return Some(answer),
+            Err(RecvTimeoutError::Timeout) if !has_hung_up(caller) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Whether both directions are closed. A caller that only sends nothing more still wants its answer.
+fn has_hung_up(caller: &UnixStream) -> bool {
+    let mut looked = [PollFd::new(caller, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut looked, Some(&now)).is_ok() && looked[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
 /// A process and the processes it descends from, as far as the operating system tells.

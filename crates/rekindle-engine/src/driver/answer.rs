@@ -17,6 +17,9 @@ use crate::world::{Notice, World};
 /// What an agent is told that gives orders without its token.
 pub const HIDDEN_TOKEN: &str = "an agent speaks with its own token: keep REKINDLE_TOKEN in the environment";
 
+/// Callers that wait for one claim or one answer. An agent asks from one place, and again whenever its connection broke.
+const WAITERS_EACH: usize = 16;
+
 impl<W: World> Driver<W> {
     pub(super) fn called(&mut self, token: Option<String>, ancestors: &[u32], call: Call, reply: Answerer) {
         match (token, self.state.holds_any_of(ancestors)) {
@@ -67,7 +70,7 @@ impl<W: World> Driver<W> {
             Call::WaitForAnswer { question } => {
                 let own = self.state.questions.get(&question).is_some_and(|found| found.attempt == attempt);
                 if own {
-                    self.waiters.push(Waiter::Answer { question, reply });
+                    self.wait(Waiter::Answer { question, reply });
                 } else {
                     self.refuse(reply, &format!("question {question} is not yours"));
                 }
@@ -97,7 +100,7 @@ impl<W: World> Driver<W> {
                 return;
             }
             Call::WaitForAnswer { question } => {
-                self.waiters.push(Waiter::Answer { question, reply });
+                self.wait(Waiter::Answer { question, reply });
                 return;
             }
             Call::Report { .. } | Call::Heartbeat | Call::MyTasks | Call::Context => {
@@ -121,11 +124,29 @@ impl<W: World> Driver<W> {
             }
             Reply::Refused { reason } => Answer::Refused { reason },
             Reply::Verifying { task, epoch } => {
-                self.waiters.push(Waiter::Claim { task, epoch, reply });
+                self.wait(Waiter::Claim { task, epoch, reply });
                 return;
             }
         };
         self.pending.answers.push((reply, answer));
+    }
+
+    /// Lets a caller wait. Of too many that wait for the same the oldest is let go, which hangs up on it: most likely it hung up
+    /// itself, long ago; one that is still there calls again.
+    fn wait(&mut self, waiter: Waiter) {
+        let same = |other: &Waiter| match (other, &waiter) {
+            (Waiter::Claim { task, epoch, .. }, Waiter::Claim { task: wanted, epoch: of, .. }) => {
+                task == wanted && epoch == of
+            }
+            (Waiter::Answer { question, .. }, Waiter::Answer { question: wanted, .. }) => question == wanted,
+            _ => false,
+        };
+        if self.waiters.iter().filter(|other| same(other)).count() >= WAITERS_EACH
+            && let Some(oldest) = self.waiters.iter().position(same)
+        {
+            self.waiters.remove(oldest);
+        }
+        self.waiters.push(waiter);
     }
 
     fn refuse(&mut self, reply: Answerer, reason: &str) {

@@ -10,6 +10,9 @@ use crate::world::World;
 /// Events after which the whole state is stored, so that a start replays at most this many.
 pub(super) const SNAPSHOT_EVERY: usize = 1_000;
 
+/// Largest state that is stored: what a database takes as one value, with room to spare. A larger one is replayed instead.
+const SNAPSHOT_MAX_BYTES: usize = 512 * 1024 * 1024;
+
 /// Lines read ahead of a commit: enough to make a commit cheap per line, few enough to keep it short.
 pub(super) const LINES_PER_COMMIT: usize = 2_000;
 
@@ -65,10 +68,11 @@ impl<W: World> Driver<W> {
         batch.expect_last_seq = Some(self.last_seq);
         batch.rows = rows::touched_rows(&self.state, &self.pending.touched);
         let events = self.events_since_snapshot + batch.events.len();
-        if events >= SNAPSHOT_EVERY {
-            batch.snapshot = Some(serde_json::to_vec(&self.state).expect("the state holds nothing that JSON cannot"));
+        let snapshot = events >= SNAPSHOT_EVERY;
+        if snapshot {
+            let state = serde_json::to_vec(&self.state).expect("the state holds nothing that JSON cannot");
+            batch.snapshot = Some(state).filter(|state| state.len() <= SNAPSHOT_MAX_BYTES);
         }
-        let snapshot = batch.snapshot.is_some();
         self.last_seq = self.store.append(batch)?.last_seq;
         self.events_since_snapshot = if snapshot { 0 } else { events };
         Ok(())

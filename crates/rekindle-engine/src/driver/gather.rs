@@ -2,7 +2,7 @@
 
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Found, Input};
-use rekindle_core::report::{CheckResult, Checkpoint, Door, Evidence, Report};
+use rekindle_core::report::{self, CheckResult, Checkpoint, Door, Evidence, Report};
 use rekindle_core::review::Findings;
 use rekindle_core::signal::Signal;
 use rekindle_core::state::{AttemptPhase, TaskState};
@@ -63,7 +63,7 @@ impl<W: World> Driver<W> {
             Found::NeverStarted => {
                 let reason = "its supervisor ended before it could start the agent".to_owned();
                 self.take(Input::AttemptNotStarted { attempt, reason });
-                self.world.forget(attempt);
+                self.forget(attempt);
                 Ok(())
             }
             ended => self.end_as_found(attempt, &ended),
@@ -92,11 +92,26 @@ impl<W: World> Driver<W> {
             Found::Finished(exit) => self.take(Input::AttemptExited { attempt, epoch, exit: exit.clone() }),
             other => self.take(Input::AttemptLost { attempt, with_host: *other == Found::HostLost }),
         };
+        self.forget(attempt);
+        Ok(())
+    }
+
+    /// Lets go of all that was kept beside the state for an attempt whose process is gone.
+    pub(super) fn forget(&mut self, attempt: AttemptId) {
         self.spools.remove(&attempt);
         self.more_to_read.remove(&attempt);
         self.noticed.remove(&attempt);
+        self.ending.remove(&attempt);
+        self.heard_from.remove(&attempt);
+        self.own_bytes.remove(&attempt);
         self.world.forget(attempt);
-        Ok(())
+    }
+
+    /// How many entries the driver keeps beside the state and the store: as many as attempts are alive, whatever has ended.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        let maps = self.spools.len() + self.heard_from.len() + self.own_bytes.len() + self.noticed.len();
+        maps + self.more_to_read.len() + self.ending.len() + self.waiters.len() + self.waiting.len()
     }
 
     /// Takes what an agent has written since, up to a bound; more is read in a later turn.
@@ -281,6 +296,18 @@ impl<W: World> Driver<W> {
             check.output = self.clean(&check.output);
         }
         checks
+    }
+
+    /// Leaves of each output what the state keeps, and has the whole of it kept outside.
+    pub(super) fn keep_outputs<'a>(&mut self, checks: impl Iterator<Item = &'a mut CheckResult>) {
+        let mut checks: Vec<&mut CheckResult> = checks.collect();
+        let whole: Vec<String> = checks.iter().map(|check| check.output.clone()).collect();
+        report::cut_outputs(checks.iter_mut().map(|check| &mut **check));
+        for (check, whole) in checks.into_iter().zip(whole) {
+            if check.output.len() < whole.len() {
+                check.kept = self.world.keep_output(&whole);
+            }
+        }
     }
 
     pub(super) fn clean(&self, raw: &str) -> String {

@@ -1,5 +1,8 @@
 //! What the driver owes the next start, on the store in memory and with an outside in which nothing happens.
 
+mod growth;
+mod outputs;
+
 use std::sync::Arc;
 
 use rekindle_core::ids::{AttemptId, Epoch, RunId};

@@ -15,6 +15,7 @@ use crate::state_dir::StateDir;
 mod backup;
 mod check;
 mod connect;
+mod kinds;
 mod open;
 mod pool;
 mod read;

@@ -13,6 +13,8 @@ use rekindle_shim::bundle::{self, Bundle, Spec};
 use rekindle_shim::identity::Process;
 use rekindle_shim::lock::Lock;
 
+use crate::descriptors;
+
 /// Why a shim was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
@@ -111,6 +113,7 @@ impl Launcher {
             .arg0("rekindle")
             .arg(rekindle_shim::SHIM_COMMAND)
             .arg(bundle.path())
+            .envs(descriptors::original().map(|soft| (rekindle_shim::DESCRIPTORS_ENV, soft.to_string())))
             .stdin(Stdio::from(lock.into_fd()))
             .stdout(Stdio::null())
             .stderr(Stdio::from(log))

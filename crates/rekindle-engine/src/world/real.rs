@@ -20,6 +20,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use rekindle_core::activity::{History, Ledger, Transcript};
+use rekindle_core::event::ClockSeen;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
 use rekindle_core::report::Exit;
@@ -33,6 +34,7 @@ use crate::agents::{Program, Reader};
 use crate::alert::{Alert, Alerts, Channels, Session};
 use crate::clock::Clock;
 use crate::driver::{Answerer, Message};
+use crate::evidence::Outputs;
 use crate::git::Work;
 use crate::living::Living;
 use crate::state_dir::StateDir;
@@ -99,6 +101,7 @@ pub struct RealWorld {
     /// second order must not come as far as looking.
     launched: BTreeSet<AttemptId>,
     alerts: Alerts,
+    outputs: Outputs,
 }
 
 impl RealWorld {
@@ -148,6 +151,7 @@ impl RealWorld {
             handed_out: BTreeMap::new(),
             launched: BTreeSet::new(),
             alerts,
+            outputs: Outputs::of(dir.path()),
         })
     }
 
@@ -232,6 +236,10 @@ impl World for RealWorld {
         self.clock.now()
     }
 
+    fn clocks(&mut self) -> Option<ClockSeen> {
+        Some(self.clock.seen())
+    }
+
     fn launch(&mut self, order: LaunchOrder) {
         if self.launched.insert(order.attempt) {
             launch::in_background(&self.shared, order);
@@ -244,6 +252,10 @@ impl World for RealWorld {
 
     fn run_checks(&mut self, order: CheckOrder) {
         checks::in_background(&self.shared, order);
+    }
+
+    fn keep_output(&mut self, output: &str) -> Option<String> {
+        self.outputs.keep(output).ok()
     }
 
     fn read_spool(
@@ -344,8 +356,10 @@ impl World for RealWorld {
     fn kept_reports(&mut self, attempt: AttemptId) -> Vec<KeptReport> {
         let dir = self.shared.bundle(attempt).join(REPORTS_DIR);
         let read = kept_files(&dir).into_iter().filter_map(|path| Some((read_kept(&path)?, path)));
-        let (reports, files) = read.unzip();
-        self.handed_out.insert(attempt, files);
+        let (reports, files): (Vec<KeptReport>, Vec<PathBuf>) = read.unzip();
+        if !reports.is_empty() {
+            self.handed_out.insert(attempt, files);
+        }
         reports
     }
 

@@ -15,6 +15,7 @@ mod fleet;
 mod floor;
 mod hooks;
 mod ingest;
+mod long_log;
 mod measure;
 mod memory_world;
 mod transitions;
@@ -39,6 +40,7 @@ const AREAS: &[Area] = &[
     ("adoption", adoption::of_living_agents),
     ("fleet", fleet::of_writers),
     ("views", views::of_a_fleet),
+    ("long", long_log::shown),
 ];
 
 fn main() -> ExitCode {

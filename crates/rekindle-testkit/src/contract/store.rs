@@ -28,11 +28,13 @@ pub type Case = fn(Maker<'_>);
 pub const CASES: &[(&str, Case)] = &[
     ("events come back as they went in", events::come_back),
     ("events are read in pages", events::pages),
+    ("events of some kinds are found", events::some_kinds),
     ("any text is kept", events::any_text),
     ("the chain holds and its head is told", events::chained),
     ("a conflict writes nothing", events::conflict),
     ("an empty batch is answered", events::empty),
     ("a batch over the limit is refused", events::too_large),
+    ("a state over the limit is stored", events::large_state),
     ("a batch is there as a whole after a kill", crash::whole),
     ("lines and offsets stand or fall together", crash::lines_with_offsets),
     ("what was acknowledged to many threads survives a kill", crash::many_threads),

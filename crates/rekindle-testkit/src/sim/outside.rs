@@ -212,6 +212,7 @@ fn result(command: &str, passed: bool, environment: Option<String>) -> CheckResu
         code: Some(i32::from(!passed)),
         timed_out: false,
         output: "looked".to_owned(),
+        kept: None,
         took_ms: 1,
         environment,
     }

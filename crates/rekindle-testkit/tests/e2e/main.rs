@@ -30,4 +30,5 @@ mod serve;
 mod session;
 mod signals;
 mod smoke;
+mod stalled;
 mod top;

@@ -180,7 +180,8 @@ impl Agent {
                 Err(Away::Garbled(error)) => {
                     return Err(CliError::internal("the coordinator's answer cannot be understood").because(&error));
                 }
-                Err(_) => {}
+                // Away, or silent for so long that the connection may be dead: asked anew.
+                Err(Away::Nobody { .. } | Away::Lost(_) | Away::Stalled { .. }) => {}
             }
             ui::pause(pause_ms);
             pause_ms = (pause_ms * 2).min(longest_ms);

@@ -6,12 +6,21 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rekindle_engine::clock::boottime_ms;
 use rekindle_engine::door::server::SOCKET;
 use rekindle_engine::door::wire::{Answer, Call, LINE_LIMIT, Request, VERSION};
 use rekindle_shim::socket;
 
+use super::stall::Stall;
+
 /// Time for a request to be taken: the coordinator reads at once or not at all.
 const SEND_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often the process at the other end is looked at while its answer is waited for.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// How long a coordinator may be stopped before an operator is told: a terminal's stop and go is shorter.
+const STOPPED_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Why a call was not answered.
 #[derive(Debug, thiserror::Error)]
@@ -24,9 +33,15 @@ pub enum Away {
         /// What the operating system said.
         source: io::Error,
     },
-    /// The connection broke, or the answer took too long: the call may have been taken.
+    /// The connection broke: the call may have been taken.
     #[error("the coordinator went away before it answered")]
     Lost(#[source] io::Error),
+    /// It holds the connection and says nothing: the call may be taken yet.
+    #[error("{}", stall.words())]
+    Stalled {
+        /// How its process stands.
+        stall: Stall,
+    },
     /// The answer is not one that this version knows.
     #[error("the coordinator's answer cannot be understood; it may be another version of rekindle")]
     Garbled(#[source] serde_json::Error),
@@ -64,26 +79,53 @@ impl Door {
     /// # Errors
     /// When nobody listens, or no answer came.
     pub fn call(&self, call: Call, patience: Duration) -> Result<Answer, Away> {
-        let mut stream = connect(&self.path).map_err(|source| Away::Nobody { path: self.path.clone(), source })?;
+        let mut stream = match connect(&self.path) {
+            // Its queue is full: it lets nobody in.
+            Err(error) if is_late(&error) => return Err(Away::Stalled { stall: Stall::unnamed() }),
+            other => other.map_err(|source| Away::Nobody { path: self.path.clone(), source })?,
+        };
         let request = Request { version: VERSION, token: self.token.clone(), call };
         let mut line = serde_json::to_vec(&request).map_err(Away::Garbled)?;
         line.push(b'\n');
-        let answer = exchange(&mut stream, &line, patience).map_err(Away::Lost)?;
+        // An agent has time: its own limits bound it, and a coordinator that is stopped for a moment must not cost its report.
+        let stopped_patience = if self.token.is_some() { patience } else { STOPPED_PATIENCE };
+        let answer = exchange(&mut stream, &line, patience, stopped_patience)?;
         serde_json::from_slice(&answer).map_err(Away::Garbled)
     }
 }
 
-fn exchange(stream: &mut UnixStream, line: &[u8], patience: Duration) -> io::Result<Vec<u8>> {
-    stream.set_write_timeout(Some(SEND_PATIENCE))?;
-    stream.set_read_timeout(Some(patience))?;
-    stream.write_all(line)?;
+fn exchange(
+    stream: &mut UnixStream,
+    line: &[u8],
+    patience: Duration,
+    stopped_patience: Duration,
+) -> Result<Vec<u8>, Away> {
+    stream.set_write_timeout(Some(SEND_PATIENCE)).map_err(Away::Lost)?;
+    stream.set_read_timeout(Some(LOOK.min(patience))).map_err(Away::Lost)?;
+    stream.write_all(line).map_err(Away::Lost)?;
+    let begun = boottime_ms();
+    let mut reader = BufReader::new(Read::by_ref(stream).take(LINE_LIMIT as u64 + 1));
     let mut answer = Vec::new();
-    let limit = LINE_LIMIT as u64 + 1;
-    BufReader::new(stream.take(limit)).read_until(b'\n', &mut answer)?;
-    if answer.pop() != Some(b'\n') {
-        return Err(ErrorKind::UnexpectedEof.into());
+    let mut stopped_since: Option<u64> = None;
+    loop {
+        match reader.read_until(b'\n', &mut answer) {
+            Ok(_) if answer.pop() == Some(b'\n') => return Ok(answer),
+            Ok(_) => return Err(Away::Lost(ErrorKind::UnexpectedEof.into())),
+            Err(error) if is_late(&error) => {}
+            Err(error) => return Err(Away::Lost(error)),
+        }
+        let stall = Stall::of(reader.get_ref().get_ref());
+        let now = boottime_ms();
+        stopped_since = stall.is_stopped().then(|| stopped_since.unwrap_or(now));
+        let over = |since: u64, patience: Duration| u128::from(now.saturating_sub(since)) >= patience.as_millis();
+        if stopped_since.is_some_and(|since| over(since, stopped_patience)) || over(begun, patience) {
+            return Err(Away::Stalled { stall });
+        }
     }
-    Ok(answer)
+}
+
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
 /// Connects by way of the directory: a project's path is often longer than a socket's address may be.

@@ -10,8 +10,10 @@ use rekindle_engine::door::wire::{Answer, Call};
 use rekindle_engine::state_dir::StateDir;
 
 use super::agent::unexpected;
+use super::stall::Stall;
 use super::{Away, Door, SOCKET, TOKEN, variable};
 use crate::error::{CliError, Result};
+use crate::patience;
 use crate::project::Project;
 use crate::ui;
 
@@ -21,8 +23,8 @@ const CALLS: u32 = 50;
 /// Pause between two such calls.
 const CALL_PAUSE_MS: u32 = 100;
 
-/// Longest wait for an answer: one commit, on a disk that is very busy.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(60);
+/// Longest wait for an answer: one commit, on a disk that is very busy. A person waits for it.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What an order changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,15 +45,16 @@ pub fn give(project: &Project, order: &Order) -> Result<Taken> {
     if variable(TOKEN).is_some() {
         return Err(for_operator());
     }
-    let dir = StateDir::open(&project.state_dir)?;
+    let (state_dir, waiting) = (project.state_dir.clone(), project.state_dir.clone());
+    let dir = patience::within(&waiting, move || StateDir::open(&state_dir))??;
     let door = Door::of_state_dir(dir.path());
     for _ in 0..CALLS {
-        if dir.owner()?.is_none() {
+        let Some(owner) = dir.owner()? else {
             return match order {
                 Order::Pause(_) => Ok(Taken::NobodyThere),
                 order => offline(&dir, order.clone()),
             };
-        }
+        };
         match door.call(as_call(order), ANSWER_PATIENCE) {
             Ok(Answer::Accepted | Answer::Complete { .. }) => return Ok(Taken::Now),
             Ok(Answer::Already) => return Ok(Taken::Already),
@@ -60,11 +63,17 @@ pub fn give(project: &Project, order: &Order) -> Result<Taken> {
             Err(away @ Away::Garbled(_)) => {
                 return Err(CliError::internal("the order may not have been taken").because(&away));
             }
+            Err(Away::Stalled { stall }) => return Err(stalled(&stall.or_of(owner.map(|owner| owner.pid)))),
             Err(Away::Nobody { .. } | Away::Lost(_)) => ui::pause(CALL_PAUSE_MS),
         }
     }
     let message = "the coordinator holds its lock but does not answer";
     Err(CliError::internal(message).hint("look at it: rekindle doctor"))
+}
+
+/// The order lies with a coordinator that says nothing. It may still be taken; giving it again does no harm.
+fn stalled(stall: &Stall) -> CliError {
+    CliError::internal(format!("{}; the order was not confirmed", stall.words())).hint(stall.hint())
 }
 
 /// Refuses an agent of a run that wants to coordinate or watch it: it would wait for itself, or become its own supervisor.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -65,7 +65,7 @@ pub fn read(path: &Path, text: &str) -> File {
 /// Collects what is wrong while a file is read.
 pub struct Reader<'a> {
     path: &'a Path,
-    source: Rc<str>,
+    source: Arc<str>,
     problems: Vec<Diagnostic>,
 }
 
@@ -105,7 +105,7 @@ impl Reader<'_> {
     }
 
     fn place(&self, span: Range<usize>) -> Place {
-        Place { path: self.path.display().to_string(), source: Rc::clone(&self.source), span }
+        Place { path: self.path.display().to_string(), source: Arc::clone(&self.source), span }
     }
 
     fn add(&mut self, span: Range<usize>, message: String, hint: Option<String>, warning: bool) {

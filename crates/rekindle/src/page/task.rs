@@ -37,7 +37,7 @@ pub fn page(visit: &Visit<'_>, id: &str) -> Result<Frame> {
     let (tab, word, every) = TABS.iter().find(|(tab, ..)| *tab == asked).copied().unwrap_or(TABS[0]);
     let shown = match tab {
         "why" => tabs::why(visit, task)?,
-        "checks" => tabs::checks(task),
+        "checks" => tabs::checks(visit, task)?,
         "diff" => tabs::diff(visit, picture, task)?,
         "brief" => tabs::brief(visit, picture, task),
         "log" => tabs::log(visit, picture, task)?,

@@ -175,8 +175,6 @@ pub struct History {
     pub counts: BTreeMap<MarkKind, u64>,
     /// When the last event was.
     pub last_time: Option<Time>,
-    /// Events of each category, for a view that counts them.
-    pub events: u64,
     known: BTreeMap<AttemptId, Known>,
 }
 
@@ -206,7 +204,6 @@ impl History {
     pub fn take(&mut self, event: &StoredEvent) {
         let now = Time(event.time_ms);
         self.last_time = Some(now);
-        self.events += 1;
         let Some(body) = story::body(event) else { return };
         let task = event.task.as_deref().and_then(|id| TaskId::new(id).ok());
         self.take_begin(event, &body, task.as_ref(), now);
@@ -330,6 +327,42 @@ impl History {
             self.news.push(News { seq: event.seq, time: now, kind, task, agent, text });
         }
     }
+}
+
+/// Kinds of events that a timeline is made of, but for those that carry a role in their name.
+const TOLD: [&str; 26] = [
+    "agent_adopted",
+    "agent_compacted",
+    "agent_crashed",
+    "agent_hung",
+    "agent_started",
+    "attempt_ended",
+    "checks_finished",
+    "coordinator_recovered",
+    "gate_closed",
+    "orphan_agent_detected",
+    "question_asked",
+    "run_finished",
+    "run_paused",
+    "run_started",
+    "session_pause",
+    "session_resume",
+    "stop_ordered",
+    "task_completed",
+    "task_handed_on",
+    "task_parked",
+    "task_reopened",
+    "task_requeued",
+    "task_rework",
+    "task_skipped",
+    "task_started",
+    "workflow_failed",
+];
+
+/// Whether events of a kind are told in a timeline: a long log has a million of those that are not.
+#[must_use]
+pub fn is_told(kind: &str) -> bool {
+    TOLD.contains(&kind) || kind.ends_with("dispatched") || kind.ends_with("_timeout")
 }
 
 /// What an event is on a bar, if it is anything there.

@@ -298,6 +298,7 @@ mod tests {
             passed: false,
             code: Some(1),
             timed_out: false,
+            kept: None,
             took_ms: 5,
             output: "<line> of output & more\n".repeat(10_000),
             environment: None,

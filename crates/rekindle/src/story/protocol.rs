@@ -1,6 +1,6 @@
 //! What reviewers, environments, health commands, parts, merges and allowances bring, in words.
 
-use rekindle_core::event::{Added, Body, EnvironmentsDiffer, HealthSeen, TeamStanding, UsageLeft};
+use rekindle_core::event::{Added, Body, ClockSeen, EnvironmentsDiffer, HealthSeen, TeamStanding, UsageLeft};
 use rekindle_core::review::{DisagreementType, GivenVerdict, Rework, ReworkSource, Stage, Verdict};
 use rekindle_core::time::Time;
 
@@ -98,6 +98,12 @@ fn tell_work(body: &Body) -> Option<Parts> {
     })
 }
 
+fn clock(seen: &ClockSeen) -> String {
+    let (slept, wall) = (elapsed(seen.slept_ms), elapsed(seen.wall_ahead_ms.unsigned_abs()));
+    let side = if seen.wall_ahead_ms < 0 { "behind" } else { "ahead" };
+    format!("the machine has slept {slept} since it was started; the wall clock is {wall} {side}")
+}
+
 fn added_words(added: &Added) -> String {
     match (&added.parent, added.health) {
         (Some(parent), _) => format!("as a part of {parent}: {}", added.task.title),
@@ -118,6 +124,7 @@ fn tell_look(body: &Body, now: Time) -> Option<Parts> {
         Body::TeamChecked(TeamStanding { working, idle, unresponsive }) => {
             ("TEAM", Tone::Dim, format!("{working} working, {idle} idle, {unresponsive} unresponsive"))
         }
+        Body::ClockMoved(seen) => ("CLOCK", Tone::Dim, clock(seen)),
         Body::StatusAsked { .. } => {
             ("ASKED", Tone::Warning, "nothing is seen of it: it was asked how it stands".to_owned())
         }

@@ -1,7 +1,7 @@
 //! A wrong place in a file, shown with an excerpt of the file around it.
 
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
@@ -29,7 +29,7 @@ pub struct Place {
     /// The file, as the caller named it.
     pub path: String,
     /// Its whole text.
-    pub source: Rc<str>,
+    pub source: Arc<str>,
     /// The place, in bytes of the text.
     pub span: Range<usize>,
 }

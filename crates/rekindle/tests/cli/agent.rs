@@ -65,6 +65,7 @@ fn a_claim_that_is_not_proven_ends_with_1_and_the_checks_output() {
         code: Some(2),
         timed_out: false,
         output: "1 failed\n\x1b[31mred\x1b[0m\n".to_owned(),
+        kept: None,
         took_ms: 1_200,
         environment: None,
     };

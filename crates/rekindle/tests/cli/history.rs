@@ -189,6 +189,7 @@ fn seen(code: i32, output: &str) -> Evidence {
         code: Some(code),
         timed_out: false,
         output: output.to_owned(),
+        kept: None,
         took_ms: 250,
         environment: None,
     };

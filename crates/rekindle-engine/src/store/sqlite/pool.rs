@@ -9,7 +9,7 @@ use rusqlite::Connection;
 
 use super::check::{self, Depth};
 use super::connect;
-use super::{read, schema, shadow, text_index};
+use super::{kinds, read, schema, shadow, text_index};
 use crate::store::{
     Error, Head, Read, Row, Snapshot, SpoolOffset, StoredEvent, StoredLine, Stream, Table, Verification,
 };
@@ -125,6 +125,18 @@ impl<T: Pooled> Read for T {
 
     fn events(&self, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error> {
         self.pool().ask(|conn| read::events(conn, after_seq, limit))
+    }
+
+    fn kinds(&self) -> Result<Vec<String>, Error> {
+        self.pool().ask(kinds::all)
+    }
+
+    fn events_of(&self, kinds: &[&str], after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error> {
+        self.pool().ask(|conn| kinds::events(conn, kinds, after_seq, limit))
+    }
+
+    fn count_of(&self, kind: &str, after_seq: u64) -> Result<u64, Error> {
+        self.pool().ask(|conn| kinds::count(conn, kind, after_seq))
     }
 
     fn latest_snapshot(&self) -> Result<Option<Snapshot>, Error> {

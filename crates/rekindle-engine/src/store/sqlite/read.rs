@@ -68,7 +68,8 @@ pub fn events(conn: &Connection, after_seq: u64, limit: usize) -> Result<Vec<Sto
     Ok(events)
 }
 
-fn event_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<StoredEvent> {
+/// An event from its columns.
+pub fn event_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<StoredEvent> {
     Ok(StoredEvent {
         seq: row.get::<_, i64>(0)?.cast_unsigned(),
         time_ms: row.get(1)?,

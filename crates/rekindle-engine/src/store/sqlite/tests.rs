@@ -63,9 +63,9 @@ fn an_older_schema_is_migrated_after_a_verified_backup() {
     let (store, _) = SqliteStore::open(&dir, Options::default()).expect("opens");
     store.append(events(5)).expect("append");
     drop(store);
-    let both = [schema::MIGRATIONS[0], NEXT];
+    let both = [schema::MIGRATIONS, &[NEXT]].concat();
     let opened = open::open(&dir, Options { now_ms: 77, ..Options::default() }, &both).expect("migrates");
-    assert_eq!(opened.report.migrated, Some((1, 2)));
+    assert_eq!(opened.report.migrated, Some((2, 3)));
     let x: i64 = opened.conn.query_row("SELECT x FROM later", [], |row| row.get(0)).expect("the new table");
     assert_eq!(x, 1);
     let kept = backup::list(&dir).expect("listed");
@@ -76,7 +76,7 @@ fn an_older_schema_is_migrated_after_a_verified_backup() {
     assert!(again.report.migrated.is_none() && again.report.repaired.is_none());
     drop(again);
     let Err(error) = SqliteStore::open(&dir, Options::default()) else { panic!("an older program opened it") };
-    assert!(matches!(error, Error::Newer { found: 2, known: 1, .. }), "{error}");
+    assert!(matches!(error, Error::Newer { found: 3, known: 2, .. }), "{error}");
 }
 
 #[test]
@@ -85,7 +85,8 @@ fn a_migration_that_fails_leaves_the_old_schema() {
     let (store, _) = SqliteStore::open(&dir, Options::default()).expect("opens");
     store.append(events(5)).expect("append");
     drop(store);
-    let broken = [schema::MIGRATIONS[0], "CREATE TABLE later (x INTEGER) STRICT; INSERT INTO nowhere VALUES (1);"];
+    let broken =
+        [schema::MIGRATIONS, &["CREATE TABLE later (x INTEGER) STRICT; INSERT INTO nowhere VALUES (1);"]].concat();
     assert!(open::open(&dir, Options::default(), &broken).is_err());
     let (store, report) = SqliteStore::open(&dir, Options::default()).expect("opens as before");
     assert_eq!((report.repaired, report.migrated, store.head().expect("head").last_seq), (None, None, 5));
@@ -319,4 +320,31 @@ fn a_text_index_that_lost_its_settings_is_repaired() {
     let (store, report) = SqliteStore::open(&dir, Options::default()).expect("repairs");
     assert!(report.repaired.is_some());
     assert_eq!(store.head().expect("head").last_seq, 5);
+}
+
+#[test]
+fn some_kinds_of_events_are_found_without_reading_the_others() {
+    let (_parent, dir) = state();
+    let opened = open::open(&dir, Options::default(), schema::MIGRATIONS).expect("opens");
+    for sql in [kinds::NEXT_KIND, kinds::PLACES, kinds::COUNT] {
+        let mut plan = opened.conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("a plan");
+        let steps: Vec<String> = plan
+            .query_map(rusqlite::params_from_iter(std::iter::repeat_n(1, plan.parameter_count())), |row| row.get(3))
+            .expect("steps")
+            .map(|step| step.expect("a step"))
+            .collect();
+        assert!(steps.iter().all(|step| step.contains("COVERING INDEX event_by_kind (kind")), "{sql}: {steps:?}");
+    }
+}
+
+#[test]
+fn a_database_of_the_first_version_is_read_as_it_is_and_gets_its_index_from_the_next_coordinator() {
+    let (_parent, dir) = state();
+    drop(open::open(&dir, Options::default(), &schema::MIGRATIONS[..1]).expect("as it was"));
+    let reader = SqliteReader::open(&dir).expect("a view opens it");
+    assert_eq!(reader.events_of(&["any"], 0, 5).expect("none"), []);
+    drop(reader);
+    let (store, report) = SqliteStore::open(&dir, Options::default()).expect("a coordinator opens it");
+    assert_eq!(report.migrated, Some((1, 2)));
+    assert_eq!(store.kinds().expect("kinds"), Vec::<String>::new());
 }

@@ -301,6 +301,7 @@ fn result_of(dir: &Path, command: &str, record: &ExitRecord) -> CheckResult {
         code: record.code,
         timed_out: record.timed_out,
         output,
+        kept: None,
         took_ms: record.ran_ms,
         environment: None,
     }
@@ -313,6 +314,7 @@ fn not_run(command: &str, reason: &str) -> CheckResult {
         code: None,
         timed_out: false,
         output: format!("rekindle could not run this check: {reason}"),
+        kept: None,
         took_ms: 0,
         environment: None,
     }

@@ -119,7 +119,40 @@ pub(super) fn empty(make: Maker<'_>) {
 pub(super) fn too_large(make: Maker<'_>) {
     let subject = make();
     let store = subject.store();
-    let large = Batch { snapshot: Some(vec![0; MAX_BATCH_BYTES + 1]), ..Batch::default() };
-    assert!(matches!(store.append(large), Err(Error::TooLarge { .. })));
+    let large = NewEvent { details: "x".repeat(MAX_BATCH_BYTES + 1), ..event(0) };
+    assert!(matches!(store.append(events_only(vec![large])), Err(Error::TooLarge { .. })));
     store.append(events_only(vec![event(0)])).expect("the next append goes through");
+}
+
+pub(super) fn large_state(make: Maker<'_>) {
+    let subject = make();
+    let store = subject.store();
+    let state = vec![7; MAX_BATCH_BYTES + 1];
+    let large = Batch { snapshot: Some(state.clone()), ..events_only(vec![event(0)]) };
+    store.append(large).expect("a state is as large as the run that it tells of");
+    let kept = store.latest_snapshot().expect("a look").expect("a snapshot");
+    assert!(kept.state == state, "it comes back whole");
+}
+
+pub(super) fn some_kinds(make: Maker<'_>) {
+    let subject = make();
+    let store = subject.store();
+    let kinds = ["note", "start", "note", "note", "end", "note"];
+    let named = |number: u64| NewEvent { kind: kinds[(number % 6) as usize].to_owned(), ..event(number) };
+    store.append(events_only((0..60).map(named).collect())).expect("append");
+    assert_eq!(store.kinds().expect("kinds"), ["end", "note", "start"]);
+    let all = store.events(0, 100).expect("events");
+    for (wanted, after, limit) in [
+        (&["start", "end"][..], 0, 100),
+        (&["end", "start"], 7, 5),
+        (&["note"], 50, 100),
+        (&["other"], 0, 9),
+        (&[], 0, 9),
+    ] {
+        let fits = |event: &&StoredEvent| event.seq > after && wanted.contains(&event.kind.as_str());
+        let expected: Vec<StoredEvent> = all.iter().filter(fits).take(limit).cloned().collect();
+        assert_eq!(store.events_of(wanted, after, limit).expect("some"), expected, "{wanted:?} after {after}");
+    }
+    assert_eq!(store.count_of("note", 6).expect("counted"), 36);
+    assert_eq!(store.count_of("other", 0).expect("counted"), 0);
 }

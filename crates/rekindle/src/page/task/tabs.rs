@@ -53,8 +53,9 @@ pub fn why(visit: &Visit<'_>, task: &TaskRow) -> Result<Markup> {
 }
 
 /// What the checks saw, and what reviewers said.
-pub fn checks(task: &TaskRow) -> Markup {
-    html! {
+pub fn checks(visit: &Visit<'_>, task: &TaskRow) -> Result<Markup> {
+    let task = visit.read(|run| Ok(run.with_outputs(task.clone())))?;
+    Ok(html! {
         @match &task.evidence {
             Some(evidence) => (evidence_of(evidence)),
             None => p.dim { "No check has run yet." },
@@ -68,7 +69,7 @@ pub fn checks(task: &TaskRow) -> Markup {
             h2 { "Verdicts" }
             ol.story { @for verdict in &task.verdicts { (verdict_of(verdict)) } }
         }
-    }
+    })
 }
 
 fn evidence_of(evidence: &Evidence) -> Markup {

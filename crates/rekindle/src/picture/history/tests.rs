@@ -156,5 +156,5 @@ fn what_is_not_known_is_passed_over() {
     script.events[0].details = "not JSON".to_owned();
     let history = script.history();
     assert!(history.spans.values().all(Vec::is_empty), "{:?}", history.spans);
-    assert_eq!((history.events, history.last_time), (6, Some(Time(START + 12))));
+    assert_eq!(history.last_time, Some(Time(START + 12)));
 }

@@ -170,6 +170,7 @@ fn check(command: &str) -> CheckResult {
         code: Some(101),
         timed_out: false,
         output: "test expiry ... FAILED\n1 of 14 failed".to_owned(),
+        kept: None,
         took_ms: 4_200,
         environment: None,
     }

@@ -1,0 +1,62 @@
+//! How sleep of the machine and a wall clock that was set change the state. Limits on agents count the time awake: what slept
+//! with the machine has not used its time. What a provider names by the wall (a reset) follows the wall.
+
+use crate::event::{ClockSeen, PauseReason};
+use crate::ids::TaskId;
+use crate::state::{RunPhase, State, TaskState};
+use crate::time::Time;
+
+pub(super) fn moved(state: &mut State, seen: &ClockSeen) {
+    let slept_ms = seen.slept_since(&state.clocks);
+    let wall_moved_ms = seen.wall_ahead_ms.saturating_sub(state.clocks.wall_ahead_ms);
+    state.clocks = seen.clone();
+    if slept_ms > 0 {
+        give_back(state, slept_ms);
+    }
+    if wall_moved_ms != 0 {
+        follow_wall(state, wall_moved_ms);
+    }
+}
+
+/// Moves what is measured from a moment on by the time that the machine slept.
+fn give_back(state: &mut State, slept_ms: u64) {
+    let later = |time: &mut Time| *time = time.plus_ms(slept_ms);
+    for attempt in state.attempts.values_mut().filter(|attempt| attempt.is_live()) {
+        attempt.idle_since.as_mut().map(later);
+        attempt.native.preparing.as_mut().map(later);
+        attempt.native.status_asked.as_mut().map(later);
+        if let Some(astray) = &mut attempt.native.astray {
+            later(&mut astray.since);
+        }
+        if let Some(stop) = &mut attempt.stop {
+            later(&mut stop.ordered_at);
+            later(&mut stop.repeated_at);
+        }
+    }
+    if let Some(run) = state.run.as_mut().filter(|run| matches!(run.phase, RunPhase::Pausing(_))) {
+        run.paused_at.as_mut().map(later);
+    }
+    // A question's whole wait is given back when it is answered.
+    let asked: Vec<TaskId> =
+        state.questions.values().filter(|asked| asked.answer.is_none()).map(|asked| asked.task.clone()).collect();
+    for (id, task) in &mut state.tasks {
+        if task.state == TaskState::InProgress && !asked.contains(id) {
+            task.waited_ms = task.waited_ms.saturating_add(slept_ms);
+        }
+    }
+}
+
+/// Moves waits for a reset that was named by the wall.
+fn follow_wall(state: &mut State, ahead_ms: i64) {
+    let moved = |time: &mut Time| *time = Time(time.0.saturating_sub(ahead_ms));
+    for gate in state.gates.values_mut().filter(|gate| gate.reset.is_some()) {
+        gate.until.as_mut().map(moved);
+    }
+    let waits = |phase| {
+        matches!(phase, RunPhase::Pausing(PauseReason::UsageLimit) | RunPhase::Waiting(PauseReason::UsageLimit))
+    };
+    let named = state.usage.tried.is_some();
+    if let Some(run) = state.run.as_mut().filter(|run| named && waits(run.phase)) {
+        run.resumes_at.as_mut().map(moved);
+    }
+}

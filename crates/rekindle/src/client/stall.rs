@@ -1,0 +1,72 @@
+//! How a coordinator stands that holds its connection and does not answer: its process, the state of it, and what to type.
+
+use std::os::unix::net::UnixStream;
+
+/// The process at the other end of a connection, as the operating system sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stall {
+    pid: Option<u32>,
+    state: Option<char>,
+}
+
+impl Stall {
+    /// The process that listens at the other end.
+    #[must_use]
+    pub fn of(stream: &UnixStream) -> Self {
+        let peer = rustix::net::sockopt::socket_peercred(stream).ok();
+        let pid = peer.and_then(|peer| u32::try_from(peer.pid.as_raw_nonzero().get()).ok());
+        Self { pid, state: pid.and_then(state_of) }
+    }
+
+    /// A process that let nobody in.
+    #[must_use]
+    pub fn unnamed() -> Self {
+        Self { pid: None, state: None }
+    }
+
+    /// The same, of a process that is known from elsewhere.
+    #[must_use]
+    pub fn or_of(self, pid: Option<u32>) -> Self {
+        match (self.pid, pid) {
+            (None, Some(pid)) => Self { pid: Some(pid), state: state_of(pid) },
+            _ => self,
+        }
+    }
+
+    /// Whether somebody has stopped it, or a debugger holds it.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        matches!(self.state, Some('T' | 't'))
+    }
+
+    /// How it stands, in words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let who = self.pid.map_or_else(|| "the coordinator".to_owned(), |pid| format!("the coordinator (pid {pid})"));
+        match self.state {
+            Some('T') => format!("{who} is stopped"),
+            Some('t') => format!("{who} is held by a debugger"),
+            Some('D') => format!("{who} waits for a disk that does not answer"),
+            Some('Z' | 'X') => format!("{who} has just ended"),
+            _ => format!("{who} does not answer"),
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match (self.state, self.pid) {
+            (Some('T'), Some(pid)) => format!("let it go on: kill -CONT {pid}"),
+            (Some('t'), Some(pid)) => format!("let the debugger of process {pid} go"),
+            (Some('D'), _) => "look at the disk of the state directory: dmesg, df".to_owned(),
+            (_, Some(pid)) => format!("try again; should it stay so, end it and go on: kill -9 {pid}; rekindle resume"),
+            _ => "look at it: rekindle doctor".to_owned(),
+        }
+    }
+}
+
+/// The state letter of a process: it stands behind the program's name, which may hold anything.
+fn state_of(pid: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.trim_start().chars().next()
+}

@@ -1,0 +1,33 @@
+//! How long a command waits for a disk. A file system that is frozen or a server that is away answers never, and a command that
+//! waits with it can only be killed: reading is done on a thread that is left behind when its time is over.
+
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use crate::error::{CliError, Result};
+
+/// Longest wait for a state directory to be opened: a large store on a slow disk takes a second.
+const OPEN_WITHIN: Duration = Duration::from_secs(10);
+
+/// Lets a thread read what stands in a directory, and gives up when it does not come back.
+///
+/// # Errors
+/// When it does not come back in time.
+pub fn within<T: Send + 'static>(dir: &Path, read: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let (give, take) = sync_channel(1);
+    let reading = std::thread::Builder::new().name("reading".to_owned()).spawn(move || {
+        let _nobody_waits = give.send(read());
+    });
+    if let Err(error) = reading {
+        return Err(CliError::internal("no thread can be started").because(&error));
+    }
+    take.recv_timeout(OPEN_WITHIN).map_err(|error| match error {
+        RecvTimeoutError::Timeout => {
+            let message = format!("{} does not answer within {} s", dir.display(), OPEN_WITHIN.as_secs());
+            CliError::internal(message)
+                .hint("its file system is frozen or its disk is away: look at it with dmesg and df")
+        }
+        RecvTimeoutError::Disconnected => CliError::internal("reading the state ended before its time"),
+    })
+}
