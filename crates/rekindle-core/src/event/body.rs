@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Added, AgentCompacted, AgentSaid, AgentStalled, CompactionNear, CompactionOver, EnvironmentsDiffer, Finish,
-    GateClosed, HandedOn, HealthSeen, Pause, Recovery, Resume, SessionClosed, TeamStanding, UsageLeft, WorkBranch,
+    Added, AgentCompacted, AgentSaid, AgentStalled, AttemptsLost, CompactionNear, CompactionOver, EnvironmentsDiffer,
+    Finish, GateClosed, HandedOn, HealthSeen, Pause, Recovery, Resume, SessionClosed, TeamStanding, UsageLeft,
+    WorkBranch,
 };
 use crate::activity::{Failure, Measure};
 use crate::cause::Cause;
@@ -41,6 +42,8 @@ pub enum Body {
     },
     /// A coordinator found the state as a crash left it and made it whole.
     CoordinatorRecovered(Recovery),
+    /// Bundles were found of attempts that the log does not know.
+    AttemptsLost(AttemptsLost),
     /// A living agent was found and is supervised again.
     AgentAdopted {
         /// Its attempt.
@@ -107,7 +110,7 @@ pub enum Body {
         /// Its shim's process.
         shim_pid: u32,
         /// Bytes of its prompt that are neither the plan's words nor a record of the work.
-        #[serde(default, skip_serializing_if = "none")]
+        #[serde(default, skip_serializing_if = "super::facts::none")]
         own_bytes: u64,
     },
     /// A task was handed over: it is in progress, and this counts as one attempt at it.
@@ -492,9 +495,4 @@ pub enum Body {
     },
     /// The agents were looked at after a pause or a crash.
     TeamChecked(TeamStanding),
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn none(bytes: &u64) -> bool {
-    *bytes == 0
 }
