@@ -28,3 +28,4 @@ mod session;
 mod signals;
 mod smoke;
 mod top;
+mod trust;

@@ -117,7 +117,7 @@ pub fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
             Some(new_run(plan, &path, branch))
         }
     };
-    let setup = setup(context, &config, dir, &path, new_run, args.options.no_wait)?;
+    let setup = setup(context, &config, dir, &path, new_run, &args.options)?;
     Ok(Prepared::Coordinate(Box::new(Setup { opened: known.opened(), ..setup })))
 }
 
@@ -157,7 +157,7 @@ pub fn for_resume(options: &RunOptions, context: &Context) -> Result<Prepared> {
     refuse_other_branch(&run, git::branch(&context.project.root).as_deref())?;
     let path = PathBuf::from(&run.plan_path);
     let config = configure(context, &path, &run.plan, options)?;
-    let setup = setup(context, &config, dir, &path, None, options.no_wait)?;
+    let setup = setup(context, &config, dir, &path, None, options)?;
     Ok(Prepared::Coordinate(Box::new(Setup { opened: known.opened(), ..setup })))
 }
 
@@ -263,7 +263,7 @@ fn setup(
     dir: StateDir,
     plan_path: &Path,
     new_run: Option<Input>,
-    no_wait: bool,
+    options: &RunOptions,
 ) -> Result<Setup> {
     let files_dir = match config.files_dir() {
         Some(files) => context.project.root.join(files),
@@ -272,7 +272,7 @@ fn setup(
     Ok(Setup {
         workspace: context.project.root.clone(),
         isolation: config.isolation(),
-        limits: config.limits(no_wait)?,
+        limits: config.limits(options.no_wait)?,
         programs: config.programs(),
         log_context_lines: config.log_context_lines(),
         brief_budget_bytes: config.brief_budget_bytes(),
@@ -280,6 +280,7 @@ fn setup(
         files_dir,
         new_run,
         plan_path: plan_path.to_owned(),
+        forget_lost: options.forget_lost,
         opened: None,
         dir,
     })
