@@ -15,6 +15,7 @@ use crate::state_dir::StateDir;
 mod backup;
 mod check;
 mod connect;
+mod lag;
 mod open;
 mod pool;
 mod read;
@@ -26,6 +27,7 @@ mod text_index;
 mod write;
 mod writer;
 
+pub use lag::{Lag, lag};
 use pool::{Pool, Pooled};
 use writer::{QUEUE, Reply, Request, Writer};
 

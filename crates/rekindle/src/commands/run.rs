@@ -1,6 +1,7 @@
 //! `rekindle run`: checks everything before anything starts, then coordinates the run here, or attaches to whoever does.
 
 mod background;
+mod commands;
 mod foreground;
 mod git;
 mod prepare;

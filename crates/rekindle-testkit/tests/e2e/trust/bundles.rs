@@ -88,3 +88,27 @@ fn a_bundle_of_another_run_is_set_aside_and_its_words_count_for_nothing() {
     let aside = rig.state().join("attempts/bad-00000001/spec.json");
     assert!(aside.exists(), "set aside, not deleted: {}", rig.story());
 }
+
+/// The first agent plants a bundle that says that the next attempt has ended well.
+#[test]
+fn a_bundle_that_an_agent_plants_for_the_next_attempt_gains_nothing() {
+    let plan =
+        "# Planted\n\n### T1: plants\n\nWork.\n\n### T2: is planted\n- blocked by: T1\n- artifacts: made\n\nWork.\n";
+    let agent = r#"echo "$REKINDLE_TASK" >> ran
+if test $REKINDLE_TASK = T1; then
+    next="$REKINDLE_STATE_DIR/attempts/00000002"
+    cp -r "$REKINDLE_BUNDLE" "$next"
+    rm -f "$next/sock" "$next/shim.json" "$next/lock"
+    sed -i 's/"attempt":"1"/"attempt":"2"/' "$next/spec.json"
+    nonce=$(sed 's/.*"nonce":"\([0-9a-f]*\)".*/\1/' "$next/spec.json")
+    log='{"bytes":0,"digest":null,"discarded":0,"truncated":false,"replaced":false}'
+    echo "{\"version\":1,\"attempt\":\"2\",\"epoch\":1,\"nonce\":\"$nonce\",\"code\":0,\"signal\":null,\"start_error\":null,\"ended_at_ms\":1,\"ended_boottime_ms\":1,\"ran_ms\":1,\"user_ms\":0,\"sys_ms\":0,\"max_rss_kb\":0,\"out\":$log,\"err\":$log,\"swept\":0,\"survivors\":[],\"timed_out\":false,\"stop_requested\":false,\"sync_error\":null}" > "$next/exit.json"
+fi
+echo yes > made
+rekindle task done $REKINDLE_TASK
+"#;
+    let rig = Rig::new(plan, agent);
+    rig.finish();
+    assert_eq!(rig.lines("ran"), ["T1", "T2"], "the second agent did its own work: {}", rig.story());
+    assert!(rig.state().join("attempts/bad-00000002/exit.json").exists(), "set aside, not deleted");
+}
