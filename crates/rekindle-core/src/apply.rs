@@ -38,11 +38,7 @@ pub fn apply(state: &mut State, event: &Event) {
             started(state, *attempt, *pid, *shim_pid);
             native::begun(state, event, *attempt);
         }
-        Body::OrphanAgentDetected { attempt, .. } => {
-            for task in held_in_progress(state, *attempt) {
-                on_task(state, &task, |task| task.crashes += 1);
-            }
-        }
+        Body::OrphanAgentDetected { attempt, .. } => native::orphaned(state, *attempt),
         Body::StopOrdered { attempt, cause, at_once } => stop_ordered(state, event, *attempt, cause, *at_once),
         Body::AttemptExited { attempt, exit } => exited(state, event, *attempt, exit),
         Body::AttemptEnded { attempt, cause, .. } => ended(state, event, *attempt, cause),
@@ -82,6 +78,7 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::HealthOrdered {}
         | Body::HealthChecked(_)
         | Body::BranchMade(_)
+        | Body::AttemptsLost(_)
         | Body::UsageAsked {}
         | Body::UsageSeen(_) => protocol::apply(state, event),
         _ => task_changed(state, event),
@@ -261,6 +258,7 @@ fn dispatched(state: &mut State, event: &Event) {
         stop: None,
         exit: None,
         cause: None,
+        orphaned: false,
         idle_since: None,
         refused: 0,
         native: Native {

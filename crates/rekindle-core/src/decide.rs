@@ -115,6 +115,7 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
         Input::BaselineSeen { attempt, task, baseline } => unreported::baseline_seen(turn, attempt, &task, baseline),
         Input::DiskInspected { missing } => reconcile::disk_inspected(turn, missing),
         Input::WorkMerged { task, epoch, outcome } => review::merged(turn, &task, epoch, outcome),
+        Input::AttemptsLost { highest } => session::attempts_lost(turn, highest),
         Input::BranchMade(made) => {
             turn.emit_run(Body::BranchMade(made));
             Reply::Accepted

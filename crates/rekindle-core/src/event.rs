@@ -11,9 +11,9 @@ mod name;
 
 pub use body::Body;
 pub use facts::{
-    Added, AgentCompacted, AgentSaid, AgentStalled, ClockSeen, CompactionNear, CompactionOver, EnvironmentsDiffer,
-    Finish, GateClosed, HandedOn, HealthSeen, Pause, Recovery, Resume, SessionClosed, TeamStanding, UsageLeft,
-    WorkBranch,
+    Added, AgentCompacted, AgentSaid, AgentStalled, AttemptsLost, ClockSeen, CompactionNear, CompactionOver,
+    EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen, Pause, Recovery, Resume, SessionClosed, TeamStanding,
+    UsageLeft, WorkBranch,
 };
 
 /// One fact, with the envelope that every reader can rely on. Sequence and hash are added by the store.

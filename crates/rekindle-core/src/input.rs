@@ -144,6 +144,11 @@ pub enum Input {
         /// How it went.
         outcome: MergeOutcome,
     },
+    /// Bundles of attempts stand in the state directory that the log does not know, and a person said to go on without them.
+    AttemptsLost {
+        /// The highest of them.
+        highest: AttemptId,
+    },
     /// The branch that accepted work goes to was made.
     BranchMade(WorkBranch),
     /// Something outside was put right, or is waited for.

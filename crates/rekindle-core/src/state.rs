@@ -206,6 +206,9 @@ pub struct Attempt {
     pub exit: Option<Exit>,
     /// Why it ended.
     pub cause: Option<Cause>,
+    /// A coordinator found that nothing is left of it; said and counted once.
+    #[serde(default)]
+    pub orphaned: bool,
     /// Since when it has no open task left.
     pub idle_since: Option<Time>,
     /// Reports refused, to bound what a confused agent writes into the log.

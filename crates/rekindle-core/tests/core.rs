@@ -10,6 +10,8 @@ mod found;
 mod found_protocol;
 #[path = "core/harness.rs"]
 mod harness;
+#[path = "core/lost.rs"]
+mod lost;
 #[path = "core/properties.rs"]
 mod properties;
 #[path = "core/sessions.rs"]

@@ -31,7 +31,7 @@ use crate::redact::Redactor;
 use crate::state_dir::{self, StateDir};
 use crate::store::{self, OpenReport, Read, SqliteStore, Store};
 use crate::token::Tokens;
-use crate::world::real::{Programs, RealWorld};
+use crate::world::real::{self, Lost, Programs, RealWorld};
 
 /// Messages that may wait for the driver; senders wait when it is full.
 const QUEUE: usize = 1_024;
@@ -76,6 +76,8 @@ pub struct Setup {
     pub new_run: Option<Input>,
     /// Whose lock this is, for whoever meets it.
     pub plan_path: PathBuf,
+    /// A person said to go on although events of attempts were lost.
+    pub forget_lost: bool,
     /// The state directory, where it had to be opened before it could be read.
     pub opened: Option<Opened>,
 }
@@ -140,6 +142,9 @@ pub enum Error {
     /// The run cannot be begun.
     #[error("{0}")]
     Refused(String),
+    /// Bundles exist of attempts that the log does not know: a person has to say what is to become of that.
+    #[error("{0}")]
+    AttemptsLost(Lost),
 }
 
 impl From<driver::Error> for Error {
@@ -180,9 +185,10 @@ impl Coordinator {
         let Opened { lock, store, report, state, last_seq } = opened;
         let store = Arc::new(store);
         refuse_agents(&state)?;
+        let lost = look_for_lost(&setup, &state)?;
         let clock = Clock::starting_after(state.last_time, state.coordinator.as_ref());
         let (sender, messages) = sync_channel(QUEUE);
-        let tokens = Tokens::new(*setup.dir.secret()?.bytes());
+        let tokens = Tokens::new(*setup.dir.secret()?.bytes()).of_run(&run_id(&state, setup.new_run.as_ref()));
         let slug = plan_name(&state, setup.new_run.as_ref());
         let redactor = redactor(&setup.programs);
         let apart = settle_isolation(&setup, &state, &slug)?;
@@ -212,6 +218,9 @@ impl Coordinator {
             && let Reply::Refused { reason } = driver.request_run(input)?
         {
             return Err(Error::Refused(reason));
+        }
+        if let Some(lost) = lost {
+            driver.request_run(Input::AttemptsLost { highest: AttemptId(lost.highest) })?;
         }
         if let Some(made) = made.clone() {
             driver.request_run(Input::BranchMade(made))?;
@@ -440,6 +449,14 @@ fn refuse_beside(world: &RealWorld) -> Result<(), Error> {
     }
 }
 
+/// Attempts that the log has lost. Nothing is begun before a person has said to go on, and while an agent of theirs works.
+fn look_for_lost(setup: &Setup, state: &State) -> Result<Option<Lost>, Error> {
+    match real::lost(setup.dir.path(), state.last_attempt) {
+        Some(lost) if !setup.forget_lost || !lost.living.is_empty() => Err(Error::AttemptsLost(lost)),
+        found => Ok(found),
+    }
+}
+
 /// Whether the machine has room, before anything is begun.
 fn look_for_room(driver: &mut Driver<RealWorld>, dir: &Path) -> Result<(), Error> {
     let reason = pressure::look(dir);
@@ -451,14 +468,22 @@ fn look_for_room(driver: &mut Driver<RealWorld>, dir: &Path) -> Result<(), Error
 }
 
 fn settle_isolation(setup: &Setup, state: &State, slug: &str) -> Result<isolation::Apart, Error> {
-    let (run, known) = match (&setup.new_run, &state.run) {
-        (Some(Input::RunRequested { run, .. }), _) => (run.to_string(), None),
-        (_, Some(run)) => (run.id.to_string(), Some(run)),
-        _ => return Ok(isolation::Apart::default()),
-    };
+    let run = run_id(state, setup.new_run.as_ref());
+    if run.is_empty() {
+        return Ok(isolation::Apart::default());
+    }
+    let known = state.run.as_ref().filter(|_| setup.new_run.is_none());
     let of = isolation::Of { run: &run, slug, known };
     isolation::settle(setup.isolation, setup.limits.max_agents, setup.dir.path(), &setup.workspace, of)
         .map_err(|error| Error::Refused(error.to_string()))
+}
+
+fn run_id(state: &State, new_run: Option<&Input>) -> String {
+    match (new_run, &state.run) {
+        (Some(Input::RunRequested { run, .. }), _) => run.to_string(),
+        (_, Some(run)) => run.id.to_string(),
+        _ => String::new(),
+    }
 }
 
 fn plan_name(state: &State, new_run: Option<&Input>) -> String {

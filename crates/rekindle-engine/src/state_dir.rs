@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
+mod binding;
 mod lock;
 mod os;
 mod save;
 mod secret;
 
+pub use binding::{Foreign, Standing};
 pub use lock::{CoordinatorLock, Owner};
 pub use save::{install, move_if_there, save_atomically, sync_dir};
 pub use secret::Secret;
@@ -62,6 +64,14 @@ pub enum Error {
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
+    },
+    /// It is not this user's own on this machine.
+    #[error("{path} {why}")]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// What shows it.
+        why: Foreign,
     },
     /// It holds other things and no marker of ours.
     #[error("{0} is not empty and is not a rekindle state directory")]
@@ -129,6 +139,7 @@ impl Error {
 #[derive(Debug, Clone)]
 pub struct StateDir {
     path: PathBuf,
+    standing: Standing,
 }
 
 impl StateDir {
@@ -146,7 +157,7 @@ impl StateDir {
             // A missing parent is the caller's mistake; the answer names the path that was asked for.
             Err(e) => return Err(Error::from_io(path, e)),
         }
-        let dir = StateDir::inspect(path)?;
+        let (mut dir, mode) = StateDir::inspect(path)?;
         if let Some(kind) = os::network_filesystem(&dir.path).map_err(|e| Error::from_io(path, e))?
             && !any_filesystem
         {
@@ -154,17 +165,24 @@ impl StateDir {
         }
         rustix::fs::access(&dir.path, Access::WRITE_OK | Access::EXEC_OK)
             .map_err(|e| Error::from_io(path, e.into()))?;
+        if dir.version()?.is_some() {
+            dir.standing = binding::judge(&dir.path, mode, true)?;
+        }
         dir.settle()?;
+        if dir.standing != Standing::Bound {
+            binding::bind(&dir.path)?;
+        }
         Ok(dir)
     }
 
     /// Opens an existing directory for reading; makes and changes nothing.
     pub fn open(path: &Path) -> Result<StateDir, Error> {
-        let dir = StateDir::inspect(path)?;
-        match dir.version()? {
-            Some(_) => Ok(dir),
-            None => Err(Error::NotOurs(dir.path)),
+        let (mut dir, mode) = StateDir::inspect(path)?;
+        if dir.version()?.is_none() {
+            return Err(Error::NotOurs(dir.path));
         }
+        dir.standing = binding::judge(&dir.path, mode, false)?;
+        Ok(dir)
     }
 
     /// The directory itself, without symbolic links in it.
@@ -187,7 +205,8 @@ impl StateDir {
         self.path.join("backups")
     }
 
-    fn inspect(path: &Path) -> Result<StateDir, Error> {
+    /// The directory and its permission bits.
+    fn inspect(path: &Path) -> Result<(StateDir, u32), Error> {
         let meta = path.symlink_metadata().map_err(|e| Error::from_io(path, e))?;
         if !meta.is_dir() {
             return Err(Error::NotADirectory(path.to_owned()));
@@ -198,7 +217,7 @@ impl StateDir {
             return Err(Error::TooOpen { path: path.to_owned(), mode });
         }
         let path = path.canonicalize().map_err(|e| Error::from_io(path, e))?;
-        Ok(StateDir { path })
+        Ok((StateDir { path, standing: Standing::Unbound }, mode))
     }
 
     /// Writes what a new directory needs, and tightens one that others could read.

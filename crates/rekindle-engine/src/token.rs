@@ -6,6 +6,7 @@ use rekindle_core::ids::{AttemptId, Epoch};
 #[derive(Clone)]
 pub struct Tokens {
     secret: [u8; 32],
+    run: String,
 }
 
 impl std::fmt::Debug for Tokens {
@@ -18,7 +19,19 @@ impl Tokens {
     /// Tokens under the state directory's secret.
     #[must_use]
     pub fn new(secret: [u8; 32]) -> Self {
-        Self { secret }
+        Self { secret, run: String::new() }
+    }
+
+    /// The same for one run: nothing that was made for another run passes, although attempts are counted anew.
+    #[must_use]
+    pub fn of_run(self, run: &str) -> Self {
+        Self { run: run.to_owned(), ..self }
+    }
+
+    /// The run that they are made for.
+    #[must_use]
+    pub fn run(&self) -> &str {
+        &self.run
     }
 
     /// The token of an attempt.
@@ -31,6 +44,15 @@ impl Tokens {
     #[must_use]
     pub fn nonce(&self, attempt: AttemptId, epoch: Epoch) -> String {
         self.mac("nonce", attempt, epoch)
+    }
+
+    /// Whether a nonce is the one of this attempt: as it is made now, or in a bundle that names no run, as versions made it
+    /// that knew attempts only.
+    #[must_use]
+    pub fn made_nonce(&self, nonce: &str, run: &str, attempt: AttemptId, epoch: Epoch) -> bool {
+        let expected =
+            if run.is_empty() { self.mac_of("", "nonce", attempt, epoch) } else { self.nonce(attempt, epoch) };
+        (run.is_empty() || run == self.run) && nonce == expected
     }
 
     /// The nonce of the fence around foreign text in an attempt's prompt.
@@ -68,20 +90,28 @@ impl Tokens {
         let attempt = AttemptId(parts.next()?.parse().ok()?);
         let epoch = Epoch(parts.next()?.parse().ok()?);
         let mac = blake3::Hash::from_hex(parts.next()?).ok()?;
-        let expected = blake3::Hash::from_hex(self.mac("token", attempt, epoch)).ok()?;
-        // `blake3::Hash` compares in constant time.
-        (mac == expected).then_some((attempt, epoch))
+        // The second is of an agent that an earlier version started, which still works. `blake3::Hash` compares in constant time.
+        let ours = [self.run.as_str(), ""].map(|run| self.mac_of(run, "token", attempt, epoch));
+        let ours = ours.iter().any(|made| blake3::Hash::from_hex(made).is_ok_and(|made| made == mac));
+        ours.then_some((attempt, epoch))
     }
 
     /// The nonce of one run of a check.
     #[must_use]
     pub fn check_nonce(&self, label: &str, epoch: Epoch, number: usize) -> String {
-        let text = format!("rekindle check {label} {epoch} {number}");
+        let text = format!("rekindle check {label} {epoch} {number} run {}", self.run);
         blake3::keyed_hash(&self.secret, text.as_bytes()).to_hex().to_string()
     }
 
     fn mac(&self, purpose: &str, attempt: AttemptId, epoch: Epoch) -> String {
-        let text = format!("rekindle {purpose} {} {}", attempt.0, epoch.0);
+        self.mac_of(&self.run, purpose, attempt, epoch)
+    }
+
+    fn mac_of(&self, run: &str, purpose: &str, attempt: AttemptId, epoch: Epoch) -> String {
+        let mut text = format!("rekindle {purpose} {} {}", attempt.0, epoch.0);
+        if !run.is_empty() {
+            text.push_str(&format!(" run {run}"));
+        }
         blake3::keyed_hash(&self.secret, text.as_bytes()).to_hex().to_string()
     }
 }
@@ -101,6 +131,20 @@ mod tests {
         for junk in ["", "rk1.", "rk1.3.2", "rk1.3.2.", "rk1.3.2.zz", "rk2.3.2.00"] {
             assert_eq!(tokens.check(junk), None, "{junk}");
         }
+    }
+
+    #[test]
+    fn a_run_of_its_own_makes_other_nonces_and_tokens_and_knows_those_without_a_run() {
+        let (attempt, epoch) = (AttemptId(1), Epoch(1));
+        let [none, first, second] = ["", "r1", "r2"].map(|run| Tokens::new([7; 32]).of_run(run));
+        assert_ne!(first.nonce(attempt, epoch), second.nonce(attempt, epoch));
+        assert_eq!(second.check(&first.token(attempt, epoch)), None, "another run's agent");
+        assert_eq!(second.check(&none.token(attempt, epoch)), Some((attempt, epoch)), "an earlier version's agent");
+        assert!(second.made_nonce(&second.nonce(attempt, epoch), "r2", attempt, epoch));
+        assert!(second.made_nonce(&none.nonce(attempt, epoch), "", attempt, epoch));
+        assert!(!second.made_nonce(&first.nonce(attempt, epoch), "r1", attempt, epoch));
+        assert!(!second.made_nonce(&first.nonce(attempt, epoch), "", attempt, epoch));
+        assert!(!second.made_nonce(&second.nonce(attempt, epoch), "r2", AttemptId(2), epoch));
     }
 
     #[test]

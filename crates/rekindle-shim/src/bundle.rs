@@ -76,6 +76,9 @@ pub enum Output {
 pub struct Spec {
     /// The version of this record.
     pub version: u32,
+    /// The run this process belongs to; empty in bundles of earlier versions and where it belongs to none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub run: String,
     /// The attempt this process belongs to.
     pub attempt: String,
     /// The attempt's epoch; requests with an older one are refused.

@@ -41,6 +41,7 @@ use crate::error::Result;
 use crate::exit_code::Exit;
 use crate::project::Project;
 use crate::ui::Ui;
+use crate::view::{REPAIR, View};
 
 /// Where a command was called and where it prints.
 pub struct Context {
@@ -54,6 +55,16 @@ impl Context {
     /// The agent that called, if an agent did.
     fn agent(&self) -> Option<Agent> {
         Agent::from_environment(&self.project)
+    }
+
+    /// The project's state for reading. Says so when the database is not what its log says.
+    fn view(&self) -> Result<View> {
+        let view = View::open(&self.project)?;
+        if let Some(lag) = view.lag()? {
+            self.ui.warn(&lag.to_string());
+            self.ui.hint(REPAIR);
+        }
+        Ok(view)
     }
 
     /// Gives an order and says what became of it.

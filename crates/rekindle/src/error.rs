@@ -118,6 +118,7 @@ impl From<state_dir::Error> for CliError {
             E::NotADirectory(_) | E::NotOurs(_) | E::ForeignOwner { .. } => {
                 Self::usage(message).hint("name another one: --state-dir DIR")
             }
+            E::Foreign { ref path, why } => foreign(Self::usage(message), path, why),
             E::TooOpen { ref path, .. } => {
                 let close = format!("if its content is yours: chmod go-rwx '{}'", path.display());
                 Self::usage(message).hint(close)
@@ -134,6 +135,18 @@ impl From<state_dir::Error> for CliError {
             E::Io { .. } => Self::internal(message),
         }
     }
+}
+
+/// What to type about a state directory that is not this user's own.
+fn foreign(error: CliError, path: &std::path::Path, why: state_dir::Foreign) -> CliError {
+    use state_dir::Foreign as F;
+    let path = path.display();
+    let error = match why {
+        F::Tracked => error.hint(format!("take it out of the repository: git rm -r --cached '{path}'")),
+        F::CameAlong => error.hint(format!("if you made it: chmod 700 '{path}'")),
+        F::OtherUser | F::OtherMachine => error.hint(format!("if it is yours: rm '{path}/binding'")),
+    };
+    error.hint(format!("if it is not yours: rm -r '{path}', or name another one: --state-dir DIR"))
 }
 
 impl From<store::Error> for CliError {

@@ -5,6 +5,7 @@
 
 mod acp;
 mod acts;
+mod brought;
 mod cli;
 mod client;
 mod commands;

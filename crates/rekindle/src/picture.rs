@@ -18,6 +18,7 @@ use rekindle_core::ids::{AttemptId, TaskId};
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
 use rekindle_engine::clock;
+use rekindle_engine::store::Lag;
 
 use self::history::History;
 use crate::error::Result;
@@ -39,6 +40,8 @@ pub struct Picture {
     pub history: Arc<History>,
     /// The coordinator's process; none when nobody is at it.
     pub coordinator: Option<u32>,
+    /// What is wrong with the database that it was read from, beside its log.
+    pub damage: Option<Lag>,
     /// The last event in it.
     pub seq: u64,
     /// When it was looked at.
@@ -150,9 +153,12 @@ impl Eye {
         let Some(view) = &self.view else { return Ok(None) };
         let newest = view.last_event()?;
         let coordinator = view.coordinator()?.map(|owner| owner.map_or(0, |owner| owner.pid));
+        // While somebody is at it, the database was compared when the coordinator opened it.
+        let known = self.last.as_ref().filter(|_| coordinator.is_some()).map(|last| last.damage);
+        let damage = known.map_or_else(|| view.lag(), Ok)?;
         if let Some(last) = self.last.as_ref().filter(|_| self.seen == newest) {
             // Only the time and whether somebody is at it can have changed.
-            let same = Picture { now, coordinator, ..Picture::clone(last) };
+            let same = Picture { now, coordinator, damage, ..Picture::clone(last) };
             return Ok(Some(Arc::new(same)));
         }
         let Some(run) = find(view, wanted.as_deref())? else { return Ok(None) };
@@ -177,6 +183,7 @@ impl Eye {
             run: run.row,
             history,
             coordinator,
+            damage,
             seq: seq.max(end),
             now,
         };

@@ -186,6 +186,11 @@ fn tell_run(body: &Body) -> Option<Parts> {
         Body::RunStarted { plan, plan_path, .. } => {
             ("RUN", Tone::Active, format!("{} with {} tasks from {plan_path}", plan.name, plan.tasks.len()))
         }
+        Body::AttemptsLost(lost) => {
+            let text =
+                format!("the log ends at attempt {}, bundles at {}: gone on without them", lost.known, lost.highest);
+            ("EVENTS LOST", Tone::Warning, text)
+        }
         Body::BranchMade(made) => {
             let notes: String = made.notes.iter().map(|note| format!("; {note}")).collect();
             ("BRANCH", Tone::Dim, format!("accepted work goes to {}{notes}", made.branch))

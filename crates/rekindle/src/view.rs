@@ -12,7 +12,7 @@ use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
 use rekindle_engine::evidence;
 use rekindle_engine::state_dir::{Owner, StateDir};
-use rekindle_engine::store::{Read, SqliteReader, StoredEvent, StoredLine, Table};
+use rekindle_engine::store::{self, Lag, Read, SqliteReader, StoredEvent, StoredLine, Table};
 use serde::de::DeserializeOwned;
 
 use crate::error::{CliError, Result};
@@ -32,6 +32,18 @@ const SEARCH_GROWS: usize = 8;
 
 /// Runs that an error names: the newest ones are meant most often.
 const RUNS_NAMED: usize = 5;
+
+/// What to type about a database that is not what its log says.
+pub const REPAIR: &str = "repair it by going on: rekindle run PLAN, or rekindle resume";
+
+/// A file that is no store of ours is damage where a log of ours stands beside it.
+fn unreadable(error: store::Error, dir: &StateDir) -> CliError {
+    let logged = matches!(store::lag(dir, None), Ok(Some(_)));
+    match error {
+        store::Error::Foreign { .. } if logged => CliError::internal(error.to_string()).hint(REPAIR),
+        error => error.into(),
+    }
+}
 
 /// A state directory, read.
 pub struct View {
@@ -62,11 +74,24 @@ impl View {
         // The database comes into being after the directory: until then there is no run.
         let reader = match dir.database().try_exists() {
             Ok(false) => None,
-            _ => Some(SqliteReader::open(&dir)?),
+            _ => Some(SqliteReader::open(&dir).map_err(|error| unreadable(error, &dir))?),
         };
         // Read once: what can be opened may still not be read.
         reader.as_ref().map(SqliteReader::head).transpose()?;
-        Ok(Self { dir, reader })
+        let view = Self { dir, reader };
+        match view.lag()? {
+            // Nothing of it can be shown, and "no run" would be a lie.
+            Some(lag @ Lag::Missing { .. }) => Err(CliError::internal(lag.to_string()).hint(REPAIR)),
+            _ => Ok(view),
+        }
+    }
+
+    /// What is wrong with the database beside its log, if something is: then what is shown is old, or not what happened.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub fn lag(&self) -> Result<Option<Lag>> {
+        Ok(store::lag(&self.dir, self.reader.as_ref())?)
     }
 
     /// The coordinator that holds the state, if one lives; what it says of itself may be missing for an instant.

@@ -190,3 +190,13 @@ fn on(state: &mut State, attempt: AttemptId, change: impl FnOnce(&mut Native)) {
         change(&mut attempt.native);
     }
 }
+
+/// Counted by attempt: a coordinator that is killed before it settles the loss leaves it to be found once more.
+pub(super) fn orphaned(state: &mut State, id: AttemptId) {
+    for task in super::held_in_progress(state, id) {
+        super::on_task(state, &task, |task| task.crashes += 1);
+    }
+    if let Some(attempt) = state.attempts.get_mut(&id) {
+        attempt.orphaned = true;
+    }
+}

@@ -20,6 +20,7 @@ pub(super) fn apply(state: &mut State, event: &Event) {
         }
         Body::FocusReset {} => state.disagreements.clear(),
         Body::TaskAdded(added) => add(state, event, added),
+        Body::AttemptsLost(lost) => state.last_attempt = state.last_attempt.max(lost.highest.0),
         Body::BranchMade(made) => {
             if let Some(run) = state.run.as_mut() {
                 run.work_branch = Some(made.branch.clone());

@@ -2,7 +2,7 @@
 
 use super::{About, Reply, Turn, attempt, health, reconcile, report, review, sign};
 use crate::cause::Cause;
-use crate::event::{Body, Pause, PauseReason, Recovery, Resume, TeamStanding};
+use crate::event::{AttemptsLost, Body, Pause, PauseReason, Recovery, Resume, TeamStanding};
 use crate::ids::{AttemptId, RunId, TaskId};
 use crate::input::Found;
 use crate::plan::Plan;
@@ -51,6 +51,16 @@ pub(super) fn coordinator_started(
     if !matches!(phase, RunPhase::Finished(_)) {
         health::order_baseline(turn);
     }
+    Reply::Accepted
+}
+
+/// Attempts that the log has lost keep their numbers: no bundle of theirs is ever taken for a new attempt's.
+pub(super) fn attempts_lost(turn: &mut Turn<'_>, highest: AttemptId) -> Reply {
+    let known = AttemptId(turn.state.last_attempt);
+    if highest <= known {
+        return Reply::Already;
+    }
+    turn.emit_run(Body::AttemptsLost(AttemptsLost { known, highest }));
     Reply::Accepted
 }
 
@@ -211,7 +221,11 @@ fn reopen_spent(turn: &mut Turn<'_>) {
 }
 
 fn orphan(turn: &mut Turn<'_>, id: AttemptId) {
-    let role = turn.state.attempts[&id].role;
+    let found = &turn.state.attempts[&id];
+    if found.orphaned {
+        return;
+    }
+    let role = found.role;
     turn.emit_attempt(id, Body::OrphanAgentDetected { attempt: id, role });
 }
 

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Added, AgentCompacted, AgentSaid, AgentStalled, ClockSeen, CompactionNear, CompactionOver, EnvironmentsDiffer,
-    Finish, GateClosed, HandedOn, HealthSeen, Pause, Recovery, Resume, SessionClosed, TeamStanding, UsageLeft,
-    WorkBranch,
+    Added, AgentCompacted, AgentSaid, AgentStalled, AttemptsLost, ClockSeen, CompactionNear, CompactionOver,
+    EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen, Pause, Recovery, Resume, SessionClosed, TeamStanding,
+    UsageLeft, WorkBranch,
 };
 use crate::activity::{Failure, Measure};
 use crate::cause::Cause;
@@ -42,6 +42,8 @@ pub enum Body {
     },
     /// A coordinator found the state as a crash left it and made it whole.
     CoordinatorRecovered(Recovery),
+    /// Bundles were found of attempts that the log does not know.
+    AttemptsLost(AttemptsLost),
     /// A living agent was found and is supervised again.
     AgentAdopted {
         /// Its attempt.

@@ -159,6 +159,15 @@ pub struct WorkBranch {
     pub notes: Vec<String>,
 }
 
+/// Attempts whose bundles exist and whose events are gone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptsLost {
+    /// The highest attempt that the log knew.
+    pub known: AttemptId,
+    /// The highest attempt that has a bundle.
+    pub highest: AttemptId,
+}
+
 /// How the agents of a run stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamStanding {
@@ -288,6 +297,7 @@ impl ClockSeen {
     }
 }
 
+/// A number that is left out of the log.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 pub(super) fn none(bytes: &u64) -> bool {
     *bytes == 0

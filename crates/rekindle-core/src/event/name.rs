@@ -27,6 +27,7 @@ names! {
     RunStarted "run_started"
     CoordinatorStarted "coordinator_started"
     CoordinatorRecovered "coordinator_recovered"
+    AttemptsLost "attempts_lost"
     AgentAdopted "agent_adopted"
     OrphanAgentDetected "orphan_agent_detected"
     StateReconciled "state_reconciled"

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::settings::{FrontMatter, Isolation, Setting};
 use super::{Plan, PlanTask, problem::push_printable};
 use crate::duration;
 
@@ -25,6 +26,7 @@ pub fn show(plan: &Plan) -> String {
         plan.hash.chars().take(HASH_SHOWN_CHARS).collect::<String>(),
     );
     line(&mut out, 0, &[&counts]);
+    show_settings(&mut out, &plan.settings);
     let width = plan.tasks.iter().map(|task| task.id.as_str().len()).max().unwrap_or(0);
     for (wave, tasks) in waves {
         let name = if plan.explicit_waves { "Wave" } else { "Level" };
@@ -35,6 +37,36 @@ pub fn show(plan: &Plan) -> String {
         }
     }
     out
+}
+
+/// What the front matter sets, a line each: a reader must not have to open the file to see it.
+fn show_settings(out: &mut String, settings: &FrontMatter) {
+    let words = |words: &Vec<String>| if words.is_empty() { "none".to_owned() } else { words.join(", ") };
+    let isolation = settings.isolation.map(|isolation| match isolation {
+        Isolation::Auto => "auto",
+        Isolation::Shared => "shared",
+        Isolation::Worktree => "worktree",
+    });
+    let rows = [
+        ("max_agents", settings.max_agents.map(|count| count.to_string())),
+        ("attempts", settings.attempts.map(|count| count.to_string())),
+        ("backoff", settings.backoff_ms.map(duration::format)),
+        ("agent", settings.agent.clone()),
+        ("review", settings.review.as_ref().map(words)),
+        ("environments", settings.environments.as_ref().map(words)),
+        ("isolation", isolation.map(str::to_owned)),
+    ];
+    let rows = rows.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let timeouts = settings.timeouts_ms.iter().map(|(role, ms)| (format!("timeouts.{role}"), duration::format(*ms)));
+    let hangs = settings.hang_ms.iter().map(|(limit, ms)| (format!("hang.{limit}"), duration::format(*ms)));
+    let others = settings.overrides.iter().map(|(name, setting)| match setting {
+        Setting::Text(text) => (name.clone(), text.clone()),
+        Setting::List(list) => (name.clone(), words(list)),
+    });
+    let health = settings.health.iter().map(|command| ("health".to_owned(), command.clone()));
+    for (name, value) in rows.chain(timeouts).chain(hangs).chain(others).chain(health) {
+        line(out, 0, &["front matter sets", &name, &value]);
+    }
 }
 
 fn show_task(out: &mut String, task: &PlanTask, width: usize) {

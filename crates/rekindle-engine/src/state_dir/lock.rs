@@ -1,5 +1,6 @@
 //! One coordinator per state directory. The kernel's lock on `coordinator.lock` decides, and ends with its holder,
-//! however it dies; the content of the file only tells people who holds it.
+//! however it dies. A holder that was killed while it started a process leaves the lock for a moment to that child, until the
+//! child runs its own program: who the file names is then proven dead, and the lock is waited for, not believed.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -7,6 +8,8 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use rekindle_shim::clock;
+use rekindle_shim::identity::{Opened, ProcId, Process};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -19,6 +22,13 @@ const LOCK_FILE: &str = "coordinator.lock";
 /// Tries to get past those who ask for the owner and hold the lock shared for an instant; each yields the processor,
 /// so this many outlast any number of them.
 const TRIES: u32 = 10_000;
+
+/// How long a lock whose owner is dead is waited for. A child runs its own program within milliseconds, on a machine that is
+/// badly loaded within a second or two; after that somebody else holds it.
+const LEFTOVER_MS: u64 = 5_000;
+
+/// Between two looks at such a lock.
+const LEFTOVER_PAUSE_MS: u64 = 5;
 
 /// Longest content that is read; ours has some hundred bytes.
 const MAX_OWNER_BYTES: u64 = 64 * 1024;
@@ -34,6 +44,9 @@ pub struct Owner {
     pub since_ms: i64,
     /// The plan it runs.
     pub plan: String,
+    /// Which process it is, provably; nothing where an earlier version wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<ProcId>,
 }
 
 impl Owner {
@@ -41,7 +54,15 @@ impl Owner {
     #[must_use]
     pub fn this_process(now_ms: i64, plan: &str) -> Self {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        Self { pid: std::process::id(), host, since_ms: now_ms, plan: plan.to_owned() }
+        let process = Process::own().ok().map(|process| process.id().clone());
+        Self { pid: std::process::id(), host, since_ms: now_ms, plan: plan.to_owned(), process }
+    }
+
+    /// Whether its process is proven to have ended.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        let found = self.process.as_ref().map(ProcId::open);
+        matches!(found, Some(Ok(Opened::Gone | Opened::OtherBoot)))
     }
 }
 
@@ -77,6 +98,7 @@ impl StateDir {
     pub fn lock_coordinator(&self, owner: &Owner) -> Result<CoordinatorLock, Error> {
         let path = self.path().join(LOCK_FILE);
         let fail = |e| Error::from_io(&path, e);
+        let give_up_at_ms = clock::monotonic_ms() + LEFTOVER_MS;
         for _ in 0..TRIES {
             let mut file = open_lock(&path, true)?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -88,6 +110,9 @@ impl StateDir {
                 Ok(()) => {}
                 // Shared with somebody who only asks is not held.
                 Err(Errno::WOULDBLOCK) if shareable(&file).map_err(fail)? => std::thread::yield_now(),
+                Err(Errno::WOULDBLOCK) if clock::monotonic_ms() < give_up_at_ms && is_left_over(&path) => {
+                    clock::pause(LEFTOVER_PAUSE_MS);
+                }
                 Err(Errno::WOULDBLOCK) => break,
                 Err(e) => return Err(fail(e.into())),
             }
@@ -99,14 +124,28 @@ impl StateDir {
     /// one that has not written itself down (yet).
     pub fn owner(&self) -> Result<Option<Option<Owner>>, Error> {
         let path = self.path().join(LOCK_FILE);
-        let file = match open_lock(&path, false) {
-            Ok(file) => file,
-            Err(Error::Missing(_)) => return Ok(None),
-            Err(e) => return Err(e),
-        };
-        let free = shareable(&file).map_err(|e| Error::from_io(&path, e))?;
-        Ok((!free).then(|| read_owner(&path)))
+        let give_up_at_ms = clock::monotonic_ms() + LEFTOVER_MS;
+        loop {
+            let file = match open_lock(&path, false) {
+                Ok(file) => file,
+                Err(Error::Missing(_)) => return Ok(None),
+                Err(e) => return Err(e),
+            };
+            if shareable(&file).map_err(|e| Error::from_io(&path, e))? {
+                return Ok(None);
+            }
+            let owner = read_owner(&path);
+            if !owner.as_ref().is_some_and(Owner::is_dead) || clock::monotonic_ms() >= give_up_at_ms {
+                return Ok(Some(owner));
+            }
+            clock::pause(LEFTOVER_PAUSE_MS);
+        }
     }
+}
+
+/// Whether the lock is held although the process that took it has ended.
+fn is_left_over(path: &Path) -> bool {
+    read_owner(path).is_some_and(|owner| owner.is_dead())
 }
 
 /// Whether no coordinator holds the file; takes the lock shared, which ends with the descriptor.

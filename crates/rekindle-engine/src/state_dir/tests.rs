@@ -10,7 +10,7 @@ fn parent() -> tempfile::TempDir {
 }
 
 fn owner(plan: &str) -> Owner {
-    Owner { pid: std::process::id(), host: "here".into(), since_ms: 7, plan: plan.into() }
+    Owner { pid: std::process::id(), host: "here".into(), since_ms: 7, plan: plan.into(), process: None }
 }
 
 fn mode(path: &Path) -> u32 {
@@ -157,4 +157,56 @@ fn the_secret_is_made_once_kept_and_guarded() {
     std::fs::remove_file(&file).expect("removed");
     symlink("/etc/hostname", &file).expect("symlink");
     assert!(dir.secret().is_err(), "a planted link is not followed");
+}
+
+/// A coordinator that is killed between fork and exec of a child leaves its lock to that child for a moment.
+#[test]
+fn a_lock_that_only_a_dead_owners_child_holds_is_waited_for() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Command, Stdio};
+    let parent = parent();
+    let dir = StateDir::open_or_create(&parent.path().join("state")).expect("made");
+    drop(dir.lock_coordinator(&owner("first")).expect("free"));
+    let lock = dir.path().join("coordinator.lock");
+    let mut dead = Command::new("true").spawn().expect("a process");
+    let process = rekindle_shim::identity::Process::of_child(dead.id()).expect("known").id().clone();
+    dead.wait().expect("ended");
+    let record = Owner { process: Some(process), ..owner("dead") };
+    assert!(record.is_dead() && !Owner::this_process(0, "me").is_dead() && !owner("unknown").is_dead());
+    std::fs::write(&lock, serde_json::to_vec(&record).expect("json")).expect("written");
+    for asks in [true, false] {
+        let mut child = Command::new("sh")
+            .args(["-c", "exec 9<>\"$0\"; flock 9; echo held; read -r line"])
+            .arg(&lock)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a holder");
+        let mut said = String::new();
+        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut said).expect("a line");
+        assert_eq!(said, "held\n");
+        let input = child.stdin.take().expect("piped");
+        let over = std::sync::atomic::AtomicBool::new(false);
+        let (asked, taken) = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut input = input;
+                // It lets go once somebody has been seen at the lock.
+                let looked_at = || {
+                    let fds = std::fs::read_dir("/proc/self/fd").expect("listed").flatten();
+                    fds.filter_map(|fd| std::fs::read_link(fd.path()).ok()).any(|file| file == lock)
+                };
+                while !looked_at() && !over.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+                writeln!(input, "go").expect("told");
+            });
+            let asked = asks.then(|| dir.owner());
+            let taken = (!asks).then(|| dir.lock_coordinator(&record));
+            over.store(true, std::sync::atomic::Ordering::Relaxed);
+            (asked, taken)
+        });
+        child.wait().expect("ended");
+        assert!(asked.is_none_or(|asked| matches!(asked, Ok(None))), "nobody lives there");
+        assert!(taken.is_none_or(|taken| taken.is_ok()), "free in the end");
+    }
 }

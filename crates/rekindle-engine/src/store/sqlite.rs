@@ -16,6 +16,7 @@ mod backup;
 mod check;
 mod connect;
 mod kinds;
+mod lag;
 mod open;
 mod pool;
 mod read;
@@ -27,6 +28,7 @@ mod text_index;
 mod write;
 mod writer;
 
+pub use lag::{Lag, lag};
 use pool::{Pool, Pooled};
 use writer::{QUEUE, Reply, Request, Writer};
 

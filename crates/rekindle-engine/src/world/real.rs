@@ -4,6 +4,7 @@
 
 mod allowance;
 mod baseline;
+mod bundles;
 mod checks;
 mod disk;
 mod launch;
@@ -11,6 +12,7 @@ mod native;
 mod places;
 
 pub use allowance::read as read_allowance;
+pub use bundles::{Lost, lost};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -428,6 +430,10 @@ impl RealWorld {
 
     /// From what a bundle says to what became of the attempt; what a dead shim left is ended here.
     fn settle(&mut self, id: AttemptId, epoch: Epoch, probe: Probe) -> Found {
+        let nonce = match bundles::nonce(&self.shared, id, epoch) {
+            Ok(nonce) => nonce.unwrap_or_else(|| self.shared.tokens.nonce(id, epoch)),
+            Err(reason) => return self.settle_foreign(id, &reason, &probe),
+        };
         match probe {
             Probe::Finished(record) => Found::Finished(exit_of(&record)),
             Probe::Alive(record) => {
@@ -441,21 +447,28 @@ impl RealWorld {
                 }
                 Found::Unresponsive
             }
-            Probe::ShimDied(record) => {
-                let nonce = self.shared.tokens.nonce(id, epoch);
-                match supervise::end_lost_tree(&record, &nonce) {
-                    Ok(_) => Found::Lost,
-                    Err(supervise::LostError::ShimAlive) => Found::Unresponsive,
-                    Err(error) => Found::Unreadable { reason: error.to_string() },
-                }
-            }
+            Probe::ShimDied(record) => match supervise::end_lost_tree(&record, &nonce) {
+                Ok(_) => Found::Lost,
+                Err(supervise::LostError::ShimAlive) => Found::Unresponsive,
+                Err(error) => Found::Unreadable { reason: error.to_string() },
+            },
             Probe::HostLost(_) => Found::HostLost,
             Probe::NeverStarted(_) | Probe::Absent => Found::NeverStarted,
-            Probe::Unreadable(reason) => {
-                let reason = launch::quarantine(&self.shared, id, &reason);
-                Found::Unreadable { reason }
-            }
+            Probe::Unreadable(reason) => self.set_aside(id, &reason),
         }
+    }
+
+    /// Another's bundle stands in the place of this attempt's. Whoever lives in it is kept and waited for.
+    fn settle_foreign(&self, id: AttemptId, reason: &str, probe: &Probe) -> Found {
+        match probe {
+            Probe::Alive(_) | Probe::Unresponsive { .. } => Found::Unresponsive,
+            _ => self.set_aside(id, reason),
+        }
+    }
+
+    fn set_aside(&self, id: AttemptId, reason: &str) -> Found {
+        let reason = bundles::set_aside(&self.shared, id, reason).unwrap_or_else(|failed| failed);
+        Found::Unreadable { reason }
     }
 }
 

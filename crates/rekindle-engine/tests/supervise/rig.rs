@@ -46,6 +46,7 @@ impl Rig {
         self.nonces.lock().expect("lock").push(nonce.clone());
         Spec {
             version: VERSION,
+            run: String::new(),
             attempt: format!("attempt-{serial}"),
             epoch: 1,
             nonce,

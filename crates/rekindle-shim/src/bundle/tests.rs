@@ -5,6 +5,7 @@ use super::*;
 fn spec() -> Spec {
     Spec {
         version: VERSION,
+        run: String::new(),
         attempt: "a1".to_owned(),
         epoch: 3,
         nonce: "00ff00ff00ff00ff".to_owned(),

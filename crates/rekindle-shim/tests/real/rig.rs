@@ -33,6 +33,7 @@ impl Rig {
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let spec = Spec {
             version: VERSION,
+            run: String::new(),
             attempt: format!("attempt-{serial}"),
             epoch: 4,
             nonce: format!("{:016x}{serial:016x}", std::process::id()),

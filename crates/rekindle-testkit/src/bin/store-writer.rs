@@ -23,7 +23,7 @@ fn main() -> ExitCode {
 
 fn write(dir: &Path, count: u64) -> Result<(), Box<dyn std::error::Error>> {
     let dir = StateDir::open_or_create(dir)?;
-    let owner = Owner { pid: std::process::id(), host: "test".into(), since_ms: 0, plan: "test".into() };
+    let owner = Owner { pid: std::process::id(), host: "test".into(), since_ms: 0, plan: "test".into(), process: None };
     let _lock = dir.lock_coordinator(&owner)?;
     let (store, report) = SqliteStore::open(&dir, Options::default())?;
     let mut n = store.head()?.last_seq;

@@ -32,3 +32,4 @@ mod signals;
 mod smoke;
 mod stalled;
 mod top;
+mod trust;

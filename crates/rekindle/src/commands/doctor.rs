@@ -20,12 +20,16 @@ use crate::ui::{Align, Table, Tone, one_line};
 /// Look for trouble, and show the effective configuration
 ///
 /// Every configured agent is looked at: its program, its version, its login, and a start that is prepared but not made. No
-/// model is asked anything. Ends with 1 when something keeps rekindle from working.
+/// model is asked anything, and nothing that the project brings is started: no command of its configuration, no program inside
+/// it. Ends with 1 when something keeps rekindle from working.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Start the project's own programs and commands too, and say which
+    #[arg(long = "try")]
+    tries: bool,
     /// Send a test alert through every configured channel
     #[arg(long)]
     alerts: bool,
@@ -93,10 +97,10 @@ pub fn run(args: &DoctorArgs, context: &Context) -> Result<Exit> {
     findings.extend(config.as_ref().ok().and_then(checks::webhook));
     let mut agents = Vec::new();
     if let Ok(config) = &config {
-        let (found, more) = look_at_agents(config, context);
+        let (found, more) = look_at_agents(config, context, args.tries);
         agents = found;
         findings.extend(more);
-        findings.extend(usage::look(config, &context.project));
+        findings.extend(usage::look(config, context, args.tries));
         findings.extend(checks::environments(config));
         if args.alerts {
             findings.extend(alerts::try_all(config, &context.ui));
@@ -125,7 +129,7 @@ pub fn run(args: &DoctorArgs, context: &Context) -> Result<Exit> {
 }
 
 /// All agents, and the MCP server where one of them is given it.
-fn look_at_agents(config: &Config, context: &Context) -> (Vec<agents::AgentJson>, Vec<Finding>) {
+fn look_at_agents(config: &Config, context: &Context, tries: bool) -> (Vec<agents::AgentJson>, Vec<Finding>) {
     if config.agents.is_empty() {
         return (Vec::new(), Vec::new());
     }
@@ -137,13 +141,18 @@ fn look_at_agents(config: &Config, context: &Context) -> (Vec<agents::AgentJson>
             return (Vec::new(), vec![checks::finding("agents", Verdict::Problem, &text)]);
         }
     };
-    let looked = config.agents.iter().map(|(name, agent)| agents::look(name, agent, &context.project, bundle.path()));
+    let looked = config.agents.iter().map(|(name, agent)| agents::look(name, agent, context, (bundle.path(), tries)));
     let (reports, findings): (Vec<_>, Vec<_>) = looked.unzip();
     let mut findings: Vec<Finding> = findings.into_iter().flatten().collect();
     if config.agents.values().any(|agent| agent.traits().mcp) {
         findings.push(mcp::look(bundle.path()));
     }
     (reports, findings)
+}
+
+/// Says what is about to be started.
+fn tell_start(context: &Context, command: &str) {
+    context.ui.say(&format!("starts {}", one_line(command)));
 }
 
 fn settings(config: &Config) -> Vec<SettingJson> {

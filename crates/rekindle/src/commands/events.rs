@@ -13,7 +13,6 @@ use crate::error::Result;
 use crate::exit_code::Exit;
 use crate::story;
 use crate::ui::{Tone, clock_time, one_line, stamp};
-use crate::view::View;
 
 /// Pause between two looks at the log while following: short enough to feel live, rare enough to cost nothing.
 const LOOK_MS: u32 = 200;
@@ -72,7 +71,7 @@ impl<'a> EventJson<'a> {
 
 /// Shows them.
 pub fn run(args: &EventsArgs, context: &Context) -> Result<Exit> {
-    let view = View::open(&context.project)?;
+    let view = context.view()?;
     if let Some(task) = &args.task {
         view.the_run()?.task(task)?;
     }

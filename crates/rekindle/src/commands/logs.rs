@@ -61,7 +61,7 @@ struct LineJson<'a> {
 
 /// Shows them.
 pub fn run(args: &LogsArgs, context: &Context) -> Result<Exit> {
-    let view = View::open(&context.project)?;
+    let view = context.view()?;
     let run = view.the_run()?;
     let agent = match &args.agent {
         Some(name) => Some(run.agent(name)?.to_string()),

@@ -3,13 +3,18 @@
 mod ignored;
 mod import;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use rekindle_core::plan::{self, Problem, Severity};
+use rekindle_core::state::Run;
+use rekindle_engine::driver;
+use rekindle_engine::state_dir::StateDir;
+use rekindle_engine::store::SqliteReader;
 use serde::Serialize;
 
 use super::Context;
+use crate::brought::{self, Brought};
 use crate::config::{Config, Sources};
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
@@ -45,11 +50,17 @@ struct CheckArgs {
 
 /// Show a plan as it will be run: waves, tasks, blockers, checks
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rekindle plan show plan.md")]
+#[command(after_help = "Examples:\n  rekindle plan show plan.md\n  rekindle plan show plan.md --commands")]
 struct ShowArgs {
     /// The plan
     #[arg(default_value = DEFAULT_PLAN)]
     plan: PathBuf,
+    /// Show every command that a run of it would start, and where it stands; none is started
+    #[arg(long)]
+    commands: bool,
+    /// Show the plan that the run here goes by, not the file
+    #[arg(long, conflicts_with = "plan")]
+    run: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -71,6 +82,8 @@ struct CheckJson<'a> {
 struct ShowJson<'a> {
     schema_version: u32,
     plan: &'a plan::Plan,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commands: Option<Vec<Brought>>,
 }
 
 /// Runs the subcommand.
@@ -140,12 +153,40 @@ fn check_agents(file: &PlanFile, plan: &plan::Plan, context: &Context) -> Result
 }
 
 fn show(args: &ShowArgs, context: &Context) -> Result<Exit> {
-    let file = PlanFile::read(&args.plan)?;
-    let plan = file.plan()?;
-    if args.json {
-        context.ui.json(&ShowJson { schema_version: 1, plan })?;
+    let file;
+    let pinned;
+    let (path, plan) = if args.run {
+        pinned = pinned_plan(context)?;
+        (PathBuf::from(&pinned.plan_path), &pinned.plan)
     } else {
-        context.ui.raw(plan::show(plan).as_bytes())?;
+        file = PlanFile::read(&args.plan)?;
+        (args.plan.clone(), file.plan()?)
+    };
+    let commands = if args.commands { Some(commands_of(&path, plan, context)?) } else { None };
+    match (args.json, commands) {
+        (true, commands) => context.ui.json(&ShowJson { schema_version: 1, plan, commands })?,
+        (false, Some(commands)) => {
+            for command in commands {
+                context.ui.line(&command.line())?;
+            }
+        }
+        (false, None) => context.ui.raw(plan::show(plan).as_bytes())?,
     }
     Ok(Exit::Success)
+}
+
+/// Every command that a run of a plan would start.
+fn commands_of(path: &Path, plan: &plan::Plan, context: &Context) -> Result<Vec<Brought>> {
+    let shown = path.display().to_string();
+    let file = context.project.config.as_deref();
+    let config = Config::load(&Sources { file, plan: Some((&shown, &plan.settings)), ..Sources::default() })?;
+    Ok(brought::by_settings(&config, path, plan).into_iter().chain(brought::by_tasks(path, plan)).collect())
+}
+
+/// The run of the state directory, with the plan that it goes by.
+fn pinned_plan(context: &Context) -> Result<Run> {
+    let dir = StateDir::open(&context.project.state_dir)?;
+    let reader = SqliteReader::open(&dir)?;
+    let (state, _) = driver::load(&reader).map_err(|error| CliError::internal(error.to_string()))?;
+    state.run.ok_or_else(|| CliError::usage("there is no run here").hint("start one: rekindle run plan.md"))
 }

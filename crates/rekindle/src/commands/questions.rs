@@ -8,7 +8,6 @@ use super::Context;
 use crate::error::Result;
 use crate::exit_code::Exit;
 use crate::ui::{Tone, harmless, one_line, stamp};
-use crate::view::View;
 
 /// Show the questions that agents have asked
 #[derive(Debug, Args)]
@@ -37,7 +36,7 @@ struct QuestionJson<'a> {
 
 /// Shows them.
 pub fn run(args: &QuestionsArgs, context: &Context) -> Result<Exit> {
-    let view = View::open(&context.project)?;
+    let view = context.view()?;
     let mut questions = match view.run()? {
         Some(run) => run.questions()?,
         None => Vec::new(),

@@ -6,7 +6,6 @@ use rekindle_core::input::Order;
 use super::Context;
 use crate::error::Result;
 use crate::exit_code::Exit;
-use crate::view::View;
 
 /// Replace an agent now: a living one is stopped, and its tasks go to a replacement with a full brief
 #[derive(Debug, Args)]
@@ -19,7 +18,7 @@ pub struct RecoverArgs {
 /// Orders it.
 pub fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
     // Asked first because only the view knows the names that come near.
-    let view = View::open(&context.project)?;
+    let view = context.view()?;
     let agent = view.the_run()?.agent(&args.agent)?;
     drop(view);
     let order = Order::Recover { agent: agent.to_string() };

@@ -12,7 +12,6 @@ use crate::output_file::{self, Existing, STANDARD_OUTPUT};
 use crate::picture::Eye;
 use crate::report::{gather, html, junit, markdown, trace};
 use crate::story::chapters;
-use crate::view::View;
 
 /// Write an account of a run: tasks, proof, recoveries, questions, decisions, cost
 ///
@@ -47,7 +46,7 @@ pub fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
     if named.iter().filter(|path| path.as_deref() == Some(standard)).count() > 1 {
         return Err(CliError::usage("only one report can go to standard output").hint("name a file for the other"));
     }
-    let view = View::open(&context.project)?;
+    let view = context.view()?;
     let run = match &args.run {
         Some(name) => view.run_named(name)?,
         None => view.the_run()?,

@@ -1,6 +1,7 @@
 //! `rekindle run`: checks everything before anything starts, then coordinates the run here, or attaches to whoever does.
 
 mod background;
+mod commands;
 mod foreground;
 mod git;
 mod prepare;
@@ -56,6 +57,9 @@ pub struct RunOptions {
     /// The agent that does what names no other
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
+    /// Go on although the log has lost events of attempts whose bundles exist
+    #[arg(long)]
+    pub forget_lost: bool,
     /// How progress is shown on standard error
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     pub progress: watch::Progress,

@@ -63,12 +63,13 @@ impl Shown {
 /// When the store cannot be read.
 pub fn for_programs(view: Option<&View>, run: Option<&RunView<'_>>, all: bool) -> Result<StatusJson> {
     let coordinator = view.map_or(Ok(None), View::coordinator)?;
-    Ok(json::whole(run, Shown::read(run, all)?, coordinator))
+    let lag = view.map_or(Ok(None), View::lag)?;
+    Ok(json::whole(run, Shown::read(run, all)?, coordinator, lag))
 }
 
 /// Shows it.
 pub fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
-    let view = View::open(&context.project)?;
+    let view = context.view()?;
     let run = view.run()?;
     if args.json {
         context.ui.json(&for_programs(Some(&view), run.as_ref(), args.all)?)?;

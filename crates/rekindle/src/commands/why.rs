@@ -14,7 +14,6 @@ use crate::exit_code::Exit;
 use crate::story;
 use crate::story::chapters::{self, Chapter};
 use crate::ui::{Tone, clock_time, harmless, one_line, stamp};
-use crate::view::View;
 
 /// Tell every decision about a task with its evidence
 #[derive(Debug, Args)]
@@ -56,7 +55,7 @@ struct DecisionJson {
 
 /// Tells it.
 pub fn run(args: &WhyArgs, context: &Context) -> Result<Exit> {
-    let view = View::open(&context.project)?;
+    let view = context.view()?;
     let run = view.the_run()?;
     let task = run.task(&args.task)?;
     let chapters = chapters::of(&run, &args.task)?;

@@ -7,6 +7,7 @@ use super::{Page, Visit};
 use crate::picture::Picture;
 use crate::picture::history::MarkKind;
 use crate::ui::{Tone, one_line};
+use crate::view::REPAIR;
 
 /// News that a page carries for the region that speaks: more than this nobody listens to.
 const SPOKEN: usize = 6;
@@ -75,6 +76,9 @@ impl Frame {
                     a.skip href="#main" { "Skip to the content" }
                     (header(visit, page, asks))
                     main #main tabindex="-1" data-every=(self.every_ms) data-seq=(picture.map_or(0, |picture| picture.seq)) {
+                        @if let Some(damage) = picture.and_then(|picture| picture.damage) {
+                            p role="alert" { strong { (damage.to_string()) } ": " (REPAIR) }
+                        }
                         (self.body)
                     }
                     (spoken(picture))

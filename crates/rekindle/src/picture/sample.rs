@@ -114,6 +114,7 @@ impl Script {
             questions: Vec::new(),
             history: Arc::new(self.history()),
             coordinator: Some(1),
+            damage: None,
             seq: self.events.len() as u64,
             now: Time(START.saturating_add(until)),
         }

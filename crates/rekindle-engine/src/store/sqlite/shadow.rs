@@ -22,7 +22,7 @@ use crate::store::{Error, Head, SpoolOffset, StoredEvent, Stream};
 mod scan;
 mod sync;
 
-pub use scan::{last_record, records, segments};
+pub use scan::{last_record, quick_end, records, segments};
 pub use sync::Syncer;
 
 /// Size at which a new segment is begun: large enough to be few, small enough to be dropped one by one.

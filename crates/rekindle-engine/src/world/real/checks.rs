@@ -211,6 +211,7 @@ impl At<'_> {
         env.extend(self.environment.map(|name| ("REKINDLE_ENVIRONMENT".to_owned(), name.to_owned())));
         Spec {
             version: VERSION,
+            run: shared.tokens.run().to_owned(),
             attempt: format!("check-{}-{number}", self.label),
             epoch: self.epoch.0,
             nonce,

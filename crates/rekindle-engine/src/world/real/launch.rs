@@ -9,11 +9,10 @@ use rekindle_core::brief;
 use rekindle_core::ids::AttemptId;
 use rekindle_shim::bundle::{Output, Spec, VERSION};
 
-use super::{Shared, baseline, disk, native};
+use super::{Shared, baseline, bundles, disk, native};
 use crate::agents::{CONTEXT_FILE, PROMPTED_FILE, Place, Start};
 use crate::door::server::SOCKET;
 use crate::driver::Message;
-use crate::state_dir;
 use crate::supervise::{self, BundleKey, LaunchError};
 use crate::world::LaunchOrder;
 
@@ -102,6 +101,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
     env.extend(environment(shared, &order, program.env.get("PATH")));
     let spec = Spec {
         version: VERSION,
+        run: shared.tokens.run().to_owned(),
         attempt: order.attempt.to_string(),
         epoch: order.epoch.0,
         nonce: shared.tokens.nonce(order.attempt, order.epoch),
@@ -129,6 +129,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
         }
         Ok(())
     };
+    bundles::make_way(shared, order.attempt, order.epoch)?;
     if !dir.exists() {
         // Nobody has worked for this attempt yet. Were it started already, its work would be taken for what was there before.
         baseline::take(shared, order.attempt, &order.baselines);
@@ -231,14 +232,4 @@ pub(super) fn stop_in_background(shared: &Arc<Shared>, attempt: AttemptId, at_on
     };
     // Without a thread the order is given again when the stop is overdue.
     let _ordered_again_later = std::thread::Builder::new().name("stop".to_owned()).spawn(stop);
-}
-
-/// Sets an unreadable bundle aside under another name; nothing is deleted.
-pub(super) fn quarantine(shared: &Shared, attempt: AttemptId, reason: &str) -> String {
-    let dir = shared.bundle(attempt);
-    let aside = shared.bundles.join(format!("bad-{:08}", attempt.0));
-    match state_dir::move_if_there(&dir, &aside) {
-        Ok(_) => format!("{reason}; set aside as {}", aside.display()),
-        Err(error) => format!("{reason}; could not be set aside: {error}"),
-    }
 }

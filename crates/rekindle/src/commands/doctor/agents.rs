@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use super::checks::{finding, ok};
 use super::probe::Probe;
-use super::{Finding, Verdict};
+use super::{Finding, Verdict, tell_start};
+use crate::commands::Context;
 use crate::config::{Agent, find_program};
 use crate::project::Project;
 use crate::ui::one_line;
@@ -42,7 +43,8 @@ pub struct AgentJson {
 }
 
 /// Looks at one agent.
-pub fn look(name: &str, agent: &Agent, project: &Project, bundle: &Path) -> (AgentJson, Vec<Finding>) {
+pub fn look(name: &str, agent: &Agent, context: &Context, (bundle, tries): (&Path, bool)) -> (AgentJson, Vec<Finding>) {
+    let project = &context.project;
     let doctor = Doctor { agent, project, redactor: Redactor::new(environment(&agent.program)) };
     let place = Place { program: &agent.program, workspace: &project.root, bundle };
     let examination = agent.adapter().examine(&place);
@@ -76,8 +78,15 @@ pub fn look(name: &str, agent: &Agent, project: &Project, bundle: &Path) -> (Age
     if !examination.version_args.is_empty() {
         // What it comes down to may be another file than the one that is typed.
         let started = examination.program.as_deref().unwrap_or(&program);
-        let mut found = doctor.version(&name, started, &examination.version_args);
-        report.version = (found.verdict == Verdict::Ok).then(|| found.text.clone());
+        let mut found = if tries || doctor.is_the_operators(&[&program, started]) {
+            if tries {
+                tell_start(context, &format!("{} {}", started.display(), examination.version_args.join(" ")));
+            }
+            doctor.version(&name, started, &examination.version_args, if tries { &project.root } else { bundle })
+        } else {
+            doctor.not_started(&name, started)
+        };
+        report.version = (found.verdict == Verdict::Ok && found.hint.is_none()).then(|| found.text.clone());
         if let Some((version, tried)) = report.version.as_deref().zip(report.tried_up_to) {
             let (text, newer) = beside_tried(version, tried);
             (found.text, report.newer_than_tried) = (text, newer);
@@ -112,11 +121,29 @@ impl Doctor<'_> {
         self.redactor.redact(&one_line(text)).into_owned()
     }
 
-    fn version(&self, name: &str, program: &Path, arguments: &[String]) -> Finding {
+    /// Whether these programs are the operator's own: nothing in the configuration names them or sets their environment, which
+    /// is as good as naming another one, and they do not lie in the project.
+    fn is_the_operators(&self, programs: &[&Path]) -> bool {
+        let root = self.project.root.canonicalize().unwrap_or_else(|_| self.project.root.clone());
+        let outside = |program: &&Path| program.canonicalize().is_ok_and(|program| !program.starts_with(&root));
+        let configured = !self.agent.program.command.is_empty() || !self.agent.program.env.is_empty();
+        !configured && programs.iter().all(outside)
+    }
+
+    fn not_started(&self, name: &str, program: &Path) -> Finding {
+        let text = format!("not asked: {} is started only by a run or by `doctor --try`", program.display());
+        Finding {
+            hint: Some("ask it: rekindle doctor --try".to_owned()),
+            ..ok(&format!("{name} version"), &self.shown(&text))
+        }
+    }
+
+    fn version(&self, name: &str, program: &Path, arguments: &[String], dir: &Path) -> Finding {
         let name = format!("{name} version");
         let mut command = process::Command::new(program);
         command.args(arguments).envs(&self.agent.program.env);
-        command.current_dir(&self.project.root).stdin(Stdio::null());
+        // In the project only where that was asked for: programs read what they find where they are started.
+        command.current_dir(dir).stdin(Stdio::null());
         // A program that nothing is known of need not have a version at all.
         let known = self.agent.adapter().program().is_some();
         let verdict = if known { Verdict::Problem } else { Verdict::Warning };

@@ -7,7 +7,8 @@ use rekindle_engine::world::real::read_allowance;
 
 use super::checks::{finding, ok};
 use super::probe::Probe;
-use super::{Finding, Verdict};
+use super::{Finding, Verdict, tell_start};
+use crate::commands::Context;
 use crate::config::Config;
 use crate::project::Project;
 use crate::ui::stamp;
@@ -22,13 +23,18 @@ const LEAVING: Duration = Duration::from_secs(2);
 const LINES_MAX: usize = 64;
 
 /// Asks it, where there is one.
-pub fn look(config: &Config, project: &Project) -> Option<Finding> {
+pub fn look(config: &Config, context: &Context, tries: bool) -> Option<Finding> {
     let line = Some(config.usage_command()).filter(|line| !line.is_empty())?;
     if let Err(error) = config.usage_agents() {
         let hint = error.hints.first().cloned();
         return Some(Finding { hint, ..finding("usage", Verdict::Problem, &error.message) });
     }
-    Some(match ask(line, project) {
+    if !tries {
+        let hint = Some("ask it: rekindle doctor --try".to_owned());
+        return Some(Finding { hint, ..ok("usage", &format!("not asked: {line}")) });
+    }
+    tell_start(context, line);
+    Some(match ask(line, &context.project) {
         Ok(said) => match read_allowance(&said) {
             Some(left) => {
                 let percent = left.remaining_percent.map(|percent| format!("{percent} % left")).unwrap_or_default();

@@ -78,6 +78,12 @@ pub fn coordinator_error(error: rekindle_engine::coordinator::Error) -> CliError
         error @ Error::Deleted(_) => CliError::internal("the coordinator cannot go on")
             .because(&error)
             .hint("what the agents did is in the project's files; begin again: rekindle run"),
+        Error::AttemptsLost(lost) if !lost.living.is_empty() => {
+            CliError::usage(lost.to_string()).hint("wait for it to end, or end it, then ask again: rekindle run PLAN")
+        }
+        Error::AttemptsLost(lost) => CliError::usage(lost.to_string())
+            .hint("put the newest state.db, shadow and backups back into the state directory")
+            .hint("or go on without what was lost: rekindle run PLAN --forget-lost"),
         other => CliError::internal("the coordinator cannot go on").because(&other),
     }
 }

@@ -1,6 +1,7 @@
 //! Everything that is known before a coordinator starts: the plan, the configuration, and what the state directory holds.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rekindle_core::event::Outcome;
 use rekindle_core::ids::RunId;
@@ -9,19 +10,31 @@ use rekindle_core::plan::{FrontMatter, Plan};
 use rekindle_core::state::{Run, RunPhase};
 use rekindle_engine::clock;
 use rekindle_engine::coordinator::{Opened, Setup};
+use rekindle_engine::door::wire::Call;
 use rekindle_engine::driver;
-use rekindle_engine::state_dir::StateDir;
-use rekindle_engine::store::SqliteReader;
+use rekindle_engine::state_dir::{Owner, Standing, StateDir};
+use rekindle_engine::store::{self, SqliteReader, lag};
 
 use super::foreground::coordinator_error;
 use super::watch::summary_of;
-use super::{RunArgs, RunOptions, git};
+use super::{RunArgs, RunOptions, commands, git};
+use crate::client::Door;
 use crate::commands::Context;
 use crate::config::{Config, Sources};
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::plan_file::PlanFile;
+use crate::ui;
 use crate::view::View;
+
+/// Looks at a coordinator that holds the lock and does not answer, before it is taken for one that lives.
+const OWNER_LOOKS: u32 = 20;
+
+/// Between two of them: together they outlast the end of a killed process on a loaded machine.
+const OWNER_PAUSE_MS: u32 = 50;
+
+/// How long it may take to say that it is there; a stopped one is not waited for long.
+const OWNER_PATIENCE: Duration = Duration::from_millis(200);
 
 /// What is to be done.
 pub enum Prepared {
@@ -70,7 +83,7 @@ pub fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
     let plan = file.plan()?;
     let path = std::path::absolute(&args.plan).unwrap_or_else(|_| args.plan.clone());
     let config = configure(context, &args.plan, plan, &args.options)?;
-    let dir = StateDir::open_or_create(&context.project.state_dir)?;
+    let dir = open_dir(context)?;
     let known = read_run(&dir);
     if let Some(attached) = attach_to_owner(&dir, known.run(), Some(&plan.name))? {
         if args.again {
@@ -117,8 +130,30 @@ pub fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
             Some(new_run(plan, &path, branch))
         }
     };
-    let setup = setup(context, &config, dir, &path, new_run, args.options.no_wait)?;
+    commands::tell_new(context, &dir, &config, &args.plan, plan)?;
+    let setup = setup(context, &config, dir, &path, new_run, &args.options)?;
     Ok(Prepared::Coordinate(Box::new(Setup { opened: known.opened(), ..setup })))
+}
+
+/// Opens the state directory to be used, and says when it was elsewhere before.
+fn open_dir(context: &Context) -> Result<StateDir> {
+    let dir = StateDir::open_or_create(&context.project.state_dir)?;
+    if let Standing::Moved { from } = dir.standing() {
+        context.ui.say(&format!("the state directory was at {}; it goes on here", from.display()));
+    }
+    Ok(dir)
+}
+
+/// A pinned plan that is not the plan of the file is never run without a word.
+fn warn_of_other_plan(context: &Context, path: &Path, run: &Run) {
+    let same = PlanFile::read(path).is_ok_and(|file| file.plan().is_ok_and(|plan| plan.hash == run.plan.hash));
+    if !same {
+        let path = path.display();
+        context
+            .ui
+            .warn(&format!("{path} is not the plan of this run any more; the run goes on with the plan it began with"));
+        context.ui.hint("show it: rekindle plan show --run --commands");
+    }
 }
 
 /// A finished run of this plan that another plan's run has followed: its summary is told here.
@@ -140,7 +175,9 @@ fn finished_earlier(context: &Context, newest: Option<&Run>, plan: &str) -> Resu
 
 /// Looks at the state alone: the run there is gone on with, by its pinned plan.
 pub fn for_resume(options: &RunOptions, context: &Context) -> Result<Prepared> {
-    let dir = StateDir::open(&context.project.state_dir)?;
+    // Looked at before it is opened to be used: `resume` makes none.
+    StateDir::open(&context.project.state_dir)?;
+    let dir = open_dir(context)?;
     let known = read_run(&dir);
     if let Some(attached) = attach_to_owner(&dir, known.run(), None)? {
         return Ok(attached);
@@ -156,8 +193,10 @@ pub fn for_resume(options: &RunOptions, context: &Context) -> Result<Prepared> {
     }
     refuse_other_branch(&run, git::branch(&context.project.root).as_deref())?;
     let path = PathBuf::from(&run.plan_path);
+    warn_of_other_plan(context, &path, &run);
     let config = configure(context, &path, &run.plan, options)?;
-    let setup = setup(context, &config, dir, &path, None, options.no_wait)?;
+    commands::tell_new(context, &dir, &config, &path, &run.plan)?;
+    let setup = setup(context, &config, dir, &path, None, options)?;
     Ok(Prepared::Coordinate(Box::new(Setup { opened: known.opened(), ..setup })))
 }
 
@@ -196,7 +235,12 @@ fn read_run(dir: &StateDir) -> Known {
     if !dir.database().exists() && !dir.shadow().exists() && !dir.backups().exists() {
         return Known::Read(None);
     }
-    let state = SqliteReader::open(dir).map_err(Into::into).and_then(|reader| driver::load(&reader));
+    let read = |reader: SqliteReader| match lag(dir, Some(&reader))? {
+        None => driver::load(&reader),
+        // What it holds is not what happened: opening it brings that back.
+        Some(lag) => Err(store::Error::Corrupt(lag.to_string()).into()),
+    };
+    let state = SqliteReader::open(dir).map_err(Into::into).and_then(read);
     state.map_or(Known::Unreadable, |(state, _)| Known::Read(state.run.map(Box::new)))
 }
 
@@ -215,7 +259,7 @@ fn repaired(known: Known, dir: &StateDir, plan_path: &Path, detach: bool) -> Res
 
 /// A living coordinator: of this plan, then its run is shown; of another, then it is in the way.
 fn attach_to_owner(dir: &StateDir, known: Option<&Run>, plan: Option<&str>) -> Result<Option<Prepared>> {
-    let Some(owner) = dir.owner()? else { return Ok(None) };
+    let Some(owner) = serving_owner(dir)? else { return Ok(None) };
     match (known, plan) {
         (Some(run), Some(plan)) if run.plan.name != plan => {
             let who = owner.map_or_else(|| "another process".to_owned(), |owner| owner.to_string());
@@ -224,6 +268,20 @@ fn attach_to_owner(dir: &StateDir, known: Option<&Run>, plan: Option<&str>) -> R
         }
         _ => Ok(Some(Prepared::Attach)),
     }
+}
+
+/// The coordinator that holds the directory. One that was just killed holds it until its last descriptor is closed: it is asked,
+/// and looked at again, before it is believed. One that is starting or stopped does not answer either, and is believed then.
+fn serving_owner(dir: &StateDir) -> Result<Option<Option<Owner>>> {
+    let door = Door::of_state_dir(dir.path());
+    for _ in 0..OWNER_LOOKS {
+        let Some(owner) = dir.owner()? else { return Ok(None) };
+        if door.call(Call::Ping, OWNER_PATIENCE).is_ok() {
+            return Ok(Some(owner));
+        }
+        ui::pause(OWNER_PAUSE_MS);
+    }
+    Ok(dir.owner()?)
 }
 
 fn continue_unfinished(run: &Run, plan: &Plan, branch: Option<&str>) -> Result<()> {
@@ -263,7 +321,7 @@ fn setup(
     dir: StateDir,
     plan_path: &Path,
     new_run: Option<Input>,
-    no_wait: bool,
+    options: &RunOptions,
 ) -> Result<Setup> {
     let files_dir = match config.files_dir() {
         Some(files) => context.project.root.join(files),
@@ -272,7 +330,7 @@ fn setup(
     Ok(Setup {
         workspace: context.project.root.clone(),
         isolation: config.isolation(),
-        limits: config.limits(no_wait)?,
+        limits: config.limits(options.no_wait)?,
         programs: config.programs(),
         log_context_lines: config.log_context_lines(),
         brief_budget_bytes: config.brief_budget_bytes(),
@@ -280,6 +338,7 @@ fn setup(
         files_dir,
         new_run,
         plan_path: plan_path.to_owned(),
+        forget_lost: options.forget_lost,
         opened: None,
         dir,
     })

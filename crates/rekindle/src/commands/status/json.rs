@@ -8,11 +8,12 @@ use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, TaskRow, WaitRow};
 use rekindle_engine::agents::command;
 use rekindle_engine::state_dir::Owner;
+use rekindle_engine::store::Lag;
 use serde::Serialize;
 
 use super::{Shown, open};
 use crate::ui::stamp;
-use crate::view::{Counts, RunView, Spent};
+use crate::view::{Counts, REPAIR, RunView, Spent};
 
 /// The version of the JSON; a field may be added under the same one.
 const SCHEMA_VERSION: u32 = 1;
@@ -26,6 +27,15 @@ pub struct StatusJson {
     agents: Vec<AgentJson>,
     questions: usize,
     coordinator: Option<CoordinatorJson>,
+    /// The database is not what its log says: what stands here is old, or not what happened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    damage: Option<DamageJson>,
+}
+
+#[derive(Serialize)]
+struct DamageJson {
+    reason: String,
+    hint: &'static str,
 }
 
 #[derive(Serialize)]
@@ -143,7 +153,12 @@ struct CoordinatorJson {
 }
 
 /// All of it.
-pub fn whole(run: Option<&RunView<'_>>, shown: Shown, coordinator: Option<Option<Owner>>) -> StatusJson {
+pub fn whole(
+    run: Option<&RunView<'_>>,
+    shown: Shown,
+    coordinator: Option<Option<Owner>>,
+    lag: Option<Lag>,
+) -> StatusJson {
     let owner = coordinator.map(|owner| CoordinatorJson {
         pid: owner.as_ref().map(|owner| owner.pid),
         since: owner.as_ref().map(|owner| stamp(Time(owner.since_ms))),
@@ -162,6 +177,7 @@ pub fn whole(run: Option<&RunView<'_>>, shown: Shown, coordinator: Option<Option
             .collect(),
         agents: agents.into_iter().map(agent_json).collect(),
         coordinator: owner,
+        damage: lag.map(|lag| DamageJson { reason: lag.to_string(), hint: REPAIR }),
     }
 }
 

@@ -10,7 +10,6 @@ use crate::error::Result;
 use crate::exit_code::Exit;
 use crate::story;
 use crate::ui::{Align, Table, Tone, harmless, one_line, stamp};
-use crate::view::View;
 
 #[derive(Debug, Args)]
 pub struct ListArgs {
@@ -45,7 +44,7 @@ pub fn list(args: &ListArgs, context: &Context) -> Result<Exit> {
             tasks.map(|task| (task.id.into(), task.title, task.state, task.epoch.0)).collect()
         }
         None => {
-            let view = View::open(&context.project)?;
+            let view = context.view()?;
             let tasks = view.the_run()?.tasks()?.into_iter();
             tasks.map(|task| (task.id.into(), task.title, task.state, task.epoch.0)).collect()
         }
@@ -66,7 +65,7 @@ pub fn list(args: &ListArgs, context: &Context) -> Result<Exit> {
 
 /// Shows one task.
 pub fn show(args: &ShowArgs, context: &Context) -> Result<Exit> {
-    let view = View::open(&context.project)?;
+    let view = context.view()?;
     let task = view.the_run()?.task(&args.task)?;
     if args.json {
         context.ui.json(&task)?;

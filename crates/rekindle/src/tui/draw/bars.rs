@@ -76,6 +76,7 @@ pub(super) fn header(app: &App, frame: &mut Frame<'_>, area: Rect) {
         piece(60, one_line(&picture.run.plan), tone(Tone::Strong)),
         piece(40, format!("run {id}"), tone(Tone::Dim)),
         piece(70, past, tone(Tone::Warning)),
+        piece(100, picture.damage.map(|lag| lag.to_string()).unwrap_or_default(), tone(Tone::Error)),
         piece(90, state, tone(state_tone)),
         piece(50, took, tone(Tone::Strong)),
         piece(30, tokens, Style::new()),

@@ -158,6 +158,7 @@ pub(super) fn fleet() -> Picture {
         questions: vec![question(1, "T6")],
         history: Arc::new(history),
         coordinator: Some(4_242),
+        damage: None,
         seq: 99,
         now: NOW,
     }

@@ -1,0 +1,59 @@
+//! Whether a database is as new as its log: views ask before they show it. Repairing it is left to the next coordinator.
+
+use super::{SqliteReader, shadow};
+use crate::state_dir::StateDir;
+use crate::store::{Error, Head, Read};
+
+/// What is wrong with a database beside its log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lag {
+    /// There is none, and the log has events.
+    Missing {
+        /// How many.
+        events: u64,
+    },
+    /// It lacks the newest events.
+    Behind {
+        /// How many.
+        events: u64,
+    },
+    /// It holds another event than its log at the same place.
+    Differs {
+        /// The place.
+        seq: u64,
+    },
+}
+
+impl std::fmt::Display for Lag {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Missing { events } => write!(f, "the database is missing, and its log holds {events} events"),
+            Self::Behind { events } => write!(f, "the database is behind its log by {events} events"),
+            Self::Differs { seq } => write!(f, "the database differs from its log at event {seq}"),
+        }
+    }
+}
+
+/// Compares a database with the end of its shadow log. The log is read first: it is written after the database, so a database
+/// that is whole is never older than what was read.
+///
+/// # Errors
+/// When one of them cannot be read.
+pub fn lag(dir: &StateDir, reader: Option<&SqliteReader>) -> Result<Option<Lag>, Error> {
+    let Some(logged) = shadow::quick_end(&dir.shadow())? else { return Ok(None) };
+    let Some(reader) = reader else { return Ok(Some(Lag::Missing { events: logged.last_seq })) };
+    let head = reader.head()?;
+    if head.last_seq < logged.last_seq {
+        return Ok(Some(Lag::Behind { events: logged.last_seq - head.last_seq }));
+    }
+    let there = match head.last_seq == logged.last_seq {
+        true => Some(head),
+        false => at(reader, logged.last_seq)?,
+    };
+    Ok(there.filter(|there| there.last_hash != logged.last_hash).map(|there| Lag::Differs { seq: there.last_seq }))
+}
+
+fn at(reader: &SqliteReader, seq: u64) -> Result<Option<Head>, Error> {
+    let found = reader.events(seq.saturating_sub(1), 1)?;
+    Ok(found.first().map(|event| Head { last_seq: event.seq, last_hash: event.hash }))
+}

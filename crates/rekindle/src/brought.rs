@@ -1,0 +1,83 @@
+//! The commands that a project brings: in `rekindle.toml`, in a plan's front matter and in its tasks, each with its place. It
+//! reads; nothing of it is run here.
+
+use std::path::Path;
+
+use rekindle_core::plan::Plan;
+use serde::Serialize;
+
+use crate::config::{Config, Origin, Value};
+use crate::ui::one_line;
+
+/// One command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Brought {
+    /// What brings it: a setting, an agent, a task.
+    pub what: String,
+    /// The command.
+    pub command: String,
+    /// The file and line, or whatever is nearest to that.
+    pub place: String,
+}
+
+impl Brought {
+    /// It in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        format!("{}: {}  ({})", one_line(&self.what), one_line(&self.command), one_line(&self.place))
+    }
+}
+
+/// What settings bring. Variables and flags are the operator's own words and are left out.
+#[must_use]
+pub fn by_settings(config: &Config, path: &Path, plan: &Plan) -> Vec<Brought> {
+    let mut found = Vec::new();
+    for (key, sourced) in config.all() {
+        if !matches!(sourced.origin, Origin::File { .. } | Origin::Plan(_)) {
+            continue;
+        }
+        let command = match &sourced.value {
+            Value::Command(words) if !words.is_empty() => words.join(" "),
+            Value::Text(line) if key.name == "usage.command" && !line.is_empty() => line.clone(),
+            _ => continue,
+        };
+        found.push(Brought { what: key.name.to_owned(), command, place: sourced.origin.to_string() });
+    }
+    let file = config.file().map(|file| file.file_name().unwrap_or_default().to_string_lossy().into_owned());
+    let file = file.unwrap_or_default();
+    for (name, agent) in &config.agents {
+        let names: Vec<&str> = agent.program.env.keys().map(String::as_str).collect();
+        if agent.program.command.is_empty() && names.is_empty() {
+            continue;
+        }
+        let program = if agent.program.command.is_empty() {
+            agent.program_name().to_owned()
+        } else {
+            agent.program.command.join(" ")
+        };
+        let with = if names.is_empty() { String::new() } else { format!(" with {} set", names.join(", ")) };
+        let (what, command) = (format!("agents.{name}"), format!("{program}{with}"));
+        found.push(Brought { what, command, place: format!("{file}:{}", agent.line) });
+    }
+    for (name, prefix) in config.environments.iter().filter(|(_, prefix)| !prefix.is_empty()) {
+        found.push(Brought { what: format!("environments.{name}"), command: prefix.join(" "), place: file.clone() });
+    }
+    let place = format!("front matter of {}", path.display());
+    let health = plan.settings.health.iter();
+    found.extend(health.map(|line| Brought { what: "health".to_owned(), command: line.clone(), place: place.clone() }));
+    found
+}
+
+/// What the tasks of a plan bring: their checks.
+#[must_use]
+pub fn by_tasks(path: &Path, plan: &Plan) -> Vec<Brought> {
+    let checks = plan.tasks.iter().flat_map(|task| task.accept.iter().map(move |line| (task, line)));
+    let place = |line: u32| format!("{}:{line}", path.display());
+    checks
+        .map(|(task, line)| Brought {
+            what: format!("{} accept", task.id),
+            command: line.clone(),
+            place: place(task.line),
+        })
+        .collect()
+}

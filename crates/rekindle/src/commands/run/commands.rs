@@ -1,0 +1,31 @@
+//! What the configuration and the front matter have run, told before it is run for the first time, and whenever it has changed.
+
+use std::path::Path;
+
+use rekindle_core::plan::Plan;
+use rekindle_engine::state_dir::{StateDir, save_atomically};
+
+use crate::brought;
+use crate::commands::Context;
+use crate::config::Config;
+use crate::error::Result;
+
+/// Where the state directory keeps what was told, as a hash.
+const TOLD: &str = "commands.told";
+
+/// Tells what is new; what was told before is not told again.
+pub fn tell_new(context: &Context, dir: &StateDir, config: &Config, path: &Path, plan: &Plan) -> Result<()> {
+    let brought = brought::by_settings(config, path, plan);
+    let lines: Vec<String> = brought.iter().map(brought::Brought::line).collect();
+    let hash = rekindle_core::plan::hash(lines.join("\n").as_bytes());
+    let told = std::fs::read_to_string(dir.path().join(TOLD)).unwrap_or_default();
+    if lines.is_empty() || told == hash {
+        return Ok(());
+    }
+    context.ui.say("this project's configuration and front matter run, besides the plan's checks:");
+    lines.iter().for_each(|line| context.ui.say(&format!("  {line}")));
+    context.ui.hint("all commands, checks included: rekindle plan show --commands");
+    // A disk that is full only means that it is told once more.
+    let _told_again = save_atomically(dir.path(), TOLD, hash.as_bytes());
+    Ok(())
+}
