@@ -78,6 +78,7 @@ mod tests {
         ];
         let spec = Spec {
             version: VERSION,
+            run: String::new(),
             attempt: "1".to_owned(),
             epoch: 1,
             nonce: "n".to_owned(),
