@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 mod branch;
@@ -30,6 +30,7 @@ mod salvage;
 mod snapshot;
 mod stale;
 mod submodule;
+mod torn;
 mod workspace;
 
 pub use branch::{Base, Start, Summary};
@@ -222,6 +223,8 @@ struct Locks {
     whole: Mutex<()>,
     /// The id of the tree without files, which depends on the repository's kind of ids only.
     empty_tree: OnceLock<String>,
+    /// Objects were found empty, so an index may name some that are not there.
+    torn: AtomicBool,
     /// What is to be put on record.
     notes: Mutex<Vec<String>>,
     /// What the tasks of a workspace promise, by run and key.

@@ -55,6 +55,7 @@ impl Repo {
         names::check(slug)?;
         names::check(run)?;
         self.sweep();
+        self.sweep_objects();
         if let Start::Continue { branch, known } = start {
             let mut notes = Vec::new();
             let commit = self.run_tip(run, branch, known, &mut notes)?;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rekindle_shim::atomic;
 
 use super::{Error, Result, Work, call, held};
+use crate::durable;
 use crate::state_dir::move_if_there;
 
 /// What says that a worktree was made completely, and by which run; it lies in the worktree's git directory.
@@ -137,6 +138,29 @@ impl Work {
         Ok(aside)
     }
 
+    /// Says, on disk, that the files of a worktree are about to be written. Nobody works in it until they all are: what a power
+    /// cut leaves of them must not be taken for an agent's changes.
+    pub(super) fn begin_making(&self, key: &str) -> Result<()> {
+        let worktrees = self.worktrees();
+        atomic::save(&worktrees, &making(key), b"").map_err(|e| Error::io(&worktrees, e))
+    }
+
+    /// The files of a worktree are written: they are on disk before that is said.
+    pub(super) fn end_making(&self, key: &str) -> Result<()> {
+        for place in durable::file_systems([self.repo.common.clone(), self.path(key)]) {
+            durable::sync(&place).map_err(|e| Error::io(&place, e))?;
+        }
+        let file = self.worktrees().join(making(key));
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(&file, error)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn is_in_the_making(&self, key: &str) -> bool {
+        self.worktrees().join(making(key)).symlink_metadata().is_ok()
+    }
+
     /// Which run made a worktree completely; none while it is half made.
     pub(super) fn marked(git_dir: &Path) -> Option<String> {
         std::fs::read_to_string(git_dir.join(MARKER)).ok().map(|run| run.trim_end().to_owned())
@@ -147,6 +171,10 @@ impl Work {
         let run = format!("{}\n", self.run);
         atomic::save(git_dir, MARKER, run.as_bytes()).map_err(|e| Error::io(git_dir, e))
     }
+}
+
+fn making(key: &str) -> String {
+    format!(".making-{key}")
 }
 
 /// Tells a git directory where its worktree is.

@@ -77,8 +77,8 @@ impl Work {
         if let Some(commit) = self.already(place, key, &seen)? {
             return Ok(Snapshot { commit: Some(commit), made: None, left: seen.left });
         }
-        let base = self.repo.commit(&names::base(&self.run, key))?.or_else(|| seen.head.clone());
-        let base = base.map(|base| format!("\nRekindle-Base: {base}")).unwrap_or_default();
+        let base_commit = self.repo.commit(&names::base(&self.run, key))?.or_else(|| seen.head.clone());
+        let base = base_commit.as_ref().map(|base| format!("\nRekindle-Base: {base}")).unwrap_or_default();
         let trailers = format!("Rekindle-Run: {}\nRekindle-Key: {key}\nRekindle-Attempt: {attempt}{base}", self.run);
         let mut parents: Vec<String> = seen.head.iter().cloned().collect();
         if let Some(staged) = &seen.staged {
@@ -88,6 +88,10 @@ impl Work {
         let parents: Vec<&str> = parents.iter().map(String::as_str).collect();
         let message = format!("snapshot of {key}, attempt {attempt}: {label}\n\n{trailers}\n");
         let commit = self.repo.commit_tree(&seen.tree, &parents, &message)?;
+        if seen.head != base_commit {
+            // Commits of the agent's own git, which syncs nothing: a snapshot is never there without what it builds on.
+            self.repo.settle()?;
+        }
         let made = self.name(key, attempt, label, &commit)?;
         Ok(Snapshot { commit: Some(commit), made: Some(made), left: seen.left })
     }

@@ -42,6 +42,8 @@ impl Work {
         let mut notes = Vec::new();
         let (git_dir, made) = match self.link(key)? {
             Link::Missing | Link::Empty => (self.make(key, &mut notes)?, true),
+            Link::Healthy(git_dir) if self.is_in_the_making(key) => (self.finish(key, git_dir, &mut notes)?, true),
+            Link::Broken if self.is_in_the_making(key) => (self.make_anew(key, &mut notes)?, true),
             Link::Broken => (self.mend(key, &mut notes)?, false),
             Link::Healthy(git_dir) => match Self::marked(&git_dir) {
                 Some(run) if run == self.run => (git_dir, false),
@@ -62,6 +64,7 @@ impl Work {
     /// Makes the worktree on its branch, which begins at the run's newest commit unless it is there already.
     fn make(&self, key: &str, notes: &mut Vec<String>) -> Result<PathBuf> {
         let path = self.path(key);
+        self.begin_making(key)?;
         self.make_branch(key, notes)?;
         // A `.git` that leads nowhere is all that an empty directory may hold.
         let _none_is_fine = std::fs::remove_file(path.join(".git"));
@@ -85,6 +88,13 @@ impl Work {
         if self.repo.commit(&branch)?.is_none() { Err(Error::NameTaken(branch)) } else { Ok(()) }
     }
 
+    /// Half a worktree that has lost its git directory before anybody worked in it, as in a power cut: it is nobody's work.
+    fn make_anew(&self, key: &str, notes: &mut Vec<String>) -> Result<PathBuf> {
+        let aside = self.move_aside(key)?;
+        notes.push(format!("the worktree of {key} was only half made and was moved to {}", aside.display()));
+        self.make(key, notes)
+    }
+
     /// Goes on with a worktree whose making was cut short. Should there be anything in it, it is kept.
     fn finish(&self, key: &str, git_dir: PathBuf, notes: &mut Vec<String>) -> Result<PathBuf> {
         self.make_branch(key, notes)?;
@@ -105,6 +115,7 @@ impl Work {
         }?;
         self.fill_submodules(&at, notes)?;
         self.mark(&at.git_dir)?;
+        self.end_making(key)?;
         Ok(at.git_dir)
     }
 
@@ -132,21 +143,22 @@ impl Work {
 
     /// The commit that a worktree stands at; a branch or HEAD that is gone is made again.
     pub(super) fn restore_head(&self, key: &str, at: &Checkout, notes: &mut Vec<String>) -> Result<String> {
-        let found = || self.repo.look_at(at).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).id_if_any();
-        if let Some(head) = found()? {
+        if let Some(head) = self.whole_head(key, at)? {
             self.restore_index(key, at, notes)?;
             return Ok(head);
         }
+        self.repo.sweep_objects();
         let known = there(self.last_head(key, Some(&at.git_dir))?, &names::work_branch(&self.run, key))?;
         let branch = self.repo.look_at(at).args(["symbolic-ref", "--quiet", "HEAD"]).run()?;
         let named = String::from_utf8_lossy(&branch.out).trim_end().to_owned();
         if branch.code == 0 && named.starts_with(names::HEADS) {
-            self.repo.transact(&[Move::Create(&named, &known)])?;
+            self.repo.clear_torn(&named)?;
+            self.repo.transact(&[Move::Set(&named, &known)])?;
             notes.push(format!("the branch of {key} was gone and was made again"));
         } else {
             self.repo.look_at(at).args(["update-ref", "--no-deref", "HEAD", &known]).ok()?;
         }
-        let head = there(found()?, &named)?;
+        let head = there(self.whole_head(key, at)?, &named)?;
         self.restore_index(key, at, notes)?;
         Ok(head)
     }
@@ -155,7 +167,7 @@ impl Work {
     fn restore_index(&self, key: &str, at: &Checkout, notes: &mut Vec<String>) -> Result<()> {
         let index = at.git_dir.join("index");
         let readable = self.repo.look_at(at).args(["ls-files", "--others", "--directory", "--", ".git"]).run()?;
-        if index.exists() && readable.code == 0 {
+        if index.exists() && readable.code == 0 && self.repo.is_index_whole(at)? {
             return Ok(());
         }
         if index.exists() {
@@ -166,20 +178,21 @@ impl Work {
         Ok(())
     }
 
-    /// The newest commit that is known of a workspace: its branch, what its own log says, its last snapshot's, its base.
+    /// The newest commit that is known of a workspace and is there whole: its branch, what its own log says, its last
+    /// snapshot's, its base.
     pub(super) fn last_head(&self, key: &str, git_dir: Option<&Path>) -> Result<Option<String>> {
-        if let Some(tip) = self.repo.commit(&names::work_branch(&self.run, key))? {
-            return Ok(Some(tip));
-        }
         let logged = git_dir.filter(|dir| **dir != self.repo.common).and_then(logged_head);
         let snapshot = format!("{}^1", names::last(&self.run, key));
-        let names = [logged, Some(snapshot), Some(names::base(&self.run, key))];
-        for name in names.into_iter().flatten() {
-            if let Some(commit) = self.repo.commit(&name)? {
+        let base = self.repo.commit(&names::base(&self.run, key))?;
+        for name in [Some(names::work_branch(&self.run, key)), logged, Some(snapshot)].into_iter().flatten() {
+            // One that cannot be read is as good as none.
+            if let Some(commit) = self.repo.commit(&name).ok().flatten()
+                && self.repo.is_whole(&commit, base.as_deref())?
+            {
                 return Ok(Some(commit));
             }
         }
-        Ok(None)
+        Ok(base)
     }
 
     /// Brings the run's newest state into a worktree in which nothing is open and nothing unmerged.
@@ -196,14 +209,17 @@ impl Work {
             return Ok(head);
         }
         let merge = ["merge", "--ff-only", "--quiet", "--no-overwrite-ignore", &tip];
+        self.begin_making(key)?;
         match self.repo.call_at(at).args(merge).ok() {
             Ok(_) => {
                 self.fill_submodules(at, notes)?;
+                self.end_making(key)?;
                 Ok(tip)
             }
             // An ignored file in the way, say: the workspace is as good as before.
             Err(Error::Failed { said, .. }) => {
                 notes.push(format!("{key} works on an older state of {}: {said}", self.branch));
+                self.end_making(key)?;
                 Ok(head)
             }
             Err(error) => Err(error),

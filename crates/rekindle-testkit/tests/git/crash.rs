@@ -224,3 +224,55 @@ fn while_files_are_being_deleted() {
     }
     assert!(killed >= 5, "only {killed} kills: these are not the calls that it makes");
 }
+
+/// Empties files, as a power cut does with what was never synced.
+fn tear(paths: &[PathBuf]) {
+    for path in paths {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o644)).expect("mode");
+        std::fs::File::options().write(true).open(path).expect("there").set_len(0).expect("emptied");
+    }
+}
+
+#[test]
+fn commits_of_an_agent_that_a_power_cut_tore_are_done_without() {
+    for what in ["objects", "ref", "HEAD", "index", "all", "staged"] {
+        let bed = Bed::new();
+        let work = bed.work();
+        let dir = work.workspace("T1").expect("a workspace").dir;
+        let loose = || {
+            let found = git_any(&bed.repo(), &["cat-file", "--batch-all-objects", "--batch-check=%(objectname)"]).1;
+            found.lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>()
+        };
+        let before = loose();
+        write(&dir, "made", b"by an agent\n");
+        git(&dir, &["add", "-A"]);
+        if what != "staged" {
+            git(&dir, &["commit", "-q", "-m", "an agent's own"]);
+        }
+        let common = bed.repo().join(".git");
+        let object = |id: &String| common.join("objects").join(&id[..2]).join(&id[2..]);
+        let (objects, reference): (Vec<_>, _) =
+            (loose().difference(&before).map(object).collect(), common.join("refs/heads/rekindle-work/run-1/T1"));
+        let (head, index) = (common.join("worktrees/T1/HEAD"), common.join("worktrees/T1/index"));
+        match what {
+            "objects" | "staged" => tear(&objects),
+            "ref" => tear(&[reference]),
+            "HEAD" => tear(&[head]),
+            "index" => tear(&[index]),
+            _ => tear(&[objects, vec![reference, index, dir.join("made")]].concat()),
+        }
+        // As every coordinator that goes on with a run does.
+        let start = rekindle_engine::git::Start::Continue { branch: "rekindle/plan", known: None };
+        bed.open().begin("plan", RUN, start).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let again = after(&bed);
+        let dir = again.workspace("T1").unwrap_or_else(|error| panic!("{what}: {error}")).dir;
+        // The next agent does the same again, byte for byte.
+        write(&dir, "made", b"by an agent\n");
+        git(&dir, &["add", "-A"]);
+        git(&dir, &["commit", "-q", "--allow-empty", "-m", "an agent's own"]);
+        again.snapshot(rekindle_engine::git::Place::Own, "T1", 2, "end").unwrap_or_else(|e| panic!("{what}: {e}"));
+        again.accept("T1", "T1", None).unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert_eq!(bed.in_branch("made").as_deref(), Some("by an agent"), "{what}");
+        assert_eq!(bed.in_branch("README.md").as_deref(), Some("hello"), "{what}: nothing of the beginning is missing");
+    }
+}

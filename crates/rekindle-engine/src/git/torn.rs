@@ -1,0 +1,81 @@
+//! What a power cut leaves of commits that an agent's own git made: that git syncs neither objects nor names, so files of both
+//! may be there and empty. Found out before anything is built on them; what was acknowledged is never among them, because it is
+//! synced before it is.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use super::call::records;
+use super::{Checkout, Error, Repo, Result, Work, names};
+
+/// Object files that are looked at when a run goes on; a repository with more is packed by its user's git.
+const LOOSE_MAX: usize = 500_000;
+
+/// Letters in the name of a folder of objects.
+const FOLDER_LETTERS: usize = 2;
+
+impl Repo {
+    /// Deletes object files without a byte in them: git takes such a file for the object, never writes it again, and cannot read
+    /// it either. A git that lives gives an object its name only when it is written.
+    pub(super) fn sweep_objects(&self) {
+        let objects = self.common.join("objects");
+        let entries = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten();
+        let folders = entries(&objects).filter(|folder| folder.file_name().len() == FOLDER_LETTERS);
+        for file in folders.flat_map(|folder| entries(&folder.path())).take(LOOSE_MAX) {
+            let named = !file.file_name().to_string_lossy().starts_with("tmp_");
+            let empty = file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() == 0);
+            if named && empty {
+                // One that stays is found again at the next beginning.
+                drop(std::fs::remove_file(file.path()));
+                self.locks.torn.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Whether a commit is there with everything that it has and `known` has not.
+    pub(super) fn is_whole(&self, commit: &str, known: Option<&str>) -> Result<bool> {
+        let call = self.call().args(["rev-list", "--objects", "--quiet", "--end-of-options", commit]);
+        let call = match known {
+            Some(known) => call.arg(format!("^{known}")),
+            None => call,
+        };
+        Ok(call.run()?.code == 0)
+    }
+
+    /// Whether an index names only objects that are there. Looked up only where some were found empty.
+    pub(super) fn is_index_whole(&self, at: &Checkout) -> Result<bool> {
+        if !self.locks.torn.load(Ordering::Relaxed) {
+            return Ok(true);
+        }
+        let listed = self.look_at(at).args(["ls-files", "--stage", "-z"]).ok()?;
+        // A submodule's commit is not an object of this repository.
+        let own = records(&listed).filter(|entry| !entry.starts_with(b"160000 "));
+        let ids: Vec<&[u8]> = own.filter_map(|entry| entry.split(|b| *b == b' ').nth(1)).collect();
+        let answer =
+            self.look_at(at).args(["cat-file", "--batch-check"]).input([ids.join(&b'\n'), vec![b'\n']].concat());
+        Ok(!String::from_utf8_lossy(&answer.ok()?).lines().any(|line| line.ends_with(" missing")))
+    }
+
+    /// Moves the file of a ref away that names nothing which can be read, so that it can be written again.
+    pub(super) fn clear_torn(&self, name: &str) -> Result<()> {
+        let file = self.common.join(name);
+        match std::fs::rename(&file, self.private("torn-ref")?) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(&file, error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Work {
+    /// The commit that a worktree stands at, if all of it is there.
+    pub(super) fn whole_head(&self, key: &str, at: &Checkout) -> Result<Option<String>> {
+        let answer = self.repo.look_at(at).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).run()?;
+        let head = String::from_utf8_lossy(&answer.out).trim_end().to_owned();
+        if answer.code != 0 || !super::call::is_id(&head) {
+            return Ok(None);
+        }
+        let base = self.repo.commit(&names::base(&self.run, key)).ok().flatten();
+        Ok(self.repo.is_whole(&head, base.as_deref())?.then_some(head))
+    }
+}
