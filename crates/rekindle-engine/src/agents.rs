@@ -143,6 +143,9 @@ pub struct Compaction {
     pub messages: usize,
 }
 
+/// What a plugin of ours writes to a program's output begins with this.
+pub const PLUGIN_MARK: &str = "@rekindle ";
+
 /// How a process is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {

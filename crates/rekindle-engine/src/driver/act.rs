@@ -9,6 +9,7 @@ use rekindle_core::plan::PlanTask;
 use rekindle_core::state::{AttemptPhase, Task, TaskState};
 
 use super::Driver;
+use crate::agents::PLUGIN_MARK;
 use crate::alert::{Alert, Kind};
 use crate::store::{StoredLine, Stream};
 use crate::world::{CheckOrder, LaunchOrder, LeaveOrder, MergeOrder, World};
@@ -97,8 +98,12 @@ impl<W: World> Driver<W> {
             let lines = self.store.log_tail(Some(found.agent.as_str()), self.settings.log_context_lines);
             let listed =
                 |line: &StoredLine| [CALL_MARK, RESULT_MARK].iter().any(|mark| line.line.text.starts_with(mark));
+            // What was not understood of a stream that is, is bookkeeping of the program.
+            let tells = self.state.limits.traits_of(&found.cli).tells;
+            let words =
+                |line: &StoredLine| !tells || !["{\"", PLUGIN_MARK].iter().any(|mark| line.line.text.starts_with(mark));
             // Calls whose outcomes are known stand in a list of their own.
-            let new = |line: &StoredLine| facts.calls.known.is_empty() || !listed(line);
+            let new = |line: &StoredLine| words(line) && (facts.calls.known.is_empty() || !listed(line));
             facts.activity = lines.unwrap_or_default().into_iter().filter(new).map(activity_of).collect();
         }
         Some(facts)

@@ -93,6 +93,7 @@ fn campaign(cli: Cli, at_once: u32) {
         let points = (before..wanted).take(KILLS_A_RUN).map(Point::nth);
         score.kills += strike(&bed, &mut run, points, at_once);
         bed.finish(run);
+        assert_prompts_are_words(&bed);
         let lines = bed.rig.lines(Stepper::STEPS);
         let done: BTreeSet<&String> = lines.iter().collect();
         let (repeated, missing) = (lines.len() - done.len(), STEPS as usize - done.len());
@@ -105,6 +106,15 @@ fn campaign(cli: Cli, at_once: u32) {
     }
     assert_eq!(score.kills, wanted, "a run was over before every one of its kills");
     assert!(score.repeated + score.missing == STEPS_LOST, "{score:?} of {} with {at_once}\n{stories}", cli.name());
+}
+
+/// No prompt quotes the bookkeeping of a program's stream.
+fn assert_prompts_are_words(bed: &Bed) {
+    let bundles = std::fs::read_dir(bed.rig.state().join("attempts")).expect("attempts").flatten();
+    for prompt in bundles.filter_map(|bundle| std::fs::read_to_string(bundle.path().join("prompt")).ok()) {
+        let raw = |line: &&str| line.starts_with("| {\"") || line.contains("@rekindle {");
+        assert_eq!(prompt.lines().find(raw), None, "{prompt}");
+    }
 }
 
 /// Kills the agent at each point, one attempt after the other; says how often.

@@ -11,10 +11,7 @@ use serde_json::Value;
 
 use super::failure;
 use crate::agents::foreign::plain;
-use crate::agents::{Reader, Source};
-
-/// Begins a line of our plugin.
-const PREFIX: &str = "@rekindle ";
+use crate::agents::{PLUGIN_MARK, Reader, Source};
 
 /// Answers in a row that broke off without an end, after which it counts as running away: it asks again at once and for ever.
 const BROKEN_MAX: u32 = 5;
@@ -145,7 +142,7 @@ impl OpencodeReader {
 
     fn err(&mut self, line: &str) -> Vec<Activity> {
         let mut all = Vec::new();
-        let Some(said) = line.strip_prefix(PREFIX) else {
+        let Some(said) = line.strip_prefix(PLUGIN_MARK) else {
             if self.session.is_none() && plain(line) == "Error: Session not found" {
                 let text = plain(line);
                 all.push(Activity::Failed(Failure {
