@@ -155,11 +155,8 @@ impl RunView<'_> {
         let (first, more) = self.first_of(kind, ENTRIES_MAX)?;
         let mut list = List::new(ENTRIES_MAX);
         for event in &first {
-            match story::body(event) {
-                Some(Body::NoteRecorded { text } | Body::PersonAlerted { text, .. }) => {
-                    list.add(Entry::of(event, text))
-                }
-                _ => {}
+            if let Some(Body::NoteRecorded { text } | Body::PersonAlerted { text, .. }) = story::body(event) {
+                list.add(Entry::of(event, text));
             }
         }
         list.more = more;

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-use rekindle_engine::store::{Read as _, Store};
+use rekindle_engine::store::Store;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::bed::{DriverBed, open_store, program, scratch};

@@ -301,3 +301,24 @@ fn an_agent_that_hides_its_token_cannot_order_without_a_coordinator_either() {
     assert!(rig.events_of("task_skipped").is_empty());
     rig.audit();
 }
+
+#[test]
+fn a_coordinator_raises_its_limit_on_open_files_and_its_agents_keep_theirs() {
+    let agent = "ulimit -S -n > limit\nenv | grep -c REKINDLE_DESCRIPTORS > told\ntouch here\n$FAKE wait go\ntouch made\n\
+        rekindle task done $REKINDLE_TASK\n";
+    let rig = Rig::new(ONE, agent);
+    let mut command = std::process::Command::new("/bin/sh");
+    rig.prepare(&mut command);
+    command.args(["-c", "ulimit -S -n 300 && exec \"$0\" run plan.md"]).arg(crate::rig::program());
+    let run = rig.launch(command);
+    rig.await_file("here");
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", run.pid())).expect("limits");
+    let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).expect("a limit");
+    let [soft, hard, ..] = files.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{files}") };
+    assert_eq!(soft, hard, "as many as it may have");
+    assert_ne!(soft, "300");
+    rig.touch("go");
+    assert_eq!(run.end().code, Some(0), "{}", rig.story());
+    assert_eq!((rig.lines("limit"), rig.lines("told")), (vec!["300".to_owned()], vec!["0".to_owned()]));
+    rig.audit();
+}
