@@ -5,7 +5,7 @@ use rekindle_core::decide::{self, Standstill};
 use rekindle_core::effect::Effect;
 use rekindle_core::event::Body;
 use rekindle_core::ids::AttemptId;
-use rekindle_core::input::{Input, Order};
+use rekindle_core::input::{Input, Noted, Order};
 use rekindle_core::limits::Limits;
 use rekindle_core::report::Report;
 use rekindle_core::state::{AttemptPhase, State};
@@ -126,4 +126,23 @@ fn a_task_that_an_agent_waiting_for_a_person_holds_up_waits_for_that_person() {
     ask(&mut story);
     assert_eq!(story.state.attempts.len(), 1, "T2 would write what T1 writes");
     assert_eq!(decide::standstill(&story.state), Standstill::Person);
+}
+
+#[test]
+fn what_was_put_right_outside_stands_on_record_and_changes_nothing() {
+    let mut story = Story::of("# Demo\n\n### T1: a\n- accept: `true`\n");
+    story.started(1);
+    let before = story.state.clone();
+    let noted = |named: Option<&str>| {
+        Input::Noted(Noted { task: named.map(task), event_type: "stale_lock_removed".into(), detail: "a lock".into() })
+    };
+    // A task that nobody knows does not lose the note.
+    for (named, about) in [(Some("T1"), Some("T1")), (Some("T9"), None), (None, None)] {
+        let step = story.input(noted(named));
+        let [event] = &step.events[..] else { panic!("{:?}", step.events) };
+        assert_eq!(event.task.as_ref().map(|id| id.as_str()), about);
+        assert!(matches!(&event.body, Body::StateReconciled { event_type, .. } if event_type == "stale_lock_removed"));
+    }
+    assert_eq!(story.state.tasks, before.tasks);
+    assert_eq!(story.replayed(), story.state);
 }
