@@ -214,17 +214,7 @@ impl Coordinator {
         };
         let as_store: Arc<dyn Store> = store.clone();
         let mut driver = Driver::new(as_store, world, (state, last_seq), tokens, redactor, settings);
-        if let Some(input) = setup.new_run
-            && let Reply::Refused { reason } = driver.request_run(input)?
-        {
-            return Err(Error::Refused(reason));
-        }
-        if let Some(lost) = lost {
-            driver.request_run(Input::AttemptsLost { highest: AttemptId(lost.highest) })?;
-        }
-        if let Some(made) = made.clone() {
-            driver.request_run(Input::BranchMade(made))?;
-        }
+        begin(&mut driver, setup.new_run, lost, made.clone())?;
         door::server::open(setup.dir.path(), sender.clone())
             .map_err(|source| Error::Os { what: "cannot open the socket", source })?;
         if !report.whole {
@@ -403,6 +393,27 @@ impl Coordinator {
             }
         }
     }
+}
+
+/// Puts down what a coordinator begins with: a new run, what was lost before it, the branch that was made for it.
+fn begin(
+    driver: &mut Driver<RealWorld>,
+    new_run: Option<Input>,
+    lost: Option<Lost>,
+    made: Option<WorkBranch>,
+) -> Result<(), Error> {
+    if let Some(input) = new_run
+        && let Reply::Refused { reason } = driver.request_run(input)?
+    {
+        return Err(Error::Refused(reason));
+    }
+    if let Some(lost) = lost {
+        driver.request_run(Input::AttemptsLost { highest: AttemptId(lost.highest) })?;
+    }
+    if let Some(made) = made {
+        driver.request_run(Input::BranchMade(made))?;
+    }
+    Ok(())
 }
 
 /// Checks a store that is too large to be checked whole at the start, beside the work.

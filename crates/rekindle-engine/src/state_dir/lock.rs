@@ -46,7 +46,7 @@ pub struct Owner {
     pub plan: String,
     /// Which process it is, provably; nothing where an earlier version wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub process: Option<ProcId>,
+    pub process: Option<Box<ProcId>>,
 }
 
 impl Owner {
@@ -54,14 +54,14 @@ impl Owner {
     #[must_use]
     pub fn this_process(now_ms: i64, plan: &str) -> Self {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let process = Process::own().ok().map(|process| process.id().clone());
+        let process = Process::own().ok().map(|process| Box::new(process.id().clone()));
         Self { pid: std::process::id(), host, since_ms: now_ms, plan: plan.to_owned(), process }
     }
 
     /// Whether its process is proven to have ended.
     #[must_use]
     pub fn is_dead(&self) -> bool {
-        let found = self.process.as_ref().map(ProcId::open);
+        let found = self.process.as_deref().map(ProcId::open);
         matches!(found, Some(Ok(Opened::Gone | Opened::OtherBoot)))
     }
 }

@@ -171,7 +171,7 @@ fn a_lock_that_only_a_dead_owners_child_holds_is_waited_for() {
     let mut dead = Command::new("true").spawn().expect("a process");
     let process = rekindle_shim::identity::Process::of_child(dead.id()).expect("known").id().clone();
     dead.wait().expect("ended");
-    let record = Owner { process: Some(process), ..owner("dead") };
+    let record = Owner { process: Some(Box::new(process)), ..owner("dead") };
     assert!(record.is_dead() && !Owner::this_process(0, "me").is_dead() && !owner("unknown").is_dead());
     std::fs::write(&lock, serde_json::to_vec(&record).expect("json")).expect("written");
     for asks in [true, false] {
