@@ -254,6 +254,9 @@ fn programs_own_requests_are_told_apart_and_answered() {
         assert!(got.ended_well() && got.body().contains("has begun"), "{api:?}: {got:?}");
     }
     ask(&server, Api::Chat, "You are a title generator.");
+    let title = json!({ "format": { "type": "json_schema", "schema": { "properties": { "title": {} } } } });
+    let title = json!({ "stream": true, "input": [], "text": title }).to_string();
+    assert!(send(&server, "POST", path(Api::Responses), &title, BOUND).ended_well());
     let count = send(&server, "POST", "/v1/messages/count_tokens", &body(Api::Messages, "how many"), BOUND);
     assert!(count.body().contains("input_tokens"), "{count:?}");
     let count = send(&server, "POST", "/v1beta/models/m:countTokens", "{}", BOUND);
@@ -261,7 +264,7 @@ fn programs_own_requests_are_told_apart_and_answered() {
     let of = |purpose| server.of(purpose).len();
     assert_eq!(
         [Purpose::Other, Purpose::Compaction, Purpose::Title, Purpose::Count, Purpose::Main].map(of),
-        [2, 3, 1, 2, 0]
+        [2, 3, 2, 2, 0]
     );
     assert_eq!(server.unused().len(), 1, "none of them used the answer of the conversation");
 }

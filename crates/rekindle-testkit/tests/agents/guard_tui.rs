@@ -1,14 +1,20 @@
-//! A person types into Claude Code itself, in a real terminal (tmux), and compacts by hand once: the session is told once where it
-//! stands, although hooks and two lines of the transcript tell of the compaction.
+//! A person types into each program itself, in a real terminal (tmux), and compacts by hand once: the session is told once where it
+//! stands, in every later request, whatever number of hooks, events and lines of the transcript tell of the compaction.
 
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use rekindle_testkit::installed::Cli;
 use rekindle_testkit::model::{Answer, Purpose};
 use serde_json::json;
 
+use crate::for_each_cli;
 use crate::guarded::{Lead, SUMMARY, forgetting, told};
+use crate::rig::until_within;
+use crate::setting;
 
 /// What the person typed first.
 const PROMPT: &str = "Build the wombat importer.";
@@ -16,19 +22,85 @@ const PROMPT: &str = "Build the wombat importer.";
 /// A finding in prose.
 const FINDING: &str = "The quokka service listens on port 47113.";
 
+/// For one wait. One program installs a package before it shows anything, which takes a minute on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// So many looks in a row show the typed line before Enter is sent: the programs take an Enter that follows the last key within
+/// about a tenth of a second as part of a paste.
+const STANDS: usize = 30;
+
+/// Stand before or around the line that is being typed.
+const FRAME: [char; 5] = ['❯', '›', '>', '┃', '│'];
+
+/// How a program is used in a terminal.
+struct Manner {
+    arguments: Vec<&'static str>,
+    /// On the screen when it takes a line.
+    ready: &'static str,
+    /// On the screen while it works.
+    busy: &'static str,
+    /// What the person types for a compaction.
+    compact: &'static str,
+    /// On the screen after it.
+    compacted: &'static str,
+}
+
+impl Manner {
+    fn of(cli: Cli) -> Self {
+        let (arguments, [ready, busy, compact, compacted]) = match cli {
+            Cli::Claude => (vec![], ["❯", "esc to interrupt", "/compact", "Conversation compacted"]),
+            Cli::Codex => (
+                vec!["--dangerously-bypass-hook-trust", "-c", "check_for_update_on_startup=false"],
+                ["›", "esc to interrupt", "/compact", "Context compacted"],
+            ),
+            Cli::Gemini => (
+                vec!["--model", setting::model(cli).expect("a model")],
+                ["Type your message", "esc to cancel", "/compress", "Chat history compressed"],
+            ),
+            Cli::Opencode => (vec![], ["ctrl+p commands", "esc interrupt", "/compact", "Compaction ·"]),
+        };
+        Self { arguments, ready, busy, compact, compacted }
+    }
+}
+
+/// Writes down what a person has answered long ago: the look, the key, that the folder is trusted.
+fn answer_dialogues(cli: Cli, lead: &Lead) {
+    let (home, root) = (lead.rig.outside("home"), lead.rig.root().to_string_lossy());
+    match cli {
+        Cli::Claude => {
+            let known = json!({
+                "hasCompletedOnboarding": true, "theme": "dark",
+                "customApiKeyResponses": { "approved": ["made-up"], "rejected": [] },
+                "projects": { root: { "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true,
+                    "hasClaudeMdExternalIncludesApproved": true, "hasClaudeMdExternalIncludesWarningShown": true } },
+            });
+            std::fs::write(home.join(".claude.json"), known.to_string()).expect("written");
+        }
+        Cli::Codex => {
+            let mut config =
+                OpenOptions::new().append(true).open(home.join("codex/config.toml")).expect("its settings");
+            writeln!(config, "\n[projects.{}]\ntrust_level = \"trusted\"", json!(root)).expect("written");
+        }
+        // The one is told by a variable that the folder is trusted, the other asks nothing.
+        Cli::Gemini | Cli::Opencode => {}
+    }
+}
+
 /// A terminal with the program in it.
 struct Terminal<'a> {
     lead: &'a Lead,
+    manner: Manner,
     socket: PathBuf,
 }
 
 impl<'a> Terminal<'a> {
-    fn open(lead: &'a Lead, arguments: &[&str]) -> Self {
-        let terminal = Self { lead, socket: lead.rig.outside("tmux") };
-        let program = lead.command(arguments);
+    fn open(lead: &'a Lead, manner: Manner) -> Self {
+        let terminal = Self { lead, socket: lead.rig.outside("tmux"), manner };
+        let program = lead.command(&terminal.manner.arguments);
         let words = std::iter::once(program.get_program()).chain(program.get_args());
         let line: Vec<String> = words.map(|word| format!("'{}'", word.to_string_lossy())).collect();
-        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "160", "-y", "50", &line.join(" ")]);
+        // So narrow that none shows anything beside the line that is being typed.
+        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "110", "-y", "50", &line.join(" ")]);
         terminal
     }
 
@@ -44,28 +116,33 @@ impl<'a> Terminal<'a> {
         self.tmux(&["capture-pane", "-p"])
     }
 
-    /// Types a line once the program shows where to, and sends it once it stands there.
+    /// Types a line once the program takes one, and sends it once it stands there.
     fn types(&self, line: &str) {
-        self.awaits("a place to type", |screen| screen.contains('❯'));
+        let Manner { ready, busy, .. } = self.manner;
+        self.awaits("a place to type", |screen| screen.contains(ready) && !screen.contains(busy));
         self.tmux(&["send-keys", "-l", line]);
-        self.awaits(line, |screen| screen.contains(line));
+        let mut looks = 0;
+        self.awaits(line, |screen| {
+            let stands = screen.lines().any(|row| row.replace(FRAME, "").trim() == line);
+            looks = if stands { looks + 1 } else { 0 };
+            looks == STANDS
+        });
         self.tmux(&["send-keys", "Enter"]);
     }
 
-    fn awaits(&self, what: &str, fits: impl Fn(&str) -> bool) {
+    fn awaits(&self, what: &str, mut fits: impl FnMut(&str) -> bool) {
         let mut seen = String::new();
-        let found = crate::rig::until(|| {
+        let found = until_within(PATIENCE, || {
             seen = self.screen();
             fits(&seen).then_some(())
         });
         assert!(found.is_some(), "never on the screen: {what}\n{seen}\n{}", self.lead.story());
     }
 
-    /// Awaits so many requests of a kind.
-    fn awaits_asked(&self, purpose: Purpose, count: usize) {
-        let asked = || self.lead.server.asked().iter().filter(|one| one.purpose == purpose).count();
-        let found = crate::rig::until(|| (asked() >= count).then_some(()));
-        assert!(found.is_some(), "{purpose:?} was not asked {count} times\n{}\n{}", self.screen(), self.lead.story());
+    /// Types a prompt and awaits its answer.
+    fn prompts(&self, words: &str, answer: &str) {
+        self.types(words);
+        self.awaits(answer, |screen| screen.contains(answer));
     }
 }
 
@@ -77,39 +154,26 @@ impl Drop for Terminal<'_> {
     }
 }
 
-#[test]
-fn claude_in_a_terminal_is_told_once_for_one_compaction_by_hand() {
-    let script = forgetting().then(Answer::say(FINDING).tokens(2_000, 20));
-    let script = ["So far.", "On it goes.", "And on.", "And on again."]
-        .into_iter()
-        .fold(script, |script, words| script.then(Answer::say(words).tokens(2_000, 20)));
-    let lead = Lead::new(Cli::Claude, script);
-    // What a person has answered long ago: the look, the key, that the folder is trusted.
-    let known = json!({
-        "hasCompletedOnboarding": true, "theme": "dark",
-        "customApiKeyResponses": { "approved": ["made-up"], "rejected": [] },
-        "projects": { lead.rig.root().to_string_lossy(): { "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true,
-            "hasClaudeMdExternalIncludesApproved": true, "hasClaudeMdExternalIncludesWarningShown": true } },
-    });
-    std::fs::write(lead.rig.outside("home").join(".claude.json"), known.to_string()).expect("written");
-    let terminal = Terminal::open(&lead, &[]);
-    for (number, words) in [PROMPT, "Go on with it."].into_iter().enumerate() {
-        terminal.types(words);
-        terminal.awaits_asked(Purpose::Main, number + 1);
-    }
-    terminal.awaits("the answer", |screen| screen.contains("So far."));
-    terminal.types("/compact");
-    terminal.awaits_asked(Purpose::Compaction, 1);
-    lead.await_heard("told_again");
-    for (number, (words, answer)) in [("And then?", "On it goes."), ("What else?", "And on.")].into_iter().enumerate() {
-        terminal.types(words);
-        terminal.awaits_asked(Purpose::Main, number + 3);
-        terminal.awaits(answer, |screen| screen.contains(answer));
-    }
+fn one_compaction_by_hand_is_told_once(cli: Cli) {
+    let turns = [(PROMPT, FINDING), ("Go on with it.", "So far."), ("And then.", "On it goes."), ("More.", "And on.")];
+    let say = |words: &str| Answer::say(words).tokens(2_000, 20);
+    let lead = Lead::new(cli, turns.iter().fold(forgetting(), |script, (_, answer)| script.then(say(answer))));
+    answer_dialogues(cli, &lead);
+    let terminal = Terminal::open(&lead, Manner::of(cli));
+    let (before, later) = turns.split_at(2);
+    before.iter().for_each(|(words, answer)| terminal.prompts(words, answer));
+    terminal.prompts(terminal.manner.compact, terminal.manner.compacted);
+    later.iter().for_each(|(words, answer)| terminal.prompts(words, answer));
+
+    let asked = lead.server.asked();
+    let main = asked.iter().filter(|one| one.purpose == Purpose::Main).count();
     let after = lead.after_compaction(1);
-    assert!(after.len() >= 2 && after[0].mentions(SUMMARY), "{}", lead.story());
+    assert_eq!((main, after.len()), (4, 2), "{}", lead.story());
     for one in &after {
+        assert!(one.mentions(SUMMARY), "it has forgotten\n{}", lead.story());
         assert_eq!(told(one), 1, "one compaction is told once\n{}", lead.story());
         lead.assert_told(one, &[PROMPT, FINDING]);
     }
 }
+
+for_each_cli!(one_compaction_by_hand_is_told_once);

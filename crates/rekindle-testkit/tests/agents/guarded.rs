@@ -73,12 +73,13 @@ impl Lead {
     pub fn surround(&self, command: &mut Command) {
         self.rig.prepare(command);
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.envs([("GEMINI_CLI_TRUST_WORKSPACE", "true"), ("GEMINI_CLI_NO_RELAUNCH", "true")]);
     }
 
     /// One prompt, as its person types it.
     pub fn prompt(&self, words: &str) -> Running {
         let model = setting::model(self.cli).unwrap_or_default();
-        let mut command = match self.cli {
+        let command = match self.cli {
             Cli::Claude => self.command(&["-p", "--dangerously-skip-permissions", words]),
             Cli::Codex => self.command(&[
                 "exec",
@@ -93,7 +94,6 @@ impl Lead {
             Cli::Gemini => self.command(&["--model", model, "--yolo", "--prompt", words]),
             Cli::Opencode => self.command(&["run", "--auto", words]),
         };
-        command.envs([("GEMINI_CLI_TRUST_WORKSPACE", "true"), ("GEMINI_CLI_NO_RELAUNCH", "true")]);
         self.rig.launch(command)
     }
 

@@ -73,7 +73,11 @@ fn codex(home: &Path, url: &str, setting: Setting) -> Vec<(&'static str, String)
 }
 
 fn gemini(home: &Path, url: &str, setting: Setting) -> Vec<(&'static str, String)> {
-    let mut settings = serde_json::json!({ "security": { "auth": { "selectedType": "gemini-api-key" } } });
+    let mut settings = serde_json::json!({
+        "security": { "auth": { "selectedType": "gemini-api-key" } },
+        // In a terminal it would update itself.
+        "general": { "enableAutoUpdate": false, "enableAutoUpdateNotification": false },
+    });
     if setting.compacts {
         // Of a window of a million.
         settings["model"] = serde_json::json!({ "compressionThreshold": 0.06 });

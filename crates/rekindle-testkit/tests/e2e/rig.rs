@@ -336,13 +336,18 @@ pub fn program() -> PathBuf {
 }
 
 /// Awaits a condition, within the bound.
-pub fn until<T>(mut condition: impl FnMut() -> Option<T>) -> Option<T> {
+pub fn until<T>(condition: impl FnMut() -> Option<T>) -> Option<T> {
+    until_within(BOUND, condition)
+}
+
+/// Awaits a condition, within a bound of the caller's.
+pub fn until_within<T>(bound: Duration, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
     let started = Instant::now();
     loop {
         if let Some(value) = condition() {
             return Some(value);
         }
-        if started.elapsed() > BOUND {
+        if started.elapsed() > bound {
             return None;
         }
         std::thread::sleep(LOOK);

@@ -12,6 +12,9 @@ use crate::model::script::{Act, Answer};
 /// Begins the last message of a compaction.
 const SUMMARY: &str = "You are performing a CONTEXT CHECKPOINT COMPACTION";
 
+/// The one field of the answer that a request for a name wants.
+const TITLE: &str = "/text/format/schema/properties/title";
+
 /// Carries what a request is made for.
 const KIND_HEADER: &str = "x-codex-turn-metadata";
 
@@ -37,6 +40,8 @@ pub(super) fn understand(headers: &BTreeMap<String, String>, body: &Value) -> Me
     };
     if kind["request_kind"] == "compaction" || meaning.last_has(SUMMARY) {
         meaning.purpose = Purpose::Compaction;
+    } else if body.pointer(TITLE).is_some() {
+        meaning.purpose = Purpose::Title;
     }
     meaning
 }
