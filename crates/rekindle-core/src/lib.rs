@@ -22,6 +22,7 @@ pub mod plan;
 pub mod policy;
 pub mod progress;
 pub mod render;
+pub mod refusal;
 pub mod report;
 pub mod review;
 pub mod role;

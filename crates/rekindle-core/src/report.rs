@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::refusal::Refusal;
 use crate::ids::TaskId;
 use crate::review::{Findings, Verdict};
 use crate::role::Role;
@@ -255,4 +256,7 @@ pub struct Exit {
     /// Whether the kernel ended it for want of memory.
     #[serde(default)]
     pub out_of_memory: bool,
+    /// The machine had no room for its first instruction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Refusal>,
 }

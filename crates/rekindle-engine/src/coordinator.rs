@@ -30,6 +30,7 @@ use crate::redact::Redactor;
 use crate::state_dir::{self, StateDir};
 use crate::store::{self, OpenReport, Read, SqliteStore, Store};
 use crate::token::Tokens;
+use crate::urgent::{Urgent, Wish};
 use crate::world::real::{Programs, RealWorld};
 
 /// Messages that may wait for the driver; senders wait when it is full.
@@ -44,6 +45,9 @@ const OUTPUT_WINDOW_MS: u64 = 15;
 
 /// How long to wait before trying again when the store refused for a reason that may pass (no space, a lock).
 const STORE_RETRY: Duration = Duration::from_millis(500);
+
+/// Signals are looked for this often meanwhile: whoever presses a key sees an answer at once.
+const SIGNAL_LOOK: Duration = Duration::from_millis(50);
 
 /// Left in the state directory when damage was seen: the next start then checks everything, whatever its size.
 const SUSPECT: &str = "suspect";
@@ -136,7 +140,24 @@ pub enum Error {
     /// The run cannot be begun.
     #[error("{0}")]
     Refused(String),
+    /// It was told to leave while the store refused: what was decided last is not written, and agents go on.
+    #[error("the state cannot be written: {0}")]
+    Unwritten(store::Error),
 }
+
+/// What a person is told beside the log, because the log cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// The store refuses for a reason that may pass.
+    Unwritten(String),
+    /// A pause was asked for and cannot be written either.
+    CannotPause,
+    /// It can be written again.
+    Written,
+}
+
+/// Tells a person.
+pub type Teller = Box<dyn Fn(&Notice)>;
 
 impl From<driver::Error> for Error {
     fn from(error: driver::Error) -> Self {
@@ -162,6 +183,8 @@ pub struct Coordinator {
     deadline: Option<Time>,
     housekeeping_at: Time,
     made: Option<WorkBranch>,
+    urgent: Urgent,
+    teller: Option<Teller>,
     _lock: state_dir::CoordinatorLock,
 }
 
@@ -235,6 +258,8 @@ impl Coordinator {
             deadline: None,
             housekeeping_at: now,
             made,
+            urgent: Urgent::default(),
+            teller: None,
             _lock: lock,
         })
     }
@@ -251,10 +276,23 @@ impl Coordinator {
         self.made.as_ref()
     }
 
-    /// The way to speak to the running coordinator, for signals.
+    /// The way to speak to the running coordinator.
     #[must_use]
     pub fn sender(&self) -> SyncSender<Message> {
         self.sender.clone()
+    }
+
+    /// The way for signals, which is never full.
+    #[must_use]
+    pub fn urgent(&self) -> Urgent {
+        self.urgent.clone()
+    }
+
+    /// Who is told what the log cannot tell.
+    #[must_use]
+    pub fn telling(mut self, teller: Teller) -> Self {
+        self.teller = Some(teller);
+        self
     }
 
     /// Drives the run until it is over or paused, and says how it stands then.
@@ -282,6 +320,8 @@ impl Coordinator {
         let unread: Vec<Message> = self.driver.unread().into_iter().map(|attempt| Message::Grew { attempt }).collect();
         let wait = if unread.is_empty() { self.time_to_wait() } else { Duration::ZERO };
         let mut gathered = unread;
+        gathered.extend(self.urgent.take().into_iter().map(Message::Pause));
+        let wait = if gathered.is_empty() { wait } else { Duration::ZERO };
         let mut grew: BTreeSet<AttemptId> = BTreeSet::new();
         let mut next = self.messages.recv_timeout(wait).ok();
         while let Some(message) = next {
@@ -354,8 +394,11 @@ impl Coordinator {
         // A backup that fails (no space) must not stop the run; the log itself still refuses to lie.
         let _no_backup = self.store.backup_if_due(now.0);
         let short = pressure::look(&self.state_dir);
-        if short.is_some() != self.driver.state().held.is_some() {
-            self.persistently(|driver| driver.handle([Message::Pressure { reason: short }]))?;
+        let state = self.driver.state();
+        // A hold that a refusal began ends by trying, not by looking.
+        let by_look = state.held.is_some() && state.hold.until.is_none();
+        if short.is_some() != by_look {
+            self.persistently(|driver| driver.handle([Message::Pressure { short }]))?;
         }
         let pinned = self.driver.state().run.as_ref().map(|run| run.plan.hash.clone());
         if let (Some(pinned), Ok(bytes)) = (pinned, std::fs::read(&self.plan_path)) {
@@ -374,14 +417,51 @@ impl Coordinator {
         what: impl FnOnce(&mut Driver<RealWorld>) -> Result<(), driver::Error>,
     ) -> Result<(), Error> {
         let mut outcome = what(&mut self.driver);
+        let mut told: Option<Notice> = None;
         loop {
             match outcome {
-                Err(driver::Error::Store(store::Error::Full(_) | store::Error::Busy(_) | store::Error::Io(_))) => {
-                    std::thread::park_timeout(STORE_RETRY);
+                Err(driver::Error::Store(
+                    error @ (store::Error::Full(_) | store::Error::Busy(_) | store::Error::Io(_)),
+                )) => {
+                    self.wait_for_store(error, &mut told)?;
                     outcome = self.driver.handle([]);
                 }
-                other => return other.map_err(Error::from),
+                other => {
+                    if told.is_some() && other.is_ok() {
+                        self.tell(&Notice::Written);
+                    }
+                    return other.map_err(Error::from);
+                }
             }
+        }
+    }
+
+    /// Waits a moment, and hears signals: with nothing to write to, leaving is all that is left to do.
+    fn wait_for_store(&self, error: store::Error, told: &mut Option<Notice>) -> Result<(), Error> {
+        if told.is_none() {
+            let notice = Notice::Unwritten(error.to_string());
+            self.tell(&notice);
+            *told = Some(notice);
+        }
+        let mut waited = Duration::ZERO;
+        while waited < STORE_RETRY {
+            match self.urgent.wish() {
+                Wish::Leave => return Err(Error::Unwritten(error)),
+                Wish::Pause if *told != Some(Notice::CannotPause) => {
+                    self.tell(&Notice::CannotPause);
+                    *told = Some(Notice::CannotPause);
+                }
+                Wish::Pause | Wish::Stay => {}
+            }
+            std::thread::park_timeout(SIGNAL_LOOK);
+            waited += SIGNAL_LOOK;
+        }
+        Ok(())
+    }
+
+    fn tell(&self, notice: &Notice) {
+        if let Some(teller) = &self.teller {
+            teller(notice);
         }
     }
 }
@@ -420,10 +500,10 @@ fn refuse_agents(state: &State) -> Result<(), Error> {
 
 /// Whether the machine has room, before anything is begun.
 fn look_for_room(driver: &mut Driver<RealWorld>, dir: &Path) -> Result<(), Error> {
-    let reason = pressure::look(dir);
+    let short = pressure::look(dir);
     // A run that was paused for want of room and does not wait would be paused again before anybody looks.
-    if reason.is_some() || driver.is_over() && driver.state().held.is_some() {
-        driver.handle([Message::Pressure { reason }])?;
+    if short.is_some() || driver.is_over() && driver.state().held.is_some() {
+        driver.handle([Message::Pressure { short }])?;
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use rekindle_engine::redact::Redactor;
 use rekindle_engine::store::memory::Fault;
 use rekindle_engine::store::{self, MemoryStore, Read, Stream};
 use rekindle_engine::token::Tokens;
-use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
+use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
 
 /// What the test decides, and what was asked for.
 struct Told {
@@ -35,7 +35,7 @@ impl World for Obedient {
         self.0.borrow().now
     }
 
-    fn launch(&mut self, order: LaunchOrder) {
+    fn launch(&mut self, order: LaunchOrder) -> Taken {
         let mut told = self.0.borrow_mut();
         let wanted = format!("\"attempt\":{},", order.attempt);
         let events = told.store.events(0, 10_000).expect("the store lives");
@@ -43,6 +43,7 @@ impl World for Obedient {
             events.iter().any(|event| event.kind == "developer_dispatched" && event.details.contains(&wanted));
         assert!(durable, "attempt {} was launched before that was durable", order.attempt);
         told.launched.push(order.attempt);
+        Taken::Yes
     }
 
     fn read_spool(
@@ -73,10 +74,14 @@ impl World for Obedient {
     }
 
     fn stop(&mut self, _: AttemptId, _: bool) {}
-    fn run_checks(&mut self, _: CheckOrder) {}
+    fn run_checks(&mut self, _: CheckOrder) -> Taken {
+        Taken::Yes
+    }
     fn drop_kept_reports(&mut self, _: AttemptId) {}
     fn merge(&mut self, _: MergeOrder) {}
-    fn check_health(&mut self, _: &[String]) {}
+    fn check_health(&mut self, _: &[String]) -> Taken {
+        Taken::Yes
+    }
     fn ask_usage(&mut self) {}
     fn alert(&mut self, _: &rekindle_engine::alert::Alert) {}
     fn watch(&mut self, _: AttemptId) {}

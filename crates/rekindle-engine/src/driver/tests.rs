@@ -14,7 +14,7 @@ use crate::door::wire::Call;
 use crate::redact::Redactor;
 use crate::store::{MemoryStore, Read, Stream};
 use crate::token::Tokens;
-use crate::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
+use crate::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
 
 /// Nothing starts, nothing ends.
 struct Still;
@@ -23,9 +23,13 @@ impl World for Still {
     fn now(&mut self) -> Time {
         Time(1_000)
     }
-    fn launch(&mut self, _: LaunchOrder) {}
+    fn launch(&mut self, _: LaunchOrder) -> Taken {
+        Taken::Yes
+    }
     fn stop(&mut self, _: AttemptId, _: bool) {}
-    fn run_checks(&mut self, _: CheckOrder) {}
+    fn run_checks(&mut self, _: CheckOrder) -> Taken {
+        Taken::Yes
+    }
     fn read_spool(&mut self, _: AttemptId, _: Stream, _: u64, _: usize, _: &mut Vec<u8>) -> std::io::Result<()> {
         Ok(())
     }
@@ -40,7 +44,9 @@ impl World for Still {
         Vec::new()
     }
     fn merge(&mut self, _: MergeOrder) {}
-    fn check_health(&mut self, _: &[String]) {}
+    fn check_health(&mut self, _: &[String]) -> Taken {
+        Taken::Yes
+    }
     fn ask_usage(&mut self) {}
     fn alert(&mut self, _: &crate::alert::Alert) {}
     fn watch(&mut self, _: AttemptId) {}

@@ -25,15 +25,17 @@ use rekindle_core::input::Found;
 use rekindle_core::report::Exit;
 use rekindle_core::time::Time;
 use rekindle_shim::bundle::{self, Bundle, ExitRecord, ShimRecord};
+use rekindle_shim::refusal::{is_refusal, is_refused};
 use rekindle_shim::tree::Activity;
 
-use super::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Notice, World};
+use super::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Notice, Taken, World};
 use crate::agents::history::Record;
 use crate::agents::{Program, Reader};
 use crate::alert::{Alert, Alerts, Channels, Session};
 use crate::clock::Clock;
 use crate::driver::{Answerer, Message};
 use crate::git::Work;
+use crate::refusal;
 use crate::state_dir::StateDir;
 use crate::store::Stream;
 use crate::supervise::{self, BundleKey, Launcher, Observation, PROBE_BUDGET, Probe, Watch};
@@ -80,8 +82,8 @@ struct Shared {
     watch: Watch,
     messages: SyncSender<Message>,
     stop_grace_ms: u64,
-    /// Claims whose checks run: a second order for one of them changes nothing.
-    checking: Mutex<BTreeSet<(TaskId, Epoch)>>,
+    /// Claims whose checks run, and the health commands as a claim without a task: a second order for one of them changes nothing.
+    checking: Mutex<BTreeSet<Option<(TaskId, Epoch)>>>,
 }
 
 /// The real outside.
@@ -221,18 +223,19 @@ impl World for RealWorld {
         self.clock.now()
     }
 
-    fn launch(&mut self, order: LaunchOrder) {
+    fn launch(&mut self, order: LaunchOrder) -> Taken {
         if self.launched.insert(order.attempt) {
-            launch::in_background(&self.shared, order);
+            return launch::in_background(&self.shared, order);
         }
+        Taken::Yes
     }
 
     fn stop(&mut self, attempt: AttemptId, at_once: bool) {
         launch::stop_in_background(&self.shared, attempt, at_once);
     }
 
-    fn run_checks(&mut self, order: CheckOrder) {
-        checks::in_background(&self.shared, order);
+    fn run_checks(&mut self, order: CheckOrder) -> Taken {
+        checks::in_background(&self.shared, order)
     }
 
     fn read_spool(
@@ -362,8 +365,8 @@ impl World for RealWorld {
         places::leave_in_background(&self.shared, attempt, task, workspace, tidy);
     }
 
-    fn check_health(&mut self, commands: &[String]) {
-        checks::health_in_background(&self.shared, commands);
+    fn check_health(&mut self, commands: &[String]) -> Taken {
+        checks::health_in_background(&self.shared, commands)
     }
 
     fn ask_usage(&mut self) {
@@ -375,11 +378,10 @@ impl World for RealWorld {
     }
 
     fn watch(&mut self, attempt: AttemptId) {
-        let record = self.records.get(&attempt);
-        let added = self.shared.watch.add_adopted(BundleKey(attempt.0), &self.shared.bundle(attempt), record);
-        if let Err(supervise::WatchError::Io(_)) = added {
-            // It cannot be watched; its end is found by asking again.
-            let _full = self.shared.messages.try_send(Message::Ended { attempt });
+        let (key, record) = (BundleKey(attempt.0), self.records.get(&attempt));
+        if self.shared.watch.add_adopted(key, &self.shared.bundle(attempt), record).is_err() {
+            // It is watched, and what was told of it could not be looked into: it is told again after a moment.
+            self.shared.watch.look_again(key);
         }
     }
 
@@ -392,10 +394,18 @@ impl World for RealWorld {
 }
 
 impl RealWorld {
+    /// Its agent never ran. A shim of ours that had no room says so by its exit code.
+    fn never_started(&self, id: AttemptId) -> Found {
+        if self.shared.watch.shim_code(BundleKey(id.0)) != Some(i32::from(rekindle_shim::EXIT_REFUSED)) {
+            return Found::NeverStarted;
+        }
+        Found::Refused(refusal::of_shim(&self.shared.bundle(id), &self.shared.bundles))
+    }
+
     /// From what a bundle says to what became of the attempt; what a dead shim left is ended here.
     fn settle(&mut self, id: AttemptId, epoch: Epoch, probe: Probe) -> Found {
         match probe {
-            Probe::Finished(record) => Found::Finished(exit_of(&record)),
+            Probe::Finished(record) => Found::Finished(exit_of(&record, &self.shared.bundles)),
             Probe::Alive(record) => {
                 let found = Found::Alive { pid: record.agent.pid, shim_pid: record.shim.pid };
                 self.records.insert(id, *record);
@@ -412,11 +422,14 @@ impl RealWorld {
                 match supervise::end_lost_tree(&record, &nonce) {
                     Ok(_) => Found::Lost,
                     Err(supervise::LostError::ShimAlive) => Found::Unresponsive,
+                    // What may live is not given up for want of a descriptor.
+                    Err(supervise::LostError::Io(error)) if is_refused(&error) => Found::Unresponsive,
                     Err(error) => Found::Unreadable { reason: error.to_string() },
                 }
             }
             Probe::HostLost(_) => Found::HostLost,
-            Probe::NeverStarted(_) | Probe::Absent => Found::NeverStarted,
+            Probe::NeverStarted(_) | Probe::Absent => self.never_started(id),
+            Probe::Unknown(_) => Found::Unresponsive,
             Probe::Unreadable(reason) => {
                 let reason = launch::quarantine(&self.shared, id, &reason);
                 Found::Unreadable { reason }
@@ -425,12 +438,14 @@ impl RealWorld {
     }
 }
 
-fn exit_of(record: &ExitRecord) -> Exit {
+fn exit_of(record: &ExitRecord, bundles: &Path) -> Exit {
+    let refused = record.start_error.as_ref().filter(|error| is_refusal(error.errno));
     Exit {
         code: record.code,
         signal: record.signal,
         start_error: record.start_error.as_ref().map(|error| error.text.clone()),
         out_of_memory: false,
+        refused: refused.map(|error| refusal::words(error.errno, bundles)),
     }
 }
 

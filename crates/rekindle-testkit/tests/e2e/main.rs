@@ -16,6 +16,7 @@ mod failures;
 mod guard;
 mod health;
 mod kills;
+mod machine;
 mod mcp;
 mod output;
 mod processes;

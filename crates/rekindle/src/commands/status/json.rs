@@ -5,12 +5,13 @@ use rekindle_core::report::{Checkpoint, Evidence};
 use rekindle_core::review::{GivenVerdict, Rework, Stage};
 use rekindle_core::team::Class;
 use rekindle_core::time::Time;
-use rekindle_core::view::{AttemptRow, TaskRow, WaitRow};
+use rekindle_core::view::{AttemptRow, HeldRow, TaskRow, WaitRow};
 use rekindle_engine::agents::command;
 use rekindle_engine::state_dir::Owner;
 use serde::Serialize;
 
 use super::{Shown, open};
+use crate::story;
 use crate::ui::stamp;
 use crate::view::{Counts, RunView, Spent};
 
@@ -26,6 +27,16 @@ pub struct StatusJson {
     agents: Vec<AgentJson>,
     questions: usize,
     coordinator: Option<CoordinatorJson>,
+    /// Why nothing new is started, while the machine is short of something.
+    held: Option<HeldJson>,
+}
+
+#[derive(Serialize)]
+struct HeldJson {
+    reason: String,
+    since: String,
+    /// What to type, or where to look.
+    hint: String,
 }
 
 #[derive(Serialize)]
@@ -162,6 +173,7 @@ pub fn whole(run: Option<&RunView<'_>>, shown: Shown, coordinator: Option<Option
             .collect(),
         agents: agents.into_iter().map(agent_json).collect(),
         coordinator: owner,
+        held: run.and_then(|run| story::session::held_now(&run.row)).map(held_json),
     }
 }
 
@@ -186,6 +198,10 @@ fn run_json(run: &RunView<'_>, tasks: &[TaskRow]) -> RunJson {
         skipped: counts.skipped,
         total: counts.all,
     }
+}
+
+fn held_json(held: &HeldRow) -> HeldJson {
+    HeldJson { reason: held.reason.clone(), since: stamp(held.since), hint: held.hint.clone() }
 }
 
 fn wait_json(wait: &WaitRow) -> WaitJson {
