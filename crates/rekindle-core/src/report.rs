@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::refusal::Refusal;
 use crate::ids::TaskId;
+use crate::refusal::Refusal;
 use crate::review::{Findings, Verdict};
 use crate::role::Role;
 

@@ -8,6 +8,8 @@ mod found;
 mod found_protocol;
 #[path = "core/harness.rs"]
 mod harness;
+#[path = "core/machine.rs"]
+mod machine;
 #[path = "core/properties.rs"]
 mod properties;
 #[path = "core/sessions.rs"]

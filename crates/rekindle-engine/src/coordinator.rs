@@ -3,6 +3,8 @@
 //! The loop has three phases: wait for what happened, let the driver handle it, look after what is due by the clock. It
 //! shows nothing; views read the store.
 
+mod unwritten;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,11 +29,14 @@ use crate::isolation;
 use crate::pressure;
 use crate::pulse::Pulse;
 use crate::redact::Redactor;
+use crate::refusal;
 use crate::state_dir::{self, StateDir};
 use crate::store::{self, OpenReport, Read, SqliteStore, Store};
 use crate::token::Tokens;
-use crate::urgent::{Urgent, Wish};
+use crate::urgent::Urgent;
 use crate::world::real::{Programs, RealWorld};
+
+pub use unwritten::{Notice, Teller};
 
 /// Messages that may wait for the driver; senders wait when it is full.
 const QUEUE: usize = 1_024;
@@ -42,12 +47,6 @@ const MESSAGES_PER_COMMIT: usize = 256;
 /// Time between two commits of output alone; decisions never wait. Every commit costs half a millisecond of processor time
 /// whatever is in it, and with a hundred agents a line comes every few milliseconds: below 20 ms nobody sees the wait.
 const OUTPUT_WINDOW_MS: u64 = 15;
-
-/// How long to wait before trying again when the store refused for a reason that may pass (no space, a lock).
-const STORE_RETRY: Duration = Duration::from_millis(500);
-
-/// Signals are looked for this often meanwhile: whoever presses a key sees an answer at once.
-const SIGNAL_LOOK: Duration = Duration::from_millis(50);
 
 /// Left in the state directory when damage was seen: the next start then checks everything, whatever its size.
 const SUSPECT: &str = "suspect";
@@ -145,20 +144,6 @@ pub enum Error {
     Unwritten(store::Error),
 }
 
-/// What a person is told beside the log, because the log cannot be written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
-    /// The store refuses for a reason that may pass.
-    Unwritten(String),
-    /// A pause was asked for and cannot be written either.
-    CannotPause,
-    /// It can be written again.
-    Written,
-}
-
-/// Tells a person.
-pub type Teller = Box<dyn Fn(&Notice)>;
-
 impl From<driver::Error> for Error {
     fn from(error: driver::Error) -> Self {
         match error {
@@ -185,6 +170,8 @@ pub struct Coordinator {
     made: Option<WorkBranch>,
     urgent: Urgent,
     teller: Option<Teller>,
+    /// A person was told that the system has no file watch left.
+    polls: bool,
     _lock: state_dir::CoordinatorLock,
 }
 
@@ -260,6 +247,7 @@ impl Coordinator {
             made,
             urgent: Urgent::default(),
             teller: None,
+            polls: false,
             _lock: lock,
         })
     }
@@ -393,6 +381,10 @@ impl Coordinator {
     fn keep_house(&mut self, now: Time) -> Result<(), Error> {
         // A backup that fails (no space) must not stop the run; the log itself still refuses to lie.
         let _no_backup = self.store.backup_if_due(now.0);
+        if !self.polls && self.driver.world().polls() {
+            self.polls = true;
+            self.tell(&Notice::Polling(refusal::no_watch()));
+        }
         let short = pressure::look(&self.state_dir);
         let state = self.driver.state();
         // A hold that a refusal began ends by trying, not by looking.
@@ -408,61 +400,6 @@ impl Coordinator {
             }
         }
         Ok(())
-    }
-
-    /// Lets the driver do something, and while the store refuses for a reason that may pass, waits and tries again: what was
-    /// decided is kept, agents work on, nothing is acted on or answered before it is durable.
-    fn persistently(
-        &mut self,
-        what: impl FnOnce(&mut Driver<RealWorld>) -> Result<(), driver::Error>,
-    ) -> Result<(), Error> {
-        let mut outcome = what(&mut self.driver);
-        let mut told: Option<Notice> = None;
-        loop {
-            match outcome {
-                Err(driver::Error::Store(
-                    error @ (store::Error::Full(_) | store::Error::Busy(_) | store::Error::Io(_)),
-                )) => {
-                    self.wait_for_store(error, &mut told)?;
-                    outcome = self.driver.handle([]);
-                }
-                other => {
-                    if told.is_some() && other.is_ok() {
-                        self.tell(&Notice::Written);
-                    }
-                    return other.map_err(Error::from);
-                }
-            }
-        }
-    }
-
-    /// Waits a moment, and hears signals: with nothing to write to, leaving is all that is left to do.
-    fn wait_for_store(&self, error: store::Error, told: &mut Option<Notice>) -> Result<(), Error> {
-        if told.is_none() {
-            let notice = Notice::Unwritten(error.to_string());
-            self.tell(&notice);
-            *told = Some(notice);
-        }
-        let mut waited = Duration::ZERO;
-        while waited < STORE_RETRY {
-            match self.urgent.wish() {
-                Wish::Leave => return Err(Error::Unwritten(error)),
-                Wish::Pause if *told != Some(Notice::CannotPause) => {
-                    self.tell(&Notice::CannotPause);
-                    *told = Some(Notice::CannotPause);
-                }
-                Wish::Pause | Wish::Stay => {}
-            }
-            std::thread::park_timeout(SIGNAL_LOOK);
-            waited += SIGNAL_LOOK;
-        }
-        Ok(())
-    }
-
-    fn tell(&self, notice: &Notice) {
-        if let Some(teller) = &self.teller {
-            teller(notice);
-        }
     }
 }
 

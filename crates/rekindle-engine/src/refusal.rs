@@ -69,6 +69,16 @@ pub fn of_shim(bundle: &Path, at: &Path) -> Refusal {
     in_text(&said, at).unwrap_or_else(|| words(Errno::NOSPC.raw_os_error(), at))
 }
 
+/// The user has no file watch left: editors and other tools share them.
+#[must_use]
+pub fn no_watch() -> Refusal {
+    Refusal {
+        reason: "the system has no file watch left for you: agents are looked at every quarter of a second instead"
+            .to_owned(),
+        hint: "sudo sysctl fs.inotify.max_user_watches=1048576 fs.inotify.max_user_instances=1024".to_owned(),
+    }
+}
+
 /// What a refused call lacked, by the system's error number.
 #[must_use]
 pub fn words(errno: i32, at: &Path) -> Refusal {
@@ -91,13 +101,13 @@ pub fn words(errno: i32, at: &Path) -> Refusal {
             "the machine starts no more processes".to_owned(),
             "raise the limit: ulimit -u; sysctl kernel.pid_max; cat /sys/fs/cgroup/pids.max".to_owned(),
         ),
-        Errno::NOMEM => ("no memory is left".to_owned(), "see who has it: free -m; ps aux --sort=-rss | head".to_owned()),
+        Errno::NOMEM => {
+            ("no memory is left".to_owned(), "see who has it: free -m; ps aux --sort=-rss | head".to_owned())
+        }
         Errno::ROFS => {
             (format!("the disk of {place} is read-only"), format!("see why: findmnt -T {place}; dmesg | tail"))
         }
-        _ => {
-            (format!("the disk of {place} gives errors"), format!("see which: dmesg | tail; findmnt -T {place}"))
-        }
+        _ => (format!("the disk of {place} gives errors"), format!("see which: dmesg | tail; findmnt -T {place}")),
     };
     Refusal { reason, hint }
 }

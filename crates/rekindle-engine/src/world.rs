@@ -169,7 +169,10 @@ pub trait World {
     /// What is left of attempts, by their bundles, in the order of the question.
     fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found>;
     /// Reports that were left in an attempt's bundle, in order.
-    fn kept_reports(&mut self, attempt: AttemptId) -> Vec<KeptReport>;
+    ///
+    /// # Errors
+    /// When the machine has no room to read them. That does not mean that there are none: ask again.
+    fn kept_reports(&mut self, attempt: AttemptId) -> std::io::Result<Vec<KeptReport>>;
     /// The reports that `kept_reports` last gave for an attempt are durable now.
     fn drop_kept_reports(&mut self, attempt: AttemptId);
     /// Those of `paths` that are not on disk; of work that was merged as `merged`, those that the run's branch has no longer.

@@ -69,8 +69,8 @@ impl World for Obedient {
         paths.to_vec()
     }
 
-    fn kept_reports(&mut self, _: AttemptId) -> Vec<KeptReport> {
-        Vec::new()
+    fn kept_reports(&mut self, _: AttemptId) -> std::io::Result<Vec<KeptReport>> {
+        Ok(Vec::new())
     }
 
     fn stop(&mut self, _: AttemptId, _: bool) {}

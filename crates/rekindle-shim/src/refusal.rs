@@ -5,16 +5,8 @@ use std::io;
 /// Whether an error number means that the machine has no descriptor, process, memory or space left, or that its disk gives errors.
 #[must_use]
 pub fn is_refusal(errno: i32) -> bool {
-    const REFUSALS: [i32; 8] = [
-        libc::EMFILE,
-        libc::ENFILE,
-        libc::ENOSPC,
-        libc::EDQUOT,
-        libc::EAGAIN,
-        libc::ENOMEM,
-        libc::EIO,
-        libc::EROFS,
-    ];
+    const REFUSALS: [i32; 8] =
+        [libc::EMFILE, libc::ENFILE, libc::ENOSPC, libc::EDQUOT, libc::EAGAIN, libc::ENOMEM, libc::EIO, libc::EROFS];
     REFUSALS.contains(&errno)
 }
 

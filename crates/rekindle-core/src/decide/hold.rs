@@ -59,9 +59,7 @@ pub(super) fn refused(turn: &mut Turn<'_>, what: Refused, refusal: Refusal) -> R
             let merging = turn.state.tasks.get(task).filter(|task| task.way.merging.is_some() && task.epoch == *epoch);
             merging.map(|_| format!("the work of {task} could not be merged"))
         }
-        Refused::Health => {
-            turn.state.health.checking.then(|| "the plan's health commands could not be run".to_owned())
-        }
+        Refused::Health => turn.state.health.checking.then(|| "the plan's health commands could not be run".to_owned()),
     };
     let Some(told) = told else { return Reply::Already };
     strike(turn, Refusal { reason: format!("{told}: {}", refusal.reason), hint: refusal.hint });

@@ -88,8 +88,7 @@ fn deadlines(state: &State) -> impl Iterator<Item = (Time, Timer)> {
     let attempts = state.live_attempts().flat_map(|(id, _)| attempt_deadlines(state, id));
     let resume = usage::resumes_at(state).map(|time| (time, Timer::Resume));
     let starts = backoffs.chain(breakers).chain(gate::deadlines(state)).map(|time| (time, Timer::MayStart));
-    let ended =
-        state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Finished(_) | RunPhase::Paused(_)));
+    let ended = state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Finished(_) | RunPhase::Paused(_)));
     let held = hold::until(state).filter(|_| !ended).map(|time| (time, Timer::TryMachine));
     starts.chain(attempts).chain(resume).chain(held)
 }

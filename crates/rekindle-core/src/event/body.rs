@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Added, AgentCompacted, AgentSaid, AgentStalled, CompactionNear, CompactionOver, EnvironmentsDiffer, Finish,
-    GateClosed, HandedOn, HealthSeen, Held, Pause, Recovery, Resume, SessionClosed, TeamStanding, UsageLeft, WorkBranch,
+    GateClosed, HandedOn, HealthSeen, Held, Pause, Recovery, Resume, SessionClosed, TeamStanding, UsageLeft,
+    WorkBranch,
 };
 use crate::activity::{Failure, Measure};
 use crate::cause::Cause;

@@ -9,8 +9,9 @@ use rekindle_core::decide::{self, Reply};
 use rekindle_core::effect::Effect;
 use rekindle_core::event::{AgentSaid, Body, Event, PauseReason, UsageLeft};
 use rekindle_core::ids::{AttemptId, Epoch, QuestionId, TaskId};
-use rekindle_core::input::{Found, Input, MergeOutcome, Order};
+use rekindle_core::input::{Found, Input, MergeOutcome, Order, Refused};
 use rekindle_core::limits::{Limits, Traits};
+use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{Baseline, Checkpoint, Door, Exit, Report};
 use rekindle_core::review::{Findings, Verdict};
 use rekindle_core::role::Role;
@@ -58,6 +59,16 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
         10..=12 => {
             let epoch = state.tasks[&id].epoch;
             Some(Input::ChecksFinished { task: id, epoch, evidence: evidence(how % 4 != 0) })
+        }
+        13 if how % 4 < 2 => {
+            let refusal = Refusal { reason: "no room".into(), hint: "make room".into() };
+            let what = match (how % 4, attempt) {
+                (0, Some(attempt)) => Refused::Attempt(attempt),
+                _ => Refused::Checks(id.clone(), state.tasks[&id].epoch),
+            };
+            // An attempt that runs was begun: only one that starts can be refused.
+            let begun = attempt.is_some_and(|id| state.attempts[&id].phase != AttemptPhase::Starting);
+            (!begun || how % 4 == 1).then_some(Input::Refused { what, refusal })
         }
         13 => Some(Input::TimePassed),
         14 => Some(Input::Ordered(match how % 8 {
@@ -230,9 +241,14 @@ fn play(moves: &[Move]) -> Story {
         check_step(&before, &story.state, &step.events);
         for effect in &step.effects {
             // What an attempt left is kept by the next one as well, before it begins.
-            let known =
-                matches!(effect, Effect::AlertPerson { .. } | Effect::TellEnd { .. } | Effect::LeaveWorkspace { .. })
-                    || decide::outstanding(&story.state).contains(effect);
+            let known = matches!(
+                effect,
+                // What was refused is outstanding itself.
+                Effect::AlertPerson { .. }
+                    | Effect::TellEnd { .. }
+                    | Effect::LeaveWorkspace { .. }
+                    | Effect::RepeatRefused
+            ) || decide::outstanding(&story.state).contains(effect);
             let settled = matches!(effect, Effect::LaunchAttempt { attempt }
                 | Effect::StopAttempt { attempt, .. }
                 | Effect::TellAgent { attempt, .. }
@@ -266,6 +282,7 @@ fn outcome(state: &State, effect: Effect) -> Option<Input> {
         Effect::AlertPerson { .. }
         | Effect::TellEnd { .. }
         | Effect::TellAgent { .. }
+        | Effect::RepeatRefused
         | Effect::LeaveWorkspace { .. } => return None,
     })
 }

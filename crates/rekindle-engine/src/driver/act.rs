@@ -2,9 +2,9 @@
 
 use rekindle_core::activity::{CALL_MARK, ERROR_MARK, RESULT_MARK};
 use rekindle_core::brief::{self, Activity, Doors, Facts, LineKind};
+use rekindle_core::decide;
 use rekindle_core::effect::Effect;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::decide;
 use rekindle_core::input::{Input, MergeOutcome, Refused};
 use rekindle_core::plan::PlanTask;
 use rekindle_core::refusal::Refusal;

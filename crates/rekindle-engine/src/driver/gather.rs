@@ -78,7 +78,12 @@ impl<W: World> Driver<W> {
 
     fn end_as_found(&mut self, attempt: AttemptId, found: &Found) -> Result<(), Error> {
         let Some(epoch) = self.state.attempts.get(&attempt).map(|found| found.epoch) else { return Ok(()) };
-        match self.read_chunks(attempt)? {
+        let read = match self.read_chunks(attempt)? {
+            // What it left in its bundle is part of what it said.
+            Progress::Whole => self.world.kept_reports(attempt).map_or_else(Progress::Failed, |_| Progress::Whole),
+            other => other,
+        };
+        match read {
             Progress::Whole => {}
             Progress::More => {
                 // It left more than one turn takes. Others are heard in between; it ends when all of it is read.
@@ -168,7 +173,8 @@ impl<W: World> Driver<W> {
 
     /// Reports that the agent left in its bundle while nobody listened. The world forgets them once they are durable.
     fn take_kept(&mut self, attempt: AttemptId) {
-        let kept = self.world.kept_reports(attempt);
+        // At the end of an attempt they were read a moment ago; else they are taken then.
+        let kept = self.world.kept_reports(attempt).unwrap_or_default();
         if !kept.is_empty() {
             self.pending.kept.push(attempt);
         }

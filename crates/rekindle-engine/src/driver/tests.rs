@@ -36,8 +36,8 @@ impl World for Still {
     fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found> {
         attempts.iter().map(|_| Found::NeverStarted).collect()
     }
-    fn kept_reports(&mut self, _: AttemptId) -> Vec<KeptReport> {
-        Vec::new()
+    fn kept_reports(&mut self, _: AttemptId) -> std::io::Result<Vec<KeptReport>> {
+        Ok(Vec::new())
     }
     fn drop_kept_reports(&mut self, _: AttemptId) {}
     fn missing(&mut self, _: &[String], _: Option<&str>) -> Vec<String> {

@@ -131,6 +131,12 @@ impl Watch {
         self.shared.source.wake();
     }
 
+    /// Whether the system refused to watch a bundle that is watched here, so that it is looked at instead.
+    #[must_use]
+    pub fn lacks_watches(&self) -> bool {
+        self.shared.state().lacks_watches()
+    }
+
     /// The exit code of a shim of ours that was reaped, while its bundle is watched.
     #[must_use]
     pub fn shim_code(&self, key: BundleKey) -> Option<i32> {

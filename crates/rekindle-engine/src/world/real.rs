@@ -6,6 +6,7 @@ mod allowance;
 mod baseline;
 mod checks;
 mod disk;
+mod kept;
 mod launch;
 mod native;
 mod places;
@@ -43,12 +44,6 @@ use crate::token::Tokens;
 
 /// Observations that may wait to be passed on.
 const OBSERVATIONS: usize = 1_024;
-
-/// Reports that one bundle may hold; an agent that leaves more has lost its way.
-const KEPT_REPORTS: usize = 1_000;
-
-/// Largest report in a bundle.
-const KEPT_REPORT_BYTES: u64 = 1024 * 1024;
 
 /// Where an agent leaves reports while no coordinator is there, inside its bundle.
 pub const REPORTS_DIR: &str = "reports";
@@ -153,6 +148,12 @@ impl RealWorld {
     /// Waits until what was begun with git is through: the last snapshots are taken while everybody leaves.
     pub fn finish(&self) {
         self.shared.jobs.wait();
+    }
+
+    /// Whether agents are looked at in turn because the system has no watch left for them.
+    #[must_use]
+    pub fn polls(&self) -> bool {
+        self.shared.watch.lacks_watches()
     }
 
     /// Bytes an agent has written so far.
@@ -333,12 +334,10 @@ impl World for RealWorld {
         attempts.iter().zip(probes).map(|((id, epoch), probe)| self.settle(*id, *epoch, probe)).collect()
     }
 
-    fn kept_reports(&mut self, attempt: AttemptId) -> Vec<KeptReport> {
-        let dir = self.shared.bundle(attempt).join(REPORTS_DIR);
-        let read = kept_files(&dir).into_iter().filter_map(|path| Some((read_kept(&path)?, path)));
-        let (reports, files) = read.unzip();
+    fn kept_reports(&mut self, attempt: AttemptId) -> io::Result<Vec<KeptReport>> {
+        let (reports, files) = kept::read(&self.shared.bundle(attempt).join(REPORTS_DIR))?;
         self.handed_out.insert(attempt, files);
-        reports
+        Ok(reports)
     }
 
     fn drop_kept_reports(&mut self, attempt: AttemptId) {
@@ -463,20 +462,4 @@ fn make_dir(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other,
     }
-}
-
-fn kept_files(dir: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
-    let json = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
-    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(json).take(KEPT_REPORTS).collect();
-    files.sort();
-    files
-}
-
-fn read_kept(path: &Path) -> Option<KeptReport> {
-    let file = open_plain(path).ok()?;
-    if file.metadata().ok()?.len() > KEPT_REPORT_BYTES {
-        return None;
-    }
-    serde_json::from_reader(file).ok()
 }

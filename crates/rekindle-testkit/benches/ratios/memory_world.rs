@@ -60,8 +60,8 @@ impl World for MemoryWorld {
         attempts.iter().map(|_| Found::NeverStarted).collect()
     }
 
-    fn kept_reports(&mut self, _: AttemptId) -> Vec<KeptReport> {
-        Vec::new()
+    fn kept_reports(&mut self, _: AttemptId) -> std::io::Result<Vec<KeptReport>> {
+        Ok(Vec::new())
     }
 
     fn drop_kept_reports(&mut self, _: AttemptId) {}

@@ -241,9 +241,9 @@ impl Stage {
     fn act(&mut self, what: impl FnOnce(&mut Driver<SimWorld>) -> Result<(), driver::Error>) {
         match self.attempt(what) {
             None => {}
-            Some(Err(driver::Error::Store(
-                store::Error::Full(_) | store::Error::Busy(_) | store::Error::Io(_),
-            ))) => self.block(),
+            Some(Err(driver::Error::Store(store::Error::Full(_) | store::Error::Busy(_) | store::Error::Io(_)))) => {
+                self.block()
+            }
             Some(result) => self.acted(result),
         }
     }

@@ -115,11 +115,8 @@ fn failed(order: &CheckOrder) -> Message {
         took_ms: 0,
         environment: None,
     });
-    let evidence = Evidence {
-        checks: checks.collect(),
-        missing_artifacts: order.artifacts.clone(),
-        ..Evidence::default()
-    };
+    let evidence =
+        Evidence { checks: checks.collect(), missing_artifacts: order.artifacts.clone(), ..Evidence::default() };
     Message::ChecksDone { task: order.task.clone(), epoch: order.epoch, evidence }
 }
 

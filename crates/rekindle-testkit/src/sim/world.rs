@@ -392,11 +392,14 @@ impl World for SimWorld {
         self.ask(|sim| attempts.iter().map(|(attempt, _)| sim.probe(*attempt)).collect())
     }
 
-    fn kept_reports(&mut self, attempt: AttemptId) -> Vec<KeptReport> {
+    fn kept_reports(&mut self, attempt: AttemptId) -> std::io::Result<Vec<KeptReport>> {
         self.ask(|sim| {
-            let Some(bundle) = sim.bundles.get_mut(&attempt) else { return Vec::new() };
+            if let Some(Err(refused)) = sim.read_refused() {
+                return Err(refused);
+            }
+            let Some(bundle) = sim.bundles.get_mut(&attempt) else { return Ok(Vec::new()) };
             bundle.handed_out = bundle.kept.len();
-            bundle.kept.clone()
+            Ok(bundle.kept.clone())
         })
     }
 

@@ -21,6 +21,7 @@ mod mcp;
 mod output;
 mod processes;
 mod prose;
+mod refusal_points;
 mod refusals;
 mod review;
 mod rig;

@@ -73,8 +73,8 @@ impl Queue {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
         let inotify = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK).ok();
-        let inotify = inotify
-            .filter(|inotify| epoll::add(&epoll, inotify, EventData::new_u64(FILES), EventFlags::IN).is_ok());
+        let inotify =
+            inotify.filter(|inotify| epoll::add(&epoll, inotify, EventData::new_u64(FILES), EventFlags::IN).is_ok());
         Ok(Self { epoll, wake, inotify })
     }
 }

@@ -9,6 +9,7 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use rekindle_shim::bundle::{Bundle, ERR, EXIT, OUT, SHIM, ShimRecord};
 use rekindle_shim::identity::{self, Opened, Process, Reaped};
 use rekindle_shim::lock;
+use rekindle_shim::refusal::is_refused;
 
 use super::source::{Sign, Source, Token};
 use super::{BundleKey, Observation, POLL_MS, Stream, Twice};
@@ -26,6 +27,8 @@ pub(super) struct Entry {
     held: bool,
     /// The system watches the directory for us.
     dir_watched: bool,
+    /// It had no watch left for it.
+    dir_refused: bool,
     /// The system tells the end of the shim.
     process_watched: bool,
     /// How a shim of ours ended.
@@ -77,6 +80,7 @@ impl Entry {
             gone: false,
             held: false,
             dir_watched: false,
+            dir_refused: false,
             process_watched: false,
             code: None,
             token: Token::default(),
@@ -105,7 +109,9 @@ impl Entry {
     /// Lets the system watch what it did not take so far.
     fn attend(&mut self, source: &Source) {
         if !self.dir_watched {
-            self.dir_watched = source.add_dir(self.token, &self.dir).is_ok();
+            let watched = source.add_dir(self.token, &self.dir);
+            self.dir_refused = watched.as_ref().is_err_and(is_refused);
+            self.dir_watched = watched.is_ok();
         }
         if self.shim.is_none() && !self.gone {
             self.meet();
@@ -229,6 +235,10 @@ impl State {
 
     pub(super) fn code(&self, key: BundleKey) -> Option<i32> {
         self.entries.get(&key)?.code
+    }
+
+    pub(super) fn lacks_watches(&self) -> bool {
+        self.entries.values().any(|entry| entry.dir_refused)
     }
 
     /// Whether anything has to be looked at because the system does not watch it.

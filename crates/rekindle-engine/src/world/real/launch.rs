@@ -14,8 +14,8 @@ use super::{Shared, baseline, disk, native};
 use crate::agents::{CONTEXT_FILE, Place, Start};
 use crate::door::server::SOCKET;
 use crate::driver::Message;
-use crate::state_dir;
 use crate::refusal::{self, Trouble};
+use crate::state_dir;
 use crate::supervise::{self, BundleKey, LaunchError};
 use crate::world::{LaunchOrder, Taken};
 
@@ -89,7 +89,9 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), Trouble> {
     let dir = shared.bundle(order.attempt);
     if dir.to_str().is_none() && adapter.traits(program).mcp {
         let place = dir.display();
-        return Err(format!("{place} is not UTF-8, so this kind of agent cannot be told of it: move the project").into());
+        return Err(
+            format!("{place} is not UTF-8, so this kind of agent cannot be told of it: move the project").into()
+        );
     }
     let start = Start {
         program,

@@ -319,7 +319,14 @@ fn matters(event: &StoredEvent) -> bool {
     match body {
         Body::Dispatched { resumed, .. } => !resumed,
         Body::AttemptEnded { cause, .. } => {
-            matches!(cause, Cause::ExitedIncomplete | Cause::ShimLost | Cause::HostLost | Cause::StartFailed { .. } | Cause::Machine(_))
+            matches!(
+                cause,
+                Cause::ExitedIncomplete
+                    | Cause::ShimLost
+                    | Cause::HostLost
+                    | Cause::StartFailed { .. }
+                    | Cause::Machine(_)
+            )
         }
         Body::ChecksFinished { passed, .. } => !passed,
         Body::TaskClaimed { door, .. } => door == Door::Unreported,
