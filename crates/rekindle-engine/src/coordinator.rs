@@ -190,6 +190,7 @@ impl Coordinator {
         let tokens = Tokens::new(*setup.dir.secret()?.bytes());
         let slug = plan_name(&state, setup.new_run.as_ref());
         let redactor = redactor(&setup.programs);
+        let settings = settings_of(&setup, &slug);
         let apart = settle_isolation(&setup, &state, &slug)?;
         setup.limits.worktrees = apart.worktrees;
         let made = apart.made;
@@ -203,13 +204,6 @@ impl Coordinator {
             sender.clone(),
         )
         .map_err(|source| Error::Os { what: "cannot watch processes", source })?;
-        let settings = Settings {
-            log_context_lines: setup.log_context_lines,
-            brief_budget_bytes: setup.brief_budget_bytes,
-            prompts: setup.prompts.clone(),
-            workspace: setup.workspace.to_string_lossy().into_owned(),
-            build_status_path: Files::build_status_path(&setup.files_dir, &slug).to_string_lossy().into_owned(),
-        };
         let as_store: Arc<dyn Store> = store.clone();
         let mut driver = Driver::new(as_store, world, (state, last_seq), tokens, redactor, settings);
         if let Some(input) = setup.new_run
@@ -415,6 +409,17 @@ fn verify_beside(store: &Arc<SqliteStore>, dir: &StateDir, messages: &SyncSender
     };
     // Without a thread for it the store is checked at the next start.
     let _unchecked = std::thread::Builder::new().name("verify".to_owned()).spawn(verify);
+}
+
+/// What the driver needs to know of it.
+fn settings_of(setup: &Setup, slug: &str) -> Settings {
+    Settings {
+        log_context_lines: setup.log_context_lines,
+        brief_budget_bytes: setup.brief_budget_bytes,
+        prompts: setup.prompts.clone(),
+        workspace: setup.workspace.to_string_lossy().into_owned(),
+        build_status_path: Files::build_status_path(&setup.files_dir, slug).to_string_lossy().into_owned(),
+    }
 }
 
 /// What is secret: what the operator has, what agents are given of their own, and where alerts go.

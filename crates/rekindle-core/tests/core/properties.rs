@@ -35,6 +35,17 @@ fn pick<T: Clone>(from: &[T], by: u8) -> Option<T> {
     (!from.is_empty()).then(|| from[by as usize % from.len()].clone())
 }
 
+/// The machine refuses an attempt that is being started, or the checks of a task.
+fn refused(state: &State, attempt: Option<AttemptId>, id: TaskId, how: u8) -> Option<Input> {
+    let refusal = Refusal { reason: "no room".into(), hint: "make room".into() };
+    let starting = |id: &AttemptId| state.attempts[id].phase == AttemptPhase::Starting;
+    let what = match how % 4 {
+        0 => Refused::Attempt(attempt.filter(starting)?),
+        _ => Refused::Checks(id.clone(), state.tasks[&id].epoch),
+    };
+    Some(Input::Refused { what, refusal })
+}
+
 fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
     let tasks: Vec<TaskId> = state.tasks.keys().cloned().collect();
     let attempt = pick(&attempts(state, who), who);
@@ -60,16 +71,7 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
             let epoch = state.tasks[&id].epoch;
             Some(Input::ChecksFinished { task: id, epoch, evidence: evidence(how % 4 != 0) })
         }
-        13 if how % 4 < 2 => {
-            let refusal = Refusal { reason: "no room".into(), hint: "make room".into() };
-            let what = match (how % 4, attempt) {
-                (0, Some(attempt)) => Refused::Attempt(attempt),
-                _ => Refused::Checks(id.clone(), state.tasks[&id].epoch),
-            };
-            // An attempt that runs was begun: only one that starts can be refused.
-            let begun = attempt.is_some_and(|id| state.attempts[&id].phase != AttemptPhase::Starting);
-            (!begun || how % 4 == 1).then_some(Input::Refused { what, refusal })
-        }
+        13 if how % 4 < 2 => refused(state, attempt, id, how),
         13 => Some(Input::TimePassed),
         14 => Some(Input::Ordered(match how % 8 {
             0 => Order::Retry { task: id },

@@ -14,6 +14,9 @@ use super::world::{Bell, Sim};
 /// How often a call is refused, in percent.
 const REFUSED_PERCENT: u64 = 3;
 
+/// How often the output of an agent that has ended cannot be read: its last words are what matters most, and are read once.
+const LAST_READ_PERCENT: u64 = 25;
+
 /// How much later the watch tells what the system does not watch for it.
 pub const POLL_MS: u64 = 250;
 
@@ -96,8 +99,10 @@ impl Sim {
     }
 
     /// Whether a spool cannot be read now. The planted bug takes that for its end.
-    pub fn read_refused(&mut self) -> Option<std::io::Result<()>> {
-        let refused = self.refuses();
+    pub fn read_refused(&mut self, attempt: AttemptId) -> Option<std::io::Result<()>> {
+        let gone = self.bundles.get(&attempt).is_some_and(|bundle| !bundle.shim_alive);
+        let percent = if gone { LAST_READ_PERCENT } else { REFUSED_PERCENT };
+        let refused = !self.quiet && self.rng.chance(percent);
         let error = || std::io::Error::other("input/output error (simulated)");
         let end = self.plant == Some(Plant::ErrorAsEnd);
         refused.then(|| if end { Ok(()) } else { Err(error()) })

@@ -353,7 +353,7 @@ impl World for SimWorld {
     ) -> std::io::Result<()> {
         let mut sim = self.sim.borrow_mut();
         sim.coordinator.told.remove(&attempt);
-        if let Some(refused) = sim.read_refused() {
+        if let Some(refused) = sim.read_refused(attempt) {
             return refused;
         }
         let Some(bundle) = sim.bundles.get(&attempt) else { return Ok(()) };
@@ -394,7 +394,7 @@ impl World for SimWorld {
 
     fn kept_reports(&mut self, attempt: AttemptId) -> std::io::Result<Vec<KeptReport>> {
         self.ask(|sim| {
-            if let Some(Err(refused)) = sim.read_refused() {
+            if let Some(Err(refused)) = sim.read_refused(attempt) {
                 return Err(refused);
             }
             let Some(bundle) = sim.bundles.get_mut(&attempt) else { return Ok(Vec::new()) };

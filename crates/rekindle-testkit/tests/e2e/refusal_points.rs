@@ -4,13 +4,16 @@
 use std::process::Command;
 
 use crate::crash_points::ALL;
-use crate::rig::{Rig, program};
+use crate::rig::{Rig, objects, program};
 
 /// What a machine without room says.
 const ERRORS: [&str; 5] = ["EMFILE", "ENOSPC", "EIO", "EAGAIN", "ENOMEM"];
 
 /// Points tried of each kind, without `ALL`: with each of them another error.
 const POINTS: usize = 2;
+
+/// Holds in a row after which the refusal is taken for one that stays.
+const HELD: usize = 2;
 
 /// Points tried of each kind and with each error, with it.
 const ALL_POINTS: usize = 12;
@@ -35,21 +38,44 @@ fn refused(rig: &Rig, calls: &str, nth: usize, error: &str) -> Command {
 
 fn one(calls: &str, nth: usize, error: &str) {
     let rig = Rig::new(PLAN, AGENT);
-    let first = rig.launch(refused(&rig, calls, nth, error)).end();
-    assert!(!first.err.contains("strace:"), "strace is needed: {first:?}");
+    let mut first = rig.launch(refused(&rig, calls, nth, error));
     let point = format!("{calls} {nth} {error}");
-    if first.code != Some(0) {
-        // It could not go on, and said so: what it left is whole.
-        let ended = rig.run().end();
-        assert_eq!(ended.code, Some(0), "{point}: {ended:?}\n{first:?}\n{}", rig.story());
+    // Every new thread meets the same refusal, so that it may never get through: then it says what it is held for.
+    let over = rig.until(&point, || match first.has_ended() {
+        Some(status) => Some(status.code()),
+        None => (held_often(&rig) >= HELD).then_some(None),
+    });
+    let told = (first.printed(), first.said());
+    assert!(!told.1.contains("strace:"), "strace is needed: {told:?}");
+    // Without its tracer it goes on by itself.
+    first.kill();
+    if over != Some(0) {
+        rig.until("its end", || rig.living().is_empty().then_some(()));
     }
-    assert_eq!(rig.lines("ran"), ["T1", "T2"], "{point}: {first:?}\n{}", rig.story());
+    let status = rig.rekindle(&["status", "--json"]).out;
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap_or_default();
+    if status["run"]["state"] != "complete" {
+        // It could not go on, and left: what it left is whole.
+        let ended = rig.run().end();
+        assert_eq!(ended.code, Some(0), "{point}: {ended:?}\n{told:?}\n{}", rig.story());
+    }
+    assert_eq!(rig.lines("ran"), ["T1", "T2"], "{point}: {told:?}\n{}", rig.story());
     for id in ["T1", "T2"] {
         let task = rig.task(id);
         assert_eq!((&task["state"], &task["attempts"]), (&"complete".into(), &1.into()), "{point}: {task}");
     }
     rig.assert_nothing_left();
     rig.audit();
+}
+
+/// How often it was held with a reason and a hint so far.
+fn held_often(rig: &Rig) -> usize {
+    let ended = rig.rekindle(&["events", "--json", "--kind", "starts_held"]);
+    let said = |event: &&serde_json::Value| {
+        let details = &event["details"];
+        [&details["reason"], &details["hint"]].iter().all(|text| text.as_str().is_some_and(|text| !text.is_empty()))
+    };
+    if ended.code == Some(0) { objects(&ended.out).iter().filter(said).count() } else { 0 }
 }
 
 /// Refuses at one point after another.

@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rekindle_core::event::UsageLeft;
 use rekindle_core::ids::{Epoch, TaskId};
 use rekindle_core::input::Refused;
 use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{CheckResult, Evidence, HealthResult};
-use rekindle_shim::EXIT_REFUSED;
 use rekindle_shim::bundle::{self, Bundle, ExitRecord, Output, Spec, Stdin, VERSION};
 use rekindle_shim::refusal::is_refusal;
+use rekindle_shim::{EXIT_REFUSED, clock};
 
 use super::{Shared, allowance, disk, open_plain};
 use crate::agents;
@@ -294,18 +294,18 @@ fn run_spec(shared: &Shared, dir: &Path, spec: &Spec) -> Result<ExitRecord, Trou
             return Err(refused.map_or_else(|| Trouble::Wrong(error.to_string()), Trouble::Refused));
         }
     };
-    let budget = Duration::from_millis(shared.programs.check_timeout_ms + 2 * shared.stop_grace_ms + MARGIN_MS);
-    let given_up_at = Instant::now() + budget;
+    let budget_ms = shared.programs.check_timeout_ms + 2 * shared.stop_grace_ms + MARGIN_MS;
+    let given_up_at_ms = clock::monotonic_ms() + budget_ms;
     loop {
-        let left = given_up_at.saturating_duration_since(Instant::now());
-        let wait = if watch.is_some() { left } else { left.min(Duration::from_millis(POLL_MS)) };
+        let left_ms = given_up_at_ms.saturating_sub(clock::monotonic_ms());
+        let wait = Duration::from_millis(if watch.is_some() { left_ms } else { left_ms.min(POLL_MS) });
         match observations.recv_timeout(wait) {
             Ok(Observation::Ended(_)) => {}
             Ok(_) => continue,
             Err(_) if watch.is_none() => std::thread::park_timeout(wait),
             Err(_) => {}
         }
-        let over = Instant::now() >= given_up_at;
+        let over = clock::monotonic_ms() >= given_up_at_ms;
         let code = watch.as_ref().and_then(|watch| watch.shim_code(key));
         match supervise::probe(dir, PROBE_BUDGET) {
             Probe::Finished(record) => return finished(shared, *record),

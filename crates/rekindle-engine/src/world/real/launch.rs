@@ -16,7 +16,7 @@ use crate::door::server::SOCKET;
 use crate::driver::Message;
 use crate::refusal::{self, Trouble};
 use crate::state_dir;
-use crate::supervise::{self, BundleKey, LaunchError};
+use crate::supervise::{self, BundleKey, LaunchError, Launched};
 use crate::world::{LaunchOrder, Taken};
 
 /// How long a shim may take to take an order; it answers at once unless the machine is badly loaded.
@@ -136,26 +136,31 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), Trouble> {
         // Nobody has worked for this attempt yet. Were it started already, its work would be taken for what was there before.
         baseline::take(shared, order.attempt, &order.baselines);
     }
-    let key = BundleKey(order.attempt.0);
-    match shared.launcher.launch_prepared(&dir, &spec, Some(launch.input.as_bytes()), prepare) {
+    let launched = shared.launcher.launch_prepared(&dir, &spec, Some(launch.input.as_bytes()), prepare);
+    watch_over(shared, order.attempt, launched)
+}
+
+/// Watches whatever a launch began. Only what provably began nothing is an error.
+fn watch_over(shared: &Shared, attempt: AttemptId, launched: Result<Launched, LaunchError>) -> Result<(), Trouble> {
+    let (key, dir) = (BundleKey(attempt.0), shared.bundle(attempt));
+    match launched {
         // One that is watched already is watched: there is nothing to tell.
         Ok(launched) => {
             let _watched = shared.watch.add_launched(key, &dir, launched);
-            Ok(())
         }
         Err(LaunchError::Unpinned { pid, .. }) => {
             let _watched = shared.watch.add_unpinned(key, &dir, pid);
-            Ok(())
         }
         // Performed a second time: whoever is there is looked at, not started again.
         Err(LaunchError::Exists(_) | LaunchError::Held(_)) => {
-            let _leaving = shared.messages.send(Message::Ended { attempt: order.attempt });
-            Ok(())
+            let _leaving = shared.messages.send(Message::Ended { attempt });
         }
         Err(error) => {
-            Err(error.refusal(&shared.state_dir).map_or_else(|| Trouble::Wrong(error.to_string()), Trouble::Refused))
+            let refused = error.refusal(&shared.state_dir);
+            return Err(refused.map_or_else(|| Trouble::Wrong(error.to_string()), Trouble::Refused));
         }
     }
+    Ok(())
 }
 
 /// The directory that an agent works in, kept as it is before it begins; its prompt tells what is there.
