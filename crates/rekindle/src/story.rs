@@ -191,7 +191,7 @@ fn tell_run(body: &Body) -> Option<Parts> {
             ("BRANCH", Tone::Dim, format!("accepted work goes to {}{notes}", made.branch))
         }
         Body::StartsHeld(held) => ("HELD", Tone::Warning, session::held(&held.reason, &held.hint)),
-        Body::StartsReleased {} => ("RELEASED", Tone::Good, "the machine has room again".to_owned()),
+        Body::StartsReleased {} => ("RELEASED", Tone::Good, "new agents are started again".to_owned()),
         Body::CoordinatorStarted { pid, .. } => ("COORDINATOR", Tone::Dim, format!("process {pid}")),
         Body::CoordinatorRecovered(Recovery { orphaned_agents, events_reconciled, adopted, finished, .. }) => (
             "RECOVERED",

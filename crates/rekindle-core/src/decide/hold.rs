@@ -27,7 +27,7 @@ const ALERT_STRIKES: u32 = 2;
 /// Shortest time between two alerts about the machine, however often it runs out of something.
 const ALERT_EVERY_MS: u64 = 10 * 60 * 1000;
 
-/// Refusals in a row after which a run with nobody at work is paused until it goes on by itself.
+/// Refusals in a row after which a run that is not to wait is paused when nobody is at work.
 const PAUSE_STRIKES: u32 = 4;
 
 /// The machine was looked at.
@@ -107,9 +107,11 @@ pub(super) fn until(state: &State) -> Option<Time> {
     state.hold.until.filter(|_| state.held.is_some())
 }
 
-/// Whether a hold that leaves nobody at work is worth a pause: a short one is not.
+/// Whether a hold that leaves nobody at work is worth a pause: one that is tried again within a minute is not, unless the run is
+/// not to wait at all.
 pub(super) fn lasts(state: &State) -> bool {
-    state.held.is_some() && (state.hold.until.is_none() || state.hold.strikes >= PAUSE_STRIKES)
+    let spent = state.limits.no_wait && state.hold.strikes >= PAUSE_STRIKES;
+    state.held.is_some() && (state.hold.until.is_none() || spent)
 }
 
 /// How many attempts may be begun now, of so many free places: one after a refusal, until something has worked.

@@ -3,13 +3,13 @@
 
 use rekindle_core::cause::Cause;
 use rekindle_core::effect::Effect;
-use rekindle_core::event::Body;
+use rekindle_core::event::{Body, PauseReason};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::{Found, Input, Refused};
 use rekindle_core::limits::Limits;
 use rekindle_core::refusal::Refusal;
 use rekindle_core::report::Exit;
-use rekindle_core::state::{AttemptPhase, TaskState};
+use rekindle_core::state::{AttemptPhase, RunPhase, TaskState};
 use rekindle_core::{decide, view};
 
 use crate::harness::{Story, task};
@@ -144,4 +144,21 @@ fn a_look_that_finds_room_does_not_end_what_a_refusal_began() {
     assert_eq!((story.state.held.as_deref(), story.state.hold.until), (Some("disk"), None), "seen with our own eyes");
     story.input(Input::PressureSeen { short: None });
     assert!(story.state.held.is_none());
+}
+
+#[test]
+fn a_run_that_is_not_to_wait_leaves_after_a_few_refusals() {
+    for (no_wait, left) in [(true, true), (false, false)] {
+        let mut story = Story::with("# Demo\n\n### T1: a\n\nDo.\n", Limits { no_wait, ..Limits::default() });
+        for _ in 0..5 {
+            let Some(attempt) = starting(&story).first().copied() else { break };
+            refuse(&mut story, attempt);
+            if story.state.held.is_some() {
+                wait(&mut story);
+            }
+        }
+        let phase = story.state.run.as_ref().map(|run| run.phase);
+        assert_eq!(matches!(phase, Some(RunPhase::Paused(PauseReason::NoWait))), left, "{phase:?}");
+        assert_eq!(story.state.tasks[&task("T1")].attempts, u32::from(!left), "one that is under way counts as one");
+    }
 }
