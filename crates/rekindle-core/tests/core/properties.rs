@@ -35,12 +35,13 @@ fn pick<T: Clone>(from: &[T], by: u8) -> Option<T> {
     (!from.is_empty()).then(|| from[by as usize % from.len()].clone())
 }
 
-/// The machine refuses an attempt that is being started, or the checks of a task.
+/// The machine refuses an attempt that is being started, or the checks of a task; else time passes.
 fn refused(state: &State, attempt: Option<AttemptId>, id: TaskId, how: u8) -> Option<Input> {
     let refusal = Refusal { reason: "no room".into(), hint: "make room".into() };
     let starting = |id: &AttemptId| state.attempts[id].phase == AttemptPhase::Starting;
     let what = match how % 4 {
         0 => Refused::Attempt(attempt.filter(starting)?),
+        2 | 3 => return Some(Input::TimePassed),
         _ => Refused::Checks(id.clone(), state.tasks[&id].epoch),
     };
     Some(Input::Refused { what, refusal })
@@ -71,8 +72,7 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
             let epoch = state.tasks[&id].epoch;
             Some(Input::ChecksFinished { task: id, epoch, evidence: evidence(how % 4 != 0) })
         }
-        13 if how % 4 < 2 => refused(state, attempt, id, how),
-        13 => Some(Input::TimePassed),
+        13 => refused(state, attempt, id, how),
         14 => Some(Input::Ordered(match how % 8 {
             0 => Order::Retry { task: id },
             1 => Order::Skip { task: id, reason: "s".into() },

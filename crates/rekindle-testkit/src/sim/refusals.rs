@@ -15,7 +15,7 @@ use super::world::{Bell, Sim};
 const REFUSED_PERCENT: u64 = 3;
 
 /// How often the output of an agent that has ended cannot be read: its last words are what matters most, and are read once.
-const LAST_READ_PERCENT: u64 = 25;
+const LAST_READ_PERCENT: u64 = 50;
 
 /// How much later the watch tells what the system does not watch for it.
 pub const POLL_MS: u64 = 250;
