@@ -158,7 +158,7 @@ fn a_run_that_is_not_to_wait_leaves_after_a_few_refusals() {
             }
         }
         let phase = story.state.run.as_ref().map(|run| run.phase);
-        assert_eq!(matches!(phase, Some(RunPhase::Paused(PauseReason::NoWait))), left, "{phase:?}");
+        assert_eq!(matches!(phase, Some(RunPhase::Paused(PauseReason::SystemError))), left, "{phase:?}");
         assert_eq!(story.state.tasks[&task("T1")].attempts, u32::from(!left), "one that is under way counts as one");
     }
 }
