@@ -1,6 +1,7 @@
 //! How each event changes the state. The only place that does; it never refuses, because an event is already a fact.
 
 mod clock;
+mod hold;
 mod native;
 mod protocol;
 
@@ -37,6 +38,7 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::AgentStarted { attempt, pid, shim_pid, .. } | Body::AgentAdopted { attempt, pid, shim_pid } => {
             started(state, *attempt, *pid, *shim_pid);
             native::begun(state, event, *attempt);
+            hold::worked(state);
         }
         Body::OrphanAgentDetected { attempt, .. } => native::orphaned(state, *attempt),
         Body::StopOrdered { attempt, cause, at_once } => stop_ordered(state, event, *attempt, cause, *at_once),
@@ -63,8 +65,7 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::AgentSaid(_)
         | Body::SessionClosed(_) => native::apply(state, event),
         Body::GateClosed(_) | Body::GateWidened { .. } | Body::GateOpened { .. } => native::gate(state, event),
-        Body::StartsHeld { reason } => state.held = Some(reason.clone()),
-        Body::StartsReleased {} => state.held = None,
+        Body::StartsHeld(_) | Body::StartsReleased {} => hold::apply(state, event),
         Body::ClockMoved(seen) => clock::moved(state, seen),
         Body::BreakerOpened { cli, until } => {
             state.breakers.insert(cli.clone(), Breaker { failed_starts: 0, until: Some(*until) });
@@ -361,6 +362,7 @@ fn task_changed(state: &mut State, event: &Event) {
     let checked = state.tasks.get(&id).and_then(|task| task.claim.as_ref()).map(|claim| claim.attempt);
     if let (Body::ChecksFinished { .. }, Some(attempt)) = (&event.body, checked) {
         native::checked(state, attempt);
+        hold::worked(state);
     }
     let ended_by = holder.and_then(|holder| state.attempts.get(&holder)).and_then(|attempt| attempt.cause.clone());
     on_task(state, &id, |task| {

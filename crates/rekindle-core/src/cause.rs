@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::refusal::Refusal;
 use crate::time::Time;
 
 /// The failure taxonomy. What follows from each cause stands in `policy::row`.
@@ -54,6 +55,8 @@ pub enum Cause {
         #[serde(rename = "start_error")]
         reason: String,
     },
+    /// The machine had no room for it: it was never begun.
+    Machine(Refused),
     /// The shim that held it died.
     ShimLost,
     /// The machine went down under it.
@@ -62,6 +65,29 @@ pub enum Cause {
     StalledNoProgress,
     /// An operator stopped or paused it.
     StoppedByOperator,
+}
+
+/// What a machine without room said. Not `reason` in the log: events that carry a cause have one of their own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// What it lacks.
+    #[serde(rename = "refusal")]
+    pub reason: String,
+    /// What to type, or where to look.
+    #[serde(default)]
+    pub hint: String,
+}
+
+impl From<Refusal> for Refused {
+    fn from(Refusal { reason, hint }: Refusal) -> Self {
+        Self { reason, hint }
+    }
+}
+
+impl From<&Refused> for Refusal {
+    fn from(refused: &Refused) -> Self {
+        Self { reason: refused.reason.clone(), hint: refused.hint.clone() }
+    }
 }
 
 impl Cause {
@@ -85,6 +111,7 @@ impl Cause {
             Self::WaitingForInput => "waiting_for_input",
             Self::OutOfMemory => "out_of_memory",
             Self::StartFailed { .. } => "start_failed",
+            Self::Machine(_) => "machine",
             Self::ShimLost => "shim_lost",
             Self::HostLost => "host_lost",
             Self::StalledNoProgress => "stalled_no_progress",
@@ -115,6 +142,7 @@ impl Cause {
             Self::WaitingForInput => "it waited for a person's answer".into(),
             Self::OutOfMemory => "the machine ran out of memory".into(),
             Self::StartFailed { reason } => format!("it could not be started: {reason}"),
+            Self::Machine(refused) => format!("the machine had no room for it: {}", refused.reason),
             Self::ShimLost => "the process that supervised it was killed".into(),
             Self::HostLost => "the machine was restarted".into(),
             Self::StalledNoProgress => "it repeated the same step without any progress".into(),

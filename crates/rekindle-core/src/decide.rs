@@ -7,6 +7,7 @@ mod attempt;
 mod finish;
 mod gate;
 mod health;
+mod hold;
 mod operator;
 mod probe;
 mod reconcile;
@@ -123,7 +124,9 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
         Input::Noted(noted) => reconcile::noted(turn, noted),
         Input::HealthChecked { results } => health::checked(turn, results),
         Input::UsageSeen(left) => usage::seen(turn, left),
-        Input::PressureSeen { reason } => session::pressure_seen(turn, reason),
+        Input::PressureSeen { short } => hold::pressure_seen(turn, short),
+        Input::Refused { what, refusal } => hold::refused(turn, what, refusal),
+        Input::OutputUnreadable { attempt, reason } => attempt::output_unreadable(turn, attempt, &reason),
         Input::PlanFileChanged { hash } => session::plan_file_changed(turn, hash),
         Input::Ordered(order) => operator::ordered(turn, order),
         Input::ClockSeen(seen) => {

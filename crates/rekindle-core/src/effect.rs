@@ -37,6 +37,8 @@ pub enum Effect {
         /// The attempt.
         attempt: AttemptId,
     },
+    /// The machine has room again: what it may have refused is asked for again, as after a crash.
+    RepeatRefused,
     /// Run the plan's health commands.
     CheckHealth,
     /// Ask the user's command what is left of the allowance.
@@ -100,6 +102,12 @@ pub fn following(event: &Event) -> Option<Effect> {
         Body::PersonAlerted { text, choices } => {
             Some(Effect::AlertPerson { text: text.clone(), choices: choices.clone(), task: event.task.clone() })
         }
+        Body::StartsHeld(held) if held.alerts => Some(Effect::AlertPerson {
+            text: format!("nothing new is started: {}", held.reason),
+            choices: vec![held.hint.clone()],
+            task: None,
+        }),
+        Body::StartsReleased {} => Some(Effect::RepeatRefused),
         Body::RunFinished(finish) => Some(Effect::TellEnd { text: end_in_counts(finish) }),
         _ => None,
     }

@@ -12,8 +12,8 @@ mod name;
 pub use body::Body;
 pub use facts::{
     Added, AgentCompacted, AgentSaid, AgentStalled, AttemptsLost, ClockSeen, CompactionNear, CompactionOver,
-    EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen, Pause, Recovery, Resume, SessionClosed, TeamStanding,
-    UsageLeft, WorkBranch,
+    EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen, Held, Pause, Recovery, Resume, SessionClosed,
+    TeamStanding, UsageLeft, WorkBranch,
 };
 
 /// One fact, with the envelope that every reader can rely on. Sequence and hash are added by the store.

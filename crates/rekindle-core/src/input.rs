@@ -5,6 +5,7 @@ use crate::event::{AgentSaid, ClockSeen, PauseReason, UsageLeft, WorkBranch};
 use crate::ids::{AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
 use crate::plan::Plan;
+use crate::refusal::Refusal;
 use crate::report::{Baseline, CheckResult, Door, Evidence, Exit, Report};
 
 /// One thing that happened.
@@ -163,7 +164,21 @@ pub enum Input {
     /// The machine was looked at: whether it is short of something, and of what.
     PressureSeen {
         /// What it is short of.
-        reason: Option<String>,
+        short: Option<Refusal>,
+    },
+    /// The machine had no room for something: nothing of it was begun.
+    Refused {
+        /// For what.
+        what: Refused,
+        /// What it lacks.
+        refusal: Refusal,
+    },
+    /// The output of an attempt that has ended cannot be read to its end, however often that is tried.
+    OutputUnreadable {
+        /// Its attempt.
+        attempt: AttemptId,
+        /// What the operating system said.
+        reason: String,
     },
     /// The plan's file was seen to differ from the pinned plan.
     PlanFileChanged {
@@ -187,6 +202,19 @@ pub struct Noted {
     pub event_type: String,
     /// A line for people.
     pub detail: String,
+}
+
+/// What a machine had no room for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// An attempt: no process of it was begun.
+    Attempt(AttemptId),
+    /// The checks of a claim, or some of them: nothing is known.
+    Checks(TaskId, Epoch),
+    /// The merge of accepted work: nothing was merged.
+    Merge(TaskId, Epoch),
+    /// The plan's health commands.
+    Health,
 }
 
 /// How a merge went.
@@ -231,6 +259,8 @@ pub enum Found {
     HostLost,
     /// It never began.
     NeverStarted,
+    /// It never began, because the machine had no room for it.
+    Refused(Refusal),
     /// Its bundle cannot be read and was set aside.
     Unreadable {
         /// Why.

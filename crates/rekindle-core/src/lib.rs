@@ -21,6 +21,7 @@ pub mod memory;
 pub mod plan;
 pub mod policy;
 pub mod progress;
+pub mod refusal;
 pub mod render;
 pub mod report;
 pub mod review;

@@ -29,6 +29,8 @@ pub enum Next {
     AskPerson,
     /// Wait until the operator goes on.
     WaitForOperator,
+    /// Wait until the machine has room.
+    WaitForMachine,
 }
 
 /// One row of the policy table.
@@ -63,6 +65,7 @@ pub fn row(cause: &Cause) -> Row {
         Cause::Auth | Cause::WaitingForInput => (false, Next::AskPerson, false),
         Cause::HostLost => (false, Next::RetryAtOnce, false),
         Cause::StoppedByOperator => (false, Next::WaitForOperator, false),
+        Cause::Machine(_) => (false, Next::WaitForMachine, false),
     };
     Row { counts, next, advise_split }
 }
@@ -105,6 +108,7 @@ mod tests {
             Cause::StoppedByOperator,
             Cause::Auth,
             Cause::WaitingForInput,
+            Cause::Machine(crate::cause::Refused::default()),
         ];
         for cause in uncounted {
             assert!(!row(&cause).counts, "{cause}");

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::TaskId;
+use crate::refusal::Refusal;
 use crate::review::{Findings, Verdict};
 use crate::role::Role;
 
@@ -288,4 +289,7 @@ pub struct Exit {
     /// Whether the kernel ended it for want of memory.
     #[serde(default)]
     pub out_of_memory: bool,
+    /// The machine had no room for its first instruction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Refusal>,
 }

@@ -54,6 +54,9 @@ pub struct State {
     /// Why nothing new is started, while the machine is short of something.
     #[serde(default)]
     pub held: Option<String>,
+    /// What else is known of that.
+    #[serde(default)]
+    pub hold: Hold,
     /// The newest coordinator.
     pub coordinator: Option<Coordinator>,
     /// Where critics and auditors did not agree, over all runs, newest last.
@@ -68,6 +71,21 @@ pub struct State {
     /// What the machine's clocks said when they were last looked at.
     #[serde(default)]
     pub clocks: ClockSeen,
+}
+
+/// A hold on new starts, and what remains of one: a machine that refused something is believed again when something worked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Hold {
+    /// Since when nothing new is started.
+    pub since: Option<Time>,
+    /// What to type, or where to look.
+    pub hint: String,
+    /// When the machine is tried again, where nothing but trying tells; nothing means that a look at the machine ends it.
+    pub until: Option<Time>,
+    /// Refusals in a row, several at one moment being one.
+    pub strikes: u32,
+    /// When a person was last told.
+    pub alerted_at: Option<Time>,
 }
 
 /// What the user's own command said of the allowance.

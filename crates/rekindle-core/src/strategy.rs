@@ -214,7 +214,12 @@ fn fast_resumes(state: &State, session: &str) -> usize {
         let waits = matches!(
             attempt.cause,
             Some(
-                Cause::UsageLimit { .. } | Cause::Overloaded | Cause::HostLost | Cause::StoppedByOperator | Cause::Auth
+                Cause::UsageLimit { .. }
+                    | Cause::Overloaded
+                    | Cause::HostLost
+                    | Cause::StoppedByOperator
+                    | Cause::Auth
+                    | Cause::Machine(_)
             )
         );
         let lasted = attempt.ended_at.map(|ended| ended.since_ms(attempt.dispatched_at));

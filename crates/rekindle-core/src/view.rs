@@ -2,6 +2,8 @@
 //!
 //! A row holds what a table shows; how it is shown is left to the views.
 
+mod waits;
+
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +22,8 @@ use crate::state::{Attempt, AttemptPhase, RunPhase, State, TaskState};
 use crate::strategy::Strategy;
 use crate::team::{Class, class_of};
 use crate::time::Time;
+
+pub use waits::{HeldRow, WaitRow};
 
 /// The run, as a table shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,23 +60,9 @@ pub struct RunRow {
     /// When a run that waits goes on by itself, where that is known.
     #[serde(default)]
     pub resumes_at: Option<Time>,
-}
-
-/// An account that has to wait, as a table shows it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WaitRow {
-    /// Whose.
-    pub account: String,
-    /// Why, by the cause's name.
-    pub cause: String,
-    /// Until when; nothing means until a person answers.
-    pub until: Option<Time>,
-    /// The reset that was named, where one was.
+    /// Why nothing new is started, while the machine is short of something.
     #[serde(default)]
-    pub reset: Option<Time>,
-    /// Which probe since that reset comes then.
-    #[serde(default)]
-    pub probe: u32,
+    pub held: Option<HeldRow>,
 }
 
 /// A task, as a table shows it.
@@ -342,17 +332,8 @@ pub fn run_row(state: &State) -> Option<RunRow> {
         },
         work_branch: run.work_branch.clone(),
         resumes_at: run.resumes_at,
-        waits: state
-            .gates
-            .iter()
-            .map(|(account, gate)| WaitRow {
-                account: account.clone(),
-                cause: gate.cause.clone(),
-                until: gate.until,
-                reset: gate.reset,
-                probe: gate.probe,
-            })
-            .collect(),
+        waits: state.gates.iter().map(|(account, gate)| WaitRow::of(account, gate)).collect(),
+        held: HeldRow::of(state),
     })
 }
 

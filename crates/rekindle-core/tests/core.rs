@@ -12,6 +12,8 @@ mod found_protocol;
 mod harness;
 #[path = "core/lost.rs"]
 mod lost;
+#[path = "core/machine.rs"]
+mod machine;
 #[path = "core/properties.rs"]
 mod properties;
 #[path = "core/sessions.rs"]

@@ -3,6 +3,8 @@
 //! The loop has three phases: wait for what happened, let the driver handle it, look after what is due by the clock. It
 //! shows nothing; views read the store.
 
+mod unwritten;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,10 +30,14 @@ use crate::isolation;
 use crate::pressure;
 use crate::pulse::Pulse;
 use crate::redact::Redactor;
+use crate::refusal;
 use crate::state_dir::{self, StateDir};
 use crate::store::{self, OpenReport, Read, SqliteStore, Store};
 use crate::token::Tokens;
+use crate::urgent::Urgent;
 use crate::world::real::{self, Lost, Programs, RealWorld};
+
+pub use unwritten::{Notice, Teller};
 
 /// Messages that may wait for the driver; senders wait when it is full.
 const QUEUE: usize = 1_024;
@@ -42,9 +48,6 @@ const MESSAGES_PER_COMMIT: usize = 256;
 /// Time between two commits of output alone; decisions never wait. Every commit costs half a millisecond of processor time
 /// whatever is in it, and with a hundred agents a line comes every few milliseconds: below 20 ms nobody sees the wait.
 const OUTPUT_WINDOW_MS: u64 = 15;
-
-/// How long to wait before trying again when the store refused for a reason that may pass (no space, a lock).
-const STORE_RETRY: Duration = Duration::from_millis(500);
 
 /// Left in the state directory when damage was seen: the next start then checks everything, whatever its size.
 const SUSPECT: &str = "suspect";
@@ -145,6 +148,9 @@ pub enum Error {
     /// Bundles exist of attempts that the log does not know: a person has to say what is to become of that.
     #[error("{0}")]
     AttemptsLost(Lost),
+    /// It was told to leave while the store refused: what was decided last is not written, and agents go on.
+    #[error("the state cannot be written: {0}")]
+    Unwritten(store::Error),
 }
 
 impl From<driver::Error> for Error {
@@ -171,6 +177,10 @@ pub struct Coordinator {
     deadline: Option<Time>,
     housekeeping_at: Time,
     made: Option<WorkBranch>,
+    urgent: Urgent,
+    teller: Option<Teller>,
+    /// A person was told that the system has no file watch left.
+    polls: bool,
     lock: state_dir::CoordinatorLock,
 }
 
@@ -191,6 +201,7 @@ impl Coordinator {
         let tokens = Tokens::new(*setup.dir.secret()?.bytes()).of_run(&run_id(&state, setup.new_run.as_ref()));
         let slug = plan_name(&state, setup.new_run.as_ref());
         let redactor = redactor(&setup.programs);
+        let settings = settings_of(&setup, &slug);
         let apart = settle_isolation(&setup, &state, &slug)?;
         setup.limits.worktrees = apart.worktrees;
         let made = apart.made;
@@ -205,13 +216,6 @@ impl Coordinator {
         )
         .map_err(|source| Error::Os { what: "cannot watch processes", source })?;
         refuse_beside(&world)?;
-        let settings = Settings {
-            log_context_lines: setup.log_context_lines,
-            brief_budget_bytes: setup.brief_budget_bytes,
-            prompts: setup.prompts.clone(),
-            workspace: setup.workspace.to_string_lossy().into_owned(),
-            build_status_path: Files::build_status_path(&setup.files_dir, &slug).to_string_lossy().into_owned(),
-        };
         let as_store: Arc<dyn Store> = store.clone();
         let mut driver = Driver::new(as_store, world, (state, last_seq), tokens, redactor, settings);
         begin(&mut driver, setup.new_run, lost, made.clone())?;
@@ -240,6 +244,9 @@ impl Coordinator {
             deadline: None,
             housekeeping_at: now,
             made,
+            urgent: Urgent::default(),
+            teller: None,
+            polls: false,
             lock,
         })
     }
@@ -256,10 +263,23 @@ impl Coordinator {
         self.made.as_ref()
     }
 
-    /// The way to speak to the running coordinator, for signals.
+    /// The way to speak to the running coordinator.
     #[must_use]
     pub fn sender(&self) -> SyncSender<Message> {
         self.sender.clone()
+    }
+
+    /// The way for signals, which is never full.
+    #[must_use]
+    pub fn urgent(&self) -> Urgent {
+        self.urgent.clone()
+    }
+
+    /// Who is told what the log cannot tell.
+    #[must_use]
+    pub fn telling(mut self, teller: Teller) -> Self {
+        self.teller = Some(teller);
+        self
     }
 
     /// Drives the run until it is over or paused, and says how it stands then.
@@ -291,6 +311,8 @@ impl Coordinator {
         let unread: Vec<Message> = self.driver.unread().into_iter().map(|attempt| Message::Grew { attempt }).collect();
         let wait = if unread.is_empty() { self.time_to_wait() } else { Duration::ZERO };
         let mut gathered = unread;
+        gathered.extend(self.urgent.take().into_iter().map(Message::Pause));
+        let wait = if gathered.is_empty() { wait } else { Duration::ZERO };
         let mut grew: BTreeSet<AttemptId> = BTreeSet::new();
         let mut next = self.messages.recv_timeout(wait).ok();
         while let Some(message) = next {
@@ -362,9 +384,16 @@ impl Coordinator {
     fn keep_house(&mut self, now: Time) -> Result<(), Error> {
         // A backup that fails (no space) must not stop the run; the log itself still refuses to lie.
         let _no_backup = self.store.backup_if_due(now.0);
+        if !self.polls && self.driver.world().polls() {
+            self.polls = true;
+            self.tell(&Notice::Polling(refusal::no_watch()));
+        }
         let short = pressure::look(&self.state_dir);
-        if short.is_some() != self.driver.state().held.is_some() {
-            self.persistently(|driver| driver.handle([Message::Pressure { reason: short }]))?;
+        let state = self.driver.state();
+        // A hold that a refusal began ends by trying, not by looking.
+        let by_look = state.held.is_some() && state.hold.until.is_none();
+        if short.is_some() != by_look {
+            self.persistently(|driver| driver.handle([Message::Pressure { short }]))?;
         }
         let pinned = self.driver.state().run.as_ref().map(|run| run.plan.hash.clone());
         if let (Some(pinned), Ok(bytes)) = (pinned, std::fs::read(&self.plan_path)) {
@@ -374,24 +403,6 @@ impl Coordinator {
             }
         }
         Ok(())
-    }
-
-    /// Lets the driver do something, and while the store refuses for a reason that may pass, waits and tries again: what was
-    /// decided is kept, agents work on, nothing is acted on or answered before it is durable.
-    fn persistently(
-        &mut self,
-        what: impl FnOnce(&mut Driver<RealWorld>) -> Result<(), driver::Error>,
-    ) -> Result<(), Error> {
-        let mut outcome = what(&mut self.driver);
-        loop {
-            match outcome {
-                Err(driver::Error::Store(store::Error::Full(_) | store::Error::Busy(_) | store::Error::Io(_))) => {
-                    std::thread::park_timeout(STORE_RETRY);
-                    outcome = self.driver.handle([]);
-                }
-                other => return other.map_err(Error::from),
-            }
-        }
     }
 }
 
@@ -428,6 +439,17 @@ fn verify_beside(store: &Arc<SqliteStore>, dir: &StateDir, messages: &SyncSender
     };
     // Without a thread for it the store is checked at the next start.
     let _unchecked = std::thread::Builder::new().name("verify".to_owned()).spawn(verify);
+}
+
+/// What the driver needs to know of it.
+fn settings_of(setup: &Setup, slug: &str) -> Settings {
+    Settings {
+        log_context_lines: setup.log_context_lines,
+        brief_budget_bytes: setup.brief_budget_bytes,
+        prompts: setup.prompts.clone(),
+        workspace: setup.workspace.to_string_lossy().into_owned(),
+        build_status_path: Files::build_status_path(&setup.files_dir, slug).to_string_lossy().into_owned(),
+    }
 }
 
 /// What is secret: what the operator has, what agents are given of their own, and where alerts go.
@@ -470,10 +492,10 @@ fn look_for_lost(setup: &Setup, state: &State) -> Result<Option<Lost>, Error> {
 
 /// Whether the machine has room, before anything is begun.
 fn look_for_room(driver: &mut Driver<RealWorld>, dir: &Path) -> Result<(), Error> {
-    let reason = pressure::look(dir);
+    let short = pressure::look(dir);
     // A run that was paused for want of room and does not wait would be paused again before anybody looks.
-    if reason.is_some() || driver.is_over() && driver.state().held.is_some() {
-        driver.handle([Message::Pressure { reason }])?;
+    if short.is_some() || driver.is_over() && driver.state().held.is_some() {
+        driver.handle([Message::Pressure { short }])?;
     }
     Ok(())
 }

@@ -17,14 +17,16 @@ mod understand;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::Path;
 use std::sync::Arc;
 
 use rekindle_core::decide::{self, Reply, Standstill};
 use rekindle_core::effect::Effect;
 use rekindle_core::event::{PauseReason, UsageLeft};
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::input::{Input, MergeOutcome, Noted, Order};
+use rekindle_core::input::{Input, MergeOutcome, Noted, Order, Refused};
 use rekindle_core::limits::Limits;
+use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{Baseline, CheckResult, Evidence};
 use rekindle_core::role::Role;
 use rekindle_core::state::{RunPhase, State};
@@ -32,6 +34,7 @@ use rekindle_core::time::Time;
 
 use crate::door::wire::{Answer, Call};
 use crate::redact::Redactor;
+use crate::refusal;
 use crate::store::{self, Store};
 use crate::token::Tokens;
 use crate::world::World;
@@ -61,6 +64,13 @@ pub enum Message {
         attempt: AttemptId,
         /// What the operating system said.
         reason: String,
+    },
+    /// The machine had no room for something: nothing of it was begun.
+    Refused {
+        /// For what.
+        what: Refused,
+        /// What it lacks.
+        refusal: Refusal,
     },
     /// An agent wrote something.
     Grew {
@@ -133,7 +143,7 @@ pub enum Message {
     /// The machine was looked at.
     Pressure {
         /// What it is short of.
-        reason: Option<String>,
+        short: Option<Refusal>,
     },
     /// A look at the whole store beside the work found damage.
     StoreDamaged {
@@ -216,6 +226,10 @@ pub struct Driver<W: World> {
     more_to_read: BTreeSet<AttemptId>,
     /// Attempts whose process is gone and whose output is not yet read to its end.
     ending: BTreeSet<AttemptId>,
+    /// Attempts whose output could not be read, and when that is tried again.
+    unreadable: BTreeMap<AttemptId, spools::Unreadable>,
+    /// Merges under way: none is begun twice at a time.
+    merging: BTreeSet<(TaskId, Epoch)>,
     heard_from: BTreeMap<AttemptId, Time>,
     /// What rekindle itself says in the prompts of attempts that are being started.
     own_bytes: BTreeMap<AttemptId, u64>,
@@ -252,6 +266,8 @@ impl<W: World> Driver<W> {
             waiters: Vec::new(),
             more_to_read: BTreeSet::new(),
             ending: BTreeSet::new(),
+            unreadable: BTreeMap::new(),
+            merging: BTreeSet::new(),
             heard_from: BTreeMap::new(),
             own_bytes: BTreeMap::new(),
             reminders: 0,
@@ -380,7 +396,8 @@ impl<W: World> Driver<W> {
 
     /// The earliest moment at which `pass_time` would change anything; it may have come already.
     pub fn next_deadline(&self) -> Option<Time> {
-        decide::next_deadline(&self.state, self.decided_at)
+        let timers = decide::next_deadline(&self.state, self.decided_at);
+        timers.into_iter().chain(self.reads_again_at()).min()
     }
 
     /// Whether the run is over or paused, so that the coordinator can leave.
@@ -413,6 +430,7 @@ impl<W: World> Driver<W> {
                 self.take(Input::AttemptNotStarted { attempt, reason });
                 self.forget(attempt);
             }
+            Message::Refused { what, refusal } => self.refused(what, refusal),
             Message::Grew { attempt } => self.read_on(attempt)?,
             Message::Ended { attempt } => self.attempt_ended(attempt)?,
             Message::ChecksDone { task, epoch, evidence } => {
@@ -424,6 +442,13 @@ impl<W: World> Driver<W> {
                 self.take(Input::BaselineSeen { attempt, task, baseline });
             }
             Message::Merged { task, epoch, outcome } => {
+                self.merging.remove(&(task.clone(), epoch));
+                if let MergeOutcome::Failed { reason } = &outcome
+                    && let Some(refusal) = refusal::in_text(reason, Path::new(&self.settings.workspace))
+                {
+                    self.refused(Refused::Merge(task, epoch), refusal);
+                    return Ok(());
+                }
                 self.take(Input::WorkMerged { task, epoch, outcome });
             }
             Message::Noted(noted) => {
@@ -445,8 +470,8 @@ impl<W: World> Driver<W> {
             Message::Pause(reason) => {
                 self.take(Input::Ordered(Order::Pause(reason)));
             }
-            Message::Pressure { reason } => {
-                self.take(Input::PressureSeen { reason });
+            Message::Pressure { short } => {
+                self.take(Input::PressureSeen { short });
             }
             // Nothing more is decided on it: agents go on, and the next coordinator repairs it first.
             Message::StoreDamaged { problem } => return Err(store::Error::Corrupt(problem).into()),

@@ -15,4 +15,4 @@ pub use adopt::{PROBE_BUDGET, Probe, probe, probe_all};
 pub use control::{ControlError, close_stdin, kill, send_line, stop};
 pub use launch::{LaunchError, Launched, Launcher};
 pub use lost::{Ended, LostError, end_lost_tree};
-pub use watch::{BundleKey, Observation, Stream, Watch, WatchError};
+pub use watch::{BundleKey, Observation, Stream, Twice, Watch};

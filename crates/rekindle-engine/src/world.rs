@@ -8,6 +8,7 @@ use rekindle_core::brief::{self, Facts};
 use rekindle_core::event::ClockSeen;
 use rekindle_core::ids::{AgentName, AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
+use rekindle_core::refusal::Refusal;
 use rekindle_core::report::Report;
 use rekindle_core::role::Role;
 use rekindle_core::time::Time;
@@ -118,6 +119,16 @@ pub struct KeptReport {
     pub report: Report,
 }
 
+/// What becomes of an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It is under way, or was before: what comes of it arrives as an observation. That may be a refusal, when nothing was begun.
+    /// What may have been begun is never told as refused: it is looked into by its lock and its identity until it is known.
+    Yes,
+    /// The machine had no room for it: nothing was begun.
+    Refused(Refusal),
+}
+
 /// The outside. Every method may be called twice for the same thing.
 pub trait World {
     /// Now.
@@ -127,11 +138,11 @@ pub trait World {
         None
     }
     /// Runs the checks in its order, then starts an attempt's process; what they said and whether that worked arrives as observations. Asked for twice, it is started once.
-    fn launch(&mut self, order: LaunchOrder);
+    fn launch(&mut self, order: LaunchOrder) -> Taken;
     /// Stops an attempt's whole tree; its end arrives as an observation. A launch that is under way is waited for.
     fn stop(&mut self, attempt: AttemptId, at_once: bool);
     /// Runs the checks of a claim; what they saw arrives as an observation.
-    fn run_checks(&mut self, order: CheckOrder);
+    fn run_checks(&mut self, order: CheckOrder) -> Taken;
     /// Keeps what a check printed outside the state; the name it is kept under, nothing where it cannot be kept.
     fn keep_output(&mut self, _output: &str) -> Option<String> {
         None
@@ -139,7 +150,7 @@ pub trait World {
     /// Reads a spool from an offset into `into`, at most `limit` bytes; nothing more to read leaves it empty.
     ///
     /// # Errors
-    /// When the spool cannot be read; the attempt goes on without being indexed.
+    /// When the spool cannot be read. That is not its end: it is read again later.
     fn read_spool(
         &mut self,
         attempt: AttemptId,
@@ -186,7 +197,10 @@ pub trait World {
     /// What is left of attempts, by their bundles, in the order of the question.
     fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found>;
     /// Reports that were left in an attempt's bundle, in order.
-    fn kept_reports(&mut self, attempt: AttemptId) -> Vec<KeptReport>;
+    ///
+    /// # Errors
+    /// When the machine has no room to read them. That does not mean that there are none: ask again.
+    fn kept_reports(&mut self, attempt: AttemptId) -> std::io::Result<Vec<KeptReport>>;
     /// The reports that `kept_reports` last gave for an attempt are durable now.
     fn drop_kept_reports(&mut self, attempt: AttemptId);
     /// Those of `paths` that are not on disk; of work that was merged as `merged`, those that the run's branch has no longer.
@@ -196,7 +210,7 @@ pub trait World {
     /// Merges accepted work into the run's branch; how it went arrives as an observation. Asked for twice, it is merged once.
     fn merge(&mut self, order: MergeOrder);
     /// Runs the plan's health commands; what they said arrives as an observation.
-    fn check_health(&mut self, commands: &[String]);
+    fn check_health(&mut self, commands: &[String]) -> Taken;
     /// Asks the user's command what is left of the allowance; the answer, or that there is none, arrives as an observation.
     fn ask_usage(&mut self);
     /// Tells a person.

@@ -8,6 +8,7 @@ use rekindle_core::ids::{AttemptId, Epoch, RunId};
 use rekindle_core::input::{Found, Input};
 use rekindle_core::limits::Limits;
 use rekindle_core::plan;
+use rekindle_core::refusal::Refusal;
 use rekindle_core::report::Exit;
 use rekindle_core::time::Time;
 use rekindle_engine::door::wire::{Answer, Call};
@@ -16,7 +17,7 @@ use rekindle_engine::redact::Redactor;
 use rekindle_engine::store::memory::Fault;
 use rekindle_engine::store::{self, MemoryStore, Read, Stream};
 use rekindle_engine::token::Tokens;
-use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
+use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
 
 /// What the test decides, and what was asked for.
 struct Told {
@@ -24,6 +25,10 @@ struct Told {
     now: Time,
     found: Found,
     out: Vec<u8>,
+    /// Reads of a spool that fail.
+    unreadable: u32,
+    /// What a launch is answered.
+    taken: Taken,
     launched: Vec<AttemptId>,
 }
 
@@ -35,7 +40,7 @@ impl World for Obedient {
         self.0.borrow().now
     }
 
-    fn launch(&mut self, order: LaunchOrder) {
+    fn launch(&mut self, order: LaunchOrder) -> Taken {
         let mut told = self.0.borrow_mut();
         let wanted = format!("\"attempt\":{},", order.attempt);
         let events = told.store.events(0, 10_000).expect("the store lives");
@@ -43,6 +48,7 @@ impl World for Obedient {
             events.iter().any(|event| event.kind == "developer_dispatched" && event.details.contains(&wanted));
         assert!(durable, "attempt {} was launched before that was durable", order.attempt);
         told.launched.push(order.attempt);
+        told.taken.clone()
     }
 
     fn read_spool(
@@ -54,7 +60,11 @@ impl World for Obedient {
         into: &mut Vec<u8>,
     ) -> std::io::Result<()> {
         if stream == Stream::Out {
-            let told = self.0.borrow();
+            let mut told = self.0.borrow_mut();
+            if told.unreadable > 0 {
+                told.unreadable -= 1;
+                return Err(std::io::Error::other("no descriptor left"));
+            }
             into.extend(told.out.iter().skip(usize::try_from(offset).expect("small")).take(limit));
         }
         Ok(())
@@ -68,15 +78,19 @@ impl World for Obedient {
         paths.to_vec()
     }
 
-    fn kept_reports(&mut self, _: AttemptId) -> Vec<KeptReport> {
-        Vec::new()
+    fn kept_reports(&mut self, _: AttemptId) -> std::io::Result<Vec<KeptReport>> {
+        Ok(Vec::new())
     }
 
     fn stop(&mut self, _: AttemptId, _: bool) {}
-    fn run_checks(&mut self, _: CheckOrder) {}
+    fn run_checks(&mut self, _: CheckOrder) -> Taken {
+        Taken::Yes
+    }
     fn drop_kept_reports(&mut self, _: AttemptId) {}
     fn merge(&mut self, _: MergeOrder) {}
-    fn check_health(&mut self, _: &[String]) {}
+    fn check_health(&mut self, _: &[String]) -> Taken {
+        Taken::Yes
+    }
     fn ask_usage(&mut self) {}
     fn alert(&mut self, _: &rekindle_engine::alert::Alert) {}
     fn watch(&mut self, _: AttemptId) {}
@@ -85,7 +99,8 @@ impl World for Obedient {
 
 fn world(store: &Arc<MemoryStore>) -> Obedient {
     let (store, out, launched) = (Arc::clone(store), Vec::new(), Vec::new());
-    Obedient(Rc::new(RefCell::new(Told { store, now: Time(1_000), found: Found::Lost, out, launched })))
+    let (now, found, unreadable, taken) = (Time(1_000), Found::Lost, 0, Taken::Yes);
+    Obedient(Rc::new(RefCell::new(Told { store, now, found, out, unreadable, taken, launched })))
 }
 
 /// A coordinator over what the store holds, with a run of one task if there is none.
@@ -169,4 +184,86 @@ fn a_backoff_that_is_over_is_still_a_deadline() {
     assert_eq!(driver.next_deadline(), Some(due));
     driver.pass_time().expect("handled");
     assert_eq!(world.0.borrow().launched, [AttemptId(1), AttemptId(2)]);
+}
+
+/// Lets time pass and reads what is to be read then, until nothing is.
+fn read_on(driver: &mut Driver<Obedient>, world: &Obedient) {
+    for _ in 0..1_000 {
+        let due = driver.next_deadline().filter(|due| due.since_ms(world.0.borrow().now) <= 10_000);
+        let Some(due) = due else { return };
+        let now = world.0.borrow().now;
+        world.0.borrow_mut().now = now.max(due);
+        let unread: Vec<Message> = driver.unread().into_iter().map(|attempt| Message::Grew { attempt }).collect();
+        if unread.is_empty() {
+            return;
+        }
+        driver.handle(unread).expect("handled");
+    }
+    panic!("it reads for ever");
+}
+
+/// A coordinator whose agent claimed in its last line and left, while its output cannot be read so often.
+fn unread(unreadable: u32) -> (Arc<MemoryStore>, Driver<Obedient>, Obedient) {
+    let store = Arc::new(MemoryStore::new());
+    let world = world(&store);
+    let mut driver = coordinator(&store, &world, 0);
+    let attempt = AttemptId(1);
+    driver.handle([Message::Started { attempt, pid: 10, shim_pid: 9 }]).expect("handled");
+    {
+        let mut told = world.0.borrow_mut();
+        told.out = b"TASK_COMPLETE: T1\n".to_vec();
+        told.found = Found::Finished(Exit { code: Some(0), ..Exit::default() });
+        told.unreadable = unreadable;
+    }
+    driver.handle([Message::Ended { attempt }]).expect("handled");
+    (store, driver, world)
+}
+
+fn kinds(store: &MemoryStore) -> Vec<String> {
+    store.events(0, 10_000).expect("lives").into_iter().map(|event| event.kind).collect()
+}
+
+#[test]
+fn a_spool_that_cannot_be_read_has_not_ended() {
+    let (store, mut driver, world) = unread(5);
+    let live = driver.state().live_attempts().count();
+    assert_eq!(live, 1, "its attempt is held until its last words are read");
+    assert!(!driver.is_catching_up(), "and nobody else's timers are held up by it");
+    read_on(&mut driver, &world);
+    assert!(kinds(&store).contains(&"task_claimed".to_owned()), "{:?}", kinds(&store));
+    let task = driver.state().tasks.values().next().expect("a task");
+    assert!(task.claim.is_some(), "its last signal counts");
+}
+
+#[test]
+fn output_that_can_never_be_read_is_given_up_with_a_name() {
+    let (store, mut driver, world) = unread(u32::MAX);
+    let before = world.0.borrow().now;
+    read_on(&mut driver, &world);
+    let named = store
+        .events(0, 10_000)
+        .expect("lives")
+        .into_iter()
+        .any(|event| event.details.contains("output_unreadable") && event.details.contains("no descriptor left"));
+    assert!(named, "{:?}", kinds(&store));
+    assert!(kinds(&store).contains(&"attempt_exited".to_owned()), "{:?}", kinds(&store));
+    let waited = world.0.borrow().now.since_ms(before);
+    assert!((60_000..600_000).contains(&waited), "time for a person, and an end: {waited} ms");
+}
+
+#[test]
+fn a_launch_that_is_refused_at_once_holds_the_run_and_costs_nothing() {
+    let store = Arc::new(MemoryStore::new());
+    let world = world(&store);
+    let refusal = Refusal { reason: "no thread".into(), hint: "ulimit -u".into() };
+    world.0.borrow_mut().taken = Taken::Refused(refusal);
+    let mut driver = coordinator(&store, &world, 0);
+    assert_eq!(driver.state().held.as_deref(), Some("no thread"));
+    assert_eq!(driver.state().tasks.values().next().map(|task| task.attempts), Some(0));
+    world.0.borrow_mut().taken = Taken::Yes;
+    let due = driver.next_deadline().expect("it is tried again");
+    world.0.borrow_mut().now = due;
+    driver.pass_time().expect("handled");
+    assert_eq!(world.0.borrow().launched, [AttemptId(1), AttemptId(2)]);
+    assert_eq!(driver.state().held, None);
 }

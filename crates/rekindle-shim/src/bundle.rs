@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::atomic;
 use crate::identity::ProcId;
 use crate::ladder::{self, Rung};
+use crate::refusal;
 
 /// The version of the records and of the wire that this build writes; it reads every earlier one.
 pub const VERSION: u32 = 1;
@@ -239,6 +240,21 @@ pub enum Error {
 impl Error {
     fn io(name: &str, source: impl Into<io::Error>) -> Self {
         Self::Io { name: name.to_owned(), source: source.into() }
+    }
+
+    /// The system's error number, 0 where it gave none.
+    #[must_use]
+    pub fn errno(&self) -> i32 {
+        match self {
+            Self::Io { source, .. } => source.raw_os_error().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// Whether the machine had no room for it; the bundle itself may be sound.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        refusal::is_refusal(self.errno())
     }
 
     fn malformed(name: &str, reason: impl ToString) -> Self {

@@ -180,10 +180,7 @@ impl Process {
     /// # Errors
     /// When it is not our child, or was reaped before.
     pub fn reap_child(&self) -> io::Result<bool> {
-        let pid = i32::try_from(self.id.pid).ok().and_then(Pid::from_raw);
-        let pid = pid.ok_or(io::ErrorKind::InvalidInput)?;
-        // By number and not by pidfd, which only Linux has: an unreaped child keeps its number.
-        Ok(rustix::process::waitpid(Some(pid), WaitOptions::NOHANG)?.is_some())
+        Ok(reap(self.id.pid)?.is_some())
     }
 
     /// Whether it was started with the marker of this attempt: the second factor for [`Opened::Likely`].
@@ -192,6 +189,21 @@ impl Process {
         let marker = format!("{}={nonce}", crate::MARKER_ENV);
         !nonce.is_empty() && os::environ_has(self.id.pid, marker.as_bytes()) && !self.exited()
     }
+}
+
+/// How a child of this process that could be reaped had ended: its exit code, where it had one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reaped(pub Option<i32>);
+
+/// Takes the remains of a child of this process, if it has ended. By number and not by pidfd, which only Linux has and which may
+/// be refused: an unreaped child keeps its number.
+///
+/// # Errors
+/// When it is not our child, or was reaped before.
+pub fn reap(pid: u32) -> io::Result<Option<Reaped>> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
+    let reaped = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG)?;
+    Ok(reaped.map(|(_, status)| Reaped(status.exit_status())))
 }
 
 impl AsFd for Process {

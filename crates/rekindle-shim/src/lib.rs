@@ -19,6 +19,7 @@ pub mod identity;
 pub mod ladder;
 pub mod lock;
 mod os;
+pub mod refusal;
 mod server;
 mod shim;
 pub mod socket;
@@ -27,7 +28,7 @@ pub mod wire;
 
 pub use child::stub_main;
 pub use os::{boot_id, clock};
-pub use shim::{EXIT_IO, EXIT_LOCKED, EXIT_SPEC, EXIT_USED, shim_main};
+pub use shim::{EXIT_IO, EXIT_LOCKED, EXIT_REFUSED, EXIT_SPEC, EXIT_USED, shim_main};
 
 /// The hidden subcommand under which the one binary becomes a shim.
 pub const SHIM_COMMAND: &str = "__shim";

@@ -23,6 +23,7 @@ use crate::identity::Process;
 use crate::ladder::{Act, Climb, Rung};
 use crate::lock::Lock;
 use crate::os;
+use crate::refusal;
 use crate::server::Server;
 use crate::tree;
 use crate::wire::{Refusal, Reply, Request, Status};
@@ -35,6 +36,8 @@ pub const EXIT_USED: u8 = 4;
 pub const EXIT_SPEC: u8 = 5;
 /// Exit code: the system refused something without which there can be no record.
 pub const EXIT_IO: u8 = 6;
+/// Exit code: the machine had no room (descriptors, processes, memory, space) before the agent's first instruction.
+pub const EXIT_REFUSED: u8 = 7;
 
 /// Between two looks at whether the bundle is still there. One call of some microseconds; a person who deletes the state of a
 /// run and starts another waits this long at most.
@@ -50,12 +53,21 @@ enum Stop {
     #[error("no usable spec: {0}")]
     Spec(String),
     #[error("{what}: {why}")]
-    Io { what: &'static str, why: String },
+    Io { what: &'static str, why: String, refused: bool },
 }
 
 impl Stop {
     fn io(what: &'static str) -> impl Fn(io::Error) -> Self {
-        move |error| Self::Io { what, why: error.to_string() }
+        move |error| Self::Io { what, why: error.to_string(), refused: refusal::is_refused(&error) }
+    }
+
+    fn bundle(what: &'static str) -> impl Fn(bundle::Error) -> Self {
+        move |error| Self::Io { what, refused: error.is_refusal(), why: error.to_string() }
+    }
+
+    /// The spec cannot be read: for want of room, or because of what it is.
+    fn unread(error: bundle::Error) -> Self {
+        if error.is_refusal() { Self::bundle("spec")(error) } else { Self::Spec(error.to_string()) }
     }
 
     fn code(&self) -> u8 {
@@ -63,6 +75,7 @@ impl Stop {
             Self::Locked => EXIT_LOCKED,
             Self::Used => EXIT_USED,
             Self::Spec(_) => EXIT_SPEC,
+            Self::Io { refused: true, .. } => EXIT_REFUSED,
             Self::Io { .. } => EXIT_IO,
         }
     }
@@ -86,11 +99,11 @@ fn run(path: &Path) -> Result<(), Stop> {
     detach();
     give_limit_back();
     let path = path.canonicalize().map_err(Stop::io("bundle"))?;
-    let bundle = Bundle::open(&path).map_err(|error| Stop::Spec(error.to_string()))?;
+    let bundle = Bundle::open(&path).map_err(Stop::unread)?;
     let bundle = bundle.ok_or_else(|| Stop::Spec("the bundle is gone".to_owned()))?;
     // A working directory of ours would keep a filesystem busy.
     rustix::process::chdir("/").map_err(|error| Stop::io("working directory")(error.into()))?;
-    let lock = Lock::inherit(&bundle).map_err(|error| Stop::Io { what: "lock", why: error.to_string() })?;
+    let lock = Lock::inherit(&bundle).map_err(Stop::bundle("lock"))?;
     let lock = lock.ok_or(Stop::Locked)?;
     if bundle.has(bundle::EXIT) {
         return Ok(());
@@ -98,7 +111,7 @@ fn run(path: &Path) -> Result<(), Stop> {
     if bundle.has(bundle::SHIM) {
         return Err(Stop::Used);
     }
-    let spec = bundle.spec().map_err(|error| Stop::Spec(error.to_string()))?;
+    let spec = bundle.spec().map_err(Stop::unread)?;
     let spec = spec.ok_or_else(|| Stop::Spec("it is not there".to_owned()))?;
     let signals = Signals::catch().map_err(Stop::io("signals"))?;
     os::become_subreaper().map_err(Stop::io("subreaper"))?;
@@ -216,7 +229,7 @@ fn start(bundle: &Bundle, spec: &Spec) -> Result<Started, StartError> {
     };
     bundle
         .save(bundle::SHIM, &record)
-        .map_err(|error| StartError { errno: 0, text: exit::cut(&format!("cannot record it: {error}")) })?;
+        .map_err(|error| StartError { errno: error.errno(), text: exit::cut(&format!("cannot record it: {error}")) })?;
     let (agent, input) = waiting.release().map_err(|error| failed("barrier", &error))?;
     Ok(Started { agent, input, capped, logs })
 }

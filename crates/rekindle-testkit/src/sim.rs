@@ -14,6 +14,7 @@ mod judge;
 mod operator;
 mod outside;
 mod plant;
+mod refusals;
 mod rng;
 mod script;
 mod shim;

@@ -132,6 +132,24 @@ fn a_baseline_that_never_failed_is_seen() {
 }
 
 #[test]
+fn a_living_agent_that_is_told_as_not_started_is_seen() {
+    is_seen(
+        Plant::UnknownAsRefused,
+        &[Invariant::TreeGone, Invariant::Alone, Invariant::OutputExact, Invariant::NoClash],
+    );
+}
+
+#[test]
+fn a_refusal_that_is_told_as_a_failure_is_seen() {
+    is_seen(Plant::RefusalAsFailure, &[Invariant::Machine]);
+}
+
+#[test]
+fn a_read_error_that_is_taken_for_the_end_is_seen() {
+    is_seen(Plant::ErrorAsEnd, &[Invariant::OutputExact, Invariant::SignsExact, Invariant::Unreported]);
+}
+
+#[test]
 fn what_a_new_coordinator_forgets_is_seen() {
     is_seen(Plant::ForgetOutstanding, &[Invariant::Outstanding]);
 }

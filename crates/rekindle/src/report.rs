@@ -311,6 +311,7 @@ fn is_infrastructure(cause: &Cause) -> bool {
             | Cause::OutOfMemory
             | Cause::ShimLost
             | Cause::HostLost
+            | Cause::Machine(_)
     )
 }
 

@@ -195,8 +195,8 @@ fn tell_run(body: &Body) -> Option<Parts> {
             let notes: String = made.notes.iter().map(|note| format!("; {note}")).collect();
             ("BRANCH", Tone::Dim, format!("accepted work goes to {}{notes}", made.branch))
         }
-        Body::StartsHeld { reason } => ("HELD", Tone::Warning, format!("nothing new is started: {reason}")),
-        Body::StartsReleased {} => ("RELEASED", Tone::Good, "the machine has room again".to_owned()),
+        Body::StartsHeld(held) => ("HELD", Tone::Warning, session::held(&held.reason, &held.hint)),
+        Body::StartsReleased {} => ("RELEASED", Tone::Good, "new agents are started again".to_owned()),
         Body::CoordinatorStarted { pid, .. } => ("COORDINATOR", Tone::Dim, format!("process {pid}")),
         Body::CoordinatorRecovered(Recovery { orphaned_agents, events_reconciled, adopted, finished, .. }) => (
             "RECOVERED",

@@ -387,6 +387,12 @@ impl RunView<'_> {
         waiting.map(move |wait| session::waiting(wait, now))
     }
 
+    /// Why nothing new is started, and what to type, in a line.
+    #[must_use]
+    pub fn held(&self) -> Option<String> {
+        session::held_line(&self.row)
+    }
+
     /// How long a run that waits still waits, in words.
     #[must_use]
     pub fn resumes(&self, now: Time) -> Option<String> {

@@ -1,6 +1,6 @@
 //! The life and the end of an attempt: what its end is put down to, and what becomes of the work it held.
 
-use super::{About, Reply, Turn, gate, health, review, split, team, unreported};
+use super::{About, Reply, Turn, gate, health, hold, review, session, split, team, unreported};
 use crate::cause::Cause;
 use crate::duration;
 use crate::event::Body;
@@ -87,6 +87,7 @@ fn cause_of_exit(attempt: &Attempt, work_open: bool) -> Cause {
         return cause;
     }
     match attempt.exit.as_ref() {
+        Some(Exit { refused: Some(refusal), .. }) => Cause::Machine(refusal.clone().into()),
         Some(Exit { start_error: Some(reason), .. }) => Cause::StartFailed { reason: reason.clone() },
         Some(Exit { out_of_memory: true, .. }) => Cause::OutOfMemory,
         Some(Exit { code: Some(0), .. }) => Cause::ExitedIncomplete,
@@ -119,6 +120,16 @@ pub(super) fn not_started(turn: &mut Turn<'_>, id: AttemptId, reason: String) ->
         return Reply::Already;
     }
     end(turn, id, &Cause::StartFailed { reason }, true);
+    Reply::Accepted
+}
+
+/// The output of an attempt that has ended cannot be read to its end: that is named before the rest of it is decided.
+pub(super) fn output_unreadable(turn: &mut Turn<'_>, id: AttemptId, reason: &str) -> Reply {
+    if !turn.state.attempts.get(&id).is_some_and(Attempt::is_live) {
+        return Reply::Already;
+    }
+    let detail = format!("its output cannot be read to its end, so its last words may be missing: {reason}");
+    session::note_found(turn, id, "output_unreadable", &detail);
     Reply::Accepted
 }
 
@@ -234,6 +245,7 @@ pub(super) fn end(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, may_count: 
     turn.emit_attempt(id, Body::AttemptEnded { attempt: id, cause: cause.clone(), last_words });
     match cause {
         Cause::Completed => gate::widen_for(turn, id),
+        Cause::Machine(refused) => hold::strike(turn, refused.into()),
         _ => gate::close_for(turn, id, cause, &held),
     }
     for task in held {
@@ -283,6 +295,7 @@ pub(super) fn settle(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_count:
         (Next::WaitForGate, _) => "when its account may go on".to_owned(),
         (Next::AskPerson, _) if *cause == Cause::Auth => "when a person has seen to it".to_owned(),
         (Next::WaitForOperator, _) => "when the run goes on".to_owned(),
+        (Next::WaitForMachine, _) => "when the machine has room again".to_owned(),
         (_, 0) => "at once".to_owned(),
         (_, wait_ms) => format!("after {}", duration::format(wait_ms)),
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::schedule::{Taken, validation_open};
-use super::{Turn, gate, session};
+use super::{Turn, gate, hold, session};
 use crate::event::{Body, Finish, Outcome, PauseReason};
 use crate::ids::TaskId;
 use crate::state::{AttemptPhase, RunPhase, State, TaskState};
@@ -122,7 +122,7 @@ pub(super) fn finish_if_over(turn: &mut Turn<'_>) {
                 session::pause(turn, PauseReason::NoWait);
                 finish_if_over(turn);
             }
-            Standstill::Time if turn.state.held.is_some() && !busy => session::pause_for_want(turn),
+            Standstill::Time if hold::lasts(turn.state) && !busy => session::pause_for_want(turn),
             Standstill::Reset if gate::pause_for_reset(turn) => finish_if_over(turn),
             _ => {}
         },

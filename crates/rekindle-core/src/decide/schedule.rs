@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{About, Turn, finish, gate, health, report, review, sign, team, usage};
+use super::{About, Turn, finish, gate, health, hold, report, review, sign, team, usage};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
@@ -23,7 +23,8 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
         return;
     }
     team::use_idle(turn);
-    let mut free = (turn.state.limits.max_agents as usize).saturating_sub(turn.state.live_attempts().count());
+    let free = (turn.state.limits.max_agents as usize).saturating_sub(turn.state.live_attempts().count());
+    let mut free = hold::allowed(turn.state, free);
     if free == 0 {
         return;
     }

@@ -1,6 +1,6 @@
 //! The beginning of a run, of a coordinator, and of a pause: what is taken over from before.
 
-use super::{About, Reply, Turn, attempt, health, reconcile, report, review, sign};
+use super::{About, Reply, Turn, attempt, health, hold, reconcile, report, review, sign};
 use crate::cause::Cause;
 use crate::event::{AttemptsLost, Body, Pause, PauseReason, Recovery, Resume, TeamStanding};
 use crate::ids::{AttemptId, RunId, TaskId};
@@ -51,6 +51,7 @@ pub(super) fn coordinator_started(
     if !matches!(phase, RunPhase::Finished(_)) {
         health::order_baseline(turn);
     }
+    hold::forget_refusal(turn);
     Reply::Accepted
 }
 
@@ -147,7 +148,7 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>, saved_at: Time) 
                 orphaned += 1;
                 note_found(turn, id, "host_lost", "the machine was restarted under it");
             }
-            Found::NeverStarted => {
+            Found::NeverStarted | Found::Refused(_) => {
                 orphaned += 1;
                 note_found(turn, id, "never_started", "its process was never started");
                 attempt::end(turn, id, &Cause::ShimLost, false);
@@ -229,7 +230,7 @@ fn orphan(turn: &mut Turn<'_>, id: AttemptId) {
     turn.emit_attempt(id, Body::OrphanAgentDetected { attempt: id, role });
 }
 
-fn note_found(turn: &mut Turn<'_>, id: AttemptId, event_type: &str, detail: &str) {
+pub(super) fn note_found(turn: &mut Turn<'_>, id: AttemptId, event_type: &str, detail: &str) {
     turn.emit_attempt(id, Body::StateReconciled { event_type: event_type.to_owned(), detail: detail.to_owned() });
 }
 
@@ -286,22 +287,6 @@ pub(super) fn plan_file_changed(turn: &mut Turn<'_>, hash: String) -> Reply {
         return Reply::Already;
     }
     turn.emit_run(Body::PlanChanged { hash });
-    Reply::Accepted
-}
-
-/// Nothing new is started on a machine that is short of something; whoever runs goes on.
-pub(super) fn pressure_seen(turn: &mut Turn<'_>, reason: Option<String>) -> Reply {
-    match (reason, turn.state.held.is_some()) {
-        (Some(reason), false) => turn.emit_run(Body::StartsHeld { reason }),
-        (None, true) => {
-            turn.emit_run(Body::StartsReleased {});
-            let over = RunPhase::Waiting(PauseReason::SystemError);
-            if turn.state.run.as_ref().is_some_and(|run| run.phase == over) {
-                go_on_by_itself(turn);
-            }
-        }
-        _ => return Reply::Already,
-    }
     Reply::Accepted
 }
 

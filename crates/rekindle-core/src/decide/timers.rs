@@ -1,6 +1,6 @@
 //! Every timer by name. Deadlines are derived from the state, so a restart forgets none of them.
 
-use super::{Reply, Turn, attempt, gate, session, sign, usage};
+use super::{Reply, Turn, attempt, gate, hold, session, sign, usage};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::AttemptId;
@@ -29,6 +29,8 @@ enum Timer {
     StopOverdue(AttemptId),
     /// A run that waits for its allowance goes on.
     Resume,
+    /// A machine that refused something is tried again.
+    TryMachine,
     /// An agent of a run that is being paused has had its time to save a checkpoint.
     PauseStop(AttemptId),
     /// A backoff or a breaker is over; scheduling looks again.
@@ -55,6 +57,7 @@ pub(super) fn fire_due(turn: &mut Turn<'_>) -> Reply {
             Timer::HandOver(id) => attempt::order_stop(turn, id, Cause::ContextExhausted, false),
             Timer::StopOverdue(id) => attempt::repeat_stop(turn, id),
             Timer::Resume => session::go_on_by_itself(turn),
+            Timer::TryMachine => hold::release(turn),
             Timer::PauseStop(id) => attempt::order_stop(turn, id, Cause::StoppedByOperator, false),
             Timer::MayStart => {}
         }
@@ -85,7 +88,9 @@ fn deadlines(state: &State) -> impl Iterator<Item = (Time, Timer)> {
     let attempts = state.live_attempts().flat_map(|(id, _)| attempt_deadlines(state, id));
     let resume = usage::resumes_at(state).map(|time| (time, Timer::Resume));
     let starts = backoffs.chain(breakers).chain(gate::deadlines(state)).map(|time| (time, Timer::MayStart));
-    starts.chain(attempts).chain(resume)
+    let ended = state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Finished(_) | RunPhase::Paused(_)));
+    let held = hold::until(state).filter(|_| !ended).map(|time| (time, Timer::TryMachine));
+    starts.chain(attempts).chain(resume).chain(held)
 }
 
 fn attempt_deadlines(state: &State, id: AttemptId) -> Vec<(Time, Timer)> {

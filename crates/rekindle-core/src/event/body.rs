@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Added, AgentCompacted, AgentSaid, AgentStalled, AttemptsLost, ClockSeen, CompactionNear, CompactionOver,
-    EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen, Pause, Recovery, Resume, SessionClosed, TeamStanding,
-    UsageLeft, WorkBranch,
+    EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen, Held, Pause, Recovery, Resume, SessionClosed,
+    TeamStanding, UsageLeft, WorkBranch,
 };
 use crate::activity::{Failure, Measure};
 use crate::cause::Cause;
@@ -398,10 +398,7 @@ pub enum Body {
     /// A paused run goes on.
     SessionResume(Resume),
     /// The machine is short of something: nothing new is started until it no longer is.
-    StartsHeld {
-        /// Of what.
-        reason: String,
-    },
+    StartsHeld(Held),
     /// The machine has room again.
     StartsReleased {},
     /// An operator opened work in a finished run; it can be continued.

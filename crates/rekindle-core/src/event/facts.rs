@@ -34,6 +34,22 @@ pub struct Recovery {
     pub progress: Progress,
 }
 
+/// The machine is short of something: nothing new is started until it no longer is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// Of what.
+    pub reason: String,
+    /// What to type, or where to look.
+    #[serde(default)]
+    pub hint: String,
+    /// When it is tried again, where something was refused and nothing but trying tells.
+    #[serde(default)]
+    pub until: Option<Time>,
+    /// A person is told.
+    #[serde(default)]
+    pub alerts: bool,
+}
+
 /// A pause was ordered: no new work, agents are stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {

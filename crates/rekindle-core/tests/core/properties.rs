@@ -9,8 +9,9 @@ use rekindle_core::decide::{self, Reply};
 use rekindle_core::effect::Effect;
 use rekindle_core::event::{AgentSaid, Body, Event, PauseReason, UsageLeft};
 use rekindle_core::ids::{AttemptId, Epoch, QuestionId, TaskId};
-use rekindle_core::input::{Found, Input, MergeOutcome, Order};
+use rekindle_core::input::{Found, Input, MergeOutcome, Order, Refused};
 use rekindle_core::limits::{Limits, Traits};
+use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{Baseline, Checkpoint, Door, Exit, Report};
 use rekindle_core::review::{Findings, Verdict};
 use rekindle_core::role::Role;
@@ -32,6 +33,18 @@ fn attempts(state: &State, who: u8) -> Vec<AttemptId> {
 
 fn pick<T: Clone>(from: &[T], by: u8) -> Option<T> {
     (!from.is_empty()).then(|| from[by as usize % from.len()].clone())
+}
+
+/// The machine refuses an attempt that is being started, or the checks of a task; else time passes.
+fn refused(state: &State, attempt: Option<AttemptId>, id: TaskId, how: u8) -> Option<Input> {
+    let refusal = Refusal { reason: "no room".into(), hint: "make room".into() };
+    let starting = |id: &AttemptId| state.attempts[id].phase == AttemptPhase::Starting;
+    let what = match how % 4 {
+        0 => Refused::Attempt(attempt.filter(starting)?),
+        2 | 3 => return Some(Input::TimePassed),
+        _ => Refused::Checks(id.clone(), state.tasks[&id].epoch),
+    };
+    Some(Input::Refused { what, refusal })
 }
 
 fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
@@ -59,7 +72,7 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
             let epoch = state.tasks[&id].epoch;
             Some(Input::ChecksFinished { task: id, epoch, evidence: evidence(how % 4 != 0) })
         }
-        13 => Some(Input::TimePassed),
+        13 => refused(state, attempt, id, how),
         14 => Some(Input::Ordered(match how % 8 {
             0 => Order::Retry { task: id },
             1 => Order::Skip { task: id, reason: "s".into() },
@@ -230,9 +243,14 @@ fn play(moves: &[Move]) -> Story {
         check_step(&before, &story.state, &step.events);
         for effect in &step.effects {
             // What an attempt left is kept by the next one as well, before it begins.
-            let known =
-                matches!(effect, Effect::AlertPerson { .. } | Effect::TellEnd { .. } | Effect::LeaveWorkspace { .. })
-                    || decide::outstanding(&story.state).contains(effect);
+            let known = matches!(
+                effect,
+                // What was refused is outstanding itself.
+                Effect::AlertPerson { .. }
+                    | Effect::TellEnd { .. }
+                    | Effect::LeaveWorkspace { .. }
+                    | Effect::RepeatRefused
+            ) || decide::outstanding(&story.state).contains(effect);
             let settled = matches!(effect, Effect::LaunchAttempt { attempt }
                 | Effect::StopAttempt { attempt, .. }
                 | Effect::TellAgent { attempt, .. }
@@ -266,6 +284,7 @@ fn outcome(state: &State, effect: Effect) -> Option<Input> {
         Effect::AlertPerson { .. }
         | Effect::TellEnd { .. }
         | Effect::TellAgent { .. }
+        | Effect::RepeatRefused
         | Effect::LeaveWorkspace { .. } => return None,
     })
 }

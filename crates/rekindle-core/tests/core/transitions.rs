@@ -8,6 +8,7 @@ use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{AttemptId, Epoch, QuestionId};
 use rekindle_core::input::{Found, Input, Order};
 use rekindle_core::limits::Limits;
+use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{Checkpoint, Door, Exit, OVER, Report};
 use rekindle_core::state::{RunPhase, TaskState};
 
@@ -509,16 +510,17 @@ fn nothing_is_started_on_a_machine_that_is_short_of_something() {
     let plan = "# Demo\n\n### T1: a\n- accept: `true`\n\n### T2: b\n- blocked by: T1\n- accept: `true`\n";
     let mut story = Story::of(plan);
     story.started(1);
-    story.input(Input::PressureSeen { reason: Some("disk".into()) });
+    story.input(Input::PressureSeen { short: Some(Refusal { reason: "disk".into(), hint: "df".into() }) });
     story.done(1, "T1");
     assert_snapshot!(lines(&story.checked("T1", true)), @r#"
     checks_finished T1 developer-T1 e1 
     task_completed T1 developer-T1 e1 {"result":"as asked","unproven":false}
     "#);
-    assert_snapshot!(lines(&story.input(Input::PressureSeen { reason: None })), @r#"
+    assert_snapshot!(lines(&story.input(Input::PressureSeen { short: None })), @r#"
     starts_released  {}
     developer_dispatched T2 developer-T2 e1 {"attempt":2,"blocked_by":["T1"],"cli":"default","reason":"first attempt","resumed":false,"role":"developer","strategy":"first","tasks":["T2"]}
     task_started T2 developer-T2 e1 {"attempt":2,"number":1}
+    -> RepeatRefused
     -> LaunchAttempt { attempt: AttemptId(2) }
     "#);
 }

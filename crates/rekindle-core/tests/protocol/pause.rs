@@ -5,6 +5,7 @@ use rekindle_core::event::{PauseReason, UsageLeft};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::{Input, Order};
 use rekindle_core::limits::Limits;
+use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{Checkpoint, Report};
 use rekindle_core::review::Verdict;
 use rekindle_core::role::Role;
@@ -88,14 +89,14 @@ rows! {
         for attempt in [1, 2] {
             story.started(attempt);
         }
-        story.input(Input::PressureSeen { reason: Some("the disk is full".into()) });
+        story.input(Input::PressureSeen { short: Some(Refusal { reason: "the disk is full".into(), hint: "df".into() }) });
         for (attempt, id) in [(1, "T1"), (2, "T2")] {
             story.done(attempt, id);
             story.checked(id, true);
             story.exited(attempt, exit_code(0));
         }
         assert_eq!(details(&story, "session_pause")["reason"], "system_error");
-        story.input(Input::PressureSeen { reason: None });
+        story.input(Input::PressureSeen { short: None });
         assert!(happened(&story, "session_resume"));
     }
     "1. Stop all new task assignments immediately" => nothing_is_assigned_in_a_pause {

@@ -2,17 +2,19 @@
 
 use rekindle_core::activity::{CALL_MARK, ERROR_MARK, RESULT_MARK};
 use rekindle_core::brief::{self, Activity, Doors, Facts, LineKind};
+use rekindle_core::decide;
 use rekindle_core::effect::Effect;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::input::{Input, MergeOutcome};
+use rekindle_core::input::{Input, MergeOutcome, Refused};
 use rekindle_core::plan::PlanTask;
+use rekindle_core::refusal::Refusal;
 use rekindle_core::state::{AttemptPhase, Task, TaskState};
 
 use super::Driver;
 use crate::agents::PLUGIN_MARK;
 use crate::alert::{Alert, Kind};
 use crate::store::{StoredLine, Stream};
-use crate::world::{CheckOrder, LaunchOrder, LeaveOrder, MergeOrder, World};
+use crate::world::{CheckOrder, LaunchOrder, LeaveOrder, MergeOrder, Taken, World};
 
 impl<W: World> Driver<W> {
     pub(super) fn act(&mut self, effect: Effect) {
@@ -33,8 +35,11 @@ impl<W: World> Driver<W> {
             Effect::LeaveWorkspace { attempt } => self.leave(attempt),
             Effect::CheckHealth => {
                 let commands = self.health_commands();
-                self.world.check_health(&commands);
+                if let Taken::Refused(refusal) = self.world.check_health(&commands) {
+                    self.refused(Refused::Health, refusal);
+                }
             }
+            Effect::RepeatRefused => self.repeat_refused(),
             Effect::AskUsage => self.world.ask_usage(),
             Effect::CloseInput { attempt } => self.world.close_input(attempt),
             Effect::AlertPerson { text, choices, task } => self.alert(Kind::NeedsYou, text, choices, task),
@@ -78,7 +83,27 @@ impl<W: World> Driver<W> {
             facts,
         };
         self.own_bytes.insert(attempt, own_bytes);
-        self.world.launch(order);
+        if let Taken::Refused(refusal) = self.world.launch(order) {
+            self.refused(Refused::Attempt(attempt), refusal);
+        }
+    }
+
+    /// The machine had no room for something.
+    pub(super) fn refused(&mut self, what: Refused, refusal: Refusal) {
+        if let Refused::Attempt(attempt) = what {
+            self.own_bytes.remove(&attempt);
+            self.world.forget(attempt);
+        }
+        self.take(Input::Refused { what, refusal });
+    }
+
+    /// The machine has room again: what it may have refused is asked for again. What is under way already is not begun twice.
+    fn repeat_refused(&mut self) {
+        for effect in decide::outstanding(&self.state) {
+            if matches!(effect, Effect::RunChecks { .. } | Effect::MergeWork { .. } | Effect::CheckHealth) {
+                self.act(effect);
+            }
+        }
     }
 
     /// What the state and the log know for a prompt; the world adds what is on disk.
@@ -112,7 +137,9 @@ impl<W: World> Driver<W> {
     fn run_checks(&mut self, task: &TaskId, epoch: Epoch) {
         let Some(mut order) = self.check_order(task, epoch) else { return };
         order.health = self.health_with(task);
-        self.world.run_checks(order);
+        if let Taken::Refused(refusal) = self.world.run_checks(order) {
+            self.refused(Refused::Checks(task.clone(), epoch), refusal);
+        }
     }
 
     fn check_order(&self, task: &TaskId, epoch: Epoch) -> Option<CheckOrder> {
@@ -165,6 +192,9 @@ impl<W: World> Driver<W> {
         };
         let message = format!("{task}: {}", planned.title);
         let known = self.state.run.as_ref().and_then(|run| run.work_commit.clone());
+        if !self.merging.insert((task.clone(), epoch)) {
+            return;
+        }
         let declared = self.declared_with(std::slice::from_ref(task));
         self.world.merge(MergeOrder { task: task.clone(), epoch, workspace, message, known, declared });
     }

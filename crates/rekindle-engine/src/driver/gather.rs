@@ -1,14 +1,16 @@
 //! What happened outside: output that grew, processes that ended, reports that were kept, artifacts that are gone.
 
+use std::collections::BTreeSet;
+
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::input::{Found, Input};
+use rekindle_core::input::{Found, Input, Refused};
 use rekindle_core::report::{self, CheckResult, Checkpoint, Door, Evidence, Report};
 use rekindle_core::review::Findings;
 use rekindle_core::signal::Signal;
 use rekindle_core::state::{AttemptPhase, TaskState};
 use rekindle_core::text;
 
-use super::spools::{CHUNK_BYTES, set_offset};
+use super::spools::{CHUNK_BYTES, Progress, set_offset};
 use super::{Driver, Error};
 use crate::ingest::{Cursor, Record};
 use crate::store::{SpoolGap, SpoolOffset, Stream};
@@ -40,7 +42,7 @@ impl<W: World> Driver<W> {
                 self.take_kept(attempt);
                 self.read_on(attempt)
             }
-            Found::NeverStarted => Ok(()),
+            Found::NeverStarted | Found::Refused(_) => Ok(()),
             Found::Finished(_) | Found::Lost | Found::HostLost | Found::Unreadable { .. } => {
                 self.end_as_found(attempt, found)
             }
@@ -60,6 +62,10 @@ impl<W: World> Driver<W> {
                 self.world.watch(attempt);
                 Ok(())
             }
+            Found::Refused(refusal) => {
+                self.refused(Refused::Attempt(attempt), refusal);
+                Ok(())
+            }
             Found::NeverStarted => {
                 let reason = "its supervisor ended before it could start the agent".to_owned();
                 self.take(Input::AttemptNotStarted { attempt, reason });
@@ -72,13 +78,30 @@ impl<W: World> Driver<W> {
 
     fn end_as_found(&mut self, attempt: AttemptId, found: &Found) -> Result<(), Error> {
         let Some(epoch) = self.state.attempts.get(&attempt).map(|found| found.epoch) else { return Ok(()) };
-        if self.read_chunks(attempt)? {
-            // It left more than one turn takes. Others are heard in between; it ends when all of it is read.
-            self.ending.insert(attempt);
-            self.more_to_read.insert(attempt);
-            return Ok(());
+        let read = match self.read_chunks(attempt)? {
+            // What it left in its bundle is part of what it said.
+            Progress::Whole => self.world.kept_reports(attempt).map_or_else(Progress::Failed, |_| Progress::Whole),
+            other => other,
+        };
+        match read {
+            Progress::Whole => {}
+            Progress::More => {
+                // It left more than one turn takes. Others are heard in between; it ends when all of it is read.
+                self.ending.insert(attempt);
+                self.more_to_read.insert(attempt);
+                return Ok(());
+            }
+            // An error is not the end of a spool: what it said last may be there. It ends when that was read or is given up.
+            Progress::Failed(_) if self.reads_again(attempt) => {
+                self.ending.insert(attempt);
+                return Ok(());
+            }
+            Progress::Failed(error) => {
+                self.take(Input::OutputUnreadable { attempt, reason: error.to_string() });
+            }
         }
         self.ending.remove(&attempt);
+        self.unreadable.remove(&attempt);
         self.finish_spools(attempt)?;
         let code = match found {
             Found::Finished(exit) => exit.code,
@@ -104,6 +127,7 @@ impl<W: World> Driver<W> {
         self.ending.remove(&attempt);
         self.heard_from.remove(&attempt);
         self.own_bytes.remove(&attempt);
+        self.unreadable.remove(&attempt);
         self.world.forget(attempt);
     }
 
@@ -119,22 +143,40 @@ impl<W: World> Driver<W> {
         if !self.state.attempts.get(&attempt).is_some_and(rekindle_core::state::Attempt::is_live) {
             return Ok(());
         }
-        if self.read_chunks(attempt)? {
-            self.more_to_read.insert(attempt);
-            return Ok(());
+        if self.ending.contains(&attempt) {
+            self.more_to_read.remove(&attempt);
+            return self.attempt_ended(attempt);
         }
-        self.more_to_read.remove(&attempt);
-        if self.ending.contains(&attempt) { self.attempt_ended(attempt) } else { Ok(()) }
+        match self.read_chunks(attempt)? {
+            Progress::More => {
+                self.more_to_read.insert(attempt);
+            }
+            Progress::Whole => {
+                self.more_to_read.remove(&attempt);
+                self.unreadable.remove(&attempt);
+            }
+            Progress::Failed(_) => {
+                self.more_to_read.remove(&attempt);
+                // Given up on for now: it is read again when more is written, and at its end.
+                let _again = self.reads_again(attempt);
+            }
+        }
+        Ok(())
     }
 
-    /// Attempts with output that one turn was not enough for.
-    pub fn unread(&self) -> Vec<AttemptId> {
-        self.more_to_read.iter().copied().collect()
+    /// Attempts with output that one turn was not enough for, or that could not be read before and may be now.
+    pub fn unread(&mut self) -> Vec<AttemptId> {
+        let now = self.world.now();
+        let due = self.unreadable.iter().filter(|(_, failed)| failed.again_at <= now).map(|(id, _)| *id);
+        let mut unread: BTreeSet<AttemptId> = due.collect();
+        unread.extend(&self.more_to_read);
+        unread.into_iter().collect()
     }
 
     /// Whether an attempt has ended whose output is still being read: until then its limits must not strike.
     pub fn is_catching_up(&self) -> bool {
-        !self.ending.is_empty()
+        // One that cannot be read for now must not hold up everybody's timers.
+        self.ending.iter().any(|id| !self.unreadable.contains_key(id))
     }
 
     pub(super) fn take_signal(&mut self, attempt: AttemptId, signal: Option<Signal>) {
@@ -147,7 +189,8 @@ impl<W: World> Driver<W> {
 
     /// Reports that the agent left in its bundle while nobody listened. The world forgets them once they are durable.
     fn take_kept(&mut self, attempt: AttemptId) {
-        let kept = self.world.kept_reports(attempt);
+        // At the end of an attempt they were read a moment ago; else they are taken then.
+        let kept = self.world.kept_reports(attempt).unwrap_or_default();
         if !kept.is_empty() {
             self.pending.kept.push(attempt);
         }

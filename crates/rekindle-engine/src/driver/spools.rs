@@ -5,6 +5,7 @@ use rekindle_core::activity::Fold;
 use rekindle_core::ids::AttemptId;
 use rekindle_core::signal::{Signal, Signals};
 use rekindle_core::text;
+use rekindle_core::time::Time;
 
 use super::commit::LINES_PER_COMMIT;
 use super::{Driver, Error};
@@ -19,6 +20,35 @@ pub(super) const CHUNK_BYTES: usize = 256 * 1024;
 
 /// Chunks taken from one agent before the others have their turn.
 const CHUNKS_PER_TURN: usize = 4;
+
+/// How far reading has come.
+pub(super) enum Progress {
+    /// Everything that is there was taken.
+    Whole,
+    /// There is more than one turn takes.
+    More,
+    /// A spool could not be read.
+    Failed(std::io::Error),
+}
+
+/// Output that could not be read.
+pub(super) struct Unreadable {
+    pub(super) tries: u32,
+    pub(super) again_at: Time,
+}
+
+/// Pause before output that could not be read is tried again; it doubles.
+const READ_AGAIN_MS: u64 = 100;
+
+/// Longest pause between two tries.
+const READ_AGAIN_MAX_MS: u64 = 5_000;
+
+/// Doublings from the shortest pause to the longest.
+const READ_DOUBLINGS: u32 = 6;
+
+/// Tries before the output of an attempt that has ended is given up and that is said: some five minutes, in which a person can
+/// see to a disk or a limit.
+const READ_TRIES: u32 = 64;
 
 /// Everything that is read of an attempt, in the order in which it is read.
 const STREAMS: [Stream; 3] = [Stream::Out, Stream::Err, Stream::Transcript];
@@ -67,15 +97,21 @@ impl Spools {
 }
 
 impl<W: World> Driver<W> {
-    /// Takes what an attempt has written since, up to a bound; whether there is more.
-    pub(super) fn read_chunks(&mut self, attempt: AttemptId) -> Result<bool, Error> {
+    /// Takes what an attempt has written since, up to a bound.
+    pub(super) fn read_chunks(&mut self, attempt: AttemptId) -> Result<Progress, Error> {
         let mut bytes = Vec::new();
         let mut more = false;
+        let mut failed = None;
         for stream in STREAMS {
             for _ in 0..CHUNKS_PER_TURN {
                 let offset = self.spools_of(attempt)?.cursor(stream).scanned();
                 bytes.clear();
-                if self.read_stream(attempt, stream, offset, CHUNK_BYTES, &mut bytes).is_err() {
+                if let Err(error) = self.read_stream(attempt, stream, offset, CHUNK_BYTES, &mut bytes) {
+                    // A transcript is not ours: the spools hold all that has to be decided.
+                    if stream != Stream::Transcript {
+                        failed = Some(error);
+                    }
+                    more = false;
                     break;
                 }
                 more = bytes.len() == CHUNK_BYTES;
@@ -89,7 +125,29 @@ impl<W: World> Driver<W> {
                 break;
             }
         }
-        Ok(more)
+        Ok(match (more, failed) {
+            (true, _) => Progress::More,
+            (false, Some(error)) => Progress::Failed(error),
+            (false, None) => Progress::Whole,
+        })
+    }
+
+    /// Plans another try at output that could not be read, after a pause that grows; whether there is one left.
+    pub(super) fn reads_again(&mut self, attempt: AttemptId) -> bool {
+        let now = self.world.now();
+        let tries = self.unreadable.get(&attempt).map_or(0, |failed| failed.tries) + 1;
+        if tries > READ_TRIES {
+            self.unreadable.remove(&attempt);
+            return false;
+        }
+        let wait_ms = (READ_AGAIN_MS << tries.min(READ_DOUBLINGS)).min(READ_AGAIN_MAX_MS);
+        self.unreadable.insert(attempt, Unreadable { tries, again_at: now.plus_ms(wait_ms) });
+        true
+    }
+
+    /// When output that could not be read is tried again.
+    pub(super) fn reads_again_at(&self) -> Option<Time> {
+        self.unreadable.values().map(|failed| failed.again_at).min()
     }
 
     /// Reads a spool, or the transcript of a session that is known.

@@ -17,7 +17,7 @@ use crate::door::wire::Call;
 use crate::redact::Redactor;
 use crate::store::{MemoryStore, Read, Stream};
 use crate::token::Tokens;
-use crate::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
+use crate::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
 
 /// Nothing starts, nothing ends.
 struct Still;
@@ -26,24 +26,30 @@ impl World for Still {
     fn now(&mut self) -> Time {
         Time(1_000)
     }
-    fn launch(&mut self, _: LaunchOrder) {}
+    fn launch(&mut self, _: LaunchOrder) -> Taken {
+        Taken::Yes
+    }
     fn stop(&mut self, _: AttemptId, _: bool) {}
-    fn run_checks(&mut self, _: CheckOrder) {}
+    fn run_checks(&mut self, _: CheckOrder) -> Taken {
+        Taken::Yes
+    }
     fn read_spool(&mut self, _: AttemptId, _: Stream, _: u64, _: usize, _: &mut Vec<u8>) -> std::io::Result<()> {
         Ok(())
     }
     fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found> {
         attempts.iter().map(|_| Found::NeverStarted).collect()
     }
-    fn kept_reports(&mut self, _: AttemptId) -> Vec<KeptReport> {
-        Vec::new()
+    fn kept_reports(&mut self, _: AttemptId) -> std::io::Result<Vec<KeptReport>> {
+        Ok(Vec::new())
     }
     fn drop_kept_reports(&mut self, _: AttemptId) {}
     fn missing(&mut self, _: &[String], _: Option<&str>) -> Vec<String> {
         Vec::new()
     }
     fn merge(&mut self, _: MergeOrder) {}
-    fn check_health(&mut self, _: &[String]) {}
+    fn check_health(&mut self, _: &[String]) -> Taken {
+        Taken::Yes
+    }
     fn ask_usage(&mut self) {}
     fn alert(&mut self, _: &crate::alert::Alert) {}
     fn watch(&mut self, _: AttemptId) {}

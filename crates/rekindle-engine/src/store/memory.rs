@@ -19,6 +19,12 @@ pub enum Fault {
     None,
     /// The disk is full: refused, nothing written, and the store goes on.
     Full,
+    /// Another process holds the database: refused, nothing written.
+    Busy,
+    /// The disk gives an error: refused, nothing written.
+    Io,
+    /// The batch is over the bound: refused, nothing written.
+    TooLarge,
     /// The process dies before the commit: nothing is durable, nothing is acknowledged.
     CrashBeforeCommit,
     /// The process dies after the commit: everything is durable, nothing is acknowledged.
@@ -215,6 +221,9 @@ impl Store for MemoryStore {
         match inner.faults.pop_front().unwrap_or(Fault::None) {
             Fault::None => Ok(inner.content.apply(batch)),
             Fault::Full => Err(Error::Full("asked for by the test".into())),
+            Fault::Busy => Err(Error::Busy("asked for by the test".into())),
+            Fault::Io => Err(Error::Io("asked for by the test".into())),
+            Fault::TooLarge => Err(Error::TooLarge { bytes: usize::MAX, limit: 0 }),
             Fault::CrashBeforeCommit => {
                 inner.crashed = true;
                 Err(Error::Closed)

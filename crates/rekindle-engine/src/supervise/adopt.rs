@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use rekindle_shim::bundle::{Bundle, Error, ExitRecord, ShimRecord, Spec};
 use rekindle_shim::client::Client;
+use rekindle_shim::refusal::is_refused;
 use rekindle_shim::{clock, lock};
 
 /// The time one shim gets to answer. It answers within a millisecond when it can at all; a start on a loaded
@@ -45,6 +46,8 @@ pub enum Probe {
     NeverStarted(Box<Spec>),
     /// There is no bundle, or one without a spec.
     Absent,
+    /// The machine had no room to look: nothing is known, and nothing may be concluded. Ask again.
+    Unknown(String),
     /// Something in the bundle is not what it should be: quarantine it, delete nothing.
     Unreadable(String),
 }
@@ -54,6 +57,7 @@ pub enum Probe {
 pub fn probe(dir: &Path, budget: Duration) -> Probe {
     match look(dir, budget) {
         Ok(probe) => probe,
+        Err(error) if error.is_refusal() => Probe::Unknown(error.to_string()),
         Err(error) => Probe::Unreadable(error.to_string()),
     }
 }
@@ -66,14 +70,17 @@ pub fn probe_all(dirs: &[PathBuf], budget: Duration) -> Vec<Probe> {
     let next = AtomicUsize::new(0);
     let answers: Mutex<Vec<(usize, Probe)>> = Mutex::new(Vec::with_capacity(dirs.len()));
     std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some((index, dir)) = take_next(dirs, &next) {
-                    let answer = probe(dir, budget);
-                    answers.lock().expect("no probe panics").push((index, answer));
-                }
-            });
+        let work = || {
+            while let Some((index, dir)) = take_next(dirs, &next) {
+                let answer = probe(dir, budget);
+                answers.lock().expect("no probe panics").push((index, answer));
+            }
+        };
+        for _ in 1..threads {
+            // Without another thread those that are there do its share.
+            let _fewer = std::thread::Builder::new().spawn_scoped(scope, work);
         }
+        work();
     });
     let mut answers = answers.into_inner().expect("no probe panics");
     answers.sort_by_key(|(index, _)| *index);
@@ -144,6 +151,7 @@ fn abandoned(bundle: &Bundle, spec: Spec) -> Result<Probe, Error> {
     match this_boot {
         Ok(true) => Ok(Probe::ShimDied(Box::new(record))),
         Ok(false) => Ok(Probe::HostLost(Box::new(record))),
+        Err(error) if is_refused(&error) => Ok(Probe::Unknown(format!("the boot of this machine is unknown: {error}"))),
         Err(error) => Ok(Probe::Unreadable(format!("the boot of this machine is unknown: {error}"))),
     }
 }

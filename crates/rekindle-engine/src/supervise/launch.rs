@@ -9,13 +9,15 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rekindle_core::refusal::Refusal;
 use rekindle_shim::bundle::{self, Bundle, Spec};
 use rekindle_shim::identity::Process;
 use rekindle_shim::lock::Lock;
 
-use crate::descriptors;
+use crate::{descriptors, refusal};
 
-/// Why a shim was not started.
+/// Why a shim was not started, or is not known well enough. Every kind but [`LaunchError::Unpinned`], [`LaunchError::Exists`] and
+/// [`LaunchError::Held`] means that no shim was begun.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// The bundle is already there; probe it to learn what became of it.
@@ -36,6 +38,26 @@ pub enum LaunchError {
     /// The system would not start a process; the bundle stays and can be started later.
     #[error("cannot start a shim: {0}")]
     Spawn(io::Error),
+    /// A shim lives and could not be pinned: it is our child, and is watched by its number and its bundle.
+    #[error("a shim was started as process {pid} and cannot be pinned: {error}")]
+    Unpinned {
+        /// Its number, which is its own until this process reaps it.
+        pid: u32,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl LaunchError {
+    /// Whether nothing was begun for want of room, and what the machine lacks then.
+    #[must_use]
+    pub fn refusal(&self, at: &Path) -> Option<Refusal> {
+        match self {
+            Self::Bundle(bundle::Error::Io { source, .. }) | Self::Spawn(source) => refusal::of(source, at),
+            Self::Prepare(reason) => refusal::in_text(reason, at),
+            _ => None,
+        }
+    }
 }
 
 /// A shim that was started and is our child: watch it, so that it is reaped.
@@ -121,8 +143,11 @@ impl Launcher {
             .process_group(0)
             .spawn()
             .map_err(LaunchError::Spawn)?;
-        // The handle goes without waiting: the watch reaps.
-        let shim = Process::of_child(child.id()).map_err(LaunchError::Spawn)?;
-        Ok(Launched { shim })
+        // From here on a shim lives: nothing may be told as "not started". The handle goes without waiting: the watch reaps.
+        let pid = child.id();
+        match Process::of_child(pid) {
+            Ok(shim) => Ok(Launched { shim }),
+            Err(error) => Err(LaunchError::Unpinned { pid, error }),
+        }
     }
 }

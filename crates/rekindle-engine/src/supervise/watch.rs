@@ -4,6 +4,9 @@
 //! stream is reported once until the receiver asks again. What an observation means is the receiver's business; it
 //! probes the bundle, because the files are the truth and this is only the bell. The system's part, which may be as
 //! coarse as "look at everything", is in `source`.
+//!
+//! Where the system has no watch or descriptor left, a bundle is looked at every [`POLL_MS`] instead, until it can be watched:
+//! whoever lives is never left without a watch because the machine is short of something.
 
 #[cfg(target_os = "linux")]
 #[path = "watch/linux.rs"]
@@ -21,6 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use rekindle_shim::bundle::ShimRecord;
+use rekindle_shim::clock;
 
 use self::source::{Sign, Source};
 use self::state::{Entry, Flushed, State};
@@ -28,6 +32,9 @@ use super::Launched;
 
 /// How long an observation that did not fit waits for the next try.
 const RETRY_MS: u64 = 10;
+
+/// Between two looks at a bundle that cannot be watched: a person does not notice it, and it costs next to nothing.
+pub const POLL_MS: u64 = 250;
 
 /// Names a bundle for its watcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,16 +60,10 @@ pub enum Observation {
     Ended(BundleKey),
 }
 
-/// Why a bundle is not watched.
+/// The key is in use: the bundle is watched already.
 #[derive(Debug, thiserror::Error)]
-pub enum WatchError {
-    /// The key is in use.
-    #[error("bundle {} is already watched", .0.0)]
-    Twice(BundleKey),
-    /// The system refused; at a limit of watches or descriptors it says so.
-    #[error("cannot watch a bundle: {0}")]
-    Io(#[from] io::Error),
-}
+#[error("bundle {} is already watched", .0.0)]
+pub struct Twice(pub BundleKey);
 
 /// The watching thread. Dropping it ends the thread; the shims are not touched.
 #[derive(Debug)]
@@ -86,13 +87,13 @@ impl Shared {
 }
 
 impl Watch {
-    /// Starts watching, for a receiver whose channel has a bound.
+    /// Starts watching, for a receiver whose channel has a bound. Without a queue of the system's it looks by itself.
     ///
     /// # Errors
-    /// When the system refuses a queue or a thread.
+    /// When the system refuses a thread.
     pub fn start(observations: SyncSender<Observation>) -> io::Result<Self> {
         let shared =
-            Arc::new(Shared { source: Source::new()?, state: Mutex::default(), stopping: AtomicBool::new(false) });
+            Arc::new(Shared { source: Source::new(), state: Mutex::default(), stopping: AtomicBool::new(false) });
         let for_thread = Arc::clone(&shared);
         let thread =
             std::thread::Builder::new().name("watch".to_owned()).spawn(move || run(&for_thread, &observations))?;
@@ -102,9 +103,17 @@ impl Watch {
     /// Watches a bundle whose shim was started by this process, and reaps it in the end.
     ///
     /// # Errors
-    /// When the key is in use or the system refuses.
-    pub fn add_launched(&self, key: BundleKey, dir: &Path, launched: Launched) -> Result<(), WatchError> {
+    /// When the key is in use.
+    pub fn add_launched(&self, key: BundleKey, dir: &Path, launched: Launched) -> Result<(), Twice> {
         self.add(key, Entry::launched(dir, launched.shim))
+    }
+
+    /// The same for a shim that could not be pinned, by its number.
+    ///
+    /// # Errors
+    /// As [`Watch::add_launched`].
+    pub fn add_unpinned(&self, key: BundleKey, dir: &Path, pid: u32) -> Result<(), Twice> {
+        self.add(key, Entry::unpinned(dir, pid))
     }
 
     /// Watches a bundle whose shim was started by someone else. Without a record the shim is found once it has
@@ -112,9 +121,26 @@ impl Watch {
     ///
     /// # Errors
     /// As [`Watch::add_launched`].
-    pub fn add_adopted(&self, key: BundleKey, dir: &Path, record: Option<&ShimRecord>) -> Result<(), WatchError> {
-        let entry = Entry::adopted(dir, record)?;
-        self.add(key, entry)
+    pub fn add_adopted(&self, key: BundleKey, dir: &Path, record: Option<&ShimRecord>) -> Result<(), Twice> {
+        self.add(key, Entry::adopted(dir, record))
+    }
+
+    /// Asks to be told again of an end whose look came to nothing, after a moment.
+    pub fn look_again(&self, key: BundleKey) {
+        self.shared.state().look_again(key);
+        self.shared.source.wake();
+    }
+
+    /// Whether the system refused to watch a bundle that is watched here, so that it is looked at instead.
+    #[must_use]
+    pub fn lacks_watches(&self) -> bool {
+        self.shared.state().lacks_watches()
+    }
+
+    /// The exit code of a shim of ours that was reaped, while its bundle is watched.
+    #[must_use]
+    pub fn shim_code(&self, key: BundleKey) -> Option<i32> {
+        self.shared.state().code(key)
     }
 
     /// Stops watching a bundle. A shim of ours is still reaped when it ends.
@@ -130,7 +156,7 @@ impl Watch {
         }
     }
 
-    fn add(&self, key: BundleKey, entry: Entry) -> Result<(), WatchError> {
+    fn add(&self, key: BundleKey, entry: Entry) -> Result<(), Twice> {
         self.shared.state().add(key, entry, &self.shared.source)?;
         self.shared.source.wake();
         Ok(())
@@ -151,9 +177,12 @@ impl Drop for Watch {
 fn run(shared: &Shared, observations: &SyncSender<Observation>) {
     let mut signs: Vec<Sign> = Vec::new();
     while !shared.stopping.load(Ordering::Acquire) {
-        let flushed = shared.state().flush(observations);
+        let (flushed, polls) = {
+            let mut state = shared.state();
+            (state.flush(observations), state.polls())
+        };
         let timeout_ms = match flushed {
-            Flushed::All => None,
+            Flushed::All => polls.then_some(POLL_MS),
             Flushed::Full => Some(RETRY_MS),
             Flushed::Disconnected => return,
         };
@@ -162,5 +191,6 @@ fn run(shared: &Shared, observations: &SyncSender<Observation>) {
         for sign in signs.drain(..) {
             state.note(sign, &shared.source);
         }
+        state.poll(clock::monotonic_ms(), &shared.source);
     }
 }

@@ -7,6 +7,7 @@ mod baseline;
 mod bundles;
 mod checks;
 mod disk;
+mod kept;
 mod launch;
 mod native;
 mod places;
@@ -28,9 +29,10 @@ use rekindle_core::input::Found;
 use rekindle_core::report::Exit;
 use rekindle_core::time::Time;
 use rekindle_shim::bundle::{self, Bundle, ExitRecord, ShimRecord};
+use rekindle_shim::refusal::{is_refusal, is_refused};
 use rekindle_shim::tree::Activity;
 
-use super::{CheckOrder, KeptReport, LaunchOrder, LeaveOrder, MergeOrder, Notice, World};
+use super::{CheckOrder, KeptReport, LaunchOrder, LeaveOrder, MergeOrder, Notice, Taken, World};
 use crate::agents::history::Record;
 use crate::agents::{Program, Reader};
 use crate::alert::{Alert, Alerts, Channels, Session};
@@ -39,6 +41,7 @@ use crate::driver::{Answerer, Message};
 use crate::evidence::Outputs;
 use crate::git::Work;
 use crate::living::Living;
+use crate::refusal;
 use crate::state_dir::StateDir;
 use crate::store::Stream;
 use crate::supervise::{self, BundleKey, Launcher, Observation, PROBE_BUDGET, Probe, Watch};
@@ -46,12 +49,6 @@ use crate::token::Tokens;
 
 /// Observations that may wait to be passed on.
 const OBSERVATIONS: usize = 1_024;
-
-/// Reports that one bundle may hold; an agent that leaves more has lost its way.
-const KEPT_REPORTS: usize = 1_000;
-
-/// Largest report in a bundle.
-const KEPT_REPORT_BYTES: u64 = 1024 * 1024;
 
 /// Where an agent leaves reports while no coordinator is there, inside its bundle.
 pub const REPORTS_DIR: &str = "reports";
@@ -86,8 +83,8 @@ struct Shared {
     watch: Watch,
     messages: SyncSender<Message>,
     stop_grace_ms: u64,
-    /// Claims whose checks run: a second order for one of them changes nothing.
-    checking: Mutex<BTreeSet<(TaskId, Epoch)>>,
+    /// Claims whose checks run, and the health commands as a claim without a task: a second order for one of them changes nothing.
+    checking: Mutex<BTreeSet<Option<(TaskId, Epoch)>>>,
 }
 
 /// The real outside.
@@ -160,6 +157,12 @@ impl RealWorld {
     /// Waits until what was begun with git is through: the last snapshots are taken while everybody leaves.
     pub fn finish(&self) {
         self.shared.jobs.wait();
+    }
+
+    /// Whether agents are looked at in turn because the system has no watch left for them.
+    #[must_use]
+    pub fn polls(&self) -> bool {
+        self.shared.watch.lacks_watches()
     }
 
     /// Bytes an agent has written so far.
@@ -242,18 +245,19 @@ impl World for RealWorld {
         Some(self.clock.seen())
     }
 
-    fn launch(&mut self, order: LaunchOrder) {
+    fn launch(&mut self, order: LaunchOrder) -> Taken {
         if self.launched.insert(order.attempt) {
-            launch::in_background(&self.shared, order);
+            return launch::in_background(&self.shared, order);
         }
+        Taken::Yes
     }
 
     fn stop(&mut self, attempt: AttemptId, at_once: bool) {
         launch::stop_in_background(&self.shared, attempt, at_once);
     }
 
-    fn run_checks(&mut self, order: CheckOrder) {
-        checks::in_background(&self.shared, order);
+    fn run_checks(&mut self, order: CheckOrder) -> Taken {
+        checks::in_background(&self.shared, order)
     }
 
     fn keep_output(&mut self, output: &str) -> Option<String> {
@@ -355,14 +359,12 @@ impl World for RealWorld {
         attempts.iter().zip(probes).map(|((id, epoch), probe)| self.settle(*id, *epoch, probe)).collect()
     }
 
-    fn kept_reports(&mut self, attempt: AttemptId) -> Vec<KeptReport> {
-        let dir = self.shared.bundle(attempt).join(REPORTS_DIR);
-        let read = kept_files(&dir).into_iter().filter_map(|path| Some((read_kept(&path)?, path)));
-        let (reports, files): (Vec<KeptReport>, Vec<PathBuf>) = read.unzip();
-        if !reports.is_empty() {
+    fn kept_reports(&mut self, attempt: AttemptId) -> io::Result<Vec<KeptReport>> {
+        let (reports, files) = kept::read(&self.shared.bundle(attempt).join(REPORTS_DIR))?;
+        if !files.is_empty() {
             self.handed_out.insert(attempt, files);
         }
-        reports
+        Ok(reports)
     }
 
     fn drop_kept_reports(&mut self, attempt: AttemptId) {
@@ -389,8 +391,8 @@ impl World for RealWorld {
         places::leave_in_background(&self.shared, order);
     }
 
-    fn check_health(&mut self, commands: &[String]) {
-        checks::health_in_background(&self.shared, commands);
+    fn check_health(&mut self, commands: &[String]) -> Taken {
+        checks::health_in_background(&self.shared, commands)
     }
 
     fn ask_usage(&mut self) {
@@ -402,11 +404,10 @@ impl World for RealWorld {
     }
 
     fn watch(&mut self, attempt: AttemptId) {
-        let record = self.records.get(&attempt);
-        let added = self.shared.watch.add_adopted(BundleKey(attempt.0), &self.shared.bundle(attempt), record);
-        if let Err(supervise::WatchError::Io(_)) = added {
-            // It cannot be watched; its end is found by asking again.
-            let _full = self.shared.messages.try_send(Message::Ended { attempt });
+        let (key, record) = (BundleKey(attempt.0), self.records.get(&attempt));
+        if self.shared.watch.add_adopted(key, &self.shared.bundle(attempt), record).is_err() {
+            // It is watched, and what was told of it could not be looked into: it is told again after a moment.
+            self.shared.watch.look_again(key);
         }
     }
 
@@ -428,6 +429,14 @@ impl RealWorld {
         self.shared.living.as_ref().map_or_else(Vec::new, |living| living.outlasting(&self.shared.bundles))
     }
 
+    /// Its agent never ran. A shim of ours that had no room says so by its exit code.
+    fn never_started(&self, id: AttemptId) -> Found {
+        if self.shared.watch.shim_code(BundleKey(id.0)) != Some(i32::from(rekindle_shim::EXIT_REFUSED)) {
+            return Found::NeverStarted;
+        }
+        Found::Refused(refusal::of_shim(&self.shared.bundle(id), &self.shared.bundles))
+    }
+
     /// From what a bundle says to what became of the attempt; what a dead shim left is ended here.
     fn settle(&mut self, id: AttemptId, epoch: Epoch, probe: Probe) -> Found {
         let nonce = match bundles::nonce(&self.shared, id, epoch) {
@@ -435,7 +444,7 @@ impl RealWorld {
             Err(reason) => return self.settle_foreign(id, &reason, &probe),
         };
         match probe {
-            Probe::Finished(record) => Found::Finished(exit_of(&record)),
+            Probe::Finished(record) => Found::Finished(exit_of(&record, &self.shared.bundles)),
             Probe::Alive(record) => {
                 let found = Found::Alive { pid: record.agent.pid, shim_pid: record.shim.pid };
                 self.records.insert(id, *record);
@@ -450,10 +459,13 @@ impl RealWorld {
             Probe::ShimDied(record) => match supervise::end_lost_tree(&record, &nonce) {
                 Ok(_) => Found::Lost,
                 Err(supervise::LostError::ShimAlive) => Found::Unresponsive,
+                // What may live is not given up for want of a descriptor.
+                Err(supervise::LostError::Io(error)) if is_refused(&error) => Found::Unresponsive,
                 Err(error) => Found::Unreadable { reason: error.to_string() },
             },
             Probe::HostLost(_) => Found::HostLost,
-            Probe::NeverStarted(_) | Probe::Absent => Found::NeverStarted,
+            Probe::NeverStarted(_) | Probe::Absent => self.never_started(id),
+            Probe::Unknown(_) => Found::Unresponsive,
             Probe::Unreadable(reason) => self.set_aside(id, &reason),
         }
     }
@@ -472,12 +484,14 @@ impl RealWorld {
     }
 }
 
-fn exit_of(record: &ExitRecord) -> Exit {
+fn exit_of(record: &ExitRecord, bundles: &Path) -> Exit {
+    let refused = record.start_error.as_ref().filter(|error| is_refusal(error.errno));
     Exit {
         code: record.code,
         signal: record.signal,
         start_error: record.start_error.as_ref().map(|error| error.text.clone()),
         out_of_memory: false,
+        refused: refused.map(|error| refusal::words(error.errno, bundles)),
     }
 }
 
@@ -495,20 +509,4 @@ fn make_dir(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other,
     }
-}
-
-fn kept_files(dir: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
-    let json = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
-    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(json).take(KEPT_REPORTS).collect();
-    files.sort();
-    files
-}
-
-fn read_kept(path: &Path) -> Option<KeptReport> {
-    let file = open_plain(path).ok()?;
-    if file.metadata().ok()?.len() > KEPT_REPORT_BYTES {
-        return None;
-    }
-    serde_json::from_reader(file).ok()
 }

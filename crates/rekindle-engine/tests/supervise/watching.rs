@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
-use rekindle_engine::supervise::{BundleKey, Observation, Probe, Stream, Watch, WatchError, kill, probe};
+use rekindle_engine::supervise::{BundleKey, Observation, Probe, Stream, Twice, Watch, kill, probe};
 use rekindle_shim::bundle::Bundle;
 use rekindle_shim::tree::Table;
 use rustix::process::Signal;
@@ -127,13 +127,14 @@ fn a_receiver_that_does_not_receive_blocks_nothing_and_misses_no_end() {
 #[test]
 fn a_key_is_used_once_at_a_time() {
     let rig = Rig::new();
-    let (sender, _receiver) = sync_channel(8);
+    let (sender, receiver) = sync_channel(8);
     let watch = Watch::start(sender).expect("watch");
     watch.add_adopted(KEY, rig.root(), None).expect("add");
-    assert!(matches!(watch.add_adopted(KEY, rig.root(), None), Err(WatchError::Twice(KEY))));
+    assert!(matches!(watch.add_adopted(KEY, rig.root(), None), Err(Twice(KEY))));
     watch.remove(KEY);
     watch.add_adopted(KEY, rig.root(), None).expect("free again");
-    assert!(matches!(watch.add_adopted(BundleKey(8), &rig.path("none"), None), Err(WatchError::Io(_))));
+    watch.add_adopted(BundleKey(8), &rig.path("none"), None).expect("add");
+    assert_eq!(next(&receiver), Observation::Ended(BundleKey(8)), "nobody is there");
 }
 
 #[test]

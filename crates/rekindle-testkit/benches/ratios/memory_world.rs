@@ -6,7 +6,7 @@ use rekindle_core::input::Found;
 use rekindle_core::time::Time;
 use rekindle_engine::clock::Clock;
 use rekindle_engine::store::Stream;
-use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
+use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
 
 /// The outside.
 pub struct MemoryWorld {
@@ -29,13 +29,16 @@ impl World for MemoryWorld {
         self.clock.now()
     }
 
-    fn launch(&mut self, order: LaunchOrder) {
+    fn launch(&mut self, order: LaunchOrder) -> Taken {
         self.launched.push(order.attempt);
+        Taken::Yes
     }
 
     fn stop(&mut self, _: AttemptId, _: bool) {}
 
-    fn run_checks(&mut self, _: CheckOrder) {}
+    fn run_checks(&mut self, _: CheckOrder) -> Taken {
+        Taken::Yes
+    }
 
     fn read_spool(
         &mut self,
@@ -57,8 +60,8 @@ impl World for MemoryWorld {
         attempts.iter().map(|_| Found::NeverStarted).collect()
     }
 
-    fn kept_reports(&mut self, _: AttemptId) -> Vec<KeptReport> {
-        Vec::new()
+    fn kept_reports(&mut self, _: AttemptId) -> std::io::Result<Vec<KeptReport>> {
+        Ok(Vec::new())
     }
 
     fn drop_kept_reports(&mut self, _: AttemptId) {}
@@ -68,7 +71,9 @@ impl World for MemoryWorld {
     }
 
     fn merge(&mut self, _: MergeOrder) {}
-    fn check_health(&mut self, _: &[String]) {}
+    fn check_health(&mut self, _: &[String]) -> Taken {
+        Taken::Yes
+    }
     fn ask_usage(&mut self) {}
     fn alert(&mut self, _: &rekindle_engine::alert::Alert) {}
 

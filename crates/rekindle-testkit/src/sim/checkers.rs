@@ -4,6 +4,7 @@
 //! compare it. Events are judged in `checkers/log`, output in `checkers/output`, everything between two steps here.
 
 mod log;
+mod machine;
 mod output;
 mod protocol;
 mod signs;
@@ -25,6 +26,7 @@ use rekindle_engine::driver;
 use rekindle_engine::store::{MemoryStore, Read, Row, Stream, Table};
 use rekindle_engine::token::Tokens;
 
+use super::refusals::Refusals;
 use super::world::Sim;
 
 /// An invariant, after the list in ARCHITECTURE.md.
@@ -80,6 +82,8 @@ pub enum Invariant {
     Allowance,
     /// 2: what was under way is taken up by the next coordinator.
     Outstanding,
+    /// 8: what the machine refused costs no task an attempt.
+    Machine,
     /// 3: work that nobody reported is taken only where a check failed before, or on a person's word.
     Unreported,
 }
@@ -114,6 +118,7 @@ impl Invariant {
             Self::Gated => "8 nothing begins while the run may not go on",
             Self::Allowance => "8 nothing begins on an old answer about the allowance",
             Self::Outstanding => "2 what was under way is taken up again",
+            Self::Machine => "8 what the machine refused costs no attempt",
             Self::Unreported => "3 work that nobody reported was shown to be done",
         }
     }
@@ -151,7 +156,8 @@ pub enum Verb {
 pub struct Truth {
     said: BTreeSet<(AttemptId, Option<TaskId>, Verb)>,
     ordered: BTreeSet<TaskId>,
-    proofs: BTreeSet<(TaskId, Epoch)>,
+    /// Claims for which the disk was looked at and proved them.
+    pub proofs: BTreeSet<(TaskId, Epoch)>,
     /// Completions that an agent was told of.
     pub acknowledged: BTreeSet<(TaskId, Epoch)>,
     /// Attempts whose program said that its credentials were refused.
@@ -174,6 +180,8 @@ pub struct Truth {
     completed: BTreeSet<TaskId>,
     /// The operator was told that the run is being paused, and nobody went on with it since.
     pub paused: bool,
+    /// What the machine refused.
+    pub machine: Refusals,
 }
 
 impl Truth {
@@ -201,11 +209,6 @@ impl Truth {
             }
             _ => {}
         }
-    }
-
-    /// The disk was looked at for a claim and proved it.
-    pub fn proven(&mut self, task: TaskId, epoch: Epoch) {
-        self.proofs.insert((task, epoch));
     }
 }
 

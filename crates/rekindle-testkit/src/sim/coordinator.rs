@@ -24,6 +24,7 @@ use rekindle_engine::store::{self, Store};
 use super::checkers::Invariant;
 use super::faults::Killed;
 use super::plant::Plant;
+use super::refusals::refusal;
 use super::store::SimStore;
 use super::story::{MINUTE, SECOND};
 use super::world::{Happening, Sim, SimWorld};
@@ -132,10 +133,10 @@ impl Stage {
         if fresh {
             self.request_run();
         }
-        let reason = self.sim.borrow().short.then(|| "no room (simulated)".to_owned());
+        let short = self.sim.borrow().short.then(refusal);
         let held = |driver: &Driver<SimWorld>| driver.is_over() && driver.state().held.is_some();
-        if reason.is_some() || self.driver.as_ref().is_some_and(held) {
-            self.act_or_die(|driver| driver.handle([Message::Pressure { reason }]));
+        if short.is_some() || self.driver.as_ref().is_some_and(held) {
+            self.act_or_die(|driver| driver.handle([Message::Pressure { short }]));
         }
         self.take_over();
         if self.driver.is_some() {
@@ -169,7 +170,7 @@ impl Stage {
         if self.blocked {
             return;
         }
-        let Some(driver) = &self.driver else { return };
+        let Some(driver) = &mut self.driver else { return };
         let unread: Vec<AttemptId> = driver.unread();
         let mut inbox = std::mem::take(&mut self.sim.borrow_mut().inbox);
         let later = inbox.split_off(inbox.len().min(MESSAGES_PER_COMMIT));
@@ -195,6 +196,10 @@ impl Stage {
         if self.blocked {
             return;
         }
+        if self.driver.as_mut().is_some_and(|driver| !driver.unread().is_empty()) {
+            // Output that could not be read before is tried again before anything else is due.
+            self.wake();
+        }
         let due = self.driver.as_ref().and_then(Driver::next_deadline);
         let now = {
             let sim = self.sim.borrow();
@@ -215,7 +220,7 @@ impl Stage {
             .filter(|(_, found)| found.phase == AttemptPhase::Running && found.stop.is_none())
             .map(|(id, found)| (id, decide::silence_limit_ms(state, found)))
             .collect();
-        let held = state.held.is_some();
+        let held = state.held.is_some() && state.hold.until.is_none();
         let mut sim = self.sim.borrow_mut();
         sim.look_at_machine(held);
         for (attempt, limit_ms) in running {
@@ -236,7 +241,9 @@ impl Stage {
     fn act(&mut self, what: impl FnOnce(&mut Driver<SimWorld>) -> Result<(), driver::Error>) {
         match self.attempt(what) {
             None => {}
-            Some(Err(driver::Error::Store(store::Error::Full(_)))) => self.block(),
+            Some(Err(driver::Error::Store(store::Error::Full(_) | store::Error::Busy(_) | store::Error::Io(_)))) => {
+                self.block()
+            }
             Some(result) => self.acted(result),
         }
     }
@@ -267,7 +274,7 @@ impl Stage {
         self.blocked = true;
         self.hand_out_answers();
         let mut sim = self.sim.borrow_mut();
-        sim.say(format_args!("the store is full"));
+        sim.say(format_args!("the store refuses for now"));
         sim.check_world();
         let number = sim.coordinator.number;
         sim.queue.after_ms(STORE_RETRY_MS, Happening::CommitsAgain(number));
@@ -324,7 +331,7 @@ impl Stage {
 
     /// Output that one turn was not enough for, and messages that came while the store was full.
     fn wake_for_more(&mut self) {
-        let unread = self.driver.as_ref().is_some_and(|driver| !driver.unread().is_empty());
+        let unread = self.driver.as_mut().is_some_and(|driver| !driver.unread().is_empty());
         let mut sim = self.sim.borrow_mut();
         if unread || !sim.inbox.is_empty() {
             let number = sim.coordinator.number;
@@ -467,6 +474,8 @@ impl Sim {
         self.coordinator.launching.clear();
         self.coordinator.watched.clear();
         self.coordinator.told.clear();
+        self.coordinator.polled.clear();
+        self.coordinator.under_way.clear();
         self.coordinator.taking_over = false;
         self.coordinator.asked.clear();
         self.merges.clear();

@@ -48,7 +48,7 @@ pub enum Fault {
     Reboot,
     /// Somebody sets the wall clock.
     WallClock,
-    /// The disk of the store is full for some appends.
+    /// The store refuses some appends: no space, a lock, an error of its disk, a batch that is too large.
     Full,
     /// The watch tells an end that is none.
     FalseBell,
@@ -125,7 +125,13 @@ impl Sim {
             }
             Fault::Full => {
                 for _ in 0..self.rng.between(1, 4) {
-                    self.durable.inject(memory::Fault::Full);
+                    let drawn = match self.rng.weighted(&[60, 20, 18, 2]) {
+                        0 => memory::Fault::Full,
+                        1 => memory::Fault::Busy,
+                        2 => memory::Fault::Io,
+                        _ => memory::Fault::TooLarge,
+                    };
+                    self.durable.inject(drawn);
                 }
             }
             Fault::Short => self.short = !self.short,

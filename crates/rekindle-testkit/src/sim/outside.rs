@@ -8,7 +8,9 @@ use rekindle_core::report::{Baseline, CheckResult, Evidence, HealthResult};
 use rekindle_engine::driver::Message;
 use rekindle_engine::world::{CheckOrder, MergeOrder};
 
+use super::checkers::Invariant;
 use super::plant::Plant;
+use super::refusals::refusal;
 use super::story::{MINUTE, SECOND, mark_of};
 use super::world::{Happening, Sim};
 
@@ -34,6 +36,9 @@ impl Sim {
     /// Checks begin.
     pub fn begin_checks(&mut self, order: CheckOrder) {
         self.coordinator.asked.insert(Asked::Checks(order.task.clone(), order.epoch));
+        if !self.coordinator.under_way.insert(Asked::Checks(order.task.clone(), order.epoch)) {
+            return;
+        }
         let delay = if self.rng.chance(80) { self.rng.between(5, 2_000) } else { self.rng.between(2_000, 40_000) };
         let number = self.coordinator.number;
         self.queue.after_ms(delay, Happening::Checked(number, order));
@@ -41,11 +46,15 @@ impl Sim {
 
     /// The checks of a claim look at the disk as it is now.
     pub fn checked(&mut self, order: CheckOrder) {
+        self.coordinator.under_way.remove(&Asked::Checks(order.task.clone(), order.epoch));
+        if self.checks_refused(&order) {
+            return;
+        }
         let missing: Vec<String> = order.artifacts.iter().filter(|path| !self.disk.contains(*path)).cloned().collect();
         let made = order.commands.iter().all(|command| self.is_sound(&order.task, command));
         let flaky = !self.quiet && self.rng.chance(3);
         if missing.is_empty() && made {
-            self.checkers.truth.proven(order.task.clone(), order.epoch);
+            self.checkers.truth.proofs.insert((order.task.clone(), order.epoch));
         }
         let trusted = self.plant == Some(Plant::TrustDone);
         let odd = (!self.quiet && self.rng.chance(8)).then(|| self.rng.pick(&order.environments).cloned()).flatten();
@@ -105,6 +114,9 @@ impl Sim {
     /// A merge begins.
     pub fn begin_merge(&mut self, order: MergeOrder) {
         self.coordinator.asked.insert(Asked::Merge(order.task.clone(), order.epoch));
+        if !self.coordinator.under_way.insert(Asked::Merge(order.task.clone(), order.epoch)) {
+            self.checkers.broken(Invariant::Alone, format!("{} is merged twice at a time", order.task));
+        }
         let delay =
             if self.rng.chance(80) { self.rng.between(5, 3 * SECOND) } else { self.rng.between(SECOND, MINUTE) };
         let number = self.coordinator.number;
@@ -120,12 +132,13 @@ impl Sim {
     /// A merge is through. The work of one acceptance is merged once, however often that is asked for.
     pub fn merged(&mut self, order: &MergeOrder) {
         let key = (order.task.clone(), order.epoch);
+        self.coordinator.under_way.remove(&Asked::Merge(order.task.clone(), order.epoch));
         let mine = |known: &(TaskId, Epoch, String)| known.0 == key.0 && known.1 == key.1;
         if let Some(at) = self.merges.iter().position(mine) {
             self.merges.remove(at);
         }
         let known = self.checkers.truth.merged.contains(&key);
-        let drawn = if self.quiet || known { 0 } else { self.rng.weighted(&[74, 20, 6]) };
+        let drawn = if self.quiet || known { 0 } else { self.rng.weighted(&[70, 20, 6, 4]) };
         let outcome = match drawn {
             0 => {
                 if self.plant != Some(Plant::SkipMerge) {
@@ -135,6 +148,7 @@ impl Sim {
                 MergeOutcome::Merged { commit }
             }
             1 => MergeOutcome::Conflict { files: vec!["a file".to_owned()], advice: "mind the others".to_owned() },
+            2 => MergeOutcome::Failed { reason: "No space left on device (simulated)".to_owned() },
             _ => MergeOutcome::Failed { reason: "the repository is not there (simulated)".to_owned() },
         };
         self.say(format_args!("merged {} epoch {}: {outcome:?}", key.0, key.1));
@@ -147,12 +161,19 @@ impl Sim {
     /// The health commands begin.
     pub fn begin_health(&mut self, commands: &[String]) {
         self.coordinator.asked.insert(Asked::Health);
+        if !self.coordinator.under_way.insert(Asked::Health) {
+            return;
+        }
         let (delay, number) = (self.rng.between(5, 20 * SECOND), self.coordinator.number);
         self.queue.after_ms(delay, Happening::HealthSeen(number, commands.to_vec()));
     }
 
     /// They are through; now and then that is told twice.
     pub fn health_seen(&mut self, commands: &[String]) {
+        self.coordinator.under_way.remove(&Asked::Health);
+        if self.health_refused() {
+            return;
+        }
         let results: Vec<CheckResult> = commands.iter().map(|command| self.health_result(command, false)).collect();
         self.say(format_args!("health: {:?}", results.iter().map(|seen| seen.passed).collect::<Vec<_>>()));
         let times = if !self.quiet && self.rng.chance(10) { 2 } else { 1 };
@@ -195,8 +216,8 @@ impl Sim {
     /// The coordinator looks at the machine, as it does now and then.
     pub fn look_at_machine(&mut self, held: bool) {
         if self.short != held {
-            let reason = self.short.then(|| "no room (simulated)".to_owned());
-            self.deliver(Message::Pressure { reason });
+            let short = self.short.then(refusal);
+            self.deliver(Message::Pressure { short });
         }
     }
 }

@@ -43,11 +43,17 @@ pub enum Plant {
     DropPause,
     /// A check that passed before the work is told to have failed.
     FalseBaseline,
+    /// A shim that lives and cannot be watched is told as never started.
+    UnknownAsRefused,
+    /// What the machine had no room for is told as a failure of the program or the work.
+    RefusalAsFailure,
+    /// A spool that cannot be read is taken for one that has ended.
+    ErrorAsEnd,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 23] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -68,6 +74,9 @@ impl Plant {
         Self::ForgetOutstanding,
         Self::DropPause,
         Self::FalseBaseline,
+        Self::UnknownAsRefused,
+        Self::RefusalAsFailure,
+        Self::ErrorAsEnd,
     ];
 
     /// Its name on the command line.
@@ -94,6 +103,9 @@ impl Plant {
             Self::ForgetOutstanding => "forget-outstanding",
             Self::DropPause => "drop-pause",
             Self::FalseBaseline => "false-baseline",
+            Self::UnknownAsRefused => "unknown-as-refused",
+            Self::RefusalAsFailure => "refusal-as-failure",
+            Self::ErrorAsEnd => "error-as-end",
         }
     }
 

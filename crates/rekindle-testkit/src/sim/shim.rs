@@ -13,6 +13,7 @@ use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder};
 
 use super::agent::Agent;
 use super::plant::Plant;
+use super::refusals::POLL_MS;
 use super::story::SECOND;
 use super::world::{Bell, Happening, Sim};
 
@@ -153,10 +154,13 @@ impl Sim {
 
     /// The launching thread writes the bundle, or meets one.
     pub fn bundle_made(&mut self, attempt: AttemptId) {
-        let Some(bundle) = self.bundles.get_mut(&attempt) else { return };
+        let Some(bundle) = self.bundles.get(&attempt) else { return };
         if bundle.stage != Stage::Asked {
             self.coordinator.launching.remove(&attempt);
             self.ring(0, Bell::Look(attempt));
+            return;
+        }
+        if self.bundle_refused(attempt) {
             return;
         }
         if !self.quiet && self.rng.chance(2) {
@@ -165,6 +169,7 @@ impl Sim {
             self.ring(0, Bell::NotStarted(attempt));
             return;
         }
+        let Some(bundle) = self.bundles.get_mut(&attempt) else { return };
         bundle.stage = Stage::Made;
         let baselines = std::mem::take(&mut bundle.baselines);
         self.take_baselines(attempt, baselines);
@@ -179,6 +184,7 @@ impl Sim {
         bundle.shim_alive = true;
         self.coordinator.launching.remove(&attempt);
         self.coordinator.watched.insert(attempt);
+        self.unwatched(attempt);
         if !self.quiet && self.rng.chance(1) {
             return self.kill_shim(attempt);
         }
@@ -329,6 +335,10 @@ impl Sim {
     /// What a look at a bundle tells; what a dead shim left is ended by it.
     pub fn probe(&mut self, attempt: AttemptId) -> Found {
         let now = self.queue.now_ms();
+        if let Some(unknown) = self.look_refused() {
+            self.say(format_args!("attempt {attempt} cannot be looked at"));
+            return unknown;
+        }
         if self.bundles.get(&attempt).is_some_and(|found| found.stage == Stage::Spawned && found.deaf_until_ms <= now) {
             // A look waits for a shim that is just starting.
             self.recorded(attempt);
@@ -361,6 +371,10 @@ impl Sim {
     /// The watch takes a bundle in: what happened before is told at once.
     pub fn watch(&mut self, attempt: AttemptId) {
         if !self.coordinator.watched.insert(attempt) {
+            // What was told of it could not be looked into: it is told again.
+            if self.bundles.get(&attempt).is_none_or(|bundle| bundle.exit.is_some() || !bundle.shim_alive) {
+                self.ring(POLL_MS, Bell::Ended(attempt));
+            }
             return;
         }
         let Some(bundle) = self.bundles.get(&attempt) else { return };

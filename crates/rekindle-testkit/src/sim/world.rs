@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rekindle_core::activity::Transcript;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::input::Found;
+use rekindle_core::input::{Found, Refused};
 use rekindle_core::time::Time;
 use rekindle_engine::agents::Reader;
 use rekindle_engine::alert::Alert;
@@ -18,7 +18,7 @@ use rekindle_engine::door::wire::{Answer, Call};
 use rekindle_engine::driver::Message;
 use rekindle_engine::store::{MemoryStore, Stream};
 use rekindle_engine::token::Tokens;
-use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
+use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
 
 use super::agent::Agent;
 use super::calls::Caller;
@@ -27,6 +27,7 @@ use super::clock::{Machine, Queue};
 use super::faults::{Fault, Kill, Killed};
 use super::outside::Asked;
 use super::plant::Plant;
+use super::refusals::{POLL_MS, refusal};
 use super::rng::Rng;
 use super::shim::Bundle;
 use super::story::Setting;
@@ -100,6 +101,8 @@ pub enum Bell {
     Look(AttemptId),
     /// From a thread: it could not be started.
     NotStarted(AttemptId),
+    /// From a thread: there was no room for it.
+    Refused(AttemptId),
 }
 
 /// The coordinator as the outside sees it.
@@ -115,6 +118,10 @@ pub struct Coordinator {
     pub launching: BTreeSet<AttemptId>,
     /// Attempts it watches.
     pub watched: BTreeSet<AttemptId>,
+    /// Of those, the ones that the system does not watch for it.
+    pub polled: BTreeSet<AttemptId>,
+    /// Checks, merges and health commands under way: none is begun twice at a time.
+    pub under_way: BTreeSet<Asked>,
     /// Of those, the ones whose growth it was told and has not read.
     pub told: BTreeSet<AttemptId>,
     /// When it was started.
@@ -207,8 +214,16 @@ impl Sim {
     /// Rings a bell at the coordinator after a while.
     pub fn ring(&mut self, delay_ms: u64, bell: Bell) {
         if self.coordinator.up {
+            let late = match bell {
+                Bell::Started(attempt) | Bell::Grew(attempt) | Bell::Ended(attempt)
+                    if self.coordinator.polled.contains(&attempt) =>
+                {
+                    self.rng.between(0, POLL_MS)
+                }
+                _ => 0,
+            };
             let number = self.coordinator.number;
-            self.queue.after_ms(delay_ms, Happening::Arrives(number, bell));
+            self.queue.after_ms(delay_ms + late, Happening::Arrives(number, bell));
         }
     }
 
@@ -223,6 +238,7 @@ impl Sim {
             }
             Bell::Grew(attempt) => Message::Grew { attempt },
             Bell::Ended(attempt) | Bell::Look(attempt) => Message::Ended { attempt },
+            Bell::Refused(attempt) => Message::Refused { what: Refused::Attempt(attempt), refusal: refusal() },
             Bell::NotStarted(attempt) => {
                 Message::NotStarted { attempt, reason: "no such program (simulated)".to_owned() }
             }
@@ -294,14 +310,18 @@ impl World for SimWorld {
         sim.machine.now(sim.queue.now_ms())
     }
 
-    fn launch(&mut self, order: LaunchOrder) {
+    fn launch(&mut self, order: LaunchOrder) -> Taken {
         self.ask(|sim| {
             let (role, tasks, place) = (order.role, &order.tasks, order.workspace.as_deref().unwrap_or("the project"));
             sim.say(format_args!("launch attempt {} epoch {} {role} {tasks:?} in {place}", order.attempt, order.epoch));
             sim.check_effect(|checkers| checkers.allows_launch(order.attempt));
             sim.check_alone(&order);
-            sim.launch(&order);
-        });
+            let taken = sim.launch_taken(order.attempt);
+            if taken == Taken::Yes {
+                sim.launch(&order);
+            }
+            taken
+        })
     }
 
     fn stop(&mut self, attempt: AttemptId, at_once: bool) {
@@ -312,7 +332,7 @@ impl World for SimWorld {
         });
     }
 
-    fn run_checks(&mut self, order: CheckOrder) {
+    fn run_checks(&mut self, order: CheckOrder) -> Taken {
         self.ask(|sim| {
             sim.say(format_args!("check {} epoch {}", order.task, order.epoch));
             sim.check_effect(|checkers| checkers.allows_checks(&order.task, order.epoch));
@@ -320,6 +340,7 @@ impl World for SimWorld {
                 sim.begin_checks(order);
             }
         });
+        Taken::Yes
     }
 
     fn read_spool(
@@ -332,6 +353,9 @@ impl World for SimWorld {
     ) -> std::io::Result<()> {
         let mut sim = self.sim.borrow_mut();
         sim.coordinator.told.remove(&attempt);
+        if let Some(refused) = sim.read_refused(attempt) {
+            return refused;
+        }
         let Some(bundle) = sim.bundles.get(&attempt) else { return Ok(()) };
         let spool = bundle.spool(stream);
         let from = usize::try_from(offset).unwrap_or(usize::MAX).min(spool.len());
@@ -368,11 +392,14 @@ impl World for SimWorld {
         self.ask(|sim| attempts.iter().map(|(attempt, _)| sim.probe(*attempt)).collect())
     }
 
-    fn kept_reports(&mut self, attempt: AttemptId) -> Vec<KeptReport> {
+    fn kept_reports(&mut self, attempt: AttemptId) -> std::io::Result<Vec<KeptReport>> {
         self.ask(|sim| {
-            let Some(bundle) = sim.bundles.get_mut(&attempt) else { return Vec::new() };
+            if let Some(Err(refused)) = sim.read_refused(attempt) {
+                return Err(refused);
+            }
+            let Some(bundle) = sim.bundles.get_mut(&attempt) else { return Ok(Vec::new()) };
             bundle.handed_out = bundle.kept.len();
-            bundle.kept.clone()
+            Ok(bundle.kept.clone())
         })
     }
 
@@ -398,13 +425,14 @@ impl World for SimWorld {
         });
     }
 
-    fn check_health(&mut self, commands: &[String]) {
+    fn check_health(&mut self, commands: &[String]) -> Taken {
         self.ask(|sim| {
             sim.check_effect(Checkers::allows_health);
             if !sim.forgets() {
                 sim.begin_health(commands);
             }
         });
+        Taken::Yes
     }
 
     fn ask_usage(&mut self) {
@@ -427,6 +455,7 @@ impl World for SimWorld {
     fn forget(&mut self, attempt: AttemptId) {
         self.ask(|sim| {
             sim.coordinator.watched.remove(&attempt);
+            sim.coordinator.polled.remove(&attempt);
             sim.coordinator.told.remove(&attempt);
         });
     }

@@ -18,6 +18,24 @@ impl SmallDisk {
         Self(at)
     }
 
+    /// One on which there is room for so many files.
+    pub fn of_files(at: PathBuf, megabytes: u32, files: u32) -> Self {
+        std::fs::create_dir(&at).expect("mount point");
+        mount(&["-t", "tmpfs", "-o", &format!("size={megabytes}m,nr_inodes={files},mode=0700"), "tmpfs"], &at);
+        Self(at)
+    }
+
+    /// Makes files until no more can be made.
+    pub fn use_up_files(&self) {
+        let dir = self.0.join("fillers");
+        std::fs::create_dir(&dir).expect("directory");
+        while File::create(dir.join(std::fs::read_dir(&dir).expect("list").count().to_string())).is_ok() {}
+    }
+
+    pub fn give_files_back(&self) {
+        std::fs::remove_dir_all(self.0.join("fillers")).expect("fillers");
+    }
+
     fn remount(&self, how: &str) {
         mount(&["-o", &format!("remount,{how}")], &self.0);
     }

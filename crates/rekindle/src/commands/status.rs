@@ -103,6 +103,9 @@ fn show(run: &RunView<'_>, shown: &Shown, coordinator: Option<Option<u32>>, cont
     if let Some(resumes) = run.resumes(now) {
         ui.line(&paint.tone(Tone::Warning, &resumes))?;
     }
+    if let Some(held) = run.held() {
+        ui.line(&paint.tone(Tone::Warning, &one_line(&held)))?;
+    }
     for wait in run.waits(now) {
         ui.line(&paint.tone(Tone::Warning, &one_line(&wait)))?;
     }

@@ -5,7 +5,7 @@ use rekindle_core::cause::Cause;
 use rekindle_core::event::{Body, CompactionNear, GateClosed, SessionClosed};
 use rekindle_core::last_words;
 use rekindle_core::time::Time;
-use rekindle_core::view::WaitRow;
+use rekindle_core::view::{HeldRow, RunRow, WaitRow};
 
 use super::Parts;
 use crate::ui::{Tone, dollars, elapsed, near_time, one_line, short_count};
@@ -86,6 +86,25 @@ fn tell_gate(body: &Body, now: Time) -> Option<Parts> {
 pub fn row_of(closed: &GateClosed) -> WaitRow {
     let GateClosed { account, cause, until, reset, probe, .. } = closed;
     WaitRow { account: account.clone(), cause: cause.name().to_owned(), until: *until, reset: *reset, probe: *probe }
+}
+
+/// Why nothing new is started and what to type. The one place that puts it into words.
+#[must_use]
+pub fn held(reason: &str, hint: &str) -> String {
+    let hint = if hint.is_empty() { String::new() } else { format!("; {hint}") };
+    format!("nothing new is started: {reason}{hint}")
+}
+
+/// The hold of a run that is not over or paused.
+#[must_use]
+pub fn held_now(run: &RunRow) -> Option<&HeldRow> {
+    run.held.as_ref().filter(|_| !matches!(run.state.as_str(), "complete" | "failed" | "paused"))
+}
+
+/// The same in a line.
+#[must_use]
+pub fn held_line(run: &RunRow) -> Option<String> {
+    held_now(run).map(|row| held(&row.reason, &row.hint))
 }
 
 /// What an account waits for, how long from `now`, and what comes then.

@@ -187,6 +187,9 @@ pub fn of_run(picture: &Picture) -> Vec<TextLine> {
     if run.plan_changed {
         lines.push(TextLine::marked("plan", Tone::Warning, "its file differs from the plan of this run"));
     }
+    if let Some(held) = crate::story::session::held_line(run) {
+        lines.push(TextLine::marked("held", Tone::Warning, one_line(&held)));
+    }
     for wait in run.waits.iter().filter(|wait| wait.until.is_none_or(|until| until > picture.now)) {
         let until = wait.until.map_or_else(
             || "until you answer".to_owned(),
@@ -231,6 +234,7 @@ pub fn state_of(picture: &Picture) -> (Tone, String) {
         "paused" => (Tone::Warning, "‖ paused: type rekindle resume".to_owned()),
         "pausing" if !gone => (Tone::Warning, "‖ pausing".to_owned()),
         _ if gone => (Tone::Warning, "! nobody is at it: type rekindle resume".to_owned()),
+        "running" if run.held.is_some() => (Tone::Warning, "‖ running, nothing new is started".to_owned()),
         "running" => (Tone::Active, "▶ running".to_owned()),
         other => (Tone::Dim, one_line(other)),
     };

@@ -16,7 +16,7 @@ use crate::driver::{Driver, Message, Settings, load};
 use crate::redact::Redactor;
 use crate::store::{MemoryStore, Stream};
 use crate::token::Tokens;
-use crate::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
+use crate::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
 
 /// Tasks of the run: several hundred times as many as work at once.
 const TASKS: usize = 400;
@@ -32,11 +32,14 @@ impl World for Short {
     fn now(&mut self) -> Time {
         Time(1_000)
     }
-    fn launch(&mut self, order: LaunchOrder) {
+    fn launch(&mut self, order: LaunchOrder) -> Taken {
         self.launched.push(order.attempt);
+        Taken::Yes
     }
     fn stop(&mut self, _: AttemptId, _: bool) {}
-    fn run_checks(&mut self, _: CheckOrder) {}
+    fn run_checks(&mut self, _: CheckOrder) -> Taken {
+        Taken::Yes
+    }
     fn read_spool(
         &mut self,
         attempt: AttemptId,
@@ -53,15 +56,17 @@ impl World for Short {
     fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found> {
         attempts.iter().map(|_| Found::Finished(Exit { code: Some(0), ..Exit::default() })).collect()
     }
-    fn kept_reports(&mut self, _: AttemptId) -> Vec<KeptReport> {
-        Vec::new()
+    fn kept_reports(&mut self, _: AttemptId) -> std::io::Result<Vec<KeptReport>> {
+        Ok(Vec::new())
     }
     fn drop_kept_reports(&mut self, _: AttemptId) {}
     fn missing(&mut self, _: &[String], _: Option<&str>) -> Vec<String> {
         Vec::new()
     }
     fn merge(&mut self, _: MergeOrder) {}
-    fn check_health(&mut self, _: &[String]) {}
+    fn check_health(&mut self, _: &[String]) -> Taken {
+        Taken::Yes
+    }
     fn ask_usage(&mut self) {}
     fn alert(&mut self, _: &crate::alert::Alert) {}
     fn watch(&mut self, _: AttemptId) {}

@@ -22,7 +22,7 @@ use crate::redact::Redactor;
 use crate::state_dir::StateDir;
 use crate::store::{Batch, MAX_BATCH_BYTES, MemoryStore, Options, SqliteStore, Store, Stream};
 use crate::token::Tokens;
-use crate::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
+use crate::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
 
 /// What one check prints: the most that is taken of it.
 const PRINTED: usize = 32 * 1024;
@@ -37,9 +37,13 @@ impl World for Keeping {
     fn now(&mut self) -> Time {
         Time(1_000)
     }
-    fn launch(&mut self, _: LaunchOrder) {}
+    fn launch(&mut self, _: LaunchOrder) -> Taken {
+        Taken::Yes
+    }
     fn stop(&mut self, _: AttemptId, _: bool) {}
-    fn run_checks(&mut self, _: CheckOrder) {}
+    fn run_checks(&mut self, _: CheckOrder) -> Taken {
+        Taken::Yes
+    }
     fn keep_output(&mut self, output: &str) -> Option<String> {
         self.0.keep(output).ok()
     }
@@ -49,15 +53,17 @@ impl World for Keeping {
     fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found> {
         attempts.iter().map(|_| Found::Alive { pid: 2, shim_pid: 3 }).collect()
     }
-    fn kept_reports(&mut self, _: AttemptId) -> Vec<KeptReport> {
-        Vec::new()
+    fn kept_reports(&mut self, _: AttemptId) -> std::io::Result<Vec<KeptReport>> {
+        Ok(Vec::new())
     }
     fn drop_kept_reports(&mut self, _: AttemptId) {}
     fn missing(&mut self, _: &[String], _: Option<&str>) -> Vec<String> {
         Vec::new()
     }
     fn merge(&mut self, _: MergeOrder) {}
-    fn check_health(&mut self, _: &[String]) {}
+    fn check_health(&mut self, _: &[String]) -> Taken {
+        Taken::Yes
+    }
     fn ask_usage(&mut self) {}
     fn alert(&mut self, _: &crate::alert::Alert) {}
     fn watch(&mut self, _: AttemptId) {}

@@ -5,7 +5,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rekindle_shim::bundle::{ERR, EXIT, OUT, SHIM};
 use rekindle_shim::identity::Process;
@@ -13,6 +14,9 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
+use rustix::io::Errno;
+
+use super::POLL_MS;
 
 /// Names a watched thing; never used twice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,10 +46,19 @@ const FILES_BYTES: usize = 256 << 10;
 
 #[derive(Debug)]
 pub(super) struct Source {
-    epoll: OwnedFd,
-    inotify: OwnedFd,
-    wake: OwnedFd,
+    /// Without descriptors for it there is only the time between two looks.
+    queue: Option<Queue>,
+    /// Ends a wait without a queue.
+    bell: (Mutex<bool>, Condvar),
     dirs: Mutex<Dirs>,
+}
+
+#[derive(Debug)]
+struct Queue {
+    epoll: OwnedFd,
+    wake: OwnedFd,
+    /// There are few of these for a user, and every editor takes one.
+    inotify: Option<OwnedFd>,
 }
 
 #[derive(Debug, Default)]
@@ -54,26 +67,40 @@ struct Dirs {
     watches: BTreeMap<Token, i32>,
 }
 
-impl Source {
-    pub(super) fn new() -> io::Result<Self> {
+impl Queue {
+    fn new() -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let inotify = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        epoll::add(&epoll, &inotify, EventData::new_u64(FILES), EventFlags::IN)?;
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-        Ok(Self { epoll, inotify, wake, dirs: Mutex::default() })
+        let inotify = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK).ok();
+        let inotify =
+            inotify.filter(|inotify| epoll::add(&epoll, inotify, EventData::new_u64(FILES), EventFlags::IN).is_ok());
+        Ok(Self { epoll, wake, inotify })
+    }
+}
+
+impl Source {
+    pub(super) fn new() -> Self {
+        Self { queue: Queue::new().ok(), bell: (Mutex::new(false), Condvar::new()), dirs: Mutex::default() }
     }
 
     pub(super) fn wake(&self) {
-        // Full means that it is already awake.
-        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+        match &self.queue {
+            // Full means that it is already awake.
+            Some(queue) => drop(rustix::io::write(&queue.wake, &1_u64.to_ne_bytes())),
+            None => {
+                *self.bell.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+                self.bell.1.notify_all();
+            }
+        }
     }
 
     pub(super) fn add_dir(&self, token: Token, dir: &Path) -> io::Result<()> {
         let flags = WatchFlags::MODIFY | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
+        let inotify = self.queue.as_ref().and_then(|queue| queue.inotify.as_ref()).ok_or_else(no_queue)?;
         // Held over the call, so that no event of the new watch is read before it has a name.
         let mut dirs = self.dirs();
-        let watch = inotify::add_watch(&self.inotify, dir, flags)?;
+        let watch = inotify::add_watch(inotify, dir, flags)?;
         dirs.tokens.insert(watch, token);
         dirs.watches.insert(token, watch);
         Ok(())
@@ -81,44 +108,61 @@ impl Source {
 
     pub(super) fn remove_dir(&self, token: Token) {
         let mut dirs = self.dirs();
-        if let Some(watch) = dirs.watches.remove(&token) {
+        let inotify = self.queue.as_ref().and_then(|queue| queue.inotify.as_ref());
+        if let (Some(watch), Some(inotify)) = (dirs.watches.remove(&token), inotify) {
             dirs.tokens.remove(&watch);
             // Fails when the directory is gone, and the watch with it.
-            let _ = inotify::remove_watch(&self.inotify, watch);
+            let _ = inotify::remove_watch(inotify, watch);
         }
     }
 
     pub(super) fn add_process(&self, token: Token, process: &Process) -> io::Result<()> {
-        Ok(epoll::add(&self.epoll, process, EventData::new_u64(token.0), EventFlags::IN)?)
+        let queue = self.queue.as_ref().ok_or_else(no_queue)?;
+        match epoll::add(&queue.epoll, process, EventData::new_u64(token.0), EventFlags::IN) {
+            // It is watched already.
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     pub(super) fn remove_process(&self, process: &Process) {
-        // Closing the descriptor removes it as well.
-        let _ = epoll::delete(&self.epoll, process);
+        if let Some(queue) = &self.queue {
+            // Closing the descriptor removes it as well.
+            let _ = epoll::delete(&queue.epoll, process);
+        }
     }
 
     /// Waits for signs, at most so long.
     pub(super) fn wait(&self, timeout_ms: Option<u64>, signs: &mut Vec<Sign>) {
+        let Some(queue) = &self.queue else { return self.wait_for_bell(timeout_ms) };
         let timeout = timeout_ms.map(|ms| Timespec {
             tv_sec: i64::try_from(ms / 1000).unwrap_or(i64::MAX),
             tv_nsec: i64::try_from((ms % 1000) * 1_000_000).unwrap_or(0),
         });
         let mut events = Vec::with_capacity(EVENTS_MAX);
-        if epoll::wait(&self.epoll, spare_capacity(&mut events), timeout.as_ref()).is_err() {
+        if epoll::wait(&queue.epoll, spare_capacity(&mut events), timeout.as_ref()).is_err() {
             return;
         }
         for event in events {
             match event.data.u64() {
-                WAKE => drop(rustix::io::read(&self.wake, &mut [0; 8])),
-                FILES => self.read_files(signs),
+                WAKE => drop(rustix::io::read(&queue.wake, &mut [0; 8])),
+                FILES => queue.inotify.iter().for_each(|inotify| self.read_files(inotify, signs)),
                 token => signs.push(Sign::Exited(Token(token))),
             }
         }
     }
 
-    fn read_files(&self, signs: &mut Vec<Sign>) {
+    fn wait_for_bell(&self, timeout_ms: Option<u64>) {
+        let rung = self.bell.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let wait = Duration::from_millis(timeout_ms.unwrap_or(POLL_MS));
+        let waited = self.bell.1.wait_timeout_while(rung, wait, |rung| !*rung);
+        let (mut rung, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        *rung = false;
+    }
+
+    fn read_files(&self, inotify: &OwnedFd, signs: &mut Vec<Sign>) {
         let mut buffer = vec![MaybeUninit::uninit(); FILES_BYTES];
-        let mut reader = inotify::Reader::new(&self.inotify, &mut buffer);
+        let mut reader = inotify::Reader::new(inotify, &mut buffer);
         let dirs = self.dirs();
         loop {
             let Ok(event) = reader.next() else { return };
@@ -140,4 +184,8 @@ impl Source {
     fn dirs(&self) -> MutexGuard<'_, Dirs> {
         self.dirs.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn no_queue() -> io::Error {
+    io::Error::from_raw_os_error(Errno::MFILE.raw_os_error())
 }

@@ -29,20 +29,26 @@ const LOOK_MS: u64 = 250;
 
 #[derive(Debug)]
 pub(super) struct Source {
-    wake: UnixStream,
-    woken: UnixStream,
+    /// Both ends of a pair; without descriptors for it there is only the time between two looks.
+    bell: Option<(UnixStream, UnixStream)>,
 }
 
 impl Source {
-    pub(super) fn new() -> io::Result<Self> {
-        let (wake, woken) = UnixStream::pair()?;
-        wake.set_nonblocking(true)?;
-        Ok(Self { wake, woken })
+    pub(super) fn new() -> Self {
+        let pair = || -> io::Result<_> {
+            let (wake, woken) = UnixStream::pair()?;
+            wake.set_nonblocking(true)?;
+            Ok((wake, woken))
+        };
+        Self { bell: pair().ok() }
     }
 
     pub(super) fn wake(&self) {
-        // Full means that it is already awake.
-        let _ = (&self.wake).write(b"!");
+        if let Some((wake, _)) = &self.bell {
+            let mut wake: &UnixStream = wake;
+            // Full means that it is already awake.
+            let _ = wake.write(b"!");
+        }
     }
 
     pub(super) fn add_dir(&self, _token: Token, dir: &Path) -> io::Result<()> {
@@ -63,8 +69,14 @@ impl Source {
     /// Waits until it is woken or it is time to look.
     pub(super) fn wait(&self, timeout_ms: Option<u64>, signs: &mut Vec<Sign>) {
         let wait_ms = timeout_ms.map_or(LOOK_MS, |ms| ms.min(LOOK_MS));
-        let _ = self.woken.set_read_timeout(Some(Duration::from_millis(wait_ms)));
-        let _ = (&self.woken).read(&mut [0; 64]);
+        match &self.bell {
+            Some((_, woken)) => {
+                let _ = woken.set_read_timeout(Some(Duration::from_millis(wait_ms)));
+                let mut woken: &UnixStream = woken;
+                let _ = woken.read(&mut [0; 64]);
+            }
+            None => std::thread::park_timeout(Duration::from_millis(wait_ms)),
+        }
         signs.push(Sign::Anything);
     }
 }

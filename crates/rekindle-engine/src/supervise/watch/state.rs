@@ -7,20 +7,32 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, TrySendError};
 
 use rekindle_shim::bundle::{Bundle, ERR, EXIT, OUT, SHIM, ShimRecord};
-use rekindle_shim::identity::{Opened, Process};
+use rekindle_shim::identity::{self, Opened, Process, Reaped};
+use rekindle_shim::lock;
+use rekindle_shim::refusal::is_refused;
 
 use super::source::{Sign, Source, Token};
-use super::{BundleKey, Observation, Stream, WatchError};
+use super::{BundleKey, Observation, POLL_MS, Stream, Twice};
 
 /// A bundle being watched.
 #[derive(Debug)]
 pub(super) struct Entry {
     dir: PathBuf,
     shim: Option<Process>,
-    /// Ours to reap.
-    child: bool,
+    /// Our child, by its number: ours to reap, pinned or not.
+    child: Option<u32>,
     /// The shim was already gone when it was looked for.
     gone: bool,
+    /// The bundle was seen held by a shim: once it is free, that shim is gone.
+    held: bool,
+    /// The system watches the directory for us.
+    dir_watched: bool,
+    /// It had no watch left for it.
+    dir_refused: bool,
+    /// The system tells the end of the shim.
+    process_watched: bool,
+    /// How a shim of ours ended.
+    code: Option<i32>,
     token: Token,
     recorded: bool,
     ended: bool,
@@ -43,23 +55,34 @@ struct Growth {
 
 impl Entry {
     pub(super) fn launched(dir: &Path, shim: Process) -> Self {
-        Self { child: true, shim: Some(shim), ..Self::bare(dir) }
+        Self { child: Some(shim.id().pid), shim: Some(shim), held: true, ..Self::bare(dir) }
     }
 
-    pub(super) fn adopted(dir: &Path, record: Option<&ShimRecord>) -> io::Result<Self> {
+    /// A child that could not be pinned: the lock was handed to it, so its bundle tells when it is gone.
+    pub(super) fn unpinned(dir: &Path, pid: u32) -> Self {
+        Self { child: Some(pid), held: true, ..Self::bare(dir) }
+    }
+
+    pub(super) fn adopted(dir: &Path, record: Option<&ShimRecord>) -> Self {
         let mut entry = Self::bare(dir);
         if let Some(record) = record {
-            entry.find(record)?;
+            // What the system does not tell now is asked again by looking.
+            let _asked_again = entry.find(record);
         }
-        Ok(entry)
+        entry
     }
 
     fn bare(dir: &Path) -> Self {
         Self {
             dir: dir.to_owned(),
             shim: None,
-            child: false,
+            child: None,
             gone: false,
+            held: false,
+            dir_watched: false,
+            dir_refused: false,
+            process_watched: false,
+            code: None,
             token: Token::default(),
             recorded: false,
             ended: false,
@@ -75,6 +98,68 @@ impl Entry {
             Opened::Gone | Opened::OtherBoot | Opened::OtherNamespace => self.gone = true,
         }
         Ok(())
+    }
+
+    /// Whether it has to be looked at, because the system does not tell everything about it.
+    fn is_polled(&self) -> bool {
+        let told = self.dir_watched && (self.process_watched || self.gone);
+        !self.ended && !told
+    }
+
+    /// Lets the system watch what it did not take so far.
+    fn attend(&mut self, source: &Source) {
+        if !self.dir_watched {
+            let watched = source.add_dir(self.token, &self.dir);
+            self.dir_refused = watched.as_ref().is_err_and(is_refused);
+            self.dir_watched = watched.is_ok();
+        }
+        if self.shim.is_none() && !self.gone {
+            self.meet();
+        }
+        if let Some(shim) = self.shim.as_ref().filter(|_| !self.process_watched) {
+            self.process_watched = source.add_process(self.token, shim).is_ok();
+        }
+    }
+
+    /// Pins a shim that could not be pinned before, or had no record yet.
+    fn meet(&mut self) {
+        if let Some(pid) = self.child {
+            self.shim = Process::of_child(pid).ok();
+            return;
+        }
+        let record = Bundle::open(&self.dir).ok().flatten().and_then(|bundle| bundle.shim().ok().flatten());
+        if let Some(record) = record {
+            let _asked_again = self.find(&record);
+        }
+    }
+
+    /// Whether the shim is gone, as far as that can be told.
+    fn has_exited(&mut self) -> bool {
+        if self.gone || self.shim.as_ref().is_some_and(Process::exited) {
+            return true;
+        }
+        if self.shim.is_some() {
+            return false;
+        }
+        if let Some(pid) = self.child
+            && let Some(reaped) = reap(pid)
+        {
+            (self.child, self.code) = (None, reaped);
+            return true;
+        }
+        // Without a pin the lock tells: the kernel releases it with its last holder.
+        match Bundle::open(&self.dir) {
+            Ok(Some(bundle)) => match lock::is_held(&bundle) {
+                Ok(true) => {
+                    self.held = true;
+                    false
+                }
+                Ok(false) => self.held,
+                Err(_) => false,
+            },
+            Ok(None) => true,
+            Err(_) => false,
+        }
     }
 
     fn growth(&mut self, stream: Stream) -> &mut Growth {
@@ -103,24 +188,20 @@ pub(super) struct State {
     tokens: BTreeMap<Token, BundleKey>,
     next_token: u64,
     waiting: VecDeque<Observation>,
-    /// Our children that are no longer watched and not yet reaped.
-    leaving: BTreeMap<Token, Process>,
+    /// Our children that are no longer watched and not yet reaped, by number, with their pins.
+    leaving: BTreeMap<Token, (u32, Option<Process>)>,
+    /// When bundles that the system does not watch were last looked at.
+    polled_at_ms: u64,
 }
 
 impl State {
-    pub(super) fn add(&mut self, key: BundleKey, mut entry: Entry, source: &Source) -> Result<(), WatchError> {
+    pub(super) fn add(&mut self, key: BundleKey, mut entry: Entry, source: &Source) -> Result<(), Twice> {
         if self.entries.contains_key(&key) {
-            return Err(WatchError::Twice(key));
+            return Err(Twice(key));
         }
         self.next_token += 1;
         entry.token = Token(self.next_token);
-        source.add_dir(entry.token, &entry.dir)?;
-        if let Some(shim) = &entry.shim
-            && let Err(error) = source.add_process(entry.token, shim)
-        {
-            source.remove_dir(entry.token);
-            return Err(error.into());
-        }
+        entry.attend(source);
         self.tokens.insert(entry.token, key);
         self.entries.insert(key, entry);
         // What happened before the watch was set is seen by looking.
@@ -135,13 +216,51 @@ impl State {
         source.remove_dir(entry.token);
         self.tokens.remove(&entry.token);
         self.waiting.retain(|observation| observation_key(*observation) != key);
-        let Some(shim) = entry.shim else { return };
-        let unreaped = entry.child && !matches!(shim.reap_child(), Ok(true) | Err(_));
-        if unreaped {
-            self.leaving.insert(entry.token, shim);
-        } else {
-            source.remove_process(&shim);
+        let unreaped = entry.child.filter(|pid| reap(*pid).is_none());
+        if let Some(pid) = unreaped {
+            self.leaving.insert(entry.token, (pid, entry.shim));
+        } else if let Some(shim) = &entry.shim {
+            source.remove_process(shim);
         }
+    }
+
+    /// The end of a bundle is told again at the next look.
+    pub(super) fn look_again(&mut self, key: BundleKey) {
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.ended = false;
+            // Looked at by us, whatever the system tells: it has told its part.
+            (entry.dir_watched, entry.process_watched) = (false, false);
+        }
+    }
+
+    pub(super) fn code(&self, key: BundleKey) -> Option<i32> {
+        self.entries.get(&key)?.code
+    }
+
+    pub(super) fn lacks_watches(&self) -> bool {
+        self.entries.values().any(|entry| entry.dir_refused)
+    }
+
+    /// Whether anything has to be looked at because the system does not watch it.
+    pub(super) fn polls(&self) -> bool {
+        let unpinned = self.leaving.values().any(|(_, shim)| shim.is_none());
+        unpinned || self.entries.values().any(Entry::is_polled)
+    }
+
+    /// Looks at what the system does not watch, unless that was done a moment ago, and tries to have it watched.
+    pub(super) fn poll(&mut self, now_ms: u64, source: &Source) {
+        if now_ms < self.polled_at_ms + POLL_MS || !self.polls() {
+            return;
+        }
+        self.polled_at_ms = now_ms;
+        let polled = self.entries.iter().filter(|(_, entry)| entry.is_polled());
+        for key in polled.map(|(key, _)| *key).collect::<Vec<_>>() {
+            if let Some(entry) = self.entries.get_mut(&key) {
+                entry.attend(source);
+            }
+            self.look(key, source);
+        }
+        self.leaving.retain(|_, (pid, shim)| shim.is_some() || reap(*pid).is_none());
     }
 
     /// Whether something came to be told.
@@ -239,9 +358,9 @@ impl State {
         if !entry.recorded && entry.dir.join(SHIM).exists() {
             entry.recorded = true;
             self.waiting.push_back(Observation::Recorded(key));
-            meet(entry, source);
+            entry.attend(source);
         }
-        let exited = entry.gone || entry.shim.as_ref().is_some_and(Process::exited);
+        let exited = entry.has_exited();
         let ended = exited || entry.dir.join(EXIT).exists();
         let token = entry.token;
         if ended && !entry.ended {
@@ -254,9 +373,9 @@ impl State {
     }
 
     fn exited(&mut self, token: Token, source: &Source) {
-        if let Some(shim) = self.leaving.get(&token) {
-            if !matches!(shim.reap_child(), Ok(false)) {
-                source.remove_process(shim);
+        if let Some((pid, shim)) = self.leaving.get(&token) {
+            if reap(*pid).is_some() {
+                shim.iter().for_each(|shim| source.remove_process(shim));
                 self.leaving.remove(&token);
             }
             return;
@@ -269,10 +388,10 @@ impl State {
         };
         if let Some(shim) = entry.shim.take() {
             source.remove_process(&shim);
-            if entry.child {
-                // Ended and ours: there is nothing to wait for.
-                let _ = shim.reap_child();
-            }
+        }
+        // Ended and ours: there is nothing to wait for.
+        if let Some(code) = entry.child.take().and_then(reap) {
+            entry.code = code;
         }
         entry.gone = true;
         if !entry.ended {
@@ -282,19 +401,12 @@ impl State {
     }
 }
 
-/// Pins the shim of a bundle that was adopted before it had a record.
-fn meet(entry: &mut Entry, source: &Source) {
-    if entry.shim.is_some() || entry.gone {
-        return;
-    }
-    let record = Bundle::open(&entry.dir).ok().flatten().and_then(|bundle| bundle.shim().ok().flatten());
-    // An unreadable record leaves the exit record as the only bell; the probe will say what is wrong.
-    let Some(record) = record else { return };
-    if entry.find(&record).is_ok()
-        && let Some(shim) = &entry.shim
-        && source.add_process(entry.token, shim).is_err()
-    {
-        entry.shim = None;
+/// Takes the remains of our child: its exit code, where it had one; nothing while it lives. One that is not there to be reaped
+/// has ended too.
+fn reap(pid: u32) -> Option<Option<i32>> {
+    match identity::reap(pid) {
+        Ok(reaped) => reaped.map(|Reaped(code)| code),
+        Err(_) => Some(None),
     }
 }
 

@@ -43,7 +43,10 @@ fn look(shared: &Shared, order: &CheckOrder, dir: &Path, left_ms: &mut u64) -> B
         if *left_ms == 0 {
             return Baseline { failed: None, unknown: named(&format!("no time was left for `{command}`")) };
         }
-        let check = checks::run_before(shared, order, dir, (environment, command), *left_ms);
+        let check = match checks::run_before(shared, order, dir, (environment, command), *left_ms) {
+            Ok(check) => check,
+            Err(refusal) => return Baseline { failed: None, unknown: named(&refusal.reason) },
+        };
         *left_ms = left_ms.saturating_sub(check.took_ms);
         match check {
             check if check.passed => {}

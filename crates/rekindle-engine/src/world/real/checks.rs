@@ -1,22 +1,29 @@
 //! Acceptance checks, run by rekindle itself: each under a shim of its own, with a time limit, bounded output and nothing
 //! left behind. A coordinator that is killed meanwhile leaves a check that ends by itself; the next one runs it again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rekindle_core::event::UsageLeft;
 use rekindle_core::ids::{Epoch, TaskId};
+use rekindle_core::input::Refused;
+use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{CheckResult, Evidence, HealthResult};
 use rekindle_shim::bundle::{self, Bundle, ExitRecord, Output, Spec, Stdin, VERSION};
+use rekindle_shim::refusal::is_refusal;
+use rekindle_shim::{EXIT_REFUSED, clock};
 
 use super::{Shared, allowance, disk, open_plain};
 use crate::agents;
 use crate::driver::Message;
-use crate::supervise::{self, BundleKey, Observation, PROBE_BUDGET, Probe, Watch};
-use crate::world::CheckOrder;
+use crate::pressure;
+use crate::refusal::{self, Trouble};
+use crate::supervise::watch::POLL_MS;
+use crate::supervise::{self, BundleKey, LaunchError, Observation, PROBE_BUDGET, Probe, Watch};
+use crate::world::{CheckOrder, Taken};
 
 /// Kept of each stream of a check. Far more than anybody reads of a failure, far less than fills a disk.
 const OUTPUT_BYTES: u64 = 4 * 1024 * 1024;
@@ -31,55 +38,73 @@ const USAGE_MS: u64 = 30_000;
 const MARGIN_MS: u64 = 30_000;
 
 /// Runs the checks of a claim beside the driver, unless they run already.
-pub(super) fn in_background(shared: &Arc<Shared>, order: CheckOrder) {
-    let worker = Arc::clone(shared);
-    let (task, epoch) = (order.task.clone(), order.epoch);
-    if !begin(shared, &task, epoch) {
-        return;
+pub(super) fn in_background(shared: &Arc<Shared>, order: CheckOrder) -> Taken {
+    let claim = (order.task.clone(), order.epoch);
+    let what = Refused::Checks(order.task.clone(), order.epoch);
+    once_in_background(shared, "checks", Some(claim), what, move |shared| {
+        let evidence = run(shared, &order)?;
+        Ok(evidence.map(|evidence| Message::ChecksDone { task: order.task, epoch: order.epoch, evidence }))
+    })
+}
+
+/// Runs something beside the driver, unless it runs already, and tells what came of it.
+fn once_in_background(
+    shared: &Arc<Shared>,
+    name: &str,
+    key: Option<(TaskId, Epoch)>,
+    what: Refused,
+    job: impl FnOnce(&Shared) -> Result<Option<Message>, Refusal> + Send + 'static,
+) -> Taken {
+    if !running(shared).insert(key.clone()) {
+        return Taken::Yes;
     }
-    let spawned = std::thread::Builder::new().name("checks".to_owned()).spawn(move || {
-        let evidence = run(&worker, &order).filter(|evidence| worker.is_on_disk(&order, evidence));
-        // Before it is told: the answer may be followed by another claim.
-        end(&worker, &order.task, order.epoch);
-        // Without an answer the coordinator leaves, and the next one has the checks run again.
-        let Some(evidence) = evidence else { return };
-        let _leaving = worker.messages.send(Message::ChecksDone { task: order.task, epoch: order.epoch, evidence });
+    let (worker, own) = (Arc::clone(shared), key.clone());
+    let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let message = job(&worker).unwrap_or_else(|refusal| Some(Message::Refused { what, refusal }));
+        // Before it is told: the answer may be followed by another order.
+        running(&worker).remove(&own);
+        // Without an answer the coordinator leaves, and the next one has it done again.
+        let _leaving = message.map(|message| worker.messages.send(message));
     });
-    if let Err(error) = spawned {
-        end(shared, &task, epoch);
-        let evidence = Evidence {
-            checks: vec![not_run("checks", &error.to_string())],
-            missing_artifacts: Vec::new(),
-            health: Vec::new(),
-        };
-        let _full = shared.messages.try_send(Message::ChecksDone { task, epoch, evidence });
-    }
+    let Err(error) = spawned else { return Taken::Yes };
+    running(shared).remove(&key);
+    Taken::Refused(refusal::words(refusal::errno_of(&error), &shared.state_dir))
 }
 
-fn begin(shared: &Shared, task: &TaskId, epoch: Epoch) -> bool {
-    shared.checking.lock().expect("nothing panics while it is held").insert((task.clone(), epoch))
+fn running(shared: &Shared) -> MutexGuard<'_, BTreeSet<Option<(TaskId, Epoch)>>> {
+    shared.checking.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn end(shared: &Shared, task: &TaskId, epoch: Epoch) {
-    shared.checking.lock().expect("nothing panics while it is held").remove(&(task.clone(), epoch));
-}
-
-fn run(shared: &Shared, order: &CheckOrder) -> Option<Evidence> {
+/// Runs the checks of a claim. A refusal means that nothing is known: not all of them could be run, or one failed on a machine
+/// without room. No answer at all: the coordinator leaves meanwhile.
+fn run(shared: &Shared, order: &CheckOrder) -> Result<Option<Evidence>, Refusal> {
     let place = shared.state_dir.join("checks").join(format!("{}-{}", order.task, order.epoch));
     let _made_or_there = super::make_dir(&place);
     end_leftovers(&place);
     let label = format!("{}-{}", order.task, order.epoch);
-    let dir = match shared.patient_place(&order.task, order.workspace.as_deref())? {
-        Ok(dir) => dir,
-        Err(reason) => return Some(Evidence { checks: vec![not_run("workspace", &reason)], ..Evidence::default() }),
+    let dir = match shared.patient_place(&order.task, order.workspace.as_deref()) {
+        None => return Ok(None),
+        Some(Ok(dir)) => dir,
+        Some(Err(reason)) => {
+            let refused = refusal::in_text(&reason, &shared.workspace).map_or(Ok(()), Err);
+            let checks = vec![not_run("workspace", &reason)];
+            return refused.map(|()| Some(Evidence { checks, ..Evidence::default() }));
+        }
     };
     let (label, dir) = (label.as_str(), dir.as_path());
     let at = |environment| At { place: &place, label, epoch: order.epoch, task: Some(&order.task), environment, dir };
-    let checks = matrix(order).map(|(environment, command)| run_one(shared, &at(environment), command, None)).collect();
+    let checks = matrix(order).map(|(environment, command)| run_one(shared, &at(environment), command, None));
+    let checks = checks.collect::<Result<Vec<_>, _>>()?;
     let missing_artifacts = disk::missing(dir, &order.artifacts);
     let health = order.health.iter().map(|command| run_one(shared, &at(None), command, None));
-    let health = health.map(|check| HealthResult { check, origin: None }).collect();
-    Some(Evidence { checks, missing_artifacts, health })
+    let health = health.map(|check| check.map(|check| HealthResult { check, origin: None }));
+    let evidence = Evidence { checks, missing_artifacts, health: health.collect::<Result<_, _>>()? };
+    let failed = !evidence.passed() || evidence.health.iter().any(|seen| !seen.check.passed);
+    // A check that fails where nothing can be written says nothing about the work.
+    match failed.then(|| pressure::look(&shared.state_dir).or_else(|| pressure::look(dir))).flatten() {
+        Some(short) => Err(short),
+        None => Ok(Some(evidence).filter(|evidence| shared.is_on_disk(order, evidence))),
+    }
 }
 
 /// Every command of an order in every environment.
@@ -98,7 +123,7 @@ pub(super) fn run_before(
     dir: &Path,
     (environment, command): (Option<&str>, &str),
     left_ms: u64,
-) -> CheckResult {
+) -> Result<CheckResult, Refusal> {
     let label = format!("{}-before", order.task);
     let place = shared.state_dir.join("checks").join(&label);
     let _made_or_there = super::make_dir(&place);
@@ -107,22 +132,18 @@ pub(super) fn run_before(
     run_one(shared, &at, command, Some(left_ms))
 }
 
-/// Runs the plan's health commands beside the driver.
-pub(super) fn health_in_background(shared: &Arc<Shared>, commands: &[String]) {
-    let (worker, commands) = (Arc::clone(shared), commands.to_vec());
-    let run = move || {
-        let place = worker.state_dir.join("checks").join("health");
+/// Runs the plan's health commands beside the driver, unless they run already.
+pub(super) fn health_in_background(shared: &Arc<Shared>, commands: &[String]) -> Taken {
+    let commands = commands.to_vec();
+    once_in_background(shared, "health", None, Refused::Health, move |shared| {
+        let place = shared.state_dir.join("checks").join("health");
         let _made_or_there = super::make_dir(&place);
         end_leftovers(&place);
-        let dir = &worker.workspace;
+        let dir = &shared.workspace;
         let at = At { place: &place, label: "health", epoch: Epoch(0), task: None, environment: None, dir };
-        let results = commands.iter().map(|command| run_one(&worker, &at, command, None)).collect();
-        let _leaving = worker.messages.send(Message::HealthChecked { results });
-    };
-    if let Err(error) = std::thread::Builder::new().name("health".to_owned()).spawn(run) {
-        let results = vec![not_run("health", &error.to_string())];
-        let _full = shared.messages.try_send(Message::HealthChecked { results });
-    }
+        let results = commands.iter().map(|command| run_one(shared, &at, command, None));
+        Ok(Some(Message::HealthChecked { results: results.collect::<Result<_, _>>()? }))
+    })
 }
 
 /// Asks the user's command what is left of the allowance, beside the driver. No answer is an answer too.
@@ -237,7 +258,8 @@ fn in_shell(prefix: &[String], command: &str) -> Vec<String> {
     }
 }
 
-fn run_one(shared: &Shared, at: &At<'_>, command: &str, limit_ms: Option<u64>) -> CheckResult {
+/// Runs one command; a refusal means that the machine had no room to begin it.
+fn run_one(shared: &Shared, at: &At<'_>, command: &str, limit_ms: Option<u64>) -> Result<CheckResult, Refusal> {
     let (number, dir) = at.next_bundle();
     let known = at.environment.is_none_or(|name| shared.programs.environments.contains_key(name));
     let ran = match known {
@@ -246,35 +268,72 @@ fn run_one(shared: &Shared, at: &At<'_>, command: &str, limit_ms: Option<u64>) -
             spec.deadline_ms = spec.deadline_ms.map(|own| own.min(limit_ms.unwrap_or(own)));
             run_spec(shared, &dir, &spec)
         }
-        false => Err(format!("there is no [environments.{}] in rekindle.toml", at.environment.unwrap_or_default())),
+        false => {
+            let name = at.environment.unwrap_or_default();
+            Err(Trouble::Wrong(format!("there is no [environments.{name}] in rekindle.toml")))
+        }
     };
     let mut result = match ran {
         Ok(record) => result_of(&dir, command, &record),
-        Err(reason) => not_run(command, &reason),
+        Err(Trouble::Wrong(reason)) => not_run(command, &reason),
+        Err(Trouble::Refused(refusal)) => return Err(refusal),
     };
     result.environment = at.environment.map(str::to_owned);
-    result
+    Ok(result)
 }
 
-fn run_spec(shared: &Shared, dir: &Path, spec: &Spec) -> Result<ExitRecord, String> {
-    let launched = shared.launcher.launch(dir, spec, None).map_err(|error| error.to_string())?;
+/// Runs a bundle to its end. Once its shim was begun it is waited for, whatever cannot be watched of it.
+fn run_spec(shared: &Shared, dir: &Path, spec: &Spec) -> Result<ExitRecord, Trouble> {
+    let key = BundleKey(0);
+    let launched = shared.launcher.launch(dir, spec, None);
     let (ended, observations) = sync_channel(4);
-    let watch = Watch::start(ended).map_err(|error| error.to_string())?;
-    watch.add_launched(BundleKey(0), dir, launched).map_err(|error| error.to_string())?;
-    let budget = Duration::from_millis(shared.programs.check_timeout_ms + 2 * shared.stop_grace_ms + MARGIN_MS);
+    // Without a thread to watch with, its end is asked for.
+    let watch = Watch::start(ended).ok();
+    let _watched = match (launched, &watch) {
+        (Ok(launched), Some(watch)) => watch.add_launched(key, dir, launched),
+        (Err(LaunchError::Unpinned { pid, .. }), Some(watch)) => watch.add_unpinned(key, dir, pid),
+        (Ok(_) | Err(LaunchError::Unpinned { .. }), None) => Ok(()),
+        (Err(error), _) => {
+            let refused = error.refusal(&shared.state_dir);
+            return Err(refused.map_or_else(|| Trouble::Wrong(error.to_string()), Trouble::Refused));
+        }
+    };
+    let budget_ms = shared.programs.check_timeout_ms + 2 * shared.stop_grace_ms + MARGIN_MS;
+    let given_up_at_ms = clock::monotonic_ms() + budget_ms;
     loop {
-        match observations.recv_timeout(budget) {
-            Ok(Observation::Ended(_)) | Err(_) => break,
-            Ok(_) => {}
+        let left_ms = given_up_at_ms.saturating_sub(clock::monotonic_ms());
+        let wait = Duration::from_millis(if watch.is_some() { left_ms } else { left_ms.min(POLL_MS) });
+        match observations.recv_timeout(wait) {
+            Ok(Observation::Ended(_)) => {}
+            Ok(_) => continue,
+            Err(_) if watch.is_none() => std::thread::park_timeout(wait),
+            Err(_) => {}
+        }
+        let over = clock::monotonic_ms() >= given_up_at_ms;
+        let code = watch.as_ref().and_then(|watch| watch.shim_code(key));
+        match supervise::probe(dir, PROBE_BUDGET) {
+            Probe::Finished(record) => return finished(shared, *record),
+            Probe::ShimDied(record) => {
+                let _ended = supervise::end_lost_tree(&record, &spec.nonce);
+                return Err(Trouble::Wrong("its supervisor was killed".to_owned()));
+            }
+            Probe::NeverStarted(_) if code == Some(i32::from(EXIT_REFUSED)) => {
+                return Err(Trouble::Refused(refusal::of_shim(dir, &shared.state_dir)));
+            }
+            // It lives, or there is no room to look whether it does.
+            Probe::Unknown(_) | Probe::Alive(_) | Probe::Unresponsive { .. } if !over => {
+                watch.iter().for_each(|watch| watch.look_again(key));
+            }
+            other => return Err(Trouble::Wrong(format!("it could not be seen to the end: {other:?}"))),
         }
     }
-    match supervise::probe(dir, PROBE_BUDGET) {
-        Probe::Finished(record) => Ok(*record),
-        Probe::ShimDied(record) => {
-            let _ended = supervise::end_lost_tree(&record, &spec.nonce);
-            Err("its supervisor was killed".to_owned())
-        }
-        other => Err(format!("it could not be seen to the end: {other:?}")),
+}
+
+/// A check that the machine had no room to begin was not run.
+fn finished(shared: &Shared, record: ExitRecord) -> Result<ExitRecord, Trouble> {
+    match record.start_error.as_ref().filter(|error| is_refusal(error.errno)) {
+        Some(error) => Err(Trouble::Refused(refusal::words(error.errno, &shared.state_dir))),
+        None => Ok(record),
     }
 }
 

@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use rekindle_core::brief;
 use rekindle_core::ids::AttemptId;
+use rekindle_core::input::Refused;
 use rekindle_shim::bundle::{Output, Spec, VERSION};
 
 use super::{Shared, baseline, bundles, disk, native};
 use crate::agents::{CONTEXT_FILE, PROMPTED_FILE, Place, Start};
 use crate::door::server::SOCKET;
 use crate::driver::Message;
-use crate::supervise::{self, BundleKey, LaunchError};
-use crate::world::LaunchOrder;
+use crate::refusal::{self, Trouble};
+use crate::supervise::{self, BundleKey, LaunchError, Launched};
+use crate::world::{LaunchOrder, Taken};
 
 /// How long a shim may take to take an order; it answers at once unless the machine is badly loaded.
 const ORDER_BUDGET: Duration = Duration::from_secs(5);
@@ -52,39 +54,43 @@ impl Launches {
 }
 
 /// Starts an attempt beside the driver.
-pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) {
+pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) -> Taken {
     let attempt = order.attempt;
     if !shared.launches.begin(attempt) {
-        return;
+        return Taken::Yes;
     }
     let worker = Arc::clone(shared);
     let spawned = std::thread::Builder::new().name("launch".to_owned()).spawn(move || {
         let launched = launch(&worker, order);
         worker.launches.end(attempt);
-        if let Err(reason) = launched {
-            let _leaving = worker.messages.send(Message::NotStarted { attempt, reason });
-        }
+        let message = match launched {
+            Ok(()) => return,
+            Err(Trouble::Refused(refusal)) => Message::Refused { what: Refused::Attempt(attempt), refusal },
+            Err(Trouble::Wrong(reason)) => Message::NotStarted { attempt, reason },
+        };
+        let _leaving = worker.messages.send(message);
     });
-    if let Err(error) = spawned {
-        shared.launches.end(attempt);
-        let reason = format!("no thread to start it: {error}");
-        let _full = shared.messages.try_send(Message::NotStarted { attempt, reason });
-    }
+    let Err(error) = spawned else { return Taken::Yes };
+    shared.launches.end(attempt);
+    Taken::Refused(refusal::words(refusal::errno_of(&error), &shared.state_dir))
 }
 
-fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
+/// Starts an attempt. An error means that no process was begun: whoever may live is watched instead.
+fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), Trouble> {
     let (adapter, program) = shared.adapter(&order.cli).ok_or_else(|| format!("there is no [agents.{}]", order.cli))?;
-    let workspace = take_place(shared, &mut order)?;
+    let workspace = take_place(shared, &mut order).map_err(|reason| {
+        refusal::in_text(&reason, &shared.workspace).map_or(Trouble::Wrong(reason), Trouble::Refused)
+    })?;
     let prompt = match order.resume {
         Some(_) => brief::render_resumed(&order.facts),
         None => brief::render(&order.facts),
     };
     let dir = shared.bundle(order.attempt);
     if dir.to_str().is_none() && adapter.traits(program).mcp {
-        return Err(format!(
-            "{} is not UTF-8, so this kind of agent cannot be told of it: move the project",
-            dir.display()
-        ));
+        let place = dir.display();
+        return Err(
+            format!("{place} is not UTF-8, so this kind of agent cannot be told of it: move the project").into()
+        );
     }
     let start = Start {
         program,
@@ -134,16 +140,31 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
         // Nobody has worked for this attempt yet. Were it started already, its work would be taken for what was there before.
         baseline::take(shared, order.attempt, &order.baselines);
     }
-    let key = BundleKey(order.attempt.0);
-    match shared.launcher.launch_prepared(&dir, &spec, Some(launch.input.as_bytes()), prepare) {
-        Ok(launched) => shared.watch.add_launched(key, &dir, launched).map_err(|error| error.to_string()),
+    let launched = shared.launcher.launch_prepared(&dir, &spec, Some(launch.input.as_bytes()), prepare);
+    watch_over(shared, order.attempt, launched)
+}
+
+/// Watches whatever a launch began. Only what provably began nothing is an error.
+fn watch_over(shared: &Shared, attempt: AttemptId, launched: Result<Launched, LaunchError>) -> Result<(), Trouble> {
+    let (key, dir) = (BundleKey(attempt.0), shared.bundle(attempt));
+    match launched {
+        // One that is watched already is watched: there is nothing to tell.
+        Ok(launched) => {
+            let _watched = shared.watch.add_launched(key, &dir, launched);
+        }
+        Err(LaunchError::Unpinned { pid, .. }) => {
+            let _watched = shared.watch.add_unpinned(key, &dir, pid);
+        }
         // Performed a second time: whoever is there is looked at, not started again.
         Err(LaunchError::Exists(_) | LaunchError::Held(_)) => {
-            let _leaving = shared.messages.send(Message::Ended { attempt: order.attempt });
-            Ok(())
+            let _leaving = shared.messages.send(Message::Ended { attempt });
         }
-        Err(error) => Err(error.to_string()),
+        Err(error) => {
+            let refused = error.refusal(&shared.state_dir);
+            return Err(refused.map_or_else(|| Trouble::Wrong(error.to_string()), Trouble::Refused));
+        }
     }
+    Ok(())
 }
 
 /// The directory that an agent works in, kept as it is before it begins; its prompt tells what is there.

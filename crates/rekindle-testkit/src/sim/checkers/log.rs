@@ -42,6 +42,7 @@ impl Checkers {
     /// Judges an event, then applies it.
     pub fn event(&mut self, setting: &Setting, event: &Event) {
         let verdict = self.before(setting, event).and_then(|()| self.protocol(setting, event));
+        let verdict = verdict.and_then(|()| self.machine(event));
         self.judge(verdict);
         self.remember(event);
         self.ways.remember(setting, &self.replayed, event);

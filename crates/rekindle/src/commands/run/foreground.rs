@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{SyncSender, TrySendError};
 
 use rekindle_core::event::PauseReason;
 use rekindle_core::state::RunPhase;
-use rekindle_engine::coordinator::{Coordinator, Setup};
+use rekindle_engine::coordinator::{Coordinator, Error, Notice, Setup};
 use rekindle_engine::driver::Message;
 use rekindle_engine::store::OpenReport;
+use rekindle_engine::urgent::Urgent;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -20,6 +21,7 @@ use super::watch::{self, Progress, Watcher};
 use crate::commands::Context;
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
+use crate::ui::Ui;
 
 /// How long the view may take to show the end before this process leaves without it: its terminal may be blocked.
 const LAST_LOOK_MS: u32 = 2_000;
@@ -39,9 +41,19 @@ pub fn coordinate(setup: Setup, progress: Progress, context: &Context) -> Result
     }
     let first_signal = Arc::new(AtomicI32::new(0));
     let hung_up = Arc::new(AtomicBool::new(false));
-    listen_for_signals(coordinator.sender(), Arc::clone(&first_signal), Arc::clone(&hung_up))?;
+    let signals = (coordinator.sender(), coordinator.urgent());
+    listen_for_signals(signals, Arc::clone(&first_signal), Arc::clone(&hung_up))?;
     let watcher = Watcher::start(context, progress, alerts, Arc::clone(&hung_up))?;
-    let phase = coordinator.drive().map_err(coordinator_error)?;
+    let ui = context.ui;
+    let phase = match coordinator.telling(Box::new(move |notice| tell(ui, notice))).drive() {
+        Err(Error::Unwritten(error)) => {
+            ui.warn(&format!("leaving: the state cannot be written ({error}); agents work on by themselves"));
+            ui.hint("adopt them and go on when it can be: rekindle resume");
+            let by_term = first_signal.load(Ordering::Relaxed) == SIGTERM;
+            return Ok(if by_term { Exit::Terminated } else { Exit::Interrupted });
+        }
+        other => other.map_err(coordinator_error)?,
+    };
     watcher.finish(LAST_LOOK_MS, LOOK_MS);
     if !hung_up.load(Ordering::Relaxed) {
         watch::summary(context)?;
@@ -51,6 +63,22 @@ pub fn coordinate(setup: Setup, progress: Progress, context: &Context) -> Result
         (RunPhase::Paused(_), SIGTERM) => Exit::Terminated,
         (phase, _) => exit_of(phase),
     })
+}
+
+/// What the log cannot tell.
+fn tell(ui: Ui, notice: &Notice) {
+    match notice {
+        Notice::Unwritten(error) => ui
+            .warn(&format!("the state cannot be written, nothing is decided until it can be; agents work on: {error}")),
+        Notice::CannotPause => {
+            ui.warn("the run is paused as soon as the state can be written; press Ctrl-C again to leave now");
+        }
+        Notice::Polling(lack) => {
+            ui.warn(&lack.reason);
+            ui.hint(&lack.hint);
+        }
+        Notice::Written => ui.say("the state can be written again"),
+    }
 }
 
 /// Shows a run that another process coordinates. Leaving the view changes nothing.
@@ -71,7 +99,6 @@ pub fn attach(progress: Progress, context: &Context) -> Result<Exit> {
 
 /// What a coordinator ran into, for people.
 pub fn coordinator_error(error: rekindle_engine::coordinator::Error) -> CliError {
-    use rekindle_engine::coordinator::Error;
     match error {
         Error::StateDir(error) => error.into(),
         Error::Store(error) => error.into(),
@@ -98,7 +125,7 @@ fn abort_on_panic() {
 }
 
 fn listen_for_signals(
-    messages: SyncSender<Message>,
+    (messages, urgent): (SyncSender<Message>, Urgent),
     first_signal: Arc<AtomicI32>,
     hung_up: Arc<AtomicBool>,
 ) -> Result<()> {
@@ -116,7 +143,9 @@ fn listen_for_signals(
                 SIGTERM => PauseReason::Terminate,
                 _ => PauseReason::Interrupt,
             };
-            if messages.send(Message::Pause(reason)).is_err() {
+            urgent.pause(reason);
+            // Only to wake it: a queue that is full is awake.
+            if let Err(TrySendError::Disconnected(_)) = messages.try_send(Message::Pause(reason)) {
                 return;
             }
         }

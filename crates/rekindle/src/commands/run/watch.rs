@@ -319,7 +319,14 @@ fn matters(event: &StoredEvent) -> bool {
     match body {
         Body::Dispatched { resumed, .. } => !resumed,
         Body::AttemptEnded { cause, .. } => {
-            matches!(cause, Cause::ExitedIncomplete | Cause::ShimLost | Cause::HostLost | Cause::StartFailed { .. })
+            matches!(
+                cause,
+                Cause::ExitedIncomplete
+                    | Cause::ShimLost
+                    | Cause::HostLost
+                    | Cause::StartFailed { .. }
+                    | Cause::Machine(_)
+            )
         }
         Body::ChecksFinished { passed, .. } => !passed,
         Body::TaskClaimed { door, .. } => door == Door::Unreported,
@@ -343,7 +350,7 @@ fn matters(event: &StoredEvent) -> bool {
         | Body::SessionPause(_)
         | Body::SessionResume(_)
         | Body::PlanChanged { .. }
-        | Body::StartsHeld { .. }
+        | Body::StartsHeld(_)
         | Body::StartsReleased {}
         | Body::BreakerOpened { .. }
         | Body::AgentCompacted(_)

@@ -5,13 +5,14 @@ use rekindle_core::report::{Checkpoint, Evidence};
 use rekindle_core::review::{GivenVerdict, Rework, Stage};
 use rekindle_core::team::Class;
 use rekindle_core::time::Time;
-use rekindle_core::view::{AttemptRow, TaskRow, WaitRow};
+use rekindle_core::view::{AttemptRow, HeldRow, TaskRow, WaitRow};
 use rekindle_engine::agents::command;
 use rekindle_engine::state_dir::Owner;
 use rekindle_engine::store::Lag;
 use serde::Serialize;
 
 use super::{Shown, open};
+use crate::story;
 use crate::ui::stamp;
 use crate::view::{Counts, REPAIR, RunView, Spent};
 
@@ -30,12 +31,22 @@ pub struct StatusJson {
     /// The database is not what its log says: what stands here is old, or not what happened.
     #[serde(skip_serializing_if = "Option::is_none")]
     damage: Option<DamageJson>,
+    /// Why nothing new is started, while the machine is short of something.
+    held: Option<HeldJson>,
 }
 
 #[derive(Serialize)]
 struct DamageJson {
     reason: String,
     hint: &'static str,
+}
+
+#[derive(Serialize)]
+struct HeldJson {
+    reason: String,
+    since: String,
+    /// What to type, or where to look.
+    hint: String,
 }
 
 #[derive(Serialize)]
@@ -178,6 +189,7 @@ pub fn whole(
         agents: agents.into_iter().map(agent_json).collect(),
         coordinator: owner,
         damage: lag.map(|lag| DamageJson { reason: lag.to_string(), hint: REPAIR }),
+        held: run.and_then(|run| story::session::held_now(&run.row)).map(held_json),
     }
 }
 
@@ -202,6 +214,10 @@ fn run_json(run: &RunView<'_>, tasks: &[TaskRow]) -> RunJson {
         skipped: counts.skipped,
         total: counts.all,
     }
+}
+
+fn held_json(held: &HeldRow) -> HeldJson {
+    HeldJson { reason: held.reason.clone(), since: stamp(held.since), hint: held.hint.clone() }
 }
 
 fn wait_json(wait: &WaitRow) -> WaitJson {

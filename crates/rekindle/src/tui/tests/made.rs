@@ -191,6 +191,7 @@ pub(super) fn run(state: &str) -> RunRow {
         plan_changed: false,
         work_branch: None,
         waits: Vec::new(),
+        held: None,
         pause_reason: None,
         resumes_at: None,
     }

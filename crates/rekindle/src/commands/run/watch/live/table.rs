@@ -149,6 +149,9 @@ fn waits(picture: &Picture) -> Vec<Row> {
         let rest = format!(" in {} ({})", elapsed(until.since_ms(now)), near_time(until, now));
         rows.push(Row::new(Tone::Warning, "  ‖ resumes", rest));
     }
+    if let Some(held) = session::held_line(&picture.run) {
+        rows.push(Row::new(Tone::Warning, "  ‖ ", one_line(&held)));
+    }
     let waiting = picture.run.waits.iter().filter(|wait| wait.until.is_none_or(|until| until > now));
     for wait in waiting.take(OF_A_KIND) {
         let line = session::waiting(wait, now);

@@ -1,0 +1,124 @@
+//! Holds on new starts: a machine that is short of something. Whoever runs goes on, no task pays for it, and the run goes on by
+//! itself.
+//!
+//! A hold has two kinds. One that a look at the machine began ends with the next look that finds room. One that a refusal began
+//! ends after a while, because nothing but trying tells: then one thing is begun at a time until one has worked.
+
+use super::{Reply, Turn, attempt, session};
+use crate::cause::Cause;
+use crate::event::{Body, Held, PauseReason};
+use crate::input::Refused;
+use crate::refusal::Refusal;
+use crate::state::{AttemptPhase, RunPhase, State};
+use crate::time::Time;
+
+/// Wait after the first refusal: a process or a descriptor is often free again in a moment.
+const FIRST_MS: u64 = 1_000;
+
+/// Longest wait between two tries: a machine that was helped goes on within a minute.
+const LONGEST_MS: u64 = 60_000;
+
+/// Doublings from the first wait to the longest.
+const DOUBLINGS: u32 = 6;
+
+/// Refusals in a row after which a person is told: one alone may be over before anybody has read of it.
+const ALERT_STRIKES: u32 = 2;
+
+/// Shortest time between two alerts about the machine, however often it runs out of something.
+const ALERT_EVERY_MS: u64 = 10 * 60 * 1000;
+
+/// Refusals in a row after which a run that is not to wait is paused when nobody is at work.
+const PAUSE_STRIKES: u32 = 4;
+
+/// The machine was looked at.
+pub(super) fn pressure_seen(turn: &mut Turn<'_>, short: Option<Refusal>) -> Reply {
+    let by_look = turn.state.held.is_some() && turn.state.hold.until.is_none();
+    match short {
+        Some(refusal) if !by_look => begin(turn, refusal, None),
+        None if by_look => release(turn),
+        _ => return Reply::Already,
+    }
+    Reply::Accepted
+}
+
+/// The machine had no room for something.
+pub(super) fn refused(turn: &mut Turn<'_>, what: Refused, refusal: Refusal) -> Reply {
+    let told = match &what {
+        Refused::Attempt(id) => {
+            if !turn.state.attempts.get(id).is_some_and(|found| found.is_live()) {
+                return Reply::Already;
+            }
+            attempt::end(turn, *id, &Cause::Machine(refusal.into()), true);
+            return Reply::Accepted;
+        }
+        Refused::Checks(task, epoch) => {
+            let claim = turn.state.tasks.get(task).and_then(|task| task.claim.as_ref());
+            claim.filter(|claim| claim.epoch == *epoch).map(|_| format!("the checks of {task} could not be run"))
+        }
+        Refused::Merge(task, epoch) => {
+            let merging = turn.state.tasks.get(task).filter(|task| task.way.merging.is_some() && task.epoch == *epoch);
+            merging.map(|_| format!("the work of {task} could not be merged"))
+        }
+        Refused::Health => turn.state.health.checking.then(|| "the plan's health commands could not be run".to_owned()),
+    };
+    let Some(told) = told else { return Reply::Already };
+    strike(turn, Refusal { reason: format!("{told}: {}", refusal.reason), hint: refusal.hint });
+    Reply::Accepted
+}
+
+/// Something was refused: starts are held for a while that grows. What is refused during a hold is part of it.
+pub(super) fn strike(turn: &mut Turn<'_>, refusal: Refusal) {
+    if turn.state.held.is_some() {
+        return;
+    }
+    let wait_ms = (FIRST_MS << turn.state.hold.strikes.min(DOUBLINGS)).min(LONGEST_MS);
+    let until = turn.now.plus_ms(wait_ms);
+    begin(turn, refusal, Some(until));
+}
+
+fn begin(turn: &mut Turn<'_>, Refusal { reason, hint }: Refusal, until: Option<Time>) {
+    let hold = &turn.state.hold;
+    let lasts = until.is_none() || hold.strikes + 1 >= ALERT_STRIKES;
+    let alerts = lasts && hold.alerted_at.is_none_or(|at| turn.now.since_ms(at) >= ALERT_EVERY_MS);
+    turn.emit_run(Body::StartsHeld(Held { reason, hint, until, alerts }));
+}
+
+/// The machine has room, or is tried again.
+pub(super) fn release(turn: &mut Turn<'_>) {
+    if turn.state.held.is_none() {
+        return;
+    }
+    turn.emit_run(Body::StartsReleased {});
+    let over = RunPhase::Waiting(PauseReason::SystemError);
+    if turn.state.run.as_ref().is_some_and(|run| run.phase == over) {
+        session::go_on_by_itself(turn);
+    }
+}
+
+/// A new coordinator has descriptors and a start of its own: what its predecessor was refused is tried at once.
+pub(super) fn forget_refusal(turn: &mut Turn<'_>) {
+    if turn.state.hold.until.is_some() {
+        release(turn);
+    }
+}
+
+/// When a machine that refused something is tried again.
+pub(super) fn until(state: &State) -> Option<Time> {
+    state.hold.until.filter(|_| state.held.is_some())
+}
+
+/// Whether a hold that leaves nobody at work is worth a pause: one that is tried again within a minute is not, unless the run is
+/// not to wait at all.
+pub(super) fn lasts(state: &State) -> bool {
+    let spent = state.limits.no_wait && state.hold.strikes >= PAUSE_STRIKES;
+    state.held.is_some() && (state.hold.until.is_none() || spent)
+}
+
+/// How many attempts may be begun now, of so many free places: one after a refusal, until something has worked.
+pub(super) fn allowed(state: &State, free: usize) -> usize {
+    if state.hold.strikes == 0 {
+        return free;
+    }
+    let starting = state.live_attempts().any(|(_, attempt)| attempt.phase == AttemptPhase::Starting);
+    if starting { 0 } else { free.min(1) }
+}

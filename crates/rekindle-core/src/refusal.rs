@@ -1,0 +1,14 @@
+//! What a machine says that has no room for something: what it lacks, and what a person can type about it.
+//!
+//! A refusal says nothing about the work or the program: nothing was begun, no task pays for it, and it is asked for again.
+
+use serde::{Deserialize, Serialize};
+
+/// A refusal of the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// What it lacks.
+    pub reason: String,
+    /// What to type, or where to look.
+    pub hint: String,
+}

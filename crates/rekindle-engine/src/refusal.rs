@@ -1,0 +1,130 @@
+//! What the machine says when it has no room, in words: what it lacks, and what to type. The one place that decides the words.
+
+use std::io;
+use std::path::Path;
+
+use rekindle_core::refusal::Refusal;
+use rekindle_shim::bundle::SHIM_LOG;
+use rekindle_shim::refusal::is_refused;
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
+/// Why something was not done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// The machine had no room: nothing was begun, and it is worth another try.
+    Refused(Refusal),
+    /// Something is wrong with what was asked for.
+    Wrong(String),
+}
+
+impl Trouble {
+    /// What became of an error at a place.
+    #[must_use]
+    pub fn of(error: &io::Error, at: &Path) -> Self {
+        of(error, at).map_or_else(|| Self::Wrong(error.to_string()), Self::Refused)
+    }
+}
+
+impl From<String> for Trouble {
+    fn from(reason: String) -> Self {
+        Self::Wrong(reason)
+    }
+}
+
+/// The refusal in an error, if it is one; `at` is where something was to be written.
+#[must_use]
+pub fn of(error: &io::Error, at: &Path) -> Option<Refusal> {
+    is_refused(error).then(|| words(error.raw_os_error().unwrap_or_default(), at))
+}
+
+/// The number of an error that stopped a thread or a process from being made.
+#[must_use]
+pub fn errno_of(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(Errno::AGAIN.raw_os_error())
+}
+
+/// The refusal in what another program, or an error on its way up, said, if it is one: programs have only words for it.
+#[must_use]
+pub fn in_text(text: &str, at: &Path) -> Option<Refusal> {
+    const SAID: [(&str, Errno); 9] = [
+        ("No space left on device", Errno::NOSPC),
+        ("Disk quota exceeded", Errno::DQUOT),
+        ("Too many open files in system", Errno::NFILE),
+        ("Too many open files", Errno::MFILE),
+        ("Cannot allocate memory", Errno::NOMEM),
+        ("Out of memory", Errno::NOMEM),
+        ("Resource temporarily unavailable", Errno::AGAIN),
+        ("Read-only file system", Errno::ROFS),
+        ("Input/output error", Errno::IO),
+    ];
+    let (_, errno) = SAID.iter().find(|(words, _)| text.contains(words))?;
+    Some(words(errno.raw_os_error(), at))
+}
+
+/// What a shim lacked that left without starting its agent; where it could not even write that down, space.
+#[must_use]
+pub fn of_shim(bundle: &Path, at: &Path) -> Refusal {
+    let said = std::fs::read_to_string(bundle.join(SHIM_LOG)).unwrap_or_default();
+    in_text(&said, at).unwrap_or_else(|| words(Errno::NOSPC.raw_os_error(), at))
+}
+
+/// The user has no file watch left: editors and other tools share them.
+#[must_use]
+pub fn no_watch() -> Refusal {
+    Refusal {
+        reason: "the system has no file watch left for you: agents are looked at every quarter of a second instead"
+            .to_owned(),
+        hint: "sudo sysctl fs.inotify.max_user_watches=1048576 fs.inotify.max_user_instances=1024".to_owned(),
+    }
+}
+
+/// What a refused call lacked, by the system's error number.
+#[must_use]
+pub fn words(errno: i32, at: &Path) -> Refusal {
+    let place = at.display();
+    let (reason, hint) = match Errno::from_raw_os_error(errno) {
+        Errno::MFILE => {
+            let limit = getrlimit(Resource::Nofile).current.map_or("unlimited".to_owned(), |many| many.to_string());
+            let reason = format!("this process has no file descriptor left (its limit is {limit})");
+            (reason, "raise the limit in the shell that starts rekindle: ulimit -n 65536".to_owned())
+        }
+        Errno::NFILE => (
+            "the machine has no file descriptor left".to_owned(),
+            "raise it: sudo sysctl fs.file-max=2097152".to_owned(),
+        ),
+        Errno::NOSPC | Errno::DQUOT => {
+            let reason = format!("no space, or no room for another file, is left on the disk of {place}");
+            (reason, format!("free space there: df -h {place}; df -i {place}"))
+        }
+        Errno::AGAIN => (
+            "the machine starts no more processes".to_owned(),
+            "raise the limit: ulimit -u; sysctl kernel.pid_max; cat /sys/fs/cgroup/pids.max".to_owned(),
+        ),
+        Errno::NOMEM => {
+            ("no memory is left".to_owned(), "see who has it: free -m; ps aux --sort=-rss | head".to_owned())
+        }
+        Errno::ROFS => {
+            (format!("the disk of {place} is read-only"), format!("see why: findmnt -T {place}; dmesg | tail"))
+        }
+        _ => (format!("the disk of {place} gives errors"), format!("see which: dmesg | tail; findmnt -T {place}")),
+    };
+    Refusal { reason, hint }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_what_is_missing_and_what_to_type() {
+        let of = |errno: Errno| of(&errno.into(), Path::new("/p/.rekindle"));
+        let full = of(Errno::NOSPC).expect("a refusal");
+        assert!(full.reason.contains("/p/.rekindle") && full.hint.contains("df -h /p/.rekindle"), "{full:?}");
+        assert!(of(Errno::MFILE).is_some_and(|refusal| refusal.hint.contains("ulimit -n")));
+        assert_eq!(of(Errno::NOENT), None, "nothing is short of that");
+        let said = "fatal: sha1 file '/p/.git/x' write error. Out of diskspace: No space left on device";
+        assert!(in_text(said, Path::new("/p")).is_some_and(|refusal| refusal.reason.contains("space")));
+        assert_eq!(in_text("fatal: not a git repository", Path::new("/p")), None);
+    }
+}

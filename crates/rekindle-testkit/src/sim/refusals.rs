@@ -1,0 +1,136 @@
+//! A machine that says no: what it has no room for, what cannot be watched, looked at or read for a while. Drawn at the calls
+//! themselves, until the story becomes quiet.
+
+use rekindle_core::ids::{AttemptId, Epoch, TaskId};
+use rekindle_core::input::{Found, Refused};
+use rekindle_core::refusal::Refusal;
+use rekindle_core::report::{CheckResult, Evidence};
+use rekindle_engine::driver::Message;
+use rekindle_engine::world::{CheckOrder, Taken};
+
+use super::plant::Plant;
+use super::world::{Bell, Sim};
+
+/// How often a call is refused, in percent.
+const REFUSED_PERCENT: u64 = 3;
+
+/// How often the output of an agent that has ended cannot be read: its last words are what matters most, and are read once.
+const LAST_READ_PERCENT: u64 = 50;
+
+/// How much later the watch tells what the system does not watch for it.
+pub const POLL_MS: u64 = 250;
+
+/// What the machine says.
+pub fn refusal() -> Refusal {
+    Refusal { reason: "no room (simulated)".to_owned(), hint: "make room".to_owned() }
+}
+
+impl Sim {
+    fn refuses(&mut self) -> bool {
+        !self.quiet && self.rng.chance(REFUSED_PERCENT)
+    }
+
+    /// Whether the order to launch is refused before anything of it is begun.
+    pub fn launch_taken(&mut self, attempt: AttemptId) -> Taken {
+        if !self.refuses() {
+            return Taken::Yes;
+        }
+        self.say(format_args!("no room to launch attempt {attempt}"));
+        self.checkers.truth.machine.attempts.insert(attempt);
+        Taken::Refused(refusal())
+    }
+
+    /// Whether a launching thread finds no room for a bundle. Told as it is, unless a bug is planted.
+    pub fn bundle_refused(&mut self, attempt: AttemptId) -> bool {
+        if !self.refuses() {
+            return false;
+        }
+        self.checkers.truth.machine.attempts.insert(attempt);
+        self.bundles.remove(&attempt);
+        self.coordinator.launching.remove(&attempt);
+        let plain = self.plant == Some(Plant::RefusalAsFailure);
+        self.ring(0, if plain { Bell::NotStarted(attempt) } else { Bell::Refused(attempt) });
+        true
+    }
+
+    /// A shim lives that cannot be pinned or watched: it is looked at now and then instead. The planted bug is what was done once:
+    /// to tell it as not started.
+    pub fn unwatched(&mut self, attempt: AttemptId) {
+        if !self.refuses() {
+            return;
+        }
+        self.say(format_args!("attempt {attempt} cannot be watched"));
+        self.coordinator.polled.insert(attempt);
+        if self.plant == Some(Plant::UnknownAsRefused) {
+            self.coordinator.watched.remove(&attempt);
+            self.ring(1, Bell::NotStarted(attempt));
+        }
+    }
+
+    /// A look at a bundle for which there is no room: nothing is known, so nothing is concluded.
+    pub fn look_refused(&mut self) -> Option<Found> {
+        self.refuses().then_some(Found::Unresponsive)
+    }
+
+    /// Whether there is no room to run checks; a planted bug takes that for their failure.
+    pub fn checks_refused(&mut self, order: &CheckOrder) -> bool {
+        let key = (order.task.clone(), order.epoch);
+        if !self.refuses() {
+            self.checkers.truth.machine.checks.remove(&key);
+            return false;
+        }
+        self.say(format_args!("no room to check {} epoch {}", order.task, order.epoch));
+        self.checkers.truth.machine.checks.insert(key);
+        let message = match self.plant {
+            Some(Plant::RefusalAsFailure) => failed(order),
+            _ => Message::Refused { what: Refused::Checks(order.task.clone(), order.epoch), refusal: refusal() },
+        };
+        self.deliver(message);
+        true
+    }
+
+    /// Whether there is no room to run the health commands.
+    pub fn health_refused(&mut self) -> bool {
+        let refused = self.refuses();
+        if refused {
+            self.deliver(Message::Refused { what: Refused::Health, refusal: refusal() });
+        }
+        refused
+    }
+
+    /// Whether a spool cannot be read now. The planted bug takes that for its end.
+    pub fn read_refused(&mut self, attempt: AttemptId) -> Option<std::io::Result<()>> {
+        let gone = self.bundles.get(&attempt).is_some_and(|bundle| !bundle.shim_alive);
+        let percent = if gone { LAST_READ_PERCENT } else { REFUSED_PERCENT };
+        let refused = !self.quiet && self.rng.chance(percent);
+        let error = || std::io::Error::other("input/output error (simulated)");
+        let end = self.plant == Some(Plant::ErrorAsEnd);
+        refused.then(|| if end { Ok(()) } else { Err(error()) })
+    }
+}
+
+/// What checks that were never run were once told to have said.
+fn failed(order: &CheckOrder) -> Message {
+    let checks = order.commands.iter().map(|command| CheckResult {
+        command: command.clone(),
+        passed: false,
+        code: None,
+        timed_out: false,
+        output: String::new(),
+        took_ms: 0,
+        environment: None,
+        kept: None,
+    });
+    let evidence =
+        Evidence { checks: checks.collect(), missing_artifacts: order.artifacts.clone(), ..Evidence::default() };
+    Message::ChecksDone { task: order.task.clone(), epoch: order.epoch, evidence }
+}
+
+/// What the machine really refused.
+#[derive(Debug, Default)]
+pub struct Refusals {
+    /// Attempts that were never begun for want of room.
+    pub attempts: std::collections::BTreeSet<AttemptId>,
+    /// Claims whose checks could not be run when they were last tried.
+    pub checks: std::collections::BTreeSet<(TaskId, Epoch)>,
+}

@@ -1,0 +1,115 @@
+//! Refusals, enumerated: the Nth call of a kind that the coordinator makes, and only it, is refused by the machine, for one N and
+//! one error after another. The run ends right, at the latest after a restart: nobody works twice, no task pays for it.
+
+use std::process::Command;
+
+use crate::crash_points::ALL;
+use crate::rig::{Rig, objects, program};
+
+/// What a machine without room says.
+const ERRORS: [&str; 5] = ["EMFILE", "ENOSPC", "EIO", "EAGAIN", "ENOMEM"];
+
+/// Points tried of each kind, without `ALL`: with each of them another error.
+const POINTS: usize = 2;
+
+/// Holds in a row after which the refusal is taken for one that stays.
+const HELD: usize = 2;
+
+/// Points tried of each kind and with each error, with it.
+const ALL_POINTS: usize = 12;
+
+const PLAN: &str = "# Points\n\n### T1: first\n- artifacts: made\n- accept: `test -s made`\n\nWork.\n\n\
+    ### T2: second\n- blocked by: T1\n- accept: `test -s made`\n\nWork.\n";
+
+/// Its claim is a line of its output: a door that is refused answers nobody, and that is another test.
+const AGENT: &str = "echo \"$REKINDLE_TASK\" >> ran\necho yes > made\necho \"TASK_COMPLETE: $REKINDLE_TASK\"\n";
+
+/// The coordinator of the plan. Calls are counted by kind and thread, and its children are let go when they become other programs.
+fn refused(rig: &Rig, calls: &str, nth: usize, error: &str) -> Command {
+    let mut strace = Command::new("strace");
+    rig.prepare(&mut strace);
+    strace
+        .args(["-f", "-b", "execve", "-qq", "-o", "/dev/null"])
+        .args(["-e", &format!("trace={calls}"), "-e", &format!("inject={calls}:error={error}:when={nth}")])
+        .arg(program())
+        .args(["run", "plan.md"]);
+    strace
+}
+
+fn one(calls: &str, nth: usize, error: &str) {
+    let rig = Rig::new(PLAN, AGENT);
+    let mut first = rig.launch(refused(&rig, calls, nth, error));
+    let point = format!("{calls} {nth} {error}");
+    // Every new thread meets the same refusal, so that it may never get through: then it says what it is held for.
+    let over = rig.until(&point, || match first.has_ended() {
+        Some(status) => Some(status.code()),
+        None => (held_often(&rig) >= HELD).then_some(None),
+    });
+    let told = (first.printed(), first.said());
+    assert!(!told.1.contains("strace:"), "strace is needed: {told:?}");
+    // Without its tracer it goes on by itself.
+    first.kill();
+    if over != Some(0) {
+        rig.until("its end", || rig.living().is_empty().then_some(()));
+    }
+    let status = rig.rekindle(&["status", "--json"]).out;
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap_or_default();
+    if status["run"]["state"] != "complete" {
+        // It could not go on, and left: what it left is whole.
+        let ended = rig.run().end();
+        assert_eq!(ended.code, Some(0), "{point}: {ended:?}\n{told:?}\n{}", rig.story());
+    }
+    assert_eq!(rig.lines("ran"), ["T1", "T2"], "{point}: {told:?}\n{}", rig.story());
+    for id in ["T1", "T2"] {
+        let task = rig.task(id);
+        assert_eq!((&task["state"], &task["attempts"]), (&"complete".into(), &1.into()), "{point}: {task}");
+    }
+    rig.assert_nothing_left();
+    rig.audit();
+}
+
+/// How often it was held with a reason and a hint so far.
+fn held_often(rig: &Rig) -> usize {
+    let ended = rig.rekindle(&["events", "--json", "--kind", "starts_held"]);
+    let said = |event: &&serde_json::Value| {
+        let details = &event["details"];
+        [&details["reason"], &details["hint"]].iter().all(|text| text.as_str().is_some_and(|text| !text.is_empty()))
+    };
+    if ended.code == Some(0) { objects(&ended.out).iter().filter(said).count() } else { 0 }
+}
+
+/// Refuses at one point after another.
+fn enumerate(calls: &str) {
+    let offset: usize = calls.bytes().map(usize::from).sum();
+    if std::env::var_os(ALL).is_none() {
+        for (index, nth) in [1, 3].into_iter().take(POINTS).enumerate() {
+            one(calls, nth, ERRORS[(offset + index) % ERRORS.len()]);
+        }
+        return;
+    }
+    for nth in 1..=ALL_POINTS {
+        ERRORS.iter().for_each(|error| one(calls, nth, error));
+    }
+}
+
+macro_rules! kinds {
+    ($($name:ident: $calls:expr;)*) => {
+        $(#[test] fn $name() { enumerate($calls); })*
+    };
+}
+
+kinds! {
+    at_files_that_are_opened: "openat";
+    at_new_directories: "mkdir,mkdirat";
+    at_writes: "write,pwrite64";
+    at_reads: "read,pread64";
+    at_syncs: "fsync,fdatasync";
+    at_renames: "rename,renameat,renameat2";
+    at_new_processes_and_threads: "clone,clone3,vfork,fork";
+    at_locks: "flock,fcntl";
+    at_sockets: "socket,bind,listen,accept4,connect";
+    at_pins: "pidfd_open";
+    at_watches: "inotify_init1,inotify_add_watch,epoll_create1,epoll_ctl,eventfd2";
+    at_looks: "statx,newfstatat,fstat,getdents64";
+    at_memory: "mmap";
+}
