@@ -7,6 +7,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use rekindle_shim::atomic;
 use rekindle_shim::bundle::{Bundle, ShimRecord};
 use rekindle_shim::clock;
 use rekindle_shim::identity::{Opened, ProcId};
@@ -48,10 +49,7 @@ impl Living {
     pub fn record(&self, attempt: u64, record: &ShimRecord) {
         let save = || {
             std::fs::create_dir_all(&self.dir)?;
-            let (name, new) = (self.name(attempt), self.dir.join(format!("new-{}-{attempt:08}", self.prefix)));
-            // Not synced: after a power cut nobody lives.
-            std::fs::write(&new, serde_json::to_vec(record)?)?;
-            std::fs::rename(new, self.dir.join(name))
+            atomic::save(&self.dir, &self.name(attempt), &serde_json::to_vec(record)?)
         };
         let _unwritten: std::io::Result<()> = save();
     }

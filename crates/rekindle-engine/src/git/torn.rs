@@ -2,12 +2,12 @@
 //! may be there and empty. Found out before anything is built on them; what was acknowledged is never among them, because it is
 //! synced before it is.
 
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use super::call::records;
 use super::{Checkout, Error, Repo, Result, Work, names};
+use crate::state_dir::move_if_there;
 
 /// Object files that are looked at when a run goes on; a repository with more is packed by its user's git.
 const LOOSE_MAX: usize = 500_000;
@@ -60,10 +60,7 @@ impl Repo {
     /// Moves the file of a ref away that names nothing which can be read, so that it can be written again.
     pub(super) fn clear_torn(&self, name: &str) -> Result<()> {
         let file = self.common.join(name);
-        match std::fs::rename(&file, self.private("torn-ref")?) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(&file, error)),
-            _ => Ok(()),
-        }
+        move_if_there(&file, &self.private("torn-ref")?).map_err(|e| Error::io(&file, e))
     }
 }
 
