@@ -76,10 +76,7 @@ pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) {
 fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
     let (adapter, program) = shared.adapter(&order.cli).ok_or_else(|| format!("there is no [agents.{}]", order.cli))?;
     let workspace = take_place(shared, &mut order)?;
-    let prompt = match order.resume {
-        Some(_) => brief::render_resumed(&order.facts),
-        None => brief::render(&order.facts),
-    };
+    let prompt = prompt_of(&order);
     let dir = shared.bundle(order.attempt);
     if dir.to_str().is_none() && adapter.traits(program).mcp {
         return Err(format!(
@@ -142,6 +139,14 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), String> {
             Ok(())
         }
         Err(error) => Err(error.to_string()),
+    }
+}
+
+/// What the agent is told at its start.
+fn prompt_of(order: &LaunchOrder) -> String {
+    match order.resume {
+        Some(_) => brief::render_resumed(&order.facts),
+        None => brief::render(&order.facts),
     }
 }
 
