@@ -37,8 +37,8 @@ struct Manner {
     arguments: Vec<&'static str>,
     /// On the screen when it takes a line.
     ready: &'static str,
-    /// On the screen while it works.
-    busy: &'static str,
+    /// Each is on the screen while it works at something.
+    busy: &'static [&'static str],
     /// What the person types for a compaction.
     compact: &'static str,
     /// On the screen after it.
@@ -47,17 +47,21 @@ struct Manner {
 
 impl Manner {
     fn of(cli: Cli) -> Self {
-        let (arguments, [ready, busy, compact, compacted]) = match cli {
-            Cli::Claude => (vec![], ["❯", "esc to interrupt", "/compact", "Conversation compacted"]),
+        let (arguments, ready, busy, [compact, compacted]): (_, _, &[_], _) = match cli {
+            Cli::Claude => (vec![], "❯", &["esc to interrupt"], ["/compact", "Conversation compacted"]),
             Cli::Codex => (
                 vec!["--dangerously-bypass-hook-trust", "-c", "check_for_update_on_startup=false"],
-                ["›", "esc to interrupt", "/compact", "Context compacted"],
+                "›",
+                &["esc to interrupt"],
+                ["/compact", "Context compacted"],
             ),
             Cli::Gemini => (
                 vec!["--model", setting::model(cli).expect("a model")],
-                ["Type your message", "esc to cancel", "/compress", "Chat history compressed"],
+                "Type your message",
+                &["esc to cancel", "Executing Hook", "Queued ("],
+                ["/compress", "Chat history compressed"],
             ),
-            Cli::Opencode => (vec![], ["ctrl+p commands", "esc interrupt", "/compact", "Compaction ·"]),
+            Cli::Opencode => (vec![], "ctrl+p commands", &["esc interrupt"], ["/compact", "Compaction ·"]),
         };
         Self { arguments, ready, busy, compact, compacted }
     }
@@ -119,7 +123,9 @@ impl<'a> Terminal<'a> {
     /// Types a line once the program takes one, and sends it once it stands there.
     fn types(&self, line: &str) {
         let Manner { ready, busy, .. } = self.manner;
-        self.awaits("a place to type", |screen| screen.contains(ready) && !screen.contains(busy));
+        self.awaits("a place to type", |screen| {
+            screen.contains(ready) && !busy.iter().any(|mark| screen.contains(mark))
+        });
         self.tmux(&["send-keys", "-l", line]);
         let mut looks = 0;
         self.awaits(line, |screen| {

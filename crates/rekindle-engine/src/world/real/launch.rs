@@ -81,10 +81,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), Trouble> {
     let workspace = take_place(shared, &mut order).map_err(|reason| {
         refusal::in_text(&reason, &shared.workspace).map_or(Trouble::Wrong(reason), Trouble::Refused)
     })?;
-    let prompt = match order.resume {
-        Some(_) => brief::render_resumed(&order.facts),
-        None => brief::render(&order.facts),
-    };
+    let prompt = prompt_of(&order);
     let dir = shared.bundle(order.attempt);
     if dir.to_str().is_none() && adapter.traits(program).mcp {
         let place = dir.display();
@@ -165,6 +162,14 @@ fn watch_over(shared: &Shared, attempt: AttemptId, launched: Result<Launched, La
         }
     }
     Ok(())
+}
+
+/// What the agent is told at its start.
+fn prompt_of(order: &LaunchOrder) -> String {
+    match order.resume {
+        Some(_) => brief::render_resumed(&order.facts),
+        None => brief::render(&order.facts),
+    }
 }
 
 /// The directory that an agent works in, kept as it is before it begins; its prompt tells what is there.
