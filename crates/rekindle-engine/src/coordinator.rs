@@ -3,6 +3,7 @@
 //! The loop has three phases: wait for what happened, let the driver handle it, look after what is due by the clock. It
 //! shows nothing; views read the store.
 
+mod room;
 mod unwritten;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +36,9 @@ use crate::state_dir::{self, StateDir};
 use crate::store::{self, OpenReport, Read, SqliteStore, Store};
 use crate::token::Tokens;
 use crate::urgent::Urgent;
-use crate::world::real::{self, Lost, Programs, RealWorld};
+use crate::world::real::{Lost, Programs, RealWorld};
+
+use room::{look_for_lost, look_for_room, refuse_agents, refuse_beside};
 
 pub use unwritten::{Notice, Teller};
 
@@ -460,44 +463,6 @@ fn redactor(programs: &Programs) -> Redactor {
     // Whoever knows the webhook's URL can write there.
     let webhook = programs.alerts.webhook.iter().map(|url| ("webhook", url));
     Redactor::with_secrets(environment.chain(given), webhook)
-}
-
-/// A coordinator that an agent of this run started would speak as the operator, and end with its agent.
-fn refuse_agents(state: &State) -> Result<(), Error> {
-    match state.holds_any_of(&door::server::ancestors(std::process::id())) {
-        true => Err(Error::Refused(driver::HIDDEN_TOKEN.to_owned())),
-        false => Ok(()),
-    }
-}
-
-/// Agents of a state that was deleted end by themselves; until they have, nobody else begins.
-fn refuse_beside(world: &RealWorld) -> Result<(), Error> {
-    let pids: Vec<String> = world.outlasting().iter().map(ToString::to_string).collect();
-    match pids.is_empty() {
-        true => Ok(()),
-        false => Err(Error::Refused(format!(
-            "an agent of a run whose state was deleted still works here, as process {}: wait for it, or end it",
-            pids.join(" and ")
-        ))),
-    }
-}
-
-/// Attempts that the log has lost. Nothing is begun before a person has said to go on, and while an agent of theirs works.
-fn look_for_lost(setup: &Setup, state: &State) -> Result<Option<Lost>, Error> {
-    match real::lost(setup.dir.path(), state.last_attempt) {
-        Some(lost) if !setup.forget_lost || !lost.living.is_empty() => Err(Error::AttemptsLost(lost)),
-        found => Ok(found),
-    }
-}
-
-/// Whether the machine has room, before anything is begun.
-fn look_for_room(driver: &mut Driver<RealWorld>, dir: &Path) -> Result<(), Error> {
-    let short = pressure::look(dir);
-    // A run that was paused for want of room and does not wait would be paused again before anybody looks.
-    if short.is_some() || driver.is_over() && driver.state().held.is_some() {
-        driver.handle([Message::Pressure { short }])?;
-    }
-    Ok(())
 }
 
 fn settle_isolation(setup: &Setup, state: &State, slug: &str) -> Result<isolation::Apart, Error> {

@@ -1,0 +1,80 @@
+//! From what a bundle says to what became of its attempt.
+
+use std::path::Path;
+
+use rekindle_core::ids::{AttemptId, Epoch};
+use rekindle_core::input::Found;
+use rekindle_core::report::Exit;
+use rekindle_shim::bundle::ExitRecord;
+use rekindle_shim::refusal::{is_refusal, is_refused};
+
+use super::{RealWorld, bundles};
+use crate::refusal;
+use crate::supervise::{self, BundleKey, Probe};
+
+impl RealWorld {
+    /// Its agent never ran. A shim of ours that had no room says so by its exit code.
+    fn never_started(&self, id: AttemptId) -> Found {
+        if self.shared.watch.shim_code(BundleKey(id.0)) != Some(i32::from(rekindle_shim::EXIT_REFUSED)) {
+            return Found::NeverStarted;
+        }
+        Found::Refused(refusal::of_shim(&self.shared.bundle(id), &self.shared.bundles))
+    }
+
+    /// From what a bundle says to what became of the attempt; what a dead shim left is ended here.
+    pub(super) fn settle(&mut self, id: AttemptId, epoch: Epoch, probe: Probe) -> Found {
+        let nonce = match bundles::nonce(&self.shared, id, epoch) {
+            Ok(nonce) => nonce.unwrap_or_else(|| self.shared.tokens.nonce(id, epoch)),
+            Err(reason) => return self.settle_foreign(id, &reason, &probe),
+        };
+        match probe {
+            Probe::Finished(record) => Found::Finished(exit_of(&record, &self.shared.bundles)),
+            Probe::Alive(record) => {
+                let found = Found::Alive { pid: record.agent.pid, shim_pid: record.shim.pid };
+                self.records.insert(id, *record);
+                found
+            }
+            Probe::Unresponsive { record, .. } => {
+                if let Some(record) = record {
+                    self.records.insert(id, *record);
+                }
+                Found::Unresponsive
+            }
+            Probe::ShimDied(record) => match supervise::end_lost_tree(&record, &nonce) {
+                Ok(_) => Found::Lost,
+                Err(supervise::LostError::ShimAlive) => Found::Unresponsive,
+                // What may live is not given up for want of a descriptor.
+                Err(supervise::LostError::Io(error)) if is_refused(&error) => Found::Unresponsive,
+                Err(error) => Found::Unreadable { reason: error.to_string() },
+            },
+            Probe::HostLost(_) => Found::HostLost,
+            Probe::NeverStarted(_) | Probe::Absent => self.never_started(id),
+            Probe::Unknown(_) => Found::Unresponsive,
+            Probe::Unreadable(reason) => self.set_aside(id, &reason),
+        }
+    }
+
+    /// Another's bundle stands in the place of this attempt's. Whoever lives in it is kept and waited for.
+    fn settle_foreign(&self, id: AttemptId, reason: &str, probe: &Probe) -> Found {
+        match probe {
+            Probe::Alive(_) | Probe::Unresponsive { .. } => Found::Unresponsive,
+            _ => self.set_aside(id, reason),
+        }
+    }
+
+    fn set_aside(&self, id: AttemptId, reason: &str) -> Found {
+        let reason = bundles::set_aside(&self.shared, id, reason).unwrap_or_else(|failed| failed);
+        Found::Unreadable { reason }
+    }
+}
+
+fn exit_of(record: &ExitRecord, bundles: &Path) -> Exit {
+    let refused = record.start_error.as_ref().filter(|error| is_refusal(error.errno));
+    Exit {
+        code: record.code,
+        signal: record.signal,
+        start_error: record.start_error.as_ref().map(|error| error.text.clone()),
+        out_of_memory: false,
+        refused: refused.map(|error| refusal::words(error.errno, bundles)),
+    }
+}
