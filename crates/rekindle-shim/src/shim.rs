@@ -120,7 +120,7 @@ fn run(path: &Path) -> Result<(), Stop> {
     let started_ms = clock::monotonic_ms();
     let record = match start(&bundle, &spec) {
         Ok(started) => {
-            let mut holding = Holding::new(spec, server, signals, started, lock);
+            let mut holding = Holding::new(spec, server, signals, started, &lock);
             holding.feed_prompt(&bundle);
             holding.hold();
             holding.finish(&bundle)
@@ -266,7 +266,7 @@ fn blank(spec: &Spec, started_ms: u64) -> ExitRecord {
 }
 
 /// A running agent.
-struct Holding {
+struct Holding<'a> {
     spec: Spec,
     server: Server,
     signals: Signals,
@@ -274,7 +274,8 @@ struct Holding {
     feeder: Feeder,
     capped: Vec<Capped>,
     logs: [LogId; 2],
-    lock: Lock,
+    /// Held until the end is on record: its owner is the caller.
+    lock: &'a Lock,
     /// When to look again whether the bundle is still there.
     look_at_ms: u64,
     started_ms: u64,
@@ -285,8 +286,8 @@ struct Holding {
     status: Option<WaitStatus>,
 }
 
-impl Holding {
-    fn new(spec: Spec, server: Server, signals: Signals, started: Started, lock: Lock) -> Self {
+impl<'a> Holding<'a> {
+    fn new(spec: Spec, server: Server, signals: Signals, started: Started, lock: &'a Lock) -> Self {
         let lines = spec.stdin == bundle::Stdin::Lines;
         // Ours alone: the agent's end is another description, and blocks as it expects.
         let input = lines.then_some(started.input).filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok());
