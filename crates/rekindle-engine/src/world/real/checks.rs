@@ -64,7 +64,9 @@ fn once_in_background(
         // Before it is told: the answer may be followed by another order.
         running(&worker).remove(&own);
         // Without an answer the coordinator leaves, and the next one has it done again.
-        let _leaving = message.map(|message| worker.messages.send(message));
+        if let Some(message) = message {
+            let _leaving = worker.messages.send(message);
+        }
     });
     let Err(error) = spawned else { return Taken::Yes };
     running(shared).remove(&key);
