@@ -276,6 +276,9 @@ fn shown_for_people() {
         "\
 Auth rewrite
 2 tasks, 1 wave, plan auth-rewrite, hash {hash}
+front matter sets max_agents 4
+front matter sets review critic, auditor
+front matter sets environments local, minimal
 
 Wave 1
   T1  Implement the auth module
