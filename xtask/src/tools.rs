@@ -42,10 +42,11 @@ struct Program {
     purpose: &'static str,
 }
 
-/// What tests need: strace kills the program at a chosen system call, tmux is the terminal of `top`, Chromium the browser of the
-/// dashboard.
+/// What tests need: strace kills the program at a chosen system call, a file system of its own loses power, tmux is the terminal of
+/// `top`, Chromium the browser of the dashboard.
 const PROGRAMS: &[Program] = &[
     Program { name: "strace", asked: "--version", package: "strace", purpose: "the crash tests" },
+    Program { name: "mkfs.ext4", asked: "-V", package: "e2fsprogs", purpose: "the tests of power cuts" },
     Program { name: "tmux", asked: "-V", package: "tmux", purpose: "the tests of `rekindle top`" },
     Program { name: "chromium", asked: "--version", package: "chromium", purpose: "the tests of the dashboard" },
     Program {
