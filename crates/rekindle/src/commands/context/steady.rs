@@ -22,7 +22,7 @@ pub fn of(bundle: &Path, since: &Compaction, make: impl FnOnce() -> Option<Text>
     let before = read_bounded(&dir.join(MESSAGES)).and_then(|count| count.trim().parse().ok()).unwrap_or(0);
     if since.messages != before {
         // A count that is lost hides only that the same summary was written twice.
-        let _told_as_before = std::fs::write(dir.join(MESSAGES), since.messages.to_string());
+        let _told_as_before = atomic::save(&dir, MESSAGES, since.messages.to_string().as_bytes());
     }
     let mark = mark(&since.summary);
     let told = read_bounded(&dir.join(MEMORY));
