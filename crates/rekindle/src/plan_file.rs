@@ -53,10 +53,12 @@ impl PlanFile {
         }
     }
 
-    /// Adds a warning about a word of the task that begins on a line, in the order of the text.
-    pub fn warn(&mut self, line: u32, word: &str, code: &'static str, message: String, hint: &str) {
+    /// Adds a warning about a word below a key of the task that begins on a line, in the order of the text.
+    pub fn warn(&mut self, line: u32, (key, word): (&str, &str), code: &'static str, message: String, hint: &str) {
         let before: usize = self.source.split_inclusive('\n').take(line.saturating_sub(1) as usize).map(str::len).sum();
-        let found = self.source.get(before..).and_then(|rest| rest.find(word));
+        let rest = self.source.get(before..).unwrap_or_default();
+        let below = rest.find(key).unwrap_or(0);
+        let found = rest[below..].find(word).map(|at| below + at);
         let start = before + found.unwrap_or(0);
         let end = start + found.map_or(0, |_| word.len());
         let passed = self.source.get(before..start).unwrap_or_default();

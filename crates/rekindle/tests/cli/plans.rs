@@ -190,7 +190,7 @@ fn a_plans_agents_are_checked_where_there_is_a_configuration() {
 #[test]
 fn an_artifact_that_git_ignores_is_named_where_it_stands() {
     let environment = Environment::new();
-    environment.write("plan.md", "# Build\n\n### T1: one\n- artifacts: src/a, dist/app.js\n\nBuild.\n");
+    environment.write("plan.md", "# Build\n\n### T1: one dist/app.js\n- artifacts: src/a, dist/app.js\n\nBuild.\n");
     environment.write(".gitignore", "dist/\n");
     let git = std::process::Command::new("git").args(["init", "-q"]).current_dir(environment.root()).status();
     assert!(git.expect("git").success());

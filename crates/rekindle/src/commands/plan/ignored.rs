@@ -18,6 +18,6 @@ pub fn warn(file: &mut PlanFile, project: &Path) {
     for (line, path) in ignored {
         let message = format!("git ignores the artifact `{path}`: rekindle adds it to the run's branch all the same");
         let hint = "take it out of .gitignore, or declare something that is committed";
-        file.warn(line, &path, "artifact_ignored", message, hint);
+        file.warn(line, ("artifacts", &path), "artifact_ignored", message, hint);
     }
 }
