@@ -169,6 +169,8 @@ pub(super) fn claimed(task: &mut Task, door: Door, verdict: Option<Verdict>) {
     match door {
         Door::Unreported | Door::Operator => task.way.unreported = true,
         Door::Command | Door::Signal | Door::Kept | Door::Mcp if verdict.is_none() => task.way.unreported = false,
+        // Its parts are reported in its place.
+        Door::Own if !task.way.parts.is_empty() => task.way.unreported = false,
         _ => {}
     }
 }
