@@ -226,6 +226,8 @@ pub struct Driver<W: World> {
     more_to_read: BTreeSet<AttemptId>,
     /// Attempts whose process is gone and whose output is not yet read to its end.
     ending: BTreeSet<AttemptId>,
+    /// Attempts that may have been begun before this coordinator: looked at until that is known, not begun meanwhile.
+    unknown: BTreeSet<AttemptId>,
     /// Attempts whose output could not be read, and when that is tried again.
     unreadable: BTreeMap<AttemptId, spools::Unreadable>,
     /// Merges under way: none is begun twice at a time.
@@ -266,6 +268,7 @@ impl<W: World> Driver<W> {
             waiters: Vec::new(),
             more_to_read: BTreeSet::new(),
             ending: BTreeSet::new(),
+            unknown: BTreeSet::new(),
             unreadable: BTreeMap::new(),
             merging: BTreeSet::new(),
             heard_from: BTreeMap::new(),

@@ -41,7 +41,8 @@ pub(super) fn look_for_lost(setup: &Setup, state: &State) -> Result<Option<Lost>
 pub(super) fn look_for_room(driver: &mut Driver<RealWorld>, dir: &Path) -> Result<(), Error> {
     let short = pressure::look(dir);
     // A run that was paused for want of room and does not wait would be paused again before anybody looks.
-    if short.is_some() || driver.is_over() && driver.state().held.is_some() {
+    let by_look = driver.state().held.is_some() && driver.state().hold.until.is_none();
+    if short.is_some() || driver.is_over() && by_look {
         driver.handle([Message::Pressure { short }])?;
     }
     Ok(())

@@ -62,7 +62,11 @@ impl<W: World> Driver<W> {
         self.world.alert(&alert);
     }
 
-    fn launch(&mut self, attempt: AttemptId) {
+    pub(super) fn launch(&mut self, attempt: AttemptId) {
+        // One that has run is read to its end, and one that may run is looked for: neither is begun.
+        if self.ending.contains(&attempt) || self.unknown.contains(&attempt) {
+            return;
+        }
         let Some(facts) = self.facts_for(attempt) else { return };
         let Some(found) = self.state.attempts.get(&attempt) else { return };
         let Some(first) = found.tasks.first() else { return };

@@ -36,6 +36,10 @@ impl<W: World> Driver<W> {
 
     /// Goes on with an attempt that was found at the start.
     pub(super) fn settle_found(&mut self, attempt: AttemptId, found: &Found) -> Result<(), Error> {
+        let begun = self.state.attempts.get(&attempt).is_some_and(|known| known.phase != AttemptPhase::Starting);
+        if *found == Found::Unresponsive && !begun {
+            self.unknown.insert(attempt);
+        }
         match found {
             Found::Alive { .. } | Found::Unresponsive => {
                 self.world.watch(attempt);
@@ -55,11 +59,17 @@ impl<W: World> Driver<W> {
         if !found.is_live() {
             return Ok(());
         }
-        let epoch = found.epoch;
+        let (epoch, wanted) = (found.epoch, found.stop.is_none());
         let Some(found) = self.world.probe(&[(attempt, epoch)]).pop() else { return Ok(()) };
+        let was_unknown = found != Found::Unresponsive && self.unknown.remove(&attempt);
         match found {
             Found::Alive { .. } | Found::Unresponsive => {
                 self.world.watch(attempt);
+                Ok(())
+            }
+            Found::NeverStarted if was_unknown && wanted => {
+                self.world.forget(attempt);
+                self.launch(attempt);
                 Ok(())
             }
             Found::Refused(refusal) => {
@@ -125,6 +135,7 @@ impl<W: World> Driver<W> {
         self.more_to_read.remove(&attempt);
         self.noticed.remove(&attempt);
         self.ending.remove(&attempt);
+        self.unknown.remove(&attempt);
         self.heard_from.remove(&attempt);
         self.own_bytes.remove(&attempt);
         self.unreadable.remove(&attempt);

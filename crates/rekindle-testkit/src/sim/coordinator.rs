@@ -134,7 +134,8 @@ impl Stage {
             self.request_run();
         }
         let short = self.sim.borrow().short.then(refusal);
-        let held = |driver: &Driver<SimWorld>| driver.is_over() && driver.state().held.is_some();
+        let by_look = |state: &State| state.held.is_some() && state.hold.until.is_none();
+        let held = |driver: &Driver<SimWorld>| driver.is_over() && by_look(driver.state());
         if short.is_some() || self.driver.as_ref().is_some_and(held) {
             self.act_or_die(|driver| driver.handle([Message::Pressure { short }]));
         }

@@ -344,6 +344,10 @@ impl Sim {
             self.recorded(attempt);
         }
         let boot = self.machine.boot;
+        if self.coordinator.launching.contains(&attempt) {
+            // A thread is about to start it.
+            return Found::Unresponsive;
+        }
         let Some(bundle) = self.bundles.get_mut(&attempt) else { return Found::NeverStarted };
         let found = if let Some(exit) = &bundle.exit {
             Found::Finished(exit.clone())

@@ -46,6 +46,10 @@ impl Launches {
         self.through.notify_all();
     }
 
+    pub(super) fn is_under_way(&self, attempt: AttemptId) -> bool {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).contains(&attempt)
+    }
+
     pub(super) fn wait_for(&self, attempt: AttemptId) {
         let under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         // After the budget the order is given all the same, and again when the stop is overdue.

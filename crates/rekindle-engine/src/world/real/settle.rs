@@ -48,6 +48,8 @@ impl RealWorld {
                 Err(error) => Found::Unreadable { reason: error.to_string() },
             },
             Probe::HostLost(_) => Found::HostLost,
+            // It is being started at this moment: it never ran only once that is over.
+            Probe::NeverStarted(_) | Probe::Absent if self.shared.launches.is_under_way(id) => Found::Unresponsive,
             Probe::NeverStarted(_) | Probe::Absent => self.never_started(id),
             Probe::Unknown(_) => Found::Unresponsive,
             Probe::Unreadable(reason) => self.set_aside(id, &reason),
