@@ -15,7 +15,7 @@ use rekindle_core::ids::{AttemptId, RunId};
 use rekindle_core::input::Input;
 use rekindle_core::limits::Limits;
 use rekindle_core::plan::Plan;
-use rekindle_core::state::{AttemptPhase, RunPhase};
+use rekindle_core::state::{AttemptPhase, RunPhase, State};
 use rekindle_engine::driver::{self, Driver, Message, Settings};
 use rekindle_engine::offline;
 use rekindle_engine::redact::Redactor;
