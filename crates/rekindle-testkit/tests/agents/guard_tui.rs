@@ -48,7 +48,8 @@ struct Manner {
 impl Manner {
     fn of(cli: Cli) -> Self {
         let (arguments, ready, busy, [compact, compacted]): (_, _, &[_], _) = match cli {
-            Cli::Claude => (vec![], "❯", &["esc to interrupt"], ["/compact", "Conversation compacted"]),
+            // "Conversation compacted", and "Compacted" in newer ones.
+            Cli::Claude => (vec![], "❯", &["esc to interrupt"], ["/compact", "ompacted"]),
             Cli::Codex => (
                 vec!["--dangerously-bypass-hook-trust", "-c", "check_for_update_on_startup=false"],
                 "›",
