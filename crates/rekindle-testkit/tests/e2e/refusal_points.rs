@@ -106,7 +106,7 @@ kinds! {
     at_syncs: "fsync,fdatasync";
     at_renames: "rename,renameat,renameat2";
     at_new_processes_and_threads: "clone,clone3,vfork,fork";
-    at_locks: "flock,fcntl";
+    at_locks: "flock";
     at_sockets: "socket,bind,listen,accept4,connect";
     at_pins: "pidfd_open";
     at_watches: "inotify_init1,inotify_add_watch,epoll_create1,epoll_ctl,eventfd2";
