@@ -51,18 +51,31 @@ pub fn tool_names() -> Vec<String> {
     all.map(|tool| tool.name.into_owned()).collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-/// Serves an agent until its input ends; `again` when its task was tried before.
+/// Whose tools are served, and how.
+#[derive(Debug)]
+pub struct Served {
+    /// The agent's role.
+    pub role: Role,
+    /// Whether its task was tried before.
+    pub again: bool,
+    /// Its tasks.
+    pub own: Vec<String>,
+    /// Whether a worker is offered one tool that stands for all of them.
+    pub in_one: bool,
+}
+
+/// Serves an agent until its input ends.
 ///
 /// # Errors
 /// When the runtime cannot be made, or the client breaks off in the middle.
-pub fn serve(agent: Agent, role: Role, again: bool, own: Vec<String>) -> Result<()> {
+pub fn serve(agent: Agent, served: Served) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .max_blocking_threads(THREADS)
         .build()
         .map_err(|e| CliError::internal("the tools cannot be served").because(&e))?;
-    let served = runtime.block_on(async {
-        let server = Server { agent, role, again, own, calls: Arc::new(Semaphore::new(CALLS)) };
+    let ended = runtime.block_on(async {
+        let server = Server { agent, served, calls: Arc::new(Semaphore::new(CALLS)) };
         match server.serve(Patient::on_stdio()).await {
             Ok(running) => {
                 running.waiting().await.map(|_| ()).map_err(|e| CliError::internal("the server broke").because(&e))
@@ -73,15 +86,13 @@ pub fn serve(agent: Agent, role: Role, again: bool, own: Vec<String>) -> Result<
     });
     // A claim that is still being proven is the coordinator's business; nobody is left to hear of it here.
     runtime.shutdown_background();
-    served
+    ended
 }
 
 /// One agent's tools.
 struct Server {
     agent: Agent,
-    role: Role,
-    again: bool,
-    own: Vec<String>,
+    served: Served,
     calls: Arc<Semaphore>,
 }
 
@@ -97,11 +108,15 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::offered(self.role, self.again)))
+        let tools = match self.in_one() {
+            Some(tool) => vec![tool],
+            None => tools::offered(self.served.role, self.served.again),
+        };
+        Ok(ListToolsResult::with_all_items(tools))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::of(self.role).into_iter().find(|tool| tool.name == name)
+        tools::of(self.served.role).into_iter().chain(self.in_one()).find(|tool| tool.name == name)
     }
 
     async fn call_tool(
@@ -110,17 +125,30 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if self.get_tool(&request.name).is_none() {
-            let role = self.role;
+            let role = self.served.role;
             return Err(ErrorData::invalid_params(format!("a {role} has no tool `{}`", request.name), None));
         }
-        let told = self.call(&request.name, &request.arguments.unwrap_or_default(), &context).await;
+        let arguments = request.arguments.unwrap_or_default();
+        let told = match request.name.as_ref() {
+            tools::IN_ONE => match tools::meant(&arguments) {
+                Ok((name, arguments)) => self.call(name, &arguments, &context).await,
+                Err(wrong) => Told::wrong(wrong),
+            },
+            name => self.call(name, &arguments, &context).await,
+        };
         Ok(CallToolResponse::Complete(told.into_result()))
     }
 }
 
 impl Server {
+    /// The tool that stands for all of them; a reviewer's verdict has too much to it.
+    fn in_one(&self) -> Option<Tool> {
+        let served = &self.served;
+        (served.in_one && !served.role.reviews()).then(|| tools::in_one(served.again))
+    }
+
     async fn call(&self, name: &str, arguments: &JsonObject, context: &RequestContext<RoleServer>) -> Told {
-        let order = match Order::read(name, arguments, &self.own) {
+        let order = match Order::read(name, arguments, &self.served.own) {
             Ok(order) => order,
             Err(wrong) => return Told::wrong(wrong),
         };
@@ -129,7 +157,7 @@ impl Server {
                 "{CALLS} calls are under way already; wait for their answers, then call again"
             ));
         };
-        let (agent, own, later) = (self.agent.clone(), self.own.clone(), order.again(name));
+        let (agent, own, later) = (self.agent.clone(), self.served.own.clone(), order.again(name));
         let work = tokio::task::spawn_blocking(move || {
             let told = order.carry_out(&agent, &own);
             drop(permit);

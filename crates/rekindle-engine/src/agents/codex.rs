@@ -150,9 +150,11 @@ fn program_words(start: &Start<'_>) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-/// The MCP server. Its tools are approved, and offered as they are instead of behind a search for tools.
+/// The MCP server. Its one tool is approved, and offered as it is instead of behind a search for tools. One, because the
+/// program adds three tools of its own for the resources of servers, with resources or not.
 fn mcp_settings(start: &Start<'_>) -> Vec<String> {
-    let command = start.mcp_command();
+    let mut command = start.mcp_command();
+    command.push("--one-tool".to_owned());
     let server = "mcp_servers.rekindle";
     vec![
         format!("{server}.command={}", quote::toml(&command[0])),

@@ -88,7 +88,7 @@ pub(super) fn encode(asked: &Asked, picked: &Picked, now_s: u64) -> Encoded {
         (Api::Gemini, Purpose::Count) => json(serde_json::json!({ "totalTokens": answer.tokens.input })),
         (_, Purpose::Count) => json(serde_json::json!({ "input_tokens": answer.tokens.input })),
         (Api::Messages, _) => messages::encode(answer, number, asked),
-        (Api::Responses, _) => responses::encode(answer, number),
+        (Api::Responses, _) => responses::encode(answer, number, asked),
         (Api::Chat, _) => chat::encode(answer, number, asked),
         (Api::Gemini, _) => gemini::encode(answer, number, asked),
     };

@@ -49,15 +49,16 @@ fn rekindle_adds_little(cli: Cli) {
     assert!(self::tools(&without[0]) == 0 && without[0].mentions(crate::bed::WORD), "{}", bare.story());
 
     // One program offers three tools of its own for the resources of servers as soon as there is a server, with resources or not.
+    // They count: without rekindle they would not be there.
     let own = names(&with[0]).into_iter().filter(|(name, _)| !is_ours(name) && !without[0].tools.contains(name));
     let theirs = own.map(|(_, bytes)| bytes).sum::<usize>() * with.len();
-    let (more, all) = (sent(&with) - sent(&without) - theirs, sent(&without));
+    let (more, all) = (sent(&with) - sent(&without), sent(&without));
     #[expect(clippy::cast_precision_loss, reason = "a few hundred thousand bytes")]
     let percent = more as f64 * 100.0 / all as f64;
     let beyond = prompt.len() - PLAN.len();
     let line = format!(
         "{}: tools {} tokens a request, first prompt {} beyond the plan, {} requests: {} with, {} without, \
-         {percent:.1} % more; {} for tools that the program adds for any server",
+         {percent:.1} % more, {} of them for tools that the program adds for any server",
         cli.name(),
         tools / TOKEN_BYTES,
         beyond / TOKEN_BYTES,

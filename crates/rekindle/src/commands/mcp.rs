@@ -19,6 +19,10 @@ pub struct McpArgs {
     /// The attempt's directory, which says whose tools these are [default: REKINDLE_TOKEN says it]
     #[arg(long, value_name = "DIR")]
     bundle: Option<PathBuf>,
+
+    /// Offer one tool that stands for all of them: fewer tokens in every request
+    #[arg(long)]
+    one_tool: bool,
 }
 
 /// Serves until the input ends.
@@ -30,6 +34,8 @@ pub fn run(args: &McpArgs, context: &Context) -> Result<Exit> {
         )
         .hint("start agents with a plan: rekindle run plan.md"));
     };
-    mcp::serve(agent.with_tools(), told.role(), told.tried_before(), told.tasks())?;
+    let served =
+        mcp::Served { role: told.role(), again: told.tried_before(), own: told.tasks(), in_one: args.one_tool };
+    mcp::serve(agent.with_tools(), served)?;
     Ok(Exit::Success)
 }

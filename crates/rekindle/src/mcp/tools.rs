@@ -15,12 +15,61 @@ const UNLISTED: [&str; 3] = ["heartbeat", "task_list", "task_start"];
 /// Offered once a task was tried before: then it may be too large for one go.
 const FOR_ANOTHER_TRY: &str = "task_split";
 
+/// The tool that stands for all of a worker's tools.
+pub const IN_ONE: &str = "report";
+
+/// What it can report, by the names of the tools it stands for, and the field of each that its `text` is.
+const KINDS: [(&str, &str); 6] = [
+    ("task_done", "result"),
+    ("checkpoint", "status"),
+    ("ask", "question"),
+    ("note", "decision"),
+    ("task_split", "text"),
+    ("task_fail", "reason"),
+];
+
 /// The tools that a role is offered, by name: a list that never changes keeps the prompt caches of models warm. Who judges work
 /// does none, and a verdict is offered only to the role that may give it.
 pub fn offered(role: Role, again: bool) -> Vec<Tool> {
     let mut tools = of(role);
     tools.retain(|tool| !UNLISTED.contains(&tool.name.as_ref()) && (again || tool.name != FOR_ANOTHER_TRY));
     tools
+}
+
+/// All of a worker's tools in one, for a program that sends much of its own with every request as soon as it has a server.
+pub fn in_one(again: bool) -> Tool {
+    let offered = KINDS.iter().map(|(kind, _)| *kind).filter(|kind| again || *kind != FOR_ANOTHER_TRY);
+    let mut properties = vec![
+        ("kind", json!({ "type": "string", "enum": offered.collect::<Vec<_>>() })),
+        ("task", text()),
+        ("text", text()),
+        ("completed", texts()),
+        ("remaining", texts()),
+    ];
+    if again {
+        properties.push(("subtasks", texts()));
+    }
+    let words = "task_done runs the checks: repair what fails, call again. After ask end your turn.";
+    tool(IN_ONE, words, properties, &["kind", "task", "text"], false)
+}
+
+/// A call of the tool that stands for all of them, as a call of the tool that is meant.
+///
+/// # Errors
+/// What is wrong with it, for the model.
+pub fn meant(given: &JsonObject) -> Result<(&'static str, JsonObject), String> {
+    let kind = given.get("kind").and_then(Value::as_str).unwrap_or_default().trim();
+    let Some((kind, field)) = KINDS.into_iter().find(|(known, _)| *known == kind) else {
+        let known: Vec<&str> = KINDS.iter().map(|(known, _)| *known).collect();
+        return Err(format!("`{IN_ONE}` needs `kind`, one of {}", known.join(", ")));
+    };
+    let mut meant = given.clone();
+    meant.remove("kind");
+    // Models know the names of the other tools from the prompt, and may use the name of the field.
+    if let Some(text) = meant.remove("text") {
+        meant.entry(field).or_insert(text);
+    }
+    Ok((kind, meant))
 }
 
 /// The tools that are taken from a role, by name.
@@ -189,4 +238,45 @@ fn list_of(properties: Value) -> Value {
 
 fn object(value: &Value) -> JsonObject {
     value.as_object().cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::order::Order;
+
+    fn meant_by(given: Value) -> Result<Order, String> {
+        let (tool, arguments) = meant(&object(&given))?;
+        Order::read(tool, &arguments, &["T1".to_owned()])
+    }
+
+    #[test]
+    fn the_tool_that_stands_for_all_of_them_means_each_of_them() {
+        for again in [false, true] {
+            let tool = in_one(again);
+            let kinds = tool.input_schema["properties"]["kind"]["enum"].as_array().cloned().expect("kinds");
+            let offered = offered(Role::Developer, again);
+            assert_eq!(kinds.len(), offered.len(), "{kinds:?}");
+            for kind in kinds {
+                let same = offered.iter().find(|tool| kind == tool.name.as_ref()).expect("a tool of its own");
+                let mut given = json!({ "kind": kind, "task": "T1", "text": "words" });
+                if kind == FOR_ANOTHER_TRY {
+                    given["subtasks"] = json!(["one", "two"]);
+                }
+                let short = meant_by(given).expect("understood");
+                let field = KINDS.iter().find(|(known, _)| kind == *known).expect("known").1;
+                let long = json!({ "task": "T1", (field): "words", "subtasks": ["one", "two"] });
+                assert_eq!(Order::read(&same.name, &object(&long), &[]), Ok(short), "{kind}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_it_cannot_report_is_said_with_what_it_can() {
+        for given in [json!({}), json!({ "kind": "heartbeat" }), json!({ "kind": ["ask"] })] {
+            let wrong = meant_by(given).expect_err("no kind");
+            assert!(wrong.contains("`kind`") && wrong.contains("task_done"), "{wrong}");
+        }
+        assert!(meant_by(json!({ "kind": "task_done", "text": "done" })).expect_err("no task").contains("yours: T1"));
+    }
 }

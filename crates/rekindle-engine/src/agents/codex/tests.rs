@@ -64,7 +64,7 @@ fn our_server_is_approved_and_waited_for_and_only_our_hook_is_trusted() {
         launch.argv.windows(2).filter(|pair| pair[0] == "--config").map(|pair| &*pair[1]).collect();
     for expected in [
         "mcp_servers.rekindle.command=\"/opt/rekindle\"",
-        "mcp_servers.rekindle.args=[\"mcp\",\"--bundle\",\"/state/00000001\"]",
+        "mcp_servers.rekindle.args=[\"mcp\",\"--bundle\",\"/state/00000001\",\"--one-tool\"]",
         "mcp_servers.rekindle.default_tools_approval_mode=\"approve\"",
         "mcp_servers.rekindle.tool_timeout_sec=86400",
     ] {

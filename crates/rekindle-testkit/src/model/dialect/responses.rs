@@ -24,6 +24,9 @@ const STILL_RUNS: &str = "Process running with session ID ";
 /// How long the shell tool waits before it lets the model ask again: its longest.
 const YIELD_MS: u64 = 30_000;
 
+/// The tool that stands for all of rekindle's where it is offered.
+const IN_ONE: &str = "report";
+
 pub(super) fn understand(headers: &BTreeMap<String, String>, body: &Value) -> Meaning {
     let kind = headers.get(KIND_HEADER).and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or_default();
     let input = body["input"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -67,7 +70,7 @@ pub(super) fn goes_on(asked: &Asked) -> Option<Answer> {
     Some(Answer { acts: vec![Act::Call { tool: "write_stdin".to_owned(), args }], ..Answer::default() })
 }
 
-pub(super) fn encode(answer: &Answer, number: u64) -> Encoded {
+pub(super) fn encode(answer: &Answer, number: u64, asked: &Asked) -> Encoded {
     let id = format!("resp_{number}");
     let say = |kind: &str, mut data: Value| {
         data["type"] = json!(kind);
@@ -75,7 +78,7 @@ pub(super) fn encode(answer: &Answer, number: u64) -> Encoded {
     };
     let mut said = vec![say("response.created", json!({ "response": { "id": id } }))];
     for (place, act) in answer.acts.iter().enumerate() {
-        let item = item(act, number, place);
+        let item = item(act, number, place, asked);
         if let Act::Say(text) = act {
             let empty = json!({ "type": "message", "role": "assistant", "id": item["id"], "content": [] });
             said.push(say("response.output_item.added", json!({ "output_index": place, "item": empty })));
@@ -96,7 +99,7 @@ pub(super) fn encode(answer: &Answer, number: u64) -> Encoded {
     events(said)
 }
 
-fn item(act: &Act, number: u64, place: usize) -> Value {
+fn item(act: &Act, number: u64, place: usize, asked: &Asked) -> Value {
     let call = |name: &str, args: &Value| {
         json!({
             "type": "function_call", "id": format!("fc_{number}_{place}"), "call_id": format!("call_{number}_{place}"),
@@ -110,8 +113,12 @@ fn item(act: &Act, number: u64, place: usize) -> Value {
         }),
         Act::Shell(command) => call("exec_command", &json!({ "cmd": command, "yield_time_ms": YIELD_MS })),
         Act::Report { tool, args } => {
-            let mut item = call(tool, args);
-            item["namespace"] = json!(format!("mcp__{SERVER}"));
+            let namespace = format!("mcp__{SERVER}");
+            let mut item = match asked.tools.contains(&format!("{namespace}.{IN_ONE}")) {
+                true => call(IN_ONE, &in_one(tool, args)),
+                false => call(tool, args),
+            };
+            item["namespace"] = json!(namespace);
             item
         }
         Act::Call { tool, args } => match tool.split_once('.') {
@@ -123,4 +130,15 @@ fn item(act: &Act, number: u64, place: usize) -> Value {
             None => call(tool, args),
         },
     }
+}
+
+/// The arguments of a tool as the tool that stands for all of them takes them: its first text is `text`.
+fn in_one(tool: &str, args: &Value) -> Value {
+    let mut args = args.clone();
+    let named = ["result", "reason", "status", "question", "decision"];
+    if let Some(fields) = args.as_object_mut() {
+        let text = named.iter().find_map(|name| fields.remove(*name)).unwrap_or_else(|| json!(""));
+        fields.extend([("kind".to_owned(), json!(tool)), ("text".to_owned(), text)]);
+    }
+    args
 }
