@@ -22,7 +22,7 @@ pub fn facts_from(state: &State, id: AttemptId) -> Option<Facts> {
     facts_after(state, id, state.attempts.get(&id)?.native.compactions)
 }
 
-/// The same for an agent that is in its so-manieth compaction: a hook may ask before the stream tells of it.
+/// The same for an agent that is in its nth compaction: a hook may ask before the stream tells of it.
 #[must_use]
 pub fn facts_after(state: &State, id: AttemptId, compactions: u32) -> Option<Facts> {
     let (attempt, run) = (state.attempts.get(&id)?, state.run.as_ref()?);

@@ -198,7 +198,7 @@ impl Answer {
 pub enum When {
     /// It is made for this.
     Purpose(Purpose),
-    /// It is the so-manieth of the main conversation, from 1.
+    /// It is the nth of the main conversation, from 1.
     Nth(u64),
     /// The last message of the user or of a tool has this text.
     Last(String),

@@ -174,7 +174,7 @@ fn last_messages(request: &Asked) -> String {
     last.map(|message| format!("[{}] {}\n", message.role, message.text)).collect()
 }
 
-/// The first request of the conversation after the so-manieth compaction, from 1. A program may ask twice for one summary.
+/// The first request of the conversation after the nth compaction, from 1. A program may ask twice for one summary.
 fn after_compaction(bed: &Bed, number: usize) -> Asked {
     let asked = bed.server.asked();
     let mut known =

@@ -63,7 +63,7 @@ enum Point {
 }
 
 impl Point {
-    /// The so-manieth of a campaign: every kind in turn, the looks spread over a step's whole time.
+    /// The nth of a campaign: every kind in turn, the looks spread over a step's whole time.
     fn nth(n: usize) -> Self {
         let spread = u32::try_from(n * 37 % 150).unwrap_or(0);
         [Self::Printed, Self::Begun, Self::Recorded, Self::Effect, Self::Later(spread)][n % 5]

@@ -3,8 +3,11 @@
 
 use std::process::Command;
 
+use rustix::process::Signal;
+
 use crate::crash_points::ALL;
-use crate::rig::{Rig, objects, program};
+use crate::processes;
+use crate::rig::{Rig, Running, objects, program};
 
 /// What a machine without room says.
 const ERRORS: [&str; 5] = ["EMFILE", "ENOSPC", "EIO", "EAGAIN", "ENOMEM"];
@@ -40,15 +43,20 @@ fn one(calls: &str, nth: usize, error: &str) {
     let rig = Rig::new(PLAN, AGENT);
     let mut first = rig.launch(refused(&rig, calls, nth, error));
     let point = format!("{calls} {nth} {error}");
-    // Every new thread meets the same refusal, so that it may never get through: then it says what it is held for.
+    // Every new thread meets the same refusal, so that it may never get through: then it says what it is held for, or that its
+    // store refuses. A refused unlock leaves SQLite's locks wrong in that process for good, and a restart right again.
     let over = rig.until(&point, || match first.has_ended() {
         Some(status) => Some(status.code()),
-        None => (held_often(&rig) >= HELD).then_some(None),
+        None => (says_it_cannot_write(&first) || held_often(&rig) >= HELD).then_some(None),
     });
     let told = (first.printed(), first.said());
     assert!(!told.1.contains("strace:"), "strace is needed: {told:?}");
-    // Without its tracer it goes on by itself.
+    let stuck = says_it_cannot_write(&first);
+    // Without its tracer it goes on by itself; where its locks are wrong for good it leaves when it is told to.
     first.kill();
+    if stuck {
+        leave(&rig);
+    }
     if over != Some(0) {
         rig.until("its end", || rig.living().is_empty().then_some(()));
     }
@@ -66,6 +74,19 @@ fn one(calls: &str, nth: usize, error: &str) {
     }
     rig.assert_nothing_left();
     rig.audit();
+}
+
+/// Tells the coordinator to leave.
+fn leave(rig: &Rig) {
+    let mark = rig.root().parent().expect("a parent").to_string_lossy().into_owned();
+    for pid in rig.living().into_iter().filter(|pid| processes::describe(*pid).contains("run plan.md")) {
+        processes::signal(pid, &mark, Signal::TERM);
+    }
+}
+
+/// Whether it says that nothing can be stored, and so nothing decided.
+fn says_it_cannot_write(run: &Running) -> bool {
+    run.said().contains("the state cannot be written, nothing is decided until it can be")
 }
 
 /// How often it was held with a reason and a hint so far.
@@ -106,7 +127,7 @@ kinds! {
     at_syncs: "fsync,fdatasync";
     at_renames: "rename,renameat,renameat2";
     at_new_processes_and_threads: "clone,clone3,vfork,fork";
-    at_locks: "flock";
+    at_locks: "flock,fcntl";
     at_sockets: "socket,bind,listen,accept4,connect";
     at_pins: "pidfd_open";
     at_watches: "inotify_init1,inotify_add_watch,epoll_create1,epoll_ctl,eventfd2";
