@@ -164,15 +164,20 @@ fn many_are_probed_at_once_and_a_stopped_one_does_not_hold_up_the_rest() {
         dirs.push(dir);
     }
     dirs.push(rig.path("none"));
-    let answers = probe_all(&dirs, Duration::from_millis(500));
-    for (index, answer) in answers.iter().enumerate() {
-        match answer {
-            Probe::Unresponsive { .. } => assert!(index % 3 == 0 && index < 12),
-            Probe::Alive(_) => assert!(index % 3 != 0),
-            Probe::Absent => assert_eq!(index, 12),
-            other => panic!("{index}: {other:?}"),
+    // On a busy machine a living shim may need more than one budget; a stopped one never answers.
+    let is_right = |(index, answer): (usize, &Probe)| match answer {
+        Probe::Unresponsive { .. } => index % 3 == 0 && index < 12,
+        Probe::Alive(_) => {
+            assert!(index % 3 != 0, "{index} is stopped");
+            true
         }
-    }
+        Probe::Absent => index == 12,
+        other => panic!("{index}: {other:?}"),
+    };
+    let answers = until("an answer of every living shim", || {
+        let answers = probe_all(&dirs, Duration::from_millis(500));
+        answers.iter().enumerate().all(is_right).then_some(answers)
+    });
     assert_eq!(answers.len(), 13);
     for launched in stopped {
         launched.shim.signal(Signal::CONT).expect("continue");
