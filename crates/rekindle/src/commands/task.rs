@@ -132,7 +132,7 @@ pub fn run(args: &TaskArgs, context: &Context) -> Result<Exit> {
         }
         TaskCommand::Retry(args) => {
             let order = Order::Retry { task: task_id(&args.task)? };
-            context.order(&order, &format!("task {} is open again", args.task))
+            context.order(&order, &format!("task {} is reopened", args.task))
         }
     }
 }

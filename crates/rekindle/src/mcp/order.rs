@@ -185,7 +185,7 @@ fn answered(agent: &Agent, report: &Report, answer: Answer) -> Told {
             ))
         }
         (_, Answer::Accepted) => Told::good("recorded; go on".to_owned()),
-        (_, Answer::Already) => Told::good("it was so already; go on".to_owned()),
+        (_, Answer::Already) => Told::good("already done; go on".to_owned()),
         (_, answer) => Told::wrong(format!("the coordinator answered something else: {answer:?}; call again")),
     }
 }

@@ -104,7 +104,7 @@ pub async fn skip(web: Arc<Web>, ask: Ask) -> Answer {
         refusal(&picture, &act)?;
         match orders::give(&web.looks.project, &Order::Skip { task, reason })? {
             Taken::Now | Taken::NobodyThere => Ok(done(format!("task {id} is skipped"))),
-            Taken::Already => Ok(done("it was so already".to_owned())),
+            Taken::Already => Ok(done("already done".to_owned())),
         }
     })
     .await

@@ -49,7 +49,7 @@ fn a_question_is_answered_and_a_failed_task_retried_over_the_port() {
     rig.touch("mended");
     assert_eq!(served.post("/api/tasks/B/retry", "{\"run\":\"another\"}").status, 404, "not the run that was seen");
     let reply = served.post("/api/tasks/B/retry", "{}");
-    assert_eq!((reply.status, &reply.json()["done"]), (200, &"task B is open again".into()));
+    assert_eq!((reply.status, &reply.json()["done"]), (200, &"task B is reopened".into()));
     assert_eq!(served.post("/api/tasks/B/retry", "{}").status, 409, "it has not ended");
     rig.finish();
     assert!(rig.lines("answer")[0].starts_with("green"), "{:?}", rig.lines("answer"));
