@@ -10,7 +10,7 @@ use crate::exit_code::Exit;
 
 /// Say where you stand with a task (for agents)
 ///
-/// What is said here is what a replacement starts from when you crash, hang or run out of context.
+/// A replacement starts from it when you crash, hang or run out of context.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle checkpoint \"parser done, tests missing\" --completed parser --remaining tests --file src/parse.rs --progress 60"

@@ -6,9 +6,9 @@ use super::Context;
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 
-/// Give a sign of life (for agents)
+/// Send a heartbeat (for agents)
 ///
-/// Output, processor time and reports are signs of life by themselves; this is for work that shows none of them.
+/// Output, CPU time and reports are signs of life by themselves; send a heartbeat during work that shows none of them.
 #[derive(Debug, Args)]
 pub struct HeartbeatArgs {}
 

@@ -27,10 +27,10 @@ const LOG_MAX_BYTES: u64 = 1 << 20;
 /// Set in every agent that rekindle runs itself: it knows of those already.
 const TOKEN_VARIABLE: &str = "REKINDLE_TOKEN";
 
-/// Hear one event of a guarded session (called by the hooks of `rekindle guard install`)
+/// Record one hook event of a guarded session (called by the hooks of `rekindle guard install`)
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It reads the event as JSON from standard input, keeps it in the session's journal and always ends with 0.\n\
+    after_help = "It reads the event as JSON from standard input, keeps it in the session's journal and always exits with 0.\n\
                         `rekindle guard install` writes the hooks that call it."
 )]
 pub struct HookArgs {

@@ -40,8 +40,8 @@ rekindle task done "$REKINDLE_TASK" --result "wrote out/$REKINDLE_TASK.txt"
 
 /// Write rekindle.toml and an example plan
 ///
-/// Every agent whose program is installed gets a table; without any, a shell script stands in for one. What is there already
-/// stays as it is.
+/// Every agent whose program is installed gets a table; without any, a shell script stands in for one. Existing files
+/// are left as they are.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle init && rekindle run plan.md\n  rekindle init --agent-command my-agent --non-interactive"

@@ -16,7 +16,7 @@ use crate::mcp;
 /// nothing to set up.
 #[derive(Debug, Args)]
 pub struct McpArgs {
-    /// The attempt's directory, which says whose tools these are [default: REKINDLE_TOKEN says it]
+    /// The attempt's directory, which identifies the agent [default: REKINDLE_TOKEN identifies it]
     #[arg(long, value_name = "DIR")]
     bundle: Option<PathBuf>,
 

@@ -12,7 +12,7 @@ use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::view::View;
 
-/// Note a decision; every later brief tells it, outside a run the guarded session it is called from
+/// Note a decision for every later brief; outside a run, for the guarded session that calls it
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle note \"errors are JSON problem details, everywhere\"")]
 pub struct NoteArgs {

@@ -13,11 +13,11 @@ use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::view::View;
 
-/// Pause the run: agents are asked for a checkpoint and stopped, `rekindle resume` goes on
+/// Pause the run: agents are asked for a checkpoint and stopped; go on with `rekindle resume`
 #[derive(Debug, Args)]
 pub struct PauseArgs {}
 
-/// Pause the run at once: agents are stopped without grace, `rekindle resume` goes on
+/// Pause the run at once: agents are stopped without grace; go on with `rekindle resume`
 #[derive(Debug, Args)]
 pub struct StopArgs {}
 

@@ -19,8 +19,8 @@ pub const ROUTES_COMMAND: &str = "__routes";
 
 /// Show runs in a browser, live
 ///
-/// Prints one line with the address to open. Whoever has it can read everything and act: keep it to yourself. Ending it ends
-/// nothing else: the run goes on.
+/// Prints one line with the address to open. Anyone who has the address can read everything and act: keep it secret.
+/// Stopping the server does not stop the run.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle serve\n  rekindle serve --listen 127.0.0.1:8080 --read-only\n  ssh -L 8080:127.0.0.1:8080 box    then, there: rekindle serve --listen 127.0.0.1:8080"
@@ -35,7 +35,7 @@ pub struct ServeArgs {
     /// Show everything, change nothing
     #[arg(long)]
     read_only: bool,
-    /// Another name that browsers may call it by; may be given several times
+    /// Another host name that browsers may use for it; may be given several times
     #[arg(long = "allow-host", value_name = "NAME")]
     allow_host: Vec<String>,
 }

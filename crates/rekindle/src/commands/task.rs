@@ -28,19 +28,19 @@ pub struct TaskArgs {
 enum TaskCommand {
     /// List the run's tasks; for an agent: its own
     List(show::ListArgs),
-    /// Show all that is known of a task
+    /// Show everything known about a task
     Show(show::ShowArgs),
-    /// Say that you begin with a task (for agents)
+    /// Report that you start a task (for agents)
     Start(StartArgs),
     Done(DoneArgs),
     /// Give a task up (for agents)
     Fail(FailArgs),
     Split(SplitArgs),
-    /// Leave a task out; what waits for it may begin
+    /// Skip a task; tasks that wait for it can start
     Skip(SkipArgs),
-    /// Stop whoever is at a task and give it up, until you retry it
+    /// Stop a task's agent and give the task up until you retry it
     Stop(RetryArgs),
-    /// Open a task that has ended again, with all its attempts
+    /// Reopen a task that has ended, with all its attempts
     Retry(RetryArgs),
 }
 
@@ -52,7 +52,7 @@ struct StartArgs {
 
 /// Say that a task is done
 ///
-/// For an agent: rekindle runs the task's checks and answers. It ends with 0 when the task is complete or handed to its
+/// For an agent: rekindle runs the task's checks and answers. Exits with 0 when the task is complete or handed to its
 /// reviewers, with 1 and the failing check's output when it is not. For the operator: the task is complete on your word, without checks.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle task done T1 --result \"parser with 12 tests\"")]
@@ -73,10 +73,10 @@ struct FailArgs {
     reason: String,
 }
 
-/// Break a task into parts, which become tasks of their own, to be worked through in order
+/// Split a task into parts, which become tasks of their own and are done in order
 ///
-/// For an agent: the parts of its task are its next tasks, named T1.1, T1.2 and so on. For the operator: of any task that is not
-/// complete; whoever is at it leaves. The whole is proven by its own checks when its parts are through.
+/// For an agent: the parts become its next tasks, named T1.1, T1.2 and so on. For the operator: splits any task that is not
+/// complete and stops its agent. When all parts are complete, the task's own checks prove it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle task split T1 \"read the grammar\" \"write the parser\" \"test it\"")]
 struct SplitArgs {

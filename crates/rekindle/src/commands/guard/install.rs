@@ -12,8 +12,8 @@ use crate::ui::one_line;
 
 /// Put rekindle's hooks into your coding programs' settings
 ///
-/// Without --project or --user they go where only you see them in this project: a settings file that git does not see. Whatever
-/// stands in a file stays as it is, comments included, and `rekindle guard uninstall` puts it back byte for byte.
+/// Without --project or --user they go into your own settings for this project, in a file that git ignores. What a file
+/// already contains stays as it is, comments included, and `rekindle guard uninstall` restores it byte for byte.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle guard install\n  rekindle guard install --cli claude --status-line\n  rekindle guard install --user"

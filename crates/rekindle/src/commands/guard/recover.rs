@@ -23,13 +23,13 @@ pub struct RecoverArgs {
     /// Start a new session of the same program with it
     #[arg(long)]
     launch: bool,
-    /// Which session, as `rekindle guard status` names it; the one last heard of otherwise
+    /// Which session, as `rekindle guard status` names it [default: the most recent one]
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// With the whole plan
+    /// Include the whole plan
     #[arg(long)]
     full: bool,
-    /// As it stood after so many records of its journal
+    /// As it stood after the first RECORDS records of its journal
     #[arg(long, value_name = "RECORDS", conflicts_with = "launch")]
     at: Option<u64>,
 }

@@ -12,8 +12,8 @@ use crate::ui::one_line;
 
 /// Take rekindle's hooks out of your coding programs' settings
 ///
-/// Without --project or --user: all of this project. A file that nobody has changed since is put back byte for byte; from
-/// any other only rekindle's own entries are taken.
+/// Without --project or --user: everything in this project. A file that has not been changed since is restored byte for
+/// byte; from any other file only rekindle's own entries are removed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle guard uninstall\n  rekindle guard uninstall --user --cli codex")]
 pub struct UninstallArgs {

@@ -33,10 +33,10 @@ pub struct ImportArgs {
     /// Write the plan here
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Write over --out if it is there
+    /// Overwrite --out if it exists
     #[arg(long, requires = "out")]
     force: bool,
-    /// Task Master: the list that is meant [default: its current one]
+    /// Task Master: the tag to import [default: its current one]
     #[arg(long, value_name = "NAME")]
     tag: Option<String>,
     /// GitHub: only issues with this label (repeatable)
