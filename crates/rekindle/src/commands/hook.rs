@@ -27,7 +27,7 @@ const LOG_MAX_BYTES: u64 = 1 << 20;
 /// Set in every agent that rekindle runs itself: it knows of those already.
 const TOKEN_VARIABLE: &str = "REKINDLE_TOKEN";
 
-/// Record one hook event of a guarded session (called by the hooks of `rekindle guard install`)
+/// Record one hook event of a guarded session (called by the installed hooks)
 #[derive(Debug, Args)]
 #[command(
     after_help = "It reads the event as JSON from standard input, keeps it in the session's journal and always exits with 0.\n\

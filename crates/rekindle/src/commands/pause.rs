@@ -13,7 +13,7 @@ use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::view::View;
 
-/// Pause the run: agents are asked for a checkpoint and stopped; go on with `rekindle resume`
+/// Pause the run after asking agents for a checkpoint; go on with `rekindle resume`
 #[derive(Debug, Args)]
 pub struct PauseArgs {}
 

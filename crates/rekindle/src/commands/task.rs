@@ -52,8 +52,9 @@ struct StartArgs {
 
 /// Say that a task is done
 ///
-/// For an agent: rekindle runs the task's checks and answers. Exits with 0 when the task is complete or handed to its
-/// reviewers, with 1 and the failing check's output when it is not. For the operator: the task is complete on your word, without checks.
+/// For an agent: rekindle runs the task's checks and answers. The exit code is 0 when the task is complete or
+/// handed to its reviewers; otherwise it is 1, and the output of the failing check is printed. For the operator:
+/// the task is complete on your word, without checks.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle task done T1 --result \"parser with 12 tests\"")]
 struct DoneArgs {

@@ -23,8 +23,7 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   logs         Show what agents have printed
     out|   events       Show all events of the run
     out|   why          Show every decision about a task with its evidence
-    out|   pause        Pause the run: agents are asked for a checkpoint and stopped; go on with `rekindle
-    out|                resume`
+    out|   pause        Pause the run after asking agents for a checkpoint; go on with `rekindle resume`
     out|   stop         Pause the run at once: agents are stopped without grace; go on with `rekindle resume`
     out|   resume       Go on with the paused or interrupted run
     out|   recover      Replace an agent now: a running one is stopped, and its tasks go to a replacement
@@ -43,8 +42,7 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   heartbeat    Send a heartbeat (for agents)
     out|   guard        Keep the thread of your own coding sessions through compactions, crashes and closed
     out|                terminals
-    out|   hook         Record one hook event of a guarded session (called by the hooks of `rekindle guard
-    out|                install`)
+    out|   hook         Record one hook event of a guarded session (called by the installed hooks)
     out|   mcp          Serve an agent's tools over the Model Context Protocol (for agents)
     out|   doctor       Look for trouble, and show the effective configuration
     out|   completions  Print completions for a shell
@@ -94,9 +92,9 @@ fn every_command_has_a_help() {
     insta::assert_snapshot!(environment.run(&["task", "done", "--help"]), @r#"
     out| Say that a task is done
     out| 
-    out| For an agent: rekindle runs the task's checks and answers. Exits with 0 when the task is complete or
-    out| handed to its reviewers, with 1 and the failing check's output when it is not. For the operator: the
-    out| task is complete on your word, without checks.
+    out| For an agent: rekindle runs the task's checks and answers. The exit code is 0 when the task is
+    out| complete or handed to its reviewers; otherwise it is 1, and the output of the failing check is
+    out| printed. For the operator: the task is complete on your word, without checks.
     out| 
     out| Usage: rekindle task done [OPTIONS] [TASK]
     out| 
