@@ -137,7 +137,7 @@ fn look_at_agents(config: &Config, context: &Context, tries: bool) -> (Vec<agent
     let bundle = match tempfile::tempdir() {
         Ok(bundle) => bundle,
         Err(error) => {
-            let text = format!("no temporary directory can be made: {error}");
+            let text = format!("cannot make a temporary directory: {error}");
             return (Vec::new(), vec![checks::finding("agents", Verdict::Problem, &text)]);
         }
     };

@@ -15,10 +15,10 @@ pub struct HeartbeatArgs {}
 /// Gives it.
 pub fn run(_args: &HeartbeatArgs, context: &Context) -> Result<Exit> {
     let Some(agent) = context.agent() else {
-        return Err(CliError::usage("only an agent gives signs of life: REKINDLE_TOKEN is not set"));
+        return Err(CliError::usage("only an agent can send a heartbeat: REKINDLE_TOKEN is not set"));
     };
     if !agent.heartbeat()? {
-        context.ui.say("no coordinator is running: nobody waits for a sign of life");
+        context.ui.say("no coordinator is running: no heartbeat is needed");
     }
     Ok(Exit::Success)
 }

@@ -63,18 +63,18 @@ fn hear(
     log_dir: &mut Option<PathBuf>,
 ) -> std::result::Result<(), String> {
     let cli = cli.ok_or("the program's name is missing: rekindle hook CLI")?;
-    let program = guarded::of(cli).ok_or_else(|| format!("no program called {cli:?} is guarded by this version"))?;
+    let program = guarded::of(cli).ok_or_else(|| format!("this version guards no program called {cli:?}"))?;
     let mut input = Vec::new();
     if std::io::stdin().is_terminal() {
         return Err("called at a terminal, without an event".to_owned());
     }
     let read = std::io::stdin().lock().take(INPUT_MAX_BYTES).read_to_end(&mut input);
     read.map_err(|error| format!("the event cannot be read: {error}"))?;
-    let event = serde_json::from_slice(&input).map_err(|error| format!("the event of {cli} is no JSON: {error}"))?;
+    let event = serde_json::from_slice(&input).map_err(|error| format!("the event of {cli} is not JSON: {error}"))?;
     let Some(heard) = program.hear(&event, var) else {
         return Ok(());
     };
-    let places = places(&heard.dir, var).ok_or("there is no place to keep it: HOME is not set")?;
+    let places = places(&heard.dir, var).ok_or("it cannot be kept: HOME is not set")?;
     *log_dir = Some(places.guard_dir.clone());
     let name = heard.event.clone();
     let mut out = std::io::stdout().lock();

@@ -97,7 +97,7 @@ fn tell(found: &[Found], context: &Context) {
     }
     if !found.is_empty() {
         context.ui.hint(&format!("agents may do what their own settings allow; to let one do everything, set permissions = \"full\" in {FILE_NAME}"));
-        context.ui.hint("look whether they work: rekindle doctor");
+        context.ui.hint("check that they work: rekindle doctor");
     }
 }
 
@@ -115,7 +115,7 @@ fn write_new(path: &Path, text: &str, context: &Context) -> Result<bool> {
             Ok(true)
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            context.ui.say(&format!("{shown} is there already and stays as it is"));
+            context.ui.say(&format!("{shown} already exists and is left as it is"));
             Ok(false)
         }
         Err(error) => Err(CliError::internal(format!("cannot write {shown}")).because(&error)),

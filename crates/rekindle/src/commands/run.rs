@@ -116,7 +116,7 @@ fn go(prepared: prepare::Prepared, options: &RunOptions, context: &Context) -> R
             Ok(exit)
         }
         prepare::Prepared::Attach if options.detach => {
-            context.ui.say("it runs in the background already: rekindle status, rekindle logs --follow");
+            context.ui.say("it is already running in the background: rekindle status, rekindle logs --follow");
             Ok(Exit::Success)
         }
         prepare::Prepared::Attach => foreground::attach(options.progress, context),

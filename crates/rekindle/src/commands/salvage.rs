@@ -106,7 +106,7 @@ fn list(args: &SalvageArgs, context: &Context, found: &[Found]) -> Result<Exit> 
         return Ok(Exit::Success);
     }
     let Some(last) = found.last() else {
-        context.ui.say("there is no snapshot: nothing that an agent left differs from what is committed");
+        context.ui.say("there is no snapshot: no agent left anything that differs from what is committed");
         return Ok(Exit::Success);
     };
     let columns = [

@@ -72,11 +72,11 @@ fn address_of(args: &ServeArgs) -> Result<SocketAddr> {
     };
     let local = listen.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
     let address: SocketAddr = local.as_deref().unwrap_or(listen).parse().map_err(|_| {
-        let message = format!("`{listen}` is no address with a port");
+        let message = format!("`{listen}` is not an address with a port");
         CliError::usage(message).hint("for example --listen 127.0.0.1:8080; port 0 takes a free one")
     })?;
     if address.ip().is_unspecified() && args.allow_host.is_empty() {
-        let message = format!("{} is every address of this machine: say by which names it may be called", address.ip());
+        let message = format!("{} means every address of this machine: say which host names may be used for it", address.ip());
         return Err(CliError::usage(message).hint("--allow-host box.example, or listen on one address"));
     }
     Ok(address)

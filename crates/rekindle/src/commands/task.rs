@@ -110,13 +110,13 @@ pub fn run(args: &TaskArgs, context: &Context) -> Result<Exit> {
         TaskCommand::Show(args) => show::show(args, context),
         TaskCommand::Start(args) => {
             let report = Report::Start { task: task_or_own(args.task.as_deref())? };
-            report_only(&as_agent(context, "starts tasks")?, &report, context)
+            report_only(&as_agent(context, "start tasks")?, &report, context)
         }
         TaskCommand::Done(args) => done(args, context),
         TaskCommand::Fail(args) => {
             let report = Report::Fail { task: task_or_own(args.task.as_deref())?, reason: args.reason.clone() };
             let agent =
-                as_agent(context, "gives tasks up").map_err(|e| e.hint("leave it out: rekindle task skip TASK"))?;
+                as_agent(context, "give tasks up").map_err(|e| e.hint("skip it: rekindle task skip TASK"))?;
             report_only(&agent, &report, context)
         }
         TaskCommand::Split(args) => split(args, context),
@@ -128,7 +128,7 @@ pub fn run(args: &TaskArgs, context: &Context) -> Result<Exit> {
             let order = Order::Stop { task: task_id(&args.task)? };
             context.order(
                 &order,
-                &format!("task {} is given up; open it again: rekindle task retry {}", args.task, args.task),
+                &format!("task {} is given up; reopen it: rekindle task retry {}", args.task, args.task),
             )
         }
         TaskCommand::Retry(args) => {
@@ -139,7 +139,7 @@ pub fn run(args: &TaskArgs, context: &Context) -> Result<Exit> {
 }
 
 fn as_agent(context: &Context, what: &str) -> Result<Agent> {
-    context.agent().ok_or_else(|| CliError::usage(format!("only an agent {what}: REKINDLE_TOKEN is not set")))
+    context.agent().ok_or_else(|| CliError::usage(format!("only an agent can {what}: REKINDLE_TOKEN is not set")))
 }
 
 fn report_only(agent: &Agent, report: &Report, context: &Context) -> Result<Exit> {
@@ -188,7 +188,7 @@ fn done(args: &DoneArgs, context: &Context) -> Result<Exit> {
         Outcome::Answered(Answer::NotProven { evidence, .. }) => {
             not_proven(&evidence, context)?;
             let message = format!("task {task} is not complete: {}", evidence.complaint());
-            Err(CliError::refused(message).hint(format!("mend it and say it again: rekindle task done {task}")))
+            Err(CliError::refused(message).hint(format!("fix it and report it again: rekindle task done {task}")))
         }
         Outcome::Answered(answer) => Err(unexpected(&answer)),
     }

@@ -73,7 +73,7 @@ impl Order {
             Self::List => list(agent, own),
             Self::Heartbeat => match agent.heartbeat() {
                 Ok(true) => Told::good("noted".to_owned()),
-                Ok(false) => Told::good("no coordinator is running: nobody waits for a sign of life; go on".to_owned()),
+                Ok(false) => Told::good("no coordinator is running: no heartbeat is needed; go on".to_owned()),
                 Err(error) => failed(&error),
             },
             Self::Report(report) => match agent.report(report) {
@@ -186,7 +186,7 @@ fn answered(agent: &Agent, report: &Report, answer: Answer) -> Told {
         }
         (_, Answer::Accepted) => Told::good("recorded; go on".to_owned()),
         (_, Answer::Already) => Told::good("already done; go on".to_owned()),
-        (_, answer) => Told::wrong(format!("the coordinator answered something else: {answer:?}; call again")),
+        (_, answer) => Told::wrong(format!("unexpected answer from the coordinator: {answer:?}; call again")),
     }
 }
 

@@ -43,7 +43,7 @@ fn orders_that_cannot_be_carried_out_are_refused() {
     exit 1
     ");
     insta::assert_snapshot!(environment.run(&["task", "skip", "no task"]), @r"
-    err| error: `no task` is no task: a name holds only letters, digits, `.`, `_` and `-`, not ' '
+    err| error: `no task` is not a task id: a name holds only letters, digits, `.`, `_` and `-`, not ' '
     exit 2
     ");
     insta::assert_snapshot!(environment.run(&["answer", "9", "x"]), @r"

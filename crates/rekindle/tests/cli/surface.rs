@@ -206,8 +206,8 @@ fn init_writes_what_works_and_overwrites_nothing() {
     ");
     environment.write("plan.md", "mine");
     insta::assert_snapshot!(environment.run(&["init"]), @r"
-    err| $ROOT/rekindle.toml is there already and stays as it is
-    err| $ROOT/plan.md is there already and stays as it is
+    err| $ROOT/rekindle.toml already exists and is left as it is
+    err| $ROOT/plan.md already exists and is left as it is
     exit 0
     ");
     assert_eq!(std::fs::read_to_string(environment.path("plan.md")).expect("read"), "mine");

@@ -73,12 +73,12 @@ fn tell(program: &dyn Installable, scope: Scope, done: &Installed, here: &Here, 
     let told = match done.change {
         Change::Made => format!("{title}: wrote {file} ({}): {count}", whose(scope)),
         Change::Added => format!("{title}: added to {file} ({}): {count}", whose(scope)),
-        Change::Renewed => format!("{title}: renewed in {file}: {count}"),
-        Change::Same => format!("{title}: {file} has everything already"),
+        Change::Renewed => format!("{title}: updated in {file}: {count}"),
+        Change::Same => format!("{title}: {file} is up to date"),
     };
     context.ui.say(&told);
     if let Some(list) = &done.hidden_by {
-        context.ui.say(&format!("  git does not see it: {}", one_line(&shown(list, &here.root))));
+        context.ui.say(&format!("  git ignores it: {}", one_line(&shown(list, &here.root))));
     }
     if done.status_line {
         let behind =

@@ -41,10 +41,10 @@ pub fn run(args: &UninstallArgs, context: &Context) -> Result<Exit> {
                         nothing = false;
                         let file = one_line(&shown(&one.file, &here.root));
                         let how = match one.removal {
-                            Removal::Restored => "is as it was before",
-                            Removal::Deleted => "is gone, as it was before",
+                            Removal::Restored => "is restored",
+                            Removal::Deleted => "is removed: it did not exist before",
                             Removal::TakenOut | Removal::Nothing => {
-                                "has been changed since: only rekindle's entries are out"
+                                "has been changed since: only rekindle's entries were removed"
                             }
                         };
                         context.ui.say(&format!("{}: {file} {how}", program.title()));
@@ -59,7 +59,7 @@ pub fn run(args: &UninstallArgs, context: &Context) -> Result<Exit> {
         }
     }
     if nothing {
-        context.ui.say("nothing of rekindle was there");
+        context.ui.say("nothing of rekindle was installed");
     }
     Ok(exit)
 }

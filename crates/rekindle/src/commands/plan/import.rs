@@ -121,6 +121,6 @@ fn tell(format: Format, place: &str, imported: &Imported, args: &ImportArgs, con
     }
     context.ui.hint("nothing imported has checks: add `- accept: COMMAND` to tasks, so that rekindle can prove them");
     if let Some(out) = args.out.as_ref().filter(|out| out.as_os_str() != output_file::STANDARD_OUTPUT) {
-        context.ui.hint(&format!("look it through: rekindle plan check {}", out.display()));
+        context.ui.hint(&format!("check it: rekindle plan check {}", out.display()));
     }
 }

@@ -139,7 +139,7 @@ pub fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
 fn open_dir(context: &Context) -> Result<StateDir> {
     let dir = StateDir::open_or_create(&context.project.state_dir)?;
     if let Standing::Moved { from } = dir.standing() {
-        context.ui.say(&format!("the state directory was at {}; it goes on here", from.display()));
+        context.ui.say(&format!("the state directory was at {} before; the run goes on here", from.display()));
     }
     Ok(dir)
 }
