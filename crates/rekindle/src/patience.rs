@@ -28,6 +28,6 @@ pub fn within<T: Send + 'static>(dir: &Path, read: impl FnOnce() -> T + Send + '
             CliError::internal(message)
                 .hint("its file system is frozen or its disk is away: look at it with dmesg and df")
         }
-        RecvTimeoutError::Disconnected => CliError::internal("reading the state ended before its time"),
+        RecvTimeoutError::Disconnected => CliError::internal("reading the state ended too early"),
     })
 }

@@ -295,7 +295,7 @@ pub fn of_checks(evidence: &Evidence) -> Vec<String> {
         let origin = match seen.origin {
             Some(Origin::Before) => "failed before the work began",
             Some(Origin::Introduced) => "passed before the work began",
-            _ => "nobody knows since when",
+            _ => "since when is not known",
         };
         lines.push(format!("health command `{}` fails: {origin}", seen.check.command));
         lines.extend(seen.check.output.lines().map(|line| format!("  {line}")));

@@ -228,7 +228,7 @@ fn a_signal_gives_the_terminal_back_and_a_pipe_is_refused() {
     rig.await_event("question_asked");
     terminal.shows("T1 asks you");
     running.kill();
-    terminal.shows("nobody is at it");
+    terminal.shows("no coordinator");
 
     for signal in [Signal::TERM, Signal::HUP] {
         // The shell is the pane's process, the view the only child it has.

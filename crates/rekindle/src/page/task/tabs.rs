@@ -96,7 +96,7 @@ fn check_of(check: &CheckResult, origin: Option<Origin>) -> Markup {
     let since = origin.map(|origin| match origin {
         Origin::Before => "failed before the work began",
         Origin::Introduced => "passed before the work began",
-        Origin::Uncertain => "nobody knows since when",
+        Origin::Uncertain => "since when is not known",
     });
     html! {
         article.check {
@@ -187,18 +187,18 @@ pub fn brief(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
             p.dim { "What attempt " (attempt.attempt.0) " (" (one_line(attempt.name.as_str())) ") was told." }
             (parts::code(&text, "brief"))
         },
-        None => html! { p.dim { "No attempt's brief is there: none has begun, or it was cleared away." } },
+        None => html! { p.dim { "There is no brief: no attempt has started, or it was removed." } },
     }
 }
 
 /// The log of the newest attempt.
 pub fn log(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Result<Markup> {
     let Some(attempt) = picture.attempts_of(&task.id).next_back() else {
-        return Ok(html! { p.dim { "Nobody has been at it yet." } });
+        return Ok(html! { p.dim { "No agent has worked on it yet." } });
     };
     let lines = visit.read(|run| run.lines_of(attempt.attempt, 0, 200))?;
     Ok(html! {
-        p { "Attempt " (attempt.attempt.0) ", " (one_line(attempt.name.as_str())) " " a href=(visit.ways.log(attempt.attempt)) { "on a page of its own" } }
+        p { "Attempt " (attempt.attempt.0) ", " (one_line(attempt.name.as_str())) " " a href=(visit.ways.log(attempt.attempt)) { "on its own page" } }
         (crate::page::log::viewer(visit, attempt, 0, &lines))
     })
 }
