@@ -276,7 +276,7 @@ fn legend() -> Markup {
         ("starting", "starts"),
         ("active", "running"),
         ("ok", "done"),
-        ("warn", "taken up again"),
+        ("warn", "recovered"),
         ("bad", "crashed or failed"),
     ];
     html! {
