@@ -149,7 +149,7 @@ fn beads_dependencies_block_and_epics_are_groups() {
             "left out: `bd-5` `Ping`: it is `message`",
             "1 links that do not hold anything back (related, discovered-from …) were left out",
             "`bd-4` waits for `bd-5` in the source, which was left out",
-            "a circle in the source: bd-6 → bd-7 → bd-6; `bd-7` does not wait for `bd-6` here",
+            "a cycle in the source: bd-6 → bd-7 → bd-6; `bd-7` does not wait for `bd-6` here",
         ]
     );
     let plan = plan(&imported);
@@ -232,9 +232,9 @@ fn a_whole_plan_as_it_is_written() {
 fn what_is_not_of_the_format_is_an_error_with_its_reason() {
     for (format, text, expected) in [
         (Format::SpecKit, "# nothing", "this is not what spec-kit writes: no line like `- [ ] T001 text`"),
-        (Format::TaskMaster, "[]", "this is not what Task Master writes: it is no JSON object"),
+        (Format::TaskMaster, "[]", "this is not what Task Master writes: it is not a JSON object"),
         (Format::Beads, "{\"id\":\"a\"}\n[1]", "this is not what beads writes: line 2: no issue with an id"),
-        (Format::GitHub, "{}", "this is not what GitHub issues writes: it is no list of issues"),
+        (Format::GitHub, "{}", "this is not what GitHub issues writes: it is not a list of issues"),
         (Format::GitHub, "[]", "no tasks found"),
         (Format::Kiro, "- [ ]* 1. maybe", "no tasks found (left out: `1` `maybe`: it is optional)"),
     ] {

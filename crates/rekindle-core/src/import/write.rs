@@ -165,7 +165,7 @@ fn break_circles(draft: &mut Draft, ids: &[String], blockers: &mut [Vec<usize>])
                         path[from..].iter().map(|(on, _)| *on).chain([blocker]).map(|on| ids[on].as_str()).collect();
                     let shown = one_line(&circle.join(" → "), 400);
                     draft.remark(format!(
-                        "a circle in the source: {shown}; `{}` does not wait for `{}` here",
+                        "a cycle in the source: {shown}; `{}` does not wait for `{}` here",
                         ids[task], ids[blocker]
                     ));
                 }

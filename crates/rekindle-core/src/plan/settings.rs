@@ -226,7 +226,7 @@ impl Reader<'_> {
     fn duration(&mut self, key: &str, key_span: Span, value: Value) -> Option<u64> {
         let ms = self.any_duration(key, key_span, value);
         if ms == Some(0) {
-            let message = format!("`{key}` must be longer than nothing");
+            let message = format!("`{key}` must be longer than zero");
             self.problems.error("bad-setting", key_span, message);
         }
         ms
