@@ -100,7 +100,7 @@ pub enum Error {
         seconds: u64,
     },
     /// It said more than can be held.
-    #[error("git {what} said more than {most} bytes")]
+    #[error("git {what} printed more than {most} bytes")]
     TooMuch {
         /// The call.
         what: String,

@@ -78,7 +78,7 @@ fn spec_kit_phases_are_waves_and_stories_stand_side_by_side() {
         imported.remarks,
         [
             "left out, no task number: `write a changelog`",
-            "7 artifacts were taken from words like `in src/x.rs`: look them through",
+            "7 artifacts were taken from words like `in src/x.rs`: check them",
             "`T010` waits for `T077` in the source, which does not exist",
         ]
     );
@@ -147,7 +147,7 @@ fn beads_dependencies_block_and_epics_are_groups() {
         imported.remarks,
         [
             "left out: `bd-5` `Ping`: it is `message`",
-            "1 links that do not hold anything back (related, discovered-from …) were left out",
+            "1 links that block nothing (related, discovered-from …) were left out",
             "`bd-4` waits for `bd-5` in the source, which was left out",
             "a cycle in the source: bd-6 → bd-7 → bd-6; `bd-7` does not wait for `bd-6` here",
         ]

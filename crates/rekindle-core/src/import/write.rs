@@ -184,7 +184,7 @@ fn waves(draft: &mut Draft, ids: &[String], blockers: &[Vec<usize>]) -> Vec<Opti
         let latest = blockers[task].iter().map(|blocker| waves[*blocker]).max().unwrap_or(0);
         if latest > waves[task] {
             draft.remark(format!(
-                "`{}` waits for a task of a later stage: it stands in wave {latest} instead of {}",
+                "`{}` waits for a task of a later stage: it is in wave {latest} instead of {}",
                 ids[task], waves[task]
             ));
             waves[task] = latest;

@@ -290,7 +290,7 @@ impl<'a> Reader<'a> {
         if let (Some(above), Some((wave, span))) = (above, key)
             && above != wave
         {
-            let message = format!("{} says wave {wave} but stands under wave {above}", quote(id.as_str()));
+            let message = format!("{} says wave {wave} but is under wave {above}", quote(id.as_str()));
             self.problems
                 .error("wave-conflict", span, message)
                 .hint(format!("move it under `## Wave {wave}`, or remove the bullet"));

@@ -206,7 +206,7 @@ impl Reader<'_> {
         let Err(error) = ids::check_name(&piece.text) else {
             return true;
         };
-        let message = format!("{} cannot stand for `{key}`: {error}", quote(&piece.text));
+        let message = format!("{} is not a valid `{key}`: {error}", quote(&piece.text));
         let hint = ids::name_from(&piece.text).map(|name| format!("write `{name}`"));
         self.problems.error("bad-setting", piece.span, message).maybe_hint(hint);
         false

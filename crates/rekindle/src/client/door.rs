@@ -34,7 +34,7 @@ pub enum Away {
         source: io::Error,
     },
     /// The connection broke: the call may have been taken.
-    #[error("the coordinator went away before it answered")]
+    #[error("the coordinator ended before it answered")]
     Lost(#[source] io::Error),
     /// It holds the connection and says nothing: the call may be taken yet.
     #[error("{}", stall.words())]

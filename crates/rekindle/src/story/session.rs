@@ -181,7 +181,7 @@ pub fn closed(transcript: Transcript, cut_off: Option<&str>, under_way: &UnderWa
     let found = match transcript {
         Transcript::Whole => "its transcript is whole",
         Transcript::Missing => "its transcript is missing or empty",
-        Transcript::Unknown => "its transcript cannot be looked at",
+        Transcript::Unknown => "its transcript cannot be read",
     };
     let cut_off = cut_off.map(|call| format!("; cut off in the middle of {}", short(call))).unwrap_or_default();
     let forgotten = match under_way.calls.len() as u64 + under_way.left_out {

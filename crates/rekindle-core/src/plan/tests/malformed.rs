@@ -18,7 +18,7 @@ fn everything_at_once() {
     reports(
         "---\nplan: my plan\nmax_agent: 3\n---\n# P\n## Wave 1\n### T1: a\n- blocked by: T7, T1\n- timeout: 20\n- acept: `x`\n### T1: again\n### oops\n",
         r##"
-        2:7 error[bad-setting] `my plan` cannot stand for `plan`: a name holds only letters, digits, `.`, `_` and `-`, not ' ' / write `my-plan`
+        2:7 error[bad-setting] `my plan` is not a valid `plan`: a name holds only letters, digits, `.`, `_` and `-`, not ' ' / write `my-plan`
         3:1 error[unknown-setting] unknown key `max_agent` in the front matter / did you mean `max_agents`?
         7:5 warning[unproven] `T1` has neither checks nor artifacts: its agent's word is enough / add `- accept: COMMAND` or `- artifacts: FILE`
         8:15 error[unknown-blocker] unknown blocker `T7`: no task has this id
@@ -116,7 +116,7 @@ fn waves() {
     reports(
         "# P\n## Wave 1\n### T1: a\n- accept: x\n- wave: 2\n## Wave two\n### T2: b\n- accept: x\n- wave: x\n",
         r##"
-        5:9 error[wave-conflict] `T1` says wave 2 but stands under wave 1 / move it under `## Wave 2`, or remove the bullet
+        5:9 error[wave-conflict] `T1` says wave 2 but is under wave 1 / move it under `## Wave 2`, or remove the bullet
         6:4 error[bad-wave] `Wave two` has no number / write `## Wave 1`, with a title behind it if you like
         9:9 error[bad-wave] `wave` is a whole number, not `x`
     "##,
@@ -227,7 +227,7 @@ fn front_matter() {
         r##"
         2:13 error[bad-setting] `max_agents` is a whole number from 1 on, not `0`
         3:11 error[bad-setting] `attempts` is a whole number from 1 on, not `many`
-        4:7 error[bad-setting] `a b` cannot stand for `plan`: a name holds only letters, digits, `.`, `_` and `-`, not ' ' / write `a-b`
+        4:7 error[bad-setting] `a b` is not a valid `plan`: a name holds only letters, digits, `.`, `_` and `-`, not ' ' / write `a-b`
         5:1 error[duplicate-setting] `plan` is set twice in the front matter / keep one of the two
         6:1 error[unknown-setting] unknown key `reviw` in the front matter / did you mean `review`?
         7:18 error[bad-setting] `boss` does not review / the reviewing roles are `critic` and `auditor`

@@ -129,7 +129,7 @@ fn an_agent_that_cannot_be_is_said_with_what_to_write() {
             "write permissions = \"default\" (the program's own settings) or \"full\" (everything)",
         ),
         ("[agents.a]\ncommand = [\"x\"]\nmodel = 5\n", "`model` is a text, not a number", ""),
-        ("[agents.a]\ncommand = [\"x\"]\naccount = \" \"\n", "`account` is empty or holds a NUL", "leave it out"),
+        ("[agents.a]\ncommand = [\"x\"]\naccount = \" \"\n", "`account` is empty or contains a NUL", "leave it out"),
         (
             "[agents.a]\ncommand = \"my agent\"\n",
             "`command` is a list of words, not a text",

@@ -134,7 +134,7 @@ fn verdict_of(given: &GivenVerdict) -> Markup {
 pub fn diff(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Result<Markup> {
     let Some(diff) = diff::of(&visit.site.project, picture, task)? else {
         return Ok(
-            html! { p.dim { "There is nothing to compare: no git here, or no change of this task that it knows." } },
+            html! { p.dim { "There is nothing to compare: no git here, or git knows no change of this task." } },
         );
     };
     let (added, removed) = diff.files.iter().fold((0, 0), |(add, cut), file| (add + file.added, cut + file.removed));
