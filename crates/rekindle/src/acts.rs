@@ -123,9 +123,9 @@ impl Act {
                 format!("{id} is given up and counts as failed.{}{held} Undo: retry it.", stopped(id))
             }
             Self::Recover(agent) => format!(
-                "{agent} is stopped. Its replacement continues where it was, resumed or with a brief. Its failed tasks are reopened."
+                "{agent} is stopped. A replacement continues its work, resumed or with a brief. Its failed tasks are reopened."
             ),
-            Self::Answer(id, _) => format!("The answer to question {id} goes to the agent that asked; it cannot be changed."),
+            Self::Answer(id, _) => format!("The answer to question {id} goes to its agent; it cannot be changed."),
             Self::Pause => {
                 let many = picture.attempts.iter().filter(|attempt| attempt.ended_at.is_none()).count();
                 format!("{}; the run stays paused until you type rekindle resume.", agents(many))

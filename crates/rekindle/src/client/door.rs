@@ -43,7 +43,7 @@ pub enum Away {
         stall: Stall,
     },
     /// The answer is not one that this version knows.
-    #[error("cannot read the coordinator's answer; it may be another version of rekindle")]
+    #[error("cannot read the coordinator's answer; it may run another version of rekindle")]
     Garbled(#[source] serde_json::Error),
 }
 

@@ -312,6 +312,6 @@ async fn arrive(headers: &HeaderMap, body: Body) -> Result<axum::body::Bytes, Pr
     match tokio::time::timeout(ARRIVES_WITHIN, axum::body::to_bytes(body, BODY_MAX)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(_)) => Err(too_large()),
-        Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the request was cut off")),
+        Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time")),
     }
 }

@@ -93,7 +93,7 @@ fn choose(all: Vec<Known>, name: Option<&str>) -> Result<Known> {
             CliError::usage(format!("no session is called {name:?}")).hint(hint)
         }
         None => CliError::internal("no session is known here").hint(
-            "type `rekindle guard install`, then use your agent as always; `rekindle guard status` shows what rekindle knows",
+            "type `rekindle guard install`, then use your agent as always; `rekindle guard status` shows what is known",
         ),
     })
 }
