@@ -87,7 +87,7 @@ pub fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
     let known = read_run(&dir);
     if let Some(attached) = attach_to_owner(&dir, known.run(), Some(&plan.name))? {
         if args.again {
-            let message = format!("a run of plan `{}` is already running", plan.name);
+            let message = format!("plan `{}` is already running", plan.name);
             return Err(CliError::usage(message).hint("watch it without --again, or pause it: rekindle pause"));
         }
         return Ok(attached);
