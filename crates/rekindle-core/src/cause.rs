@@ -131,7 +131,7 @@ impl Cause {
             }
             Self::HungBeforeFirstEvent => "it never gave a sign of life".into(),
             Self::HungMidStream => "it stopped giving signs of life in the middle of its work".into(),
-            Self::HungAfterResult => "it gave its result but did not leave".into(),
+            Self::HungAfterResult => "it gave its result but did not exit".into(),
             Self::TimedOut => "it ran out of the time allowed for the task".into(),
             Self::Compacted => "its context was compacted and it lost its thread".into(),
             Self::CompactionLoop => "it compacted its context again and again without getting on".into(),

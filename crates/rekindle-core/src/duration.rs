@@ -5,7 +5,7 @@
 /// Units with their length in milliseconds, longest first: also the order in which they must be written.
 const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
-/// Why a text is no duration.
+/// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
     /// Nothing was given.
@@ -15,13 +15,13 @@ pub enum DurationError {
     #[error("`{0}` has no unit")]
     NoUnit(String),
     /// A unit that does not exist, or one without a number before it.
-    #[error("`{0}` is no duration")]
+    #[error("`{0}` is not a duration")]
     Malformed(String),
     /// A unit repeated, or a longer one after a shorter one.
-    #[error("the units of `{0}` are not in order, longest first and each once")]
+    #[error("the units of `{0}` must be in order, longest first and each once")]
     Order(String),
     /// More milliseconds than fit into 64 bits.
-    #[error("`{0}` is too long a time")]
+    #[error("`{0}` is too long")]
     TooLong(String),
 }
 
@@ -121,13 +121,13 @@ mod tests {
             ("", "a duration is missing"),
             ("20", "`20` has no unit"),
             ("1h30", "`1h30` has no unit"),
-            ("m", "`m` is no duration"),
-            ("20 minutes", "`20 minutes` is no duration"),
-            ("1.5h", "`1.5h` is no duration"),
-            ("-5m", "`-5m` is no duration"),
-            ("30m1h", "the units of `30m1h` are not in order, longest first and each once"),
-            ("1m1m", "the units of `1m1m` are not in order, longest first and each once"),
-            ("99999999999999999999s", "`99999999999999999999s` is too long a time"),
+            ("m", "`m` is not a duration"),
+            ("20 minutes", "`20 minutes` is not a duration"),
+            ("1.5h", "`1.5h` is not a duration"),
+            ("-5m", "`-5m` is not a duration"),
+            ("30m1h", "the units of `30m1h` must be in order, longest first and each once"),
+            ("1m1m", "the units of `1m1m` must be in order, longest first and each once"),
+            ("99999999999999999999s", "`99999999999999999999s` is too long"),
         ];
         for (text, error) in cases {
             assert_eq!(parse(text).expect_err(text).to_string(), error);

@@ -166,7 +166,7 @@ impl Complaints {
     pub fn add(&self, channel: &'static str, why: &str) {
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if said.channels.insert(channel) && said.waiting.len() < COMPLAINTS {
-            let text = format!("alerts do not get through by {channel}: {why}; this is said once");
+            let text = format!("alerts cannot be sent by {channel}: {why}; this is said once");
             said.waiting.push(text);
         }
     }

@@ -129,7 +129,7 @@ pub enum Message {
     },
     /// Somebody spoke through the door.
     Called {
-        /// An agent's token; nobody's means the operator.
+        /// The agent's token; none means the operator.
         token: Option<String>,
         /// The caller's process and its ancestors, where the operating system told.
         ancestors: Vec<u32>,

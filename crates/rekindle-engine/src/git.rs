@@ -100,7 +100,7 @@ pub enum Error {
         seconds: u64,
     },
     /// It said more than can be held.
-    #[error("git {what} said more than {most} bytes")]
+    #[error("git {what} printed more than {most} bytes")]
     TooMuch {
         /// The call.
         what: String,
@@ -116,7 +116,7 @@ pub enum Error {
         seconds: Option<u64>,
     },
     /// The run's branch is checked out, so moving it would change somebody's checkout.
-    #[error("{branch} is checked out in {at}, so nothing can be merged into it: type git switch - there")]
+    #[error("{branch} is checked out in {at}, so nothing can be merged into it: run git switch - there")]
     CheckedOut {
         /// The branch.
         branch: String,

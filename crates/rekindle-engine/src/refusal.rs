@@ -73,7 +73,7 @@ pub fn of_shim(bundle: &Path, at: &Path) -> Refusal {
 #[must_use]
 pub fn no_watch() -> Refusal {
     Refusal {
-        reason: "the system has no file watch left for you: agents are looked at every quarter of a second instead"
+        reason: "the system has no file watch left for you: agents are polled every quarter of a second instead"
             .to_owned(),
         hint: "sudo sysctl fs.inotify.max_user_watches=1048576 fs.inotify.max_user_instances=1024".to_owned(),
     }

@@ -53,7 +53,7 @@ const DROPPED: &[&str] = &["available_commands_update"];
 pub fn main(file: &Path) -> ExitCode {
     let setup = std::fs::read(file).ok().and_then(|bytes| serde_json::from_slice::<Setup>(&bytes).ok());
     let Some(setup) = setup else {
-        emit(&json!({ "type": "error", "method": "start", "message": format!("{} is no setup", file.display()) }));
+        emit(&json!({ "type": "error", "method": "start", "message": format!("{} is not a setup file", file.display()) }));
         return ExitCode::FAILURE;
     };
     let link = match Link::open(&setup) {
@@ -124,7 +124,7 @@ impl Bridge {
         let hello = json!({ "protocolVersion": PROTOCOL, "clientCapabilities": {}, "clientInfo": about });
         let hello = self.must("initialize", hello)?;
         if hello["protocolVersion"] != PROTOCOL {
-            let message = format!("it speaks version {} of ACP, this is {PROTOCOL}", hello["protocolVersion"]);
+            let message = format!("it speaks ACP version {}, rekindle speaks {PROTOCOL}", hello["protocolVersion"]);
             return Err(fail("initialize", &message));
         }
         let (opened, session) = match self.setup.resume.clone() {
@@ -210,7 +210,7 @@ impl Bridge {
             (None, true) => ("session/set_model", json!({ "sessionId": session, "modelId": wanted })),
             (None, false) => {
                 let message =
-                    format!("it cannot be told its model `{wanted}`: leave `model` out, or name it in `args`");
+                    format!("it does not let rekindle set the model `{wanted}`: leave `model` out, or set it in `args`");
                 return Err(fail("session/set_model", &message));
             }
         };
@@ -317,7 +317,7 @@ impl Bridge {
             Event::Said(message) => self.said(&message),
             Event::Noise(text) => emit(&json!({ "type": "noise", "text": text::fold(&text, TEXT_MAX_BYTES) })),
             Event::Prompt(prompt) if self.prompts.len() < PROMPTS => self.prompts.push_back(prompt),
-            Event::Prompt(_) => emit(&json!({ "type": "noise", "text": "too many prompts wait: one was left out" })),
+            Event::Prompt(_) => emit(&json!({ "type": "noise", "text": "too many prompts are waiting: one was dropped" })),
             Event::InputClosed => self.input_open = false,
             Event::Gone => return Err(End::Gone),
             Event::Signal(signal) => return Err(End::Signal(signal)),
@@ -336,7 +336,7 @@ impl Bridge {
                 emit(&json!({ "type": what, "title": folded(&params["toolCall"]["title"]) }));
             }
             (Some(method), Some(id)) => {
-                let error = json!({ "code": -32_601, "message": format!("this client has no {method}") });
+                let error = json!({ "code": -32_601, "message": format!("this client does not support {method}") });
                 self.link.send(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
             }
             _ => {}

@@ -68,17 +68,17 @@ impl Act {
             Self::RetryFailed(ids) => ids.is_empty().then(|| "no task has failed".to_owned()),
             Self::Skip(id) | Self::Split(id, _) => match find(id) {
                 Some(task) if task.state == "complete" => Some(format!("{id} is complete")),
-                Some(task) if task.state == "skipped" => Some(format!("{id} is skipped already")),
+                Some(task) if task.state == "skipped" => Some(format!("{id} is already skipped")),
                 Some(_) => None,
                 None => Some(format!("there is no task {id}")),
             },
             Self::Stop(id) => match find(id) {
-                Some(task) if ended(task) => Some(format!("{id} has ended already")),
+                Some(task) if ended(task) => Some(format!("{id} has already ended")),
                 Some(_) => None,
                 None => Some(format!("there is no task {id}")),
             },
             Self::Recover(_) | Self::Answer(..) => None,
-            Self::Pause => picture.coordinator.is_none().then(|| "nobody is at the run".to_owned()),
+            Self::Pause => picture.coordinator.is_none().then(|| "no coordinator is running".to_owned()),
         }
     }
 
@@ -87,31 +87,31 @@ impl Act {
     pub fn consequence(&self, picture: &Picture) -> String {
         let live = |id: &TaskId| picture.at_work(id).map(|attempt| attempt.name.to_string());
         let stopped = |id: &TaskId| live(id).map(|agent| format!(" Its agent {agent} is stopped.")).unwrap_or_default();
-        let alone = if picture.coordinator.is_none() { " It begins when you type rekindle resume." } else { "" };
+        let alone = if picture.coordinator.is_none() { " It starts when you type rekindle resume." } else { "" };
         match self {
             Self::Retry(id) => {
                 let redo = match picture.task(id.as_str()).map(|task| task.state.as_str()) {
-                    Some("complete") => " It was complete: its work is done and proven anew.",
+                    Some("complete") => " It was complete: it is done and checked again.",
                     _ => "",
                 };
-                format!("{id} is opened again with all its attempts.{redo}{alone}")
+                format!("{id} is reopened with all its attempts.{redo}{alone}")
             }
             Self::RetryFailed(ids) if ids.is_empty() => "No task has failed.".to_owned(),
             Self::RetryFailed(ids) => {
                 let names: Vec<&str> = ids.iter().map(TaskId::as_str).collect();
-                format!("{} opened again with all attempts: {}.{alone}", count(ids.len()), names.join(", "))
+                format!("{} reopened with all attempts: {}.{alone}", count(ids.len()), names.join(", "))
             }
             Self::Skip(id) => {
                 let waiting = waiting_for(picture, id);
                 let freed =
-                    if waiting.is_empty() { String::new() } else { format!(" {waiting} may begin without it.") };
-                format!("{id} is left out and counts as skipped.{}{freed} Undo: retry it.", stopped(id))
+                    if waiting.is_empty() { String::new() } else { format!(" {waiting} can start without it.") };
+                format!("{id} is skipped.{}{freed} Undo: retry it.", stopped(id))
             }
             Self::Split(id, parts) => {
                 // Before the parts are known it can be said all the same.
                 let many = if parts.is_empty() { String::new() } else { format!("{} ", parts.len()) };
                 let stopped = stopped(id);
-                format!("{id} becomes {many}parts, worked through in order.{stopped} This cannot be undone.")
+                format!("{id} is split into {many}parts, done in order.{stopped} This cannot be undone.")
             }
             Self::Stop(id) => {
                 let waiting = waiting_for(picture, id);
@@ -123,12 +123,12 @@ impl Act {
                 format!("{id} is given up and counts as failed.{}{held} Undo: retry it.", stopped(id))
             }
             Self::Recover(agent) => format!(
-                "{agent} is stopped and replaced: it goes on where it was, resumed or with a brief. Failed tasks of its are opened again."
+                "{agent} is stopped. A replacement continues its work, resumed or with a brief. Its failed tasks are reopened."
             ),
-            Self::Answer(id, _) => format!("The answer to question {id} reaches whoever asked; it cannot be changed."),
+            Self::Answer(id, _) => format!("The answer to question {id} goes to its agent; it cannot be changed."),
             Self::Pause => {
                 let many = picture.attempts.iter().filter(|attempt| attempt.ended_at.is_none()).count();
-                format!("{}; the run rests until you type rekindle resume.", agents(many))
+                format!("{}; the run stays paused until you type rekindle resume.", agents(many))
             }
         }
     }
@@ -147,15 +147,15 @@ impl Act {
                 Taken::Already => {}
             }
         }
-        Ok(if taken == Taken::Now { done } else { "it was so already".to_owned() })
+        Ok(if taken == Taken::Now { done } else { "already done".to_owned() })
     }
 
     /// What is ordered for it, and what is said when that was taken.
     fn orders(&self) -> (Vec<Order>, String) {
         let retry = |task: &TaskId| Order::Retry { task: task.clone() };
         match self.clone() {
-            Self::Retry(task) => (vec![retry(&task)], format!("task {task} is open again")),
-            Self::RetryFailed(ids) => (ids.iter().map(retry).collect(), format!("{} open again", count(ids.len()))),
+            Self::Retry(task) => (vec![retry(&task)], format!("task {task} is reopened")),
+            Self::RetryFailed(ids) => (ids.iter().map(retry).collect(), format!("{} reopened", count(ids.len()))),
             Self::Skip(task) => {
                 let done = format!("task {task} is skipped");
                 (vec![Order::Skip { task, reason: "skipped by the operator".to_owned() }], done)
@@ -190,7 +190,7 @@ fn count(many: usize) -> String {
 
 fn agents(many: usize) -> String {
     match many {
-        0 => "No agent is at work".to_owned(),
+        0 => "No agent is running".to_owned(),
         1 => "1 agent writes a checkpoint and stops".to_owned(),
         many => format!("{many} agents write checkpoints and stop"),
     }

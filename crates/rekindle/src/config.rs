@@ -361,7 +361,7 @@ impl Config {
         }
     }
 
-    /// The agent that does what names no other: `run.agent`, else the first in the file.
+    /// The agent for tasks that name none: `run.agent`, else the first in the file.
     ///
     /// # Errors
     /// When there is none, or the one named is not configured.

@@ -78,10 +78,10 @@ pub fn serve(agent: Agent, served: Served) -> Result<()> {
         let server = Server { agent, served, calls: Arc::new(Semaphore::new(CALLS)) };
         match server.serve(Patient::on_stdio()).await {
             Ok(running) => {
-                running.waiting().await.map(|_| ()).map_err(|e| CliError::internal("the server broke").because(&e))
+                running.waiting().await.map(|_| ()).map_err(|e| CliError::internal("the server failed").because(&e))
             }
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-            Err(error) => Err(CliError::internal("the client did not begin as MCP does").because(&error)),
+            Err(error) => Err(CliError::internal("the client did not start with an MCP handshake").because(&error)),
         }
     });
     // A claim that is still being proven is the coordinator's business; nobody is left to hear of it here.
@@ -154,7 +154,7 @@ impl Server {
         };
         let Ok(permit) = Arc::clone(&self.calls).try_acquire_owned() else {
             return Told::wrong(format!(
-                "{CALLS} calls are under way already; wait for their answers, then call again"
+                "{CALLS} calls are already running; wait for their answers, then call again"
             ));
         };
         let (agent, own, later) = (self.agent.clone(), self.served.own.clone(), order.again(name));
@@ -177,7 +177,7 @@ async fn wait_for(mut work: JoinHandle<Told>, context: &RequestContext<RoleServe
     let mut seconds = 0;
     loop {
         tokio::select! {
-            told = &mut work => return told.unwrap_or_else(|_| Told::wrong("this call broke; call it again".to_owned())),
+            told = &mut work => return told.unwrap_or_else(|_| Told::wrong("this call failed; call it again".to_owned())),
             () = &mut deadline => return later,
             () = context.ct.cancelled() => return later,
             _ = ticks.tick() => {
@@ -192,7 +192,7 @@ async fn show_progress(context: &RequestContext<RoleServer>, seconds: u64) {
     let Some(token) = context.meta.get_progress_token() else { return };
     #[expect(clippy::cast_precision_loss, reason = "seconds of one call; the protocol counts in floating point")]
     let progress = ProgressNotificationParam::new(token, seconds as f64)
-        .with_message(format!("under way for {seconds} s: a claim is answered when its checks are through"));
+        .with_message(format!("running for {seconds} s: a claim is answered when its checks have finished"));
     // Nobody listening is no reason to give the call up.
     let _unheard = context.peer.notify_progress(progress).await;
 }

@@ -48,7 +48,7 @@ pub fn put(path: &Path, bytes: &[u8], existing: Existing) -> Result<()> {
     match written {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            Err(CliError::usage(format!("{shown} is there already")).hint("write over it: --force"))
+            Err(CliError::usage(format!("{shown} already exists")).hint("overwrite it: --force"))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Err(CliError::usage(format!("cannot write {shown}")).because(&error).hint("make its directory first"))

@@ -26,8 +26,8 @@ pub fn within<T: Send + 'static>(dir: &Path, read: impl FnOnce() -> T + Send + '
         RecvTimeoutError::Timeout => {
             let message = format!("{} does not answer within {} s", dir.display(), OPEN_WITHIN.as_secs());
             CliError::internal(message)
-                .hint("its file system is frozen or its disk is away: look at it with dmesg and df")
+                .hint("its file system is frozen or its disk is gone: look at it with dmesg and df")
         }
-        RecvTimeoutError::Disconnected => CliError::internal("reading the state ended before its time"),
+        RecvTimeoutError::Disconnected => CliError::internal("reading the state ended too early"),
     })
 }

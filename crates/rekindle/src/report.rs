@@ -239,7 +239,7 @@ impl Report {
                 self.recoveries.add(entry(format!("{cause}: {}", in_words(&cause, reason))));
             }
             Body::Dispatched { resumed: true, strategy, reason, .. } => {
-                self.recoveries.add(entry(format!("taken up again, {}", reason_with(strategy, &reason))));
+                self.recoveries.add(entry(format!("recovered, {}", reason_with(strategy, &reason))));
             }
             Body::CoordinatorRecovered { .. } | Body::AgentAdopted { .. } | Body::TaskReopened { .. } => {
                 self.recoveries.add(entry(story::tell(event).text));

@@ -96,9 +96,9 @@ fn tell_known(body: &Body, now: Time) -> Option<Parts> {
 
 fn tell_task(body: &Body) -> Option<Parts> {
     Some(match body {
-        Body::TaskStarted { number, .. } => ("BEGUN", Tone::Active, format!("attempt {number} at it begins")),
+        Body::TaskStarted { number, .. } => ("BEGUN", Tone::Active, format!("attempt {number} starts")),
         Body::TaskClaimed { door: Door::Unreported, .. } => {
-            ("LOOKED AT", Tone::Warning, "its agent left without a report: rekindle runs its checks".to_owned())
+            ("LOOKED AT", Tone::Warning, "its agent ended without a report: rekindle runs its checks".to_owned())
         }
         Body::TaskClaimed { door: Door::Operator, .. } => {
             ("CLAIMED", Tone::Active, "a person says it is done".to_owned())
@@ -156,7 +156,7 @@ fn tell_agent(body: &Body) -> Option<Parts> {
         Body::Redispatched { attempt, .. } => ("REKINDLE", Tone::Active, format!("a replacement, attempt {attempt}")),
         Body::AgentStarted { pid, shim_pid, .. } => ("RUNS", Tone::Dim, format!("process {pid}, held by {shim_pid}")),
         Body::AgentAdopted { pid, .. } => ("ADOPTED", Tone::Good, format!("process {pid} is still alive and goes on")),
-        Body::OrphanAgentDetected { .. } => ("ORPHANED", Tone::Warning, "nothing is left of its agent".to_owned()),
+        Body::OrphanAgentDetected { .. } => ("ORPHANED", Tone::Warning, "its agent is gone".to_owned()),
         Body::ReportRefused { reason, .. } => ("REFUSED", Tone::Warning, reason.clone()),
         Body::RoleTimeout { role, timeout_ms, .. } => {
             ("TIMED OUT", Tone::Warning, format!("longer than a {role} may take ({})", duration::format(*timeout_ms)))
@@ -188,7 +188,7 @@ fn tell_run(body: &Body) -> Option<Parts> {
         }
         Body::AttemptsLost(lost) => {
             let text =
-                format!("the log ends at attempt {}, bundles at {}: gone on without them", lost.known, lost.highest);
+                format!("the log ends at attempt {}, bundles at {}: continued without them", lost.known, lost.highest);
             ("EVENTS LOST", Tone::Warning, text)
         }
         Body::BranchMade(made) => {
@@ -202,7 +202,7 @@ fn tell_run(body: &Body) -> Option<Parts> {
             "RECOVERED",
             Tone::Good,
             format!(
-                "{adopted} adopted, {finished} finished meanwhile, {orphaned_agents} lost, {events_reconciled} facts taken in"
+                "{adopted} adopted, {finished} finished meanwhile, {orphaned_agents} lost, {events_reconciled} facts reconciled"
             ),
         ),
         Body::StateReconciled { event_type, detail } => ("RECONCILED", Tone::Dim, format!("{event_type}: {detail}")),
@@ -213,7 +213,7 @@ fn tell_run(body: &Body) -> Option<Parts> {
         Body::SessionResume(resume) => {
             let again = match resume.tasks_to_revalidate {
                 0 => String::new(),
-                many => format!(", {many} recent completions are looked at again"),
+                many => format!(", {many} recent completions are checked again"),
             };
             ("RESUMED", Tone::Active, format!("resume {} of this run{again}", resume.resume_count))
         }
@@ -295,7 +295,7 @@ pub fn of_checks(evidence: &Evidence) -> Vec<String> {
         let origin = match seen.origin {
             Some(Origin::Before) => "failed before the work began",
             Some(Origin::Introduced) => "passed before the work began",
-            _ => "nobody knows since when",
+            _ => "since when is not known",
         };
         lines.push(format!("health command `{}` fails: {origin}", seen.check.command));
         lines.extend(seen.check.output.lines().map(|line| format!("  {line}")));
@@ -321,7 +321,7 @@ fn pausing(reason: PauseReason) -> &'static str {
         PauseReason::Operator => "by `rekindle pause`",
         PauseReason::Interrupt => "by Ctrl-C, which stops at once when pressed again",
         PauseReason::Terminate => "by SIGTERM",
-        PauseReason::Stop => "at once, without grace for agents",
+        PauseReason::Stop => "at once, without a grace period for agents",
         PauseReason::NoWait => "only a person or a reset is missing (--no-wait)",
         PauseReason::UsageLimit | PauseReason::SystemError => reason.words(),
     }
@@ -331,7 +331,7 @@ fn through(door: Door) -> &'static str {
     match door {
         Door::Command => "by command",
         Door::Signal => "by a signal in its output",
-        Door::Kept => "kept while no coordinator was there",
+        Door::Kept => "kept while no coordinator was running",
         Door::Mcp => "by MCP",
         Door::Operator => "by the operator",
         Door::Own | Door::Unreported => "by rekindle itself",

@@ -126,7 +126,7 @@ impl Live {
                 return Ok(Left::BySignal);
             }
             if reader_gone() {
-                return Err(CliError::internal("the store is read no more").hint("start it again: rekindle top"));
+                return Err(CliError::internal("the store is no longer read").hint("start it again: rekindle top"));
             }
         }
     }

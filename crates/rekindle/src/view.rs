@@ -454,7 +454,7 @@ impl Counts {
 /// # Errors
 /// When it cannot be one.
 pub fn task_id(name: &str) -> Result<TaskId> {
-    TaskId::new(name).map_err(|error| CliError::usage(format!("`{name}` is no task: {error}")))
+    TaskId::new(name).map_err(|error| CliError::usage(format!("`{name}` is not a task id: {error}")))
 }
 
 fn rows<T: DeserializeOwned>(reader: &SqliteReader, table: Table, run: Option<&str>) -> Result<Vec<T>> {

@@ -133,7 +133,7 @@ impl Web {
         let web = Arc::clone(self);
         let done = tokio::task::spawn_blocking(move || work(&web)).await;
         done.unwrap_or_else(|_| {
-            let problem = Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "rekindle made a mistake here");
+            let problem = Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal error in rekindle");
             Err(problem.hint("the command line shows the same: rekindle status"))
         })
     }

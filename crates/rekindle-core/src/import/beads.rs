@@ -56,7 +56,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {
     }
     if other_links > 0 {
         draft.remark(format!(
-            "{other_links} links that do not hold anything back (related, discovered-from …) were left out"
+            "{other_links} links that block nothing (related, discovered-from …) were left out"
         ));
     }
     Ok(draft)

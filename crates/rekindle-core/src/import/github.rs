@@ -16,7 +16,7 @@ const WAITS: [&str; 4] = ["blocked by", "depends on", "requires", "after"];
 /// Reads the issues.
 pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {
     let value: Value = serde_json::from_str(only_file(source)).map_err(|e| malformed(Format::GitHub, e.to_string()))?;
-    let issues = value.as_array().ok_or_else(|| malformed(Format::GitHub, "it is no list of issues"))?;
+    let issues = value.as_array().ok_or_else(|| malformed(Format::GitHub, "it is not a list of issues"))?;
     let mut draft = Draft::new(&*source.title);
     let mut sorted: Vec<&Value> = issues.iter().collect();
     sorted.sort_by_key(|issue| issue.get("number").and_then(Value::as_u64));

@@ -51,7 +51,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {
         return Err(malformed(Format::SpecKit, "no line like `- [ ] T001 text`"));
     }
     if artifacts > 0 {
-        draft.remark(format!("{artifacts} artifacts were taken from words like `in src/x.rs`: look them through"));
+        draft.remark(format!("{artifacts} artifacts were taken from words like `in src/x.rs`: check them"));
     }
     Ok(draft)
 }

@@ -35,7 +35,7 @@ fn tasks<'a>(value: &'a Value, wanted: Option<&str>) -> Result<(&'a str, &'a [Va
     if value.get("tasks").is_some_and(Value::is_array) {
         return Ok(("", list(value, "tasks"), Vec::new()));
     }
-    let object = value.as_object().ok_or_else(|| malformed(Format::TaskMaster, "it is no JSON object"))?;
+    let object = value.as_object().ok_or_else(|| malformed(Format::TaskMaster, "it is not a JSON object"))?;
     let tags: Vec<&str> = object
         .iter()
         .filter(|(_, of)| of.get("tasks").is_some_and(Value::is_array))

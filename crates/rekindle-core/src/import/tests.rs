@@ -78,7 +78,7 @@ fn spec_kit_phases_are_waves_and_stories_stand_side_by_side() {
         imported.remarks,
         [
             "left out, no task number: `write a changelog`",
-            "7 artifacts were taken from words like `in src/x.rs`: look them through",
+            "7 artifacts were taken from words like `in src/x.rs`: check them",
             "`T010` waits for `T077` in the source, which does not exist",
         ]
     );
@@ -147,9 +147,9 @@ fn beads_dependencies_block_and_epics_are_groups() {
         imported.remarks,
         [
             "left out: `bd-5` `Ping`: it is `message`",
-            "1 links that do not hold anything back (related, discovered-from …) were left out",
+            "1 links that block nothing (related, discovered-from …) were left out",
             "`bd-4` waits for `bd-5` in the source, which was left out",
-            "a circle in the source: bd-6 → bd-7 → bd-6; `bd-7` does not wait for `bd-6` here",
+            "a cycle in the source: bd-6 → bd-7 → bd-6; `bd-7` does not wait for `bd-6` here",
         ]
     );
     let plan = plan(&imported);
@@ -232,9 +232,9 @@ fn a_whole_plan_as_it_is_written() {
 fn what_is_not_of_the_format_is_an_error_with_its_reason() {
     for (format, text, expected) in [
         (Format::SpecKit, "# nothing", "this is not what spec-kit writes: no line like `- [ ] T001 text`"),
-        (Format::TaskMaster, "[]", "this is not what Task Master writes: it is no JSON object"),
+        (Format::TaskMaster, "[]", "this is not what Task Master writes: it is not a JSON object"),
         (Format::Beads, "{\"id\":\"a\"}\n[1]", "this is not what beads writes: line 2: no issue with an id"),
-        (Format::GitHub, "{}", "this is not what GitHub issues writes: it is no list of issues"),
+        (Format::GitHub, "{}", "this is not what GitHub issues writes: it is not a list of issues"),
         (Format::GitHub, "[]", "no tasks found"),
         (Format::Kiro, "- [ ]* 1. maybe", "no tasks found (left out: `1` `maybe`: it is optional)"),
     ] {

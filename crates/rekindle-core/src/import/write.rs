@@ -165,7 +165,7 @@ fn break_circles(draft: &mut Draft, ids: &[String], blockers: &mut [Vec<usize>])
                         path[from..].iter().map(|(on, _)| *on).chain([blocker]).map(|on| ids[on].as_str()).collect();
                     let shown = one_line(&circle.join(" → "), 400);
                     draft.remark(format!(
-                        "a circle in the source: {shown}; `{}` does not wait for `{}` here",
+                        "a cycle in the source: {shown}; `{}` does not wait for `{}` here",
                         ids[task], ids[blocker]
                     ));
                 }
@@ -184,7 +184,7 @@ fn waves(draft: &mut Draft, ids: &[String], blockers: &[Vec<usize>]) -> Vec<Opti
         let latest = blockers[task].iter().map(|blocker| waves[*blocker]).max().unwrap_or(0);
         if latest > waves[task] {
             draft.remark(format!(
-                "`{}` waits for a task of a later stage: it stands in wave {latest} instead of {}",
+                "`{}` waits for a task of a later stage: it is in wave {latest} instead of {}",
                 ids[task], waves[task]
             ));
             waves[task] = latest;

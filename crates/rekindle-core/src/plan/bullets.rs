@@ -85,7 +85,7 @@ impl KeyReader<'_> {
     }
 
     fn not_a_key(&mut self, item: &Item) {
-        let message = "this bullet stands among the task's keys but is no `key: value`";
+        let message = "this bullet is among the task's keys but is not a `key: value`";
         self.problems
             .error("not-a-key", first_line(self.text, &item.span), message)
             .hint("put the task's text after the keys, with a blank line between");
@@ -255,7 +255,7 @@ impl KeyReader<'_> {
             "no" | "false" => {}
             _ => {
                 let message = format!("`done` is `yes` or `no`, not {}", quote(&piece.text));
-                self.problems.error("bad-done", piece.span, message).hint("take the bullet away while it is open");
+                self.problems.error("bad-done", piece.span, message).hint("remove the bullet while it is open");
             }
         }
     }
@@ -263,7 +263,7 @@ impl KeyReader<'_> {
     fn timeout(&mut self, piece: Piece) {
         match duration::parse(&piece.text) {
             Ok(0) => {
-                self.problems.error("bad-timeout", piece.span, "`timeout` must be longer than nothing");
+                self.problems.error("bad-timeout", piece.span, "`timeout` must be longer than zero");
             }
             Ok(ms) => self.keys.timeout_ms = Some(ms),
             Err(error) => {
@@ -292,7 +292,7 @@ impl KeyReader<'_> {
         match crate::ids::check_name(&piece.text) {
             Ok(()) => Some(piece.text.clone()),
             Err(error) => {
-                let message = format!("{} is no {what} name: {error}", quote(&piece.text));
+                let message = format!("{} is not a valid {what} name: {error}", quote(&piece.text));
                 let hint = crate::ids::name_from(&piece.text).map(|name| format!("write `{name}`"));
                 self.problems.error("bad-name", piece.span, message).maybe_hint(hint);
                 None

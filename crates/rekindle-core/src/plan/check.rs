@@ -113,8 +113,8 @@ fn report_cycles(drafts: &[Draft], graph: &Graph, edges: &Edges, problems: &mut 
         let named = edges[*first].iter().find(|(blocker, _)| blocker == second);
         let span = named.map_or(drafts[*first].id_span, |(_, span)| *span);
         let path: Vec<&str> = cycle.iter().chain([first]).map(|task| id(&drafts[*task])).collect();
-        let message = format!("tasks wait for each other in a circle: {}", path.join(" → "));
-        problems.error("cycle", span, message).hint("each waits for the next; take one `blocked by` away");
+        let message = format!("tasks wait for each other in a cycle: {}", path.join(" → "));
+        problems.error("cycle", span, message).hint("each waits for the next; remove one `blocked by`");
     }
 }
 
@@ -131,7 +131,7 @@ fn given_waves(drafts: &[Draft], graph: &Graph, problems: &mut Problems) -> Vec<
     if !problems.has("bad-wave") {
         for (draft, wave) in drafts.iter().zip(&waves).filter(|(draft, _)| draft.wave.is_none()) {
             let message =
-                format!("{} is in no wave although others are: it is taken into wave {wave}", quote(id(draft)));
+                format!("{} is in no wave although others are: it is put into wave {wave}", quote(id(draft)));
             problems
                 .warning("no-wave", draft.id_span, message)
                 .hint(format!("move it under `## Wave {wave}`, or give it `- wave: {wave}`"));

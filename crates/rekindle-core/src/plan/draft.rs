@@ -51,7 +51,7 @@ pub(super) fn draft(id: TaskId, title: String, body: String, id_span: Span, keys
 pub(super) fn warn_if_unproven(draft: &Draft, problems: &mut Problems) {
     if draft.task.is_unproven() && !draft.proof_broken && !draft.task.done {
         let message =
-            format!("{} has neither checks nor artifacts: its agent's word will do", quote(draft.task.id.as_str()));
+            format!("{} has neither checks nor artifacts: its agent's word is enough", quote(draft.task.id.as_str()));
         problems.warning("unproven", draft.id_span, message).hint("add `- accept: COMMAND` or `- artifacts: FILE`");
     }
 }

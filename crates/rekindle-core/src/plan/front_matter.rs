@@ -94,7 +94,7 @@ impl Reader<'_> {
         }
         let Some((key, value_at)) = split_key(content) else {
             self.problems
-                .error("front-matter-line", line, "this line of the front matter is no `key: value`")
+                .error("front-matter-line", line, "this line of the front matter is not a `key: value`")
                 .hint("write one `key: value` on each line, lists as `[a, b]`");
             return;
         };

@@ -70,7 +70,7 @@ pub(super) fn suggestion(text: &str) -> String {
     let title = title.trim_start_matches(separates);
     match name_from(id).filter(|_| !title.is_empty()) {
         Some(id) => format!("write {}", quote(&format!("### {id}: {title}"))),
-        None => "write `### ID: title`; a section that is no task begins with `##`".to_owned(),
+        None => "write `### ID: title`; a section that is not a task begins with `##`".to_owned(),
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
             ("T3 Do it", "write `### T3: Do it`"),
             ("T3:x", "write `### T3: x`"),
             ("T3:", "write `### T3: TITLE`"),
-            ("Do it", "write `### ID: title`; a section that is no task begins with `##`"),
+            ("Do it", "write `### ID: title`; a section that is not a task begins with `##`"),
         ] {
             assert_eq!(suggestion(text), hint);
         }

@@ -225,12 +225,12 @@ impl<'a> Reader<'a> {
                 self.malformed_task(section, "bad-heading", message);
             }
             heading::Split::BadId { id, why, .. } if meant || self.part == Part::Top => {
-                let message = format!("{} is no task id: {why}", quote(id));
+                let message = format!("{} is not a task id: {why}", quote(id));
                 self.misnamed.insert(id.to_owned());
                 self.malformed_task(section, "bad-id", message);
             }
             heading::Split::NoColon if meant => {
-                let message = format!("{} is no task: its heading has no `ID: title`", quote(written));
+                let message = format!("{} is not a task: its heading has no `ID: title`", quote(written));
                 let first = written.split_whitespace().next().unwrap_or("");
                 self.misnamed.insert(first.to_owned());
                 self.malformed_task(section, "bad-heading", message);
@@ -290,10 +290,10 @@ impl<'a> Reader<'a> {
         if let (Some(above), Some((wave, span))) = (above, key)
             && above != wave
         {
-            let message = format!("{} says wave {wave} but stands under wave {above}", quote(id.as_str()));
+            let message = format!("{} says wave {wave} but is under wave {above}", quote(id.as_str()));
             self.problems
                 .error("wave-conflict", span, message)
-                .hint(format!("move it under `## Wave {wave}`, or take the bullet away"));
+                .hint(format!("move it under `## Wave {wave}`, or remove the bullet"));
         }
         above.or(key.map(|(wave, _)| wave))
     }

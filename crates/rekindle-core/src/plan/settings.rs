@@ -206,7 +206,7 @@ impl Reader<'_> {
         let Err(error) = ids::check_name(&piece.text) else {
             return true;
         };
-        let message = format!("{} cannot stand for `{key}`: {error}", quote(&piece.text));
+        let message = format!("{} is not a valid `{key}`: {error}", quote(&piece.text));
         let hint = ids::name_from(&piece.text).map(|name| format!("write `{name}`"));
         self.problems.error("bad-setting", piece.span, message).maybe_hint(hint);
         false
@@ -226,7 +226,7 @@ impl Reader<'_> {
     fn duration(&mut self, key: &str, key_span: Span, value: Value) -> Option<u64> {
         let ms = self.any_duration(key, key_span, value);
         if ms == Some(0) {
-            let message = format!("`{key}` must be longer than nothing");
+            let message = format!("`{key}` must be longer than zero");
             self.problems.error("bad-setting", key_span, message);
         }
         ms

@@ -96,7 +96,7 @@ fn detail(state: &State, id: &TaskId, task: &Task) -> String {
     }
     match task.state {
         TaskState::Complete if task.way.unreported => {
-            last_words::with("unreported: its agent said nothing of it", task.result.as_deref())
+            last_words::with("unreported: its agent did not report it", task.result.as_deref())
         }
         TaskState::Complete if task.unproven => "unproven: on its agent's word".to_owned(),
         TaskState::Complete => task.result.clone().unwrap_or_default(),

@@ -79,7 +79,7 @@ fn agent_line(id: AttemptId, attempt: &Attempt) -> String {
         (None, AttemptPhase::Exited, _) => "has exited, its claim is being proven".to_owned(),
         (None, _, Some(stop)) => format!("is being stopped: {}", label(&stop.cause.words())),
         (None, AttemptPhase::Starting, _) => "is being started".to_owned(),
-        _ => "is at work".to_owned(),
+        _ => "is running".to_owned(),
     };
     format!(
         "- {} ({}, {}, attempt {id}, epoch {}) on {}: {outcome}\n",

@@ -107,7 +107,7 @@ fn of_lead(event: &str, asked: &Value, dialect: &Dialect) -> (Moment, Vec<Fact>)
             (Moment::Ends, vec![ended])
         }
         "TeammateIdle" => (Moment::Batch, idle(asked).into_iter().collect()),
-        _ => anybodys(event, asked, None, dialect),
+        _ => common_event(event, asked, None, dialect),
     }
 }
 
@@ -128,7 +128,7 @@ fn of_helper(event: &str, asked: &Value, agent: &str, dialect: &Dialect) -> (Mom
             (Moment::Batch, facts)
         }
         "StopFailure" => (Moment::Batch, vec![ended(Outcome::Failed)]),
-        _ => anybodys(event, asked, Some(agent), dialect),
+        _ => common_event(event, asked, Some(agent), dialect),
     }
 }
 
@@ -137,8 +137,8 @@ pub(super) fn outcome_of(words: &str) -> Outcome {
     if words.starts_with("API Error") { Outcome::Failed } else { Outcome::Finished }
 }
 
-/// Events that mean the same whoever caused them.
-fn anybodys(event: &str, asked: &Value, by: Option<&str>, dialect: &Dialect) -> (Moment, Vec<Fact>) {
+/// Events that mean the same for the lead and for a helper.
+fn common_event(event: &str, asked: &Value, by: Option<&str>, dialect: &Dialect) -> (Moment, Vec<Fact>) {
     let tool = fields::text(asked, "tool_name").unwrap_or_default();
     let nothing = Value::Null;
     let used = |stage| {

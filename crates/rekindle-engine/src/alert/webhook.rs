@@ -68,20 +68,20 @@ enum Tried {
 /// # Errors
 /// What is wrong with it, without repeating it.
 pub fn check(url: &str) -> Result<Target, String> {
-    let (scheme, rest) = url.split_once("://").ok_or("it is no URL: write https://HOST/PATH")?;
+    let (scheme, rest) = url.split_once("://").ok_or("it is not a URL: write https://HOST/PATH")?;
     let encrypted = match scheme {
         "https" => true,
         "http" => false,
         _ => return Err("it begins with neither https:// nor http://".to_owned()),
     };
     if url.chars().any(|c| c.is_whitespace() || c.is_control() || !c.is_ascii()) {
-        return Err("it holds white space or characters that a URL cannot have".to_owned());
+        return Err("it contains white space or characters that a URL cannot have".to_owned());
     }
     let host = rest.split(['/', '?', '#']).next().unwrap_or("");
     if host.contains('@') {
-        return Err("it holds a user name or password, which stands in logs on its way: use a URL without".to_owned());
+        return Err("it contains a user name or password, which would end up in logs: use a URL without".to_owned());
     }
-    let uri: ureq::http::Uri = url.parse().map_err(|_| "it is no URL: write https://HOST/PATH")?;
+    let uri: ureq::http::Uri = url.parse().map_err(|_| "it is not a URL: write https://HOST/PATH")?;
     let name = uri.host().unwrap_or("").trim_matches(['[', ']']).to_owned();
     if name.is_empty() {
         return Err("it names no host".to_owned());

@@ -16,7 +16,7 @@ pub const LINE_LIMIT: usize = 4 * 1024 * 1024;
 pub struct Request {
     /// Version of the words.
     pub version: u32,
-    /// An agent's token; nobody's means the operator.
+    /// The agent's token; none means the operator.
     #[serde(default)]
     pub token: Option<String>,
     /// What is asked.
@@ -119,7 +119,7 @@ impl Call {
 pub enum Answer {
     /// Taken, durable.
     Accepted,
-    /// It was so already.
+    /// Nothing changed: it was already done.
     Already,
     /// The claim is proven and the task is complete.
     Complete {

@@ -164,7 +164,7 @@ impl Work {
                 return Ok(Accepted::Merged { commit, left, notes });
             }
         }
-        let said = format!("{} is being moved by somebody else all the time", self.branch);
+        let said = format!("{} is constantly being moved by another process", self.branch);
         Err(Error::Failed { what: "update-ref".to_owned(), said })
     }
 

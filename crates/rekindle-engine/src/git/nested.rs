@@ -64,7 +64,7 @@ impl Repo {
         }
         for (path, linked) in plain {
             if depth >= DEPTH_MAX {
-                left.push(Left { path: path.to_string_lossy().into_owned(), why: "is a repository too deep inside" });
+                left.push(Left { path: path.to_string_lossy().into_owned(), why: "is a repository nested too deep" });
                 continue;
             }
             left.extend(self.take_one(at, index, &path, linked, depth)?);

@@ -136,7 +136,7 @@ impl Repo {
         match self.transact(&[Move::Create(&name, &commit)])? {
             Moved::Yes => Ok(()),
             Moved::Lost => {
-                let said = format!("a branch called {branch} is there already: choose another name");
+                let said = format!("a branch called {branch} already exists: choose another name");
                 Err(Error::Failed { what: "branch".to_owned(), said })
             }
         }

@@ -62,7 +62,7 @@ pub enum Error {
         wanted: &'static str,
     },
     /// Git tracks the file, so a change would be everybody's.
-    #[error("git tracks {}, so it is not yours alone: type --project to install for everybody, or --user for yourself", .0.display())]
+    #[error("git tracks {}, so it is not yours alone: use --project to install for everybody, or --user for yourself", .0.display())]
     Tracked(PathBuf),
     /// A file of the same name that is not ours.
     #[error("{} is not rekindle's: move it away first", .0.display())]
@@ -71,7 +71,7 @@ pub enum Error {
     #[error("{} is read-only, nothing was changed: chmod u+w it first", .0.display())]
     ReadOnly(PathBuf),
     /// A link without a target.
-    #[error("{} is a symbolic link that leads nowhere: remove it or make its target first", .0.display())]
+    #[error("{} is a symbolic link without a target: remove it or make its target first", .0.display())]
     DeadLink(PathBuf),
     /// Something else than a file.
     #[error("{} is not a file", .0.display())]
@@ -80,7 +80,7 @@ pub enum Error {
     #[error("{} is not UTF-8 text", .0.display())]
     NotText(PathBuf),
     /// Longer than settings are.
-    #[error("{} is longer than {most} bytes: these are no settings", path.display())]
+    #[error("{} is longer than {most} bytes: this is not a settings file", path.display())]
     TooLong {
         /// The file.
         path: PathBuf,

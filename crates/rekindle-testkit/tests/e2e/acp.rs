@@ -217,6 +217,6 @@ fn a_model_that_cannot_be_asked_for_is_said_and_not_passed_over() {
     rig.write("plan.md", &ONE.replace("- accept", "- attempts: 1\n- accept"));
     let ended = rig.run().end();
     assert_eq!(ended.code, Some(3), "{ended:?}\n{}", rig.story());
-    assert!(rig.story().contains("cannot be told its model `large`"), "{}", rig.story());
+    assert!(rig.story().contains("set the model `large`"), "{}", rig.story());
     rig.assert_nothing_left();
 }

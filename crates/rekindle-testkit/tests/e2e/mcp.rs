@@ -68,7 +68,7 @@ fn a_split_makes_tasks_of_its_parts() {
     let mut client = Client::of_attempt(&rig, 1);
     let split = json!({ "task": "T1", "subtasks": ["read", "write"] });
     let recorded = client.call("task_split", split.clone()).good();
-    assert!(recorded.text.contains("tasks of yours now: T1.1, T1.2."), "{}", recorded.text);
+    assert!(recorded.text.contains("the subtasks are now your tasks: T1.1, T1.2."), "{}", recorded.text);
     assert_eq!(client.call("task_split", split).good().text, recorded.text, "said twice, recorded once");
     let whole = client.call("task_done", json!({ "task": "T1", "result": "all" })).wrong();
     assert!(whole.text.contains("report its parts instead, in order: T1.1, T1.2"), "{}", whole.text);
@@ -135,7 +135,7 @@ fn proves_and_goes_on(rig: &Rig, client: &mut Client) {
     assert_eq!(complete.fields["state"], "complete");
     assert!(complete.text.contains("Go on with T2: second"), "{}", complete.text);
     let again = client.call("task_done", done).good();
-    assert!(again.text.contains("complete already"), "{}", again.text);
+    assert!(again.text.contains("already complete"), "{}", again.text);
     let claims = rig.events_of("task_claimed");
     assert_eq!(claims.len(), 2, "{}", rig.story());
     assert_eq!(claims[0]["details"]["door"], "mcp");
@@ -215,7 +215,7 @@ fn without_a_coordinator_what_is_said_is_kept() {
     rig.await_event("task_completed");
     // The one connection serves under both coordinators.
     let again = client.call("task_done", json!({ "task": "T1", "result": "kept" })).good();
-    assert!(again.text.contains("complete already"), "{}", again.text);
+    assert!(again.text.contains("already complete"), "{}", again.text);
     assert!(client.close().success());
     rig.touch("leave");
     assert_eq!(second.end().code, Some(0), "{}", rig.story());
@@ -247,10 +247,10 @@ fn nonsense_is_answered_or_passed_over_and_never_fatal() {
     let wrong = [
         ("task_done", json!({}), "needs `task`"),
         ("task_done", json!({ "task": "T9", "result": "x" }), "task T9 is not yours"),
-        ("task_done", json!({ "task": "no task", "result": "x" }), "is no task"),
+        ("task_done", json!({ "task": "no task", "result": "x" }), "is not a task id"),
         ("task_fail", json!({ "task": "T1" }), "needs `reason`"),
         ("task_split", json!({ "task": "T1", "subtasks": [] }), "needs `subtasks`"),
-        ("checkpoint", json!({ "task": "T1" }), "says nothing"),
+        ("checkpoint", json!({ "task": "T1" }), "is empty"),
         ("checkpoint", json!({ "task": "T1", "status": "x", "progress": 900 }), "from 0 to 100"),
         ("ask", json!({ "task": "T1", "question": " " }), "needs `question`"),
         ("note", json!({ "decision": { "a": 1 } }), "must be a text"),

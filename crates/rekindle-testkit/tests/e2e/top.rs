@@ -134,10 +134,10 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     terminal.keys(&["Enter"]);
     terminal.awaits("the filter", |screen| screen.contains("Tasks /gutter") && !screen.contains("T3 count"));
     terminal.keys(&["G", "r"]);
-    terminal.shows("T2 is opened again");
+    terminal.shows("T2 is reopened");
     assert_eq!(rig.task("T2")["state"], "failed", "nothing is done before yes");
     terminal.keys(&["y"]);
-    terminal.shows("task T2 is open again");
+    terminal.shows("task T2 is reopened");
     terminal.keys(&["Escape"]);
     terminal.awaits("T2 done", |screen| screen.lines().any(|line| line.contains("T2 mend") && line.contains("done")));
 
@@ -228,7 +228,7 @@ fn a_signal_gives_the_terminal_back_and_a_pipe_is_refused() {
     rig.await_event("question_asked");
     terminal.shows("T1 asks you");
     running.kill();
-    terminal.shows("nobody is at it");
+    terminal.shows("no coordinator");
 
     for signal in [Signal::TERM, Signal::HUP] {
         // The shell is the pane's process, the view the only child it has.

@@ -184,7 +184,7 @@ fn read_lines(from: impl Read, mut take: impl FnMut(Vec<u8>) -> bool) {
             Ok(_) => {}
         }
         if line.last() != Some(&b'\n') && line.len() as u64 == LINE_MAX_BYTES {
-            line = format!("a line longer than {LINE_MAX_BYTES} bytes was left out").into_bytes();
+            line = format!("a line longer than {LINE_MAX_BYTES} bytes was dropped").into_bytes();
             if reader.skip_until(b'\n').is_err() {
                 return;
             }

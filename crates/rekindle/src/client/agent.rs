@@ -115,7 +115,7 @@ impl Agent {
             Ok(Answer::Refused { reason }) => Err(CliError::refused(reason)),
             Ok(answer) => Ok(Outcome::Answered(answer)),
             Err(Away::Garbled(error)) => {
-                Err(CliError::internal("the coordinator's answer cannot be understood").because(&error))
+                Err(CliError::internal("cannot read the coordinator's answer").because(&error))
             }
             // Whether a lost call was taken is unknown; saying it twice does no harm, losing it would.
             Err(away) => self.keep(report, &away).map(Outcome::Kept),
@@ -178,7 +178,7 @@ impl Agent {
                 Ok(Answer::Refused { reason }) => return Err(CliError::refused(reason)),
                 Ok(answer) => return Ok(answer),
                 Err(Away::Garbled(error)) => {
-                    return Err(CliError::internal("the coordinator's answer cannot be understood").because(&error));
+                    return Err(CliError::internal("cannot read the coordinator's answer").because(&error));
                 }
                 // Away, or silent for so long that the connection may be dead: asked anew.
                 Err(Away::Nobody { .. } | Away::Lost(_) | Away::Stalled { .. }) => {}
@@ -201,13 +201,13 @@ impl Agent {
 
     fn keep(&self, report: &Report, away: &Away) -> Result<PathBuf> {
         let Some(bundle) = &self.bundle else {
-            let message = format!("the report reached nobody, and {BUNDLE} does not say where to keep it");
+            let message = format!("no coordinator took the report, and {BUNDLE} does not say where to keep it");
             return Err(CliError::internal(message).because(away));
         };
         let kept = Kept { token: &self.token, report };
         let bytes = serde_json::to_vec(&kept).map_err(|e| CliError::internal("cannot write JSON").because(&e))?;
         save_next(&bundle.join(REPORTS_DIR), &bytes)
-            .map_err(|e| CliError::internal("the report reached nobody and cannot be kept").because(&e))
+            .map_err(|e| CliError::internal("no coordinator took the report, and it cannot be kept").because(&e))
     }
 }
 
@@ -237,12 +237,12 @@ pub fn task_or_own(named: Option<&str>) -> Result<TaskId> {
     let Some(name) = name else {
         return Err(CliError::usage("no task was named").hint("name it: rekindle task done T1"));
     };
-    TaskId::new(name.as_str()).map_err(|e| CliError::usage(format!("`{name}` is no task: {e}")))
+    TaskId::new(name.as_str()).map_err(|e| CliError::usage(format!("`{name}` is not a task id: {e}")))
 }
 
 /// An answer that does not belong to the question.
 pub fn unexpected(answer: &Answer) -> CliError {
-    CliError::internal(format!("the coordinator answered something else: {answer:?}"))
+    CliError::internal(format!("unexpected answer from the coordinator: {answer:?}"))
 }
 
 #[cfg(test)]

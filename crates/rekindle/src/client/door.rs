@@ -34,7 +34,7 @@ pub enum Away {
         source: io::Error,
     },
     /// The connection broke: the call may have been taken.
-    #[error("the coordinator went away before it answered")]
+    #[error("the coordinator ended before it answered")]
     Lost(#[source] io::Error),
     /// It holds the connection and says nothing: the call may be taken yet.
     #[error("{}", stall.words())]
@@ -43,7 +43,7 @@ pub enum Away {
         stall: Stall,
     },
     /// The answer is not one that this version knows.
-    #[error("the coordinator's answer cannot be understood; it may be another version of rekindle")]
+    #[error("cannot read the coordinator's answer; it may run another version of rekindle")]
     Garbled(#[source] serde_json::Error),
 }
 

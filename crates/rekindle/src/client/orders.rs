@@ -31,9 +31,9 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 pub enum Taken {
     /// It was taken.
     Now,
-    /// It was so already.
+    /// Nothing changed: it was already done.
     Already,
-    /// A pause, and nobody is there to stop agents: it has to be done by whoever gave the order.
+    /// A pause, and no coordinator is running to stop agents: the caller has to do it.
     NobodyThere,
 }
 

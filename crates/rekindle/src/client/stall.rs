@@ -56,10 +56,10 @@ impl Stall {
     #[must_use]
     pub fn hint(&self) -> String {
         match (self.state, self.pid) {
-            (Some('T'), Some(pid)) => format!("let it go on: kill -CONT {pid}"),
-            (Some('t'), Some(pid)) => format!("let the debugger of process {pid} go"),
+            (Some('T'), Some(pid)) => format!("let it continue: kill -CONT {pid}"),
+            (Some('t'), Some(pid)) => format!("detach the debugger from process {pid}"),
             (Some('D'), _) => "look at the disk of the state directory: dmesg, df".to_owned(),
-            (_, Some(pid)) => format!("try again; should it stay so, end it and go on: kill -9 {pid}; rekindle resume"),
+            (_, Some(pid)) => format!("try again; if that fails, kill it and go on: kill -9 {pid}; rekindle resume"),
             _ => "look at it: rekindle doctor".to_owned(),
         }
     }

@@ -11,7 +11,7 @@ use crate::exit_code::Exit;
 /// Answer a question that an agent asked
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  rekindle questions\n  rekindle answer 3 \"use PostgreSQL\"\n  rekindle answer 3 -- --help    a text that would be taken for an option of this command"
+    after_help = "Examples:\n  rekindle questions\n  rekindle answer 3 \"use PostgreSQL\"\n  rekindle answer 3 -- --help    a text that looks like an option"
 )]
 pub struct AnswerArgs {
     /// The question's number, as `rekindle questions` shows it

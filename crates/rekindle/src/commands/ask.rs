@@ -37,7 +37,7 @@ pub struct AskArgs {
 /// Asks.
 pub fn run(args: &AskArgs, context: &Context) -> Result<Exit> {
     let Some(agent) = context.agent() else {
-        return Err(CliError::usage("only an agent asks: REKINDLE_TOKEN is not set")
+        return Err(CliError::usage("only an agent can ask: REKINDLE_TOKEN is not set")
             .hint("note a decision instead: rekindle note TEXT"));
     };
     let report = Report::Ask {

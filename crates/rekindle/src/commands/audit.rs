@@ -11,7 +11,7 @@ use crate::exit_code::Exit;
 
 /// Give the verdict of an audit (for auditors)
 ///
-/// It ends with 0 when the verdict is taken, with 1 and the reason when it is refused.
+/// Exits with 0 when the verdict is accepted, with 1 and the reason when it is refused.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle audit pass T1 --passed \"all five criteria, in both environments\"\n  rekindle audit fail T1 --issues \"an empty file crashes it\" --required \"handle an empty file\"\n  rekindle audit blocked T1 --issues \"the test database is down\""
@@ -27,7 +27,7 @@ enum AuditCommand {
     Pass(VerdictArgs),
     /// Something is not as it should be
     Fail(VerdictArgs),
-    /// It cannot be judged before a person has seen to something
+    /// It cannot be judged until a person has fixed something
     Blocked(VerdictArgs),
 }
 

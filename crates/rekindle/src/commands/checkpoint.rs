@@ -10,7 +10,7 @@ use crate::exit_code::Exit;
 
 /// Say where you stand with a task (for agents)
 ///
-/// What is said here is what a replacement starts from when you crash, hang or run out of context.
+/// A replacement starts from it when you crash, hang or run out of context.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle checkpoint \"parser done, tests missing\" --completed parser --remaining tests --file src/parse.rs --progress 60"
@@ -39,7 +39,7 @@ pub struct CheckpointArgs {
 /// Reports the checkpoint.
 pub fn run(args: &CheckpointArgs, context: &Context) -> Result<Exit> {
     let Some(agent) = context.agent() else {
-        return Err(CliError::usage("only an agent keeps checkpoints: REKINDLE_TOKEN is not set"));
+        return Err(CliError::usage("only an agent can save checkpoints: REKINDLE_TOKEN is not set"));
     };
     let checkpoint = Checkpoint {
         status: args.status.clone(),
@@ -49,7 +49,7 @@ pub fn run(args: &CheckpointArgs, context: &Context) -> Result<Exit> {
         progress: args.progress,
     };
     if checkpoint == Checkpoint::default() {
-        return Err(CliError::usage("the checkpoint says nothing")
+        return Err(CliError::usage("the checkpoint is empty")
             .hint("say where you stand: rekindle checkpoint \"parser done\" --remaining tests"));
     }
     let task = task_or_own(args.task.as_deref())?;

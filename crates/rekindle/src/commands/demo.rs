@@ -56,7 +56,7 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<Exit> {
     write_project(&dir).map_err(failed)?;
     let project = Project::from(&dir, None);
     context.ui.say("Five tasks, four agents at once. One agent will crash, one hang, one lie;");
-    context.ui.say("then the coordinator itself is killed with SIGKILL while an agent is at work.\n");
+    context.ui.say("then the coordinator itself is killed with SIGKILL while an agent is running.\n");
     let mut first = start(&dir).map_err(failed)?;
     let victim = wait_for_victim(context, &project, &mut first)?;
     // What has just happened is shown before its coordinator dies.
@@ -79,7 +79,7 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<Exit> {
         context.ui.line(&format!("kept: {}", kept.display()))?;
         context.ui.hint(&format!("cd {} && rekindle why hang", kept.display()));
     }
-    if proven { Ok(Exit::Success) } else { Err(CliError::internal("the log does not hold what was promised")) }
+    if proven { Ok(Exit::Success) } else { Err(CliError::internal("the event log does not show what the demo promises")) }
 }
 
 fn write_project(dir: &Path) -> std::io::Result<()> {
@@ -116,7 +116,7 @@ fn wait_for_victim(context: &Context, project: &Project, coordinator: &mut Child
         ui::pause(LOOK_MS);
     }
     context.ui.warn("the machine is too slow for the demonstration");
-    Err(CliError::internal("the agents did not get to work in time"))
+    Err(CliError::internal("the agents did not start working in time"))
 }
 
 fn long_runner(project: &Project) -> Option<u32> {

@@ -19,9 +19,9 @@ use crate::ui::{Align, Table, Tone, one_line};
 
 /// Look for trouble, and show the effective configuration
 ///
-/// Every configured agent is looked at: its program, its version, its login, and a start that is prepared but not made. No
-/// model is asked anything, and nothing that the project brings is started: no command of its configuration, no program inside
-/// it. Ends with 1 when something keeps rekindle from working.
+/// Checks every configured agent: its program, its version, its login, and a start that is prepared but not made. Asks no
+/// model anything and starts nothing that the project brings: no command of its configuration, no program inside it. Exits
+/// with 1 when something keeps rekindle from working.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
     /// Print JSON
@@ -137,7 +137,7 @@ fn look_at_agents(config: &Config, context: &Context, tries: bool) -> (Vec<agent
     let bundle = match tempfile::tempdir() {
         Ok(bundle) => bundle,
         Err(error) => {
-            let text = format!("no temporary directory can be made: {error}");
+            let text = format!("cannot make a temporary directory: {error}");
             return (Vec::new(), vec![checks::finding("agents", Verdict::Problem, &text)]);
         }
     };

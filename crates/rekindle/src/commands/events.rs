@@ -23,10 +23,10 @@ const LOOK_MS: u32 = 200;
     after_help = "Examples:\n  rekindle events --task T3\n  rekindle events --kind agent_crashed --json\n  rekindle events --follow"
 )]
 pub struct EventsArgs {
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
-    /// Go on with new events until the run rests
+    /// Keep printing new events until the run ends or pauses
     #[arg(long, short)]
     follow: bool,
     /// Only those about a task

@@ -6,19 +6,19 @@ use super::Context;
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 
-/// Give a sign of life (for agents)
+/// Send a heartbeat (for agents)
 ///
-/// Output, processor time and reports are signs of life by themselves; this is for work that shows none of them.
+/// Output, CPU time and reports are signs of life by themselves; send a heartbeat during work that shows none of them.
 #[derive(Debug, Args)]
 pub struct HeartbeatArgs {}
 
 /// Gives it.
 pub fn run(_args: &HeartbeatArgs, context: &Context) -> Result<Exit> {
     let Some(agent) = context.agent() else {
-        return Err(CliError::usage("only an agent gives signs of life: REKINDLE_TOKEN is not set"));
+        return Err(CliError::usage("only an agent can send a heartbeat: REKINDLE_TOKEN is not set"));
     };
     if !agent.heartbeat()? {
-        context.ui.say("no coordinator is running: nobody waits for a sign of life");
+        context.ui.say("no coordinator is running: no heartbeat is needed");
     }
     Ok(Exit::Success)
 }

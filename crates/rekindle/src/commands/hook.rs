@@ -27,10 +27,10 @@ const LOG_MAX_BYTES: u64 = 1 << 20;
 /// Set in every agent that rekindle runs itself: it knows of those already.
 const TOKEN_VARIABLE: &str = "REKINDLE_TOKEN";
 
-/// Hear one event of a guarded session (called by the hooks of `rekindle guard install`)
+/// Record one hook event of a guarded session (called by the installed hooks)
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It reads the event as JSON from standard input, keeps it in the session's journal and always ends with 0.\n\
+    after_help = "It reads the event as JSON from standard input, keeps it in the session's journal and always exits with 0.\n\
                         `rekindle guard install` writes the hooks that call it."
 )]
 pub struct HookArgs {
@@ -63,18 +63,18 @@ fn hear(
     log_dir: &mut Option<PathBuf>,
 ) -> std::result::Result<(), String> {
     let cli = cli.ok_or("the program's name is missing: rekindle hook CLI")?;
-    let program = guarded::of(cli).ok_or_else(|| format!("no program called {cli:?} is guarded by this version"))?;
+    let program = guarded::of(cli).ok_or_else(|| format!("this version guards no program called {cli:?}"))?;
     let mut input = Vec::new();
     if std::io::stdin().is_terminal() {
         return Err("called at a terminal, without an event".to_owned());
     }
     let read = std::io::stdin().lock().take(INPUT_MAX_BYTES).read_to_end(&mut input);
     read.map_err(|error| format!("the event cannot be read: {error}"))?;
-    let event = serde_json::from_slice(&input).map_err(|error| format!("the event of {cli} is no JSON: {error}"))?;
+    let event = serde_json::from_slice(&input).map_err(|error| format!("the event of {cli} is not JSON: {error}"))?;
     let Some(heard) = program.hear(&event, var) else {
         return Ok(());
     };
-    let places = places(&heard.dir, var).ok_or("there is no place to keep it: HOME is not set")?;
+    let places = places(&heard.dir, var).ok_or("it cannot be kept: HOME is not set")?;
     *log_dir = Some(places.guard_dir.clone());
     let name = heard.event.clone();
     let mut out = std::io::stdout().lock();

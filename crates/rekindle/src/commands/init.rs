@@ -40,8 +40,8 @@ rekindle task done "$REKINDLE_TASK" --result "wrote out/$REKINDLE_TASK.txt"
 
 /// Write rekindle.toml and an example plan
 ///
-/// Every agent whose program is installed gets a table; without any, a shell script stands in for one. What is there already
-/// stays as it is.
+/// Every agent whose program is installed gets a table; without any, a shell script stands in for one. Existing files
+/// are left as they are.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle init && rekindle run plan.md\n  rekindle init --agent-command my-agent --non-interactive"
@@ -97,7 +97,7 @@ fn tell(found: &[Found], context: &Context) {
     }
     if !found.is_empty() {
         context.ui.hint(&format!("agents may do what their own settings allow; to let one do everything, set permissions = \"full\" in {FILE_NAME}"));
-        context.ui.hint("look whether they work: rekindle doctor");
+        context.ui.hint("check that they work: rekindle doctor");
     }
 }
 
@@ -115,7 +115,7 @@ fn write_new(path: &Path, text: &str, context: &Context) -> Result<bool> {
             Ok(true)
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            context.ui.say(&format!("{shown} is there already and stays as it is"));
+            context.ui.say(&format!("{shown} already exists and is left as it is"));
             Ok(false)
         }
         Err(error) => Err(CliError::internal(format!("cannot write {shown}")).because(&error)),

@@ -29,19 +29,19 @@ const FOUND_MAX: usize = 1_000;
 pub struct LogsArgs {
     /// The agent's name, as `rekindle status` shows it [default: all]
     agent: Option<String>,
-    /// Only the last lines
+    /// Only the last N lines
     #[arg(long, short = 'n', value_name = "N")]
     tail: Option<usize>,
-    /// Go on with new lines until the run rests
+    /// Keep printing new lines until the run ends or pauses
     #[arg(long, short)]
     follow: bool,
-    /// Only lines that hold all these words
+    /// Only lines that contain all these words
     #[arg(long, value_name = "WORDS", conflicts_with = "follow")]
     grep: Option<String>,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long, conflicts_with = "raw")]
     json: bool,
-    /// Print the text alone, with whatever a terminal might obey
+    /// Print the raw text, terminal control sequences included
     #[arg(long)]
     raw: bool,
 }

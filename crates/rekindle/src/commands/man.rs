@@ -15,13 +15,13 @@ use crate::output_file::{self, Existing};
 
 /// Print a manual page, or write all of them
 ///
-/// Without words it is the page of rekindle itself.
+/// Without a command it is the page of rekindle itself.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle man run | man -l -\n  rekindle man --out ~/.local/share/man/man1    then: man rekindle-run"
 )]
 pub struct ManArgs {
-    /// The command, with its subcommand where it has any: `task done`
+    /// The command, with its subcommand if it has one: `task done`
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
     /// Write the pages of all commands into this directory

@@ -16,7 +16,7 @@ use crate::mcp;
 /// nothing to set up.
 #[derive(Debug, Args)]
 pub struct McpArgs {
-    /// The attempt's directory, which says whose tools these are [default: REKINDLE_TOKEN says it]
+    /// The attempt's directory, which identifies the agent [default: REKINDLE_TOKEN identifies it]
     #[arg(long, value_name = "DIR")]
     bundle: Option<PathBuf>,
 
@@ -30,7 +30,7 @@ pub fn run(args: &McpArgs, context: &Context) -> Result<Exit> {
     let told = Told::of(args.bundle.as_deref());
     let Some(agent) = Agent::told(&told, &context.project.state_dir) else {
         return Err(CliError::usage(
-            "only an agent has tools: neither REKINDLE_TOKEN nor --bundle says whose they are",
+            "only an agent has tools: neither REKINDLE_TOKEN nor --bundle identifies one",
         )
         .hint("start agents with a plan: rekindle run plan.md"));
     };

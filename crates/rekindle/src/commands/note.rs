@@ -12,7 +12,7 @@ use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::view::View;
 
-/// Note a decision; every later brief tells it, outside a run the guarded session it is called from
+/// Note a decision for every later brief; outside a run, for the guarded session that calls it
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle note \"errors are JSON problem details, everywhere\"")]
 pub struct NoteArgs {
@@ -52,14 +52,14 @@ fn from_outside(text: String, context: &Context) -> Result<Exit> {
     };
     if let Some((dir, key)) = &session {
         let kept = note::note(dir, key, &text, root);
-        kept.map_err(|error| CliError::internal("the note is not kept").because(&error))?;
+        kept.map_err(|error| CliError::internal("the note cannot be saved").because(&error))?;
         if !in_run {
             context.ui.say(&format!("noted for the session {key}"));
             return Ok(Exit::Success);
         }
     }
     if !in_run && !context.project.state_dir.join("state.db").exists() {
-        return Err(CliError::usage("there is neither a run nor a guarded session here that the note could belong to")
+        return Err(CliError::usage("there is no run and no guarded session here that the note could belong to")
             .hint("start a run: rekindle run plan.md; or guard your own sessions: rekindle guard install"));
     }
     context.order(&Order::Note { text }, "noted")

@@ -13,11 +13,11 @@ use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::view::View;
 
-/// Pause the run: agents are asked for a checkpoint and stopped, `rekindle resume` goes on
+/// Pause the run after asking agents for a checkpoint; go on with `rekindle resume`
 #[derive(Debug, Args)]
 pub struct PauseArgs {}
 
-/// Pause the run at once: agents are stopped without grace, `rekindle resume` goes on
+/// Pause the run at once: agents are stopped without grace; go on with `rekindle resume`
 #[derive(Debug, Args)]
 pub struct StopArgs {}
 
@@ -45,7 +45,7 @@ fn order(context: &Context, reason: PauseReason) -> Result<Exit> {
             return alone(context, reason);
         }
         Taken::NobodyThere if state != "paused" => return Err(CliError::refused("the run is finished")),
-        Taken::Already | Taken::NobodyThere => context.ui.say("it is paused already; go on with: rekindle resume"),
+        Taken::Already | Taken::NobodyThere => context.ui.say("it is already paused; go on with: rekindle resume"),
     }
     Ok(Exit::Success)
 }
@@ -53,7 +53,7 @@ fn order(context: &Context, reason: PauseReason) -> Result<Exit> {
 /// Nobody coordinates, but agents may live: this process adopts them, starts nothing, and stops them.
 fn alone(context: &Context, reason: PauseReason) -> Result<Exit> {
     let Some(mut setup) = super::run::setup_of_unfinished(context)? else {
-        return Err(CliError::refused("somebody else has just taken the run over").hint("try again: rekindle pause"));
+        return Err(CliError::refused("another process has just taken over the run").hint("try again: rekindle pause"));
     };
     setup.limits.max_agents = 0;
     let coordinator = Coordinator::open(setup).map_err(coordinator_error)?;

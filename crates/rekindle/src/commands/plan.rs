@@ -36,7 +36,7 @@ enum PlanCommand {
 
 /// Report every problem of a plan at once
 ///
-/// Ends with 2 when a problem keeps the plan from being run; warnings do not.
+/// Exits with 2 when a problem keeps the plan from being run; warnings do not count.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle plan check plan.md")]
 struct CheckArgs {
@@ -55,10 +55,10 @@ struct ShowArgs {
     /// The plan
     #[arg(default_value = DEFAULT_PLAN)]
     plan: PathBuf,
-    /// Show every command that a run of it would start, and where it stands; none is started
+    /// Show every command that a run would start and where it comes from, without starting any
     #[arg(long)]
     commands: bool,
-    /// Show the plan that the run here goes by, not the file
+    /// Show the plan of the run here instead of the file
     #[arg(long, conflicts_with = "plan")]
     run: bool,
     /// Print JSON

@@ -15,8 +15,8 @@ use crate::story::chapters;
 
 /// Write an account of a run: tasks, proof, recoveries, questions, decisions, cost
 ///
-/// Reads the store alone, with and without a living coordinator. Without a flag, Markdown goes to standard output. The HTML
-/// file stands alone: it needs no network and no script.
+/// Reads only the store, whether or not a coordinator is running. Without a flag, Markdown goes to standard output. The HTML
+/// file is self-contained: it needs no network and no script.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle report\n  rekindle report --html report.html\n  rekindle report --junit junit.xml --markdown \"$GITHUB_STEP_SUMMARY\"\n  rekindle report --trace trace.json    open it in ui.perfetto.dev"
@@ -34,7 +34,7 @@ pub struct ReportArgs {
     /// Write a trace for Perfetto or `chrome://tracing` to this file; `-` is standard output
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// The run: its id or how that begins; the newest without it
+    /// The run: its id or the beginning of it [default: the newest]
     #[arg(long, value_name = "ID")]
     run: Option<String>,
 }

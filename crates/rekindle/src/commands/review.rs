@@ -17,7 +17,7 @@ use crate::ui::one_line;
 
 /// Give the verdict of a review (for critics), or see what critics look at
 ///
-/// A verdict ends with 0 when it is taken, with 1 and the reason when it is refused.
+/// A verdict exits with 0 when it is accepted, with 1 and the reason when it is refused.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle review pass T1\n  rekindle review fail T1 --issues \"errors are swallowed\" --required \"return them\" --passed \"names, tests\"\n  rekindle review focus --reset"
@@ -36,7 +36,7 @@ enum ReviewCommand {
     Focus(FocusArgs),
 }
 
-/// Show what critics are told to look at, because auditors found that it was missed
+/// Show what critics are told to look at because auditors found that critics had missed it
 #[derive(Debug, Args)]
 struct FocusArgs {
     /// Forget all of it

@@ -22,8 +22,8 @@ use crate::exit_code::Exit;
 
 /// Run a plan, or go on with its unfinished run
 ///
-/// Agents work under supervision and are replaced when they crash, hang or stop early. Ctrl-C pauses, twice stops at
-/// once; the same command goes on later. A closed terminal stops nothing.
+/// Agents work under supervision and are replaced when they crash, hang or stop early. Ctrl-C pauses, a second Ctrl-C stops
+/// at once; the same command goes on later. Closing the terminal stops nothing.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle run plan.md\n  rekindle run plan.md --detach && rekindle logs --follow\n  rekindle run plan.md --max-agents 8 --no-wait"
@@ -32,7 +32,7 @@ pub struct RunArgs {
     /// The plan, a Markdown file
     #[arg(value_name = "PLAN")]
     pub plan: PathBuf,
-    /// Begin a new run although the last one of this plan is finished
+    /// Start a new run even though the last one of this plan is finished
     #[arg(long)]
     pub again: bool,
     #[command(flatten)]
@@ -45,7 +45,7 @@ pub struct RunOptions {
     /// Run in the background
     #[arg(long)]
     pub detach: bool,
-    /// End with exit code 4 instead of waiting when only a person or a reset is missing
+    /// Exit with code 4 instead of waiting when nothing can go on without a person or a reset
     #[arg(long)]
     pub no_wait: bool,
     /// Do not replace agents that fail
@@ -54,10 +54,10 @@ pub struct RunOptions {
     /// Agents that may run at once
     #[arg(long, value_name = "N")]
     pub max_agents: Option<String>,
-    /// The agent that does what names no other
+    /// The agent for tasks that name none
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
-    /// Go on although the log has lost events of attempts whose bundles exist
+    /// Go on even though the log has lost events of attempts whose bundles exist
     #[arg(long)]
     pub forget_lost: bool,
     /// How progress is shown on standard error
@@ -116,7 +116,7 @@ fn go(prepared: prepare::Prepared, options: &RunOptions, context: &Context) -> R
             Ok(exit)
         }
         prepare::Prepared::Attach if options.detach => {
-            context.ui.say("it runs in the background already: rekindle status, rekindle logs --follow");
+            context.ui.say("it is already running in the background: rekindle status, rekindle logs --follow");
             Ok(Exit::Success)
         }
         prepare::Prepared::Attach => foreground::attach(options.progress, context),

@@ -18,8 +18,8 @@ use crate::view::View;
 
 /// List and restore the snapshots of what agents left on disk
 ///
-/// A snapshot of a task's files, tracked and untracked, is taken at every boundary of an attempt. Without a place to restore
-/// to they are listed; with one, the newest is restored, or that of one attempt.
+/// A snapshot of a task's files, tracked and untracked, is taken at every boundary of an attempt. Without --to or --branch
+/// the snapshots are listed; with one of them the newest is restored, or that of one attempt.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle salvage\n  rekindle salvage T3\n  rekindle salvage T3 --attempt 7 --to /tmp/t3\n  rekindle salvage T3 --branch t3-again"
@@ -33,7 +33,7 @@ pub struct SalvageArgs {
     /// Restore the files into this directory
     #[arg(long, value_name = "DIR", requires = "task", conflicts_with = "branch")]
     to: Option<PathBuf>,
-    /// Make a new branch of them
+    /// Make a new branch from them
     #[arg(long, value_name = "NAME", requires = "task")]
     branch: Option<String>,
     /// Overwrite files in DIR that differ
@@ -106,7 +106,7 @@ fn list(args: &SalvageArgs, context: &Context, found: &[Found]) -> Result<Exit> 
         return Ok(Exit::Success);
     }
     let Some(last) = found.last() else {
-        context.ui.say("there is no snapshot: nothing that an agent left differs from what is committed");
+        context.ui.say("there is no snapshot: no agent left anything that differs from what is committed");
         return Ok(Exit::Success);
     };
     let columns = [

@@ -19,8 +19,8 @@ pub const ROUTES_COMMAND: &str = "__routes";
 
 /// Show runs in a browser, live
 ///
-/// Prints one line with the address to open. Whoever has it can read everything and act: keep it to yourself. Ending it ends
-/// nothing else: the run goes on.
+/// Prints one line with the address to open. Anyone who has the address can read everything and act: keep it secret.
+/// Stopping the server does not stop the run.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle serve\n  rekindle serve --listen 127.0.0.1:8080 --read-only\n  ssh -L 8080:127.0.0.1:8080 box    then, there: rekindle serve --listen 127.0.0.1:8080"
@@ -35,7 +35,7 @@ pub struct ServeArgs {
     /// Show everything, change nothing
     #[arg(long)]
     read_only: bool,
-    /// Another name that browsers may call it by; may be given several times
+    /// Another host name that browsers may use for it; may be given several times
     #[arg(long = "allow-host", value_name = "NAME")]
     allow_host: Vec<String>,
 }
@@ -72,11 +72,11 @@ fn address_of(args: &ServeArgs) -> Result<SocketAddr> {
     };
     let local = listen.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
     let address: SocketAddr = local.as_deref().unwrap_or(listen).parse().map_err(|_| {
-        let message = format!("`{listen}` is no address with a port");
+        let message = format!("`{listen}` is not an address with a port");
         CliError::usage(message).hint("for example --listen 127.0.0.1:8080; port 0 takes a free one")
     })?;
     if address.ip().is_unspecified() && args.allow_host.is_empty() {
-        let message = format!("{} is every address of this machine: say by which names it may be called", address.ip());
+        let message = format!("{} means every address of this machine: say which host names may be used for it", address.ip());
         return Err(CliError::usage(message).hint("--allow-host box.example, or listen on one address"));
     }
     Ok(address)

@@ -28,19 +28,19 @@ pub struct TaskArgs {
 enum TaskCommand {
     /// List the run's tasks; for an agent: its own
     List(show::ListArgs),
-    /// Show all that is known of a task
+    /// Show everything known about a task
     Show(show::ShowArgs),
-    /// Say that you begin with a task (for agents)
+    /// Report that you start a task (for agents)
     Start(StartArgs),
     Done(DoneArgs),
     /// Give a task up (for agents)
     Fail(FailArgs),
     Split(SplitArgs),
-    /// Leave a task out; what waits for it may begin
+    /// Skip a task; tasks that wait for it can start
     Skip(SkipArgs),
-    /// Stop whoever is at a task and give it up, until you retry it
+    /// Stop a task's agent and give the task up until you retry it
     Stop(RetryArgs),
-    /// Open a task that has ended again, with all its attempts
+    /// Reopen a task that has ended, with all its attempts
     Retry(RetryArgs),
 }
 
@@ -52,8 +52,9 @@ struct StartArgs {
 
 /// Say that a task is done
 ///
-/// For an agent: rekindle runs the task's checks and answers. It ends with 0 when the task is complete or handed to its
-/// reviewers, with 1 and the failing check's output when it is not. For the operator: the task is complete on your word, without checks.
+/// For an agent: rekindle runs the task's checks and answers. The exit code is 0 when the task is complete or
+/// handed to its reviewers; otherwise it is 1, and the output of the failing check is printed. For the operator:
+/// the task is complete on your word, without checks.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle task done T1 --result \"parser with 12 tests\"")]
 struct DoneArgs {
@@ -73,10 +74,10 @@ struct FailArgs {
     reason: String,
 }
 
-/// Break a task into parts, which become tasks of their own, to be worked through in order
+/// Split a task into parts, which become tasks of their own and are done in order
 ///
-/// For an agent: the parts of its task are its next tasks, named T1.1, T1.2 and so on. For the operator: of any task that is not
-/// complete; whoever is at it leaves. The whole is proven by its own checks when its parts are through.
+/// For an agent: the parts become its next tasks, named T1.1, T1.2 and so on. For the operator: splits any task that is not
+/// complete and stops its agent. When all parts are complete, the task's own checks prove it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle task split T1 \"read the grammar\" \"write the parser\" \"test it\"")]
 struct SplitArgs {
@@ -109,13 +110,13 @@ pub fn run(args: &TaskArgs, context: &Context) -> Result<Exit> {
         TaskCommand::Show(args) => show::show(args, context),
         TaskCommand::Start(args) => {
             let report = Report::Start { task: task_or_own(args.task.as_deref())? };
-            report_only(&as_agent(context, "starts tasks")?, &report, context)
+            report_only(&as_agent(context, "start tasks")?, &report, context)
         }
         TaskCommand::Done(args) => done(args, context),
         TaskCommand::Fail(args) => {
             let report = Report::Fail { task: task_or_own(args.task.as_deref())?, reason: args.reason.clone() };
             let agent =
-                as_agent(context, "gives tasks up").map_err(|e| e.hint("leave it out: rekindle task skip TASK"))?;
+                as_agent(context, "give tasks up").map_err(|e| e.hint("skip it: rekindle task skip TASK"))?;
             report_only(&agent, &report, context)
         }
         TaskCommand::Split(args) => split(args, context),
@@ -127,18 +128,18 @@ pub fn run(args: &TaskArgs, context: &Context) -> Result<Exit> {
             let order = Order::Stop { task: task_id(&args.task)? };
             context.order(
                 &order,
-                &format!("task {} is given up; open it again: rekindle task retry {}", args.task, args.task),
+                &format!("task {} is given up; reopen it: rekindle task retry {}", args.task, args.task),
             )
         }
         TaskCommand::Retry(args) => {
             let order = Order::Retry { task: task_id(&args.task)? };
-            context.order(&order, &format!("task {} is open again", args.task))
+            context.order(&order, &format!("task {} is reopened", args.task))
         }
     }
 }
 
 fn as_agent(context: &Context, what: &str) -> Result<Agent> {
-    context.agent().ok_or_else(|| CliError::usage(format!("only an agent {what}: REKINDLE_TOKEN is not set")))
+    context.agent().ok_or_else(|| CliError::usage(format!("only an agent can {what}: REKINDLE_TOKEN is not set")))
 }
 
 fn report_only(agent: &Agent, report: &Report, context: &Context) -> Result<Exit> {
@@ -187,7 +188,7 @@ fn done(args: &DoneArgs, context: &Context) -> Result<Exit> {
         Outcome::Answered(Answer::NotProven { evidence, .. }) => {
             not_proven(&evidence, context)?;
             let message = format!("task {task} is not complete: {}", evidence.complaint());
-            Err(CliError::refused(message).hint(format!("mend it and say it again: rekindle task done {task}")))
+            Err(CliError::refused(message).hint(format!("fix it and report it again: rekindle task done {task}")))
         }
         Outcome::Answered(answer) => Err(unexpected(&answer)),
     }

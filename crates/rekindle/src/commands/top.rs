@@ -19,16 +19,16 @@ use crate::view::View;
     after_help = "Examples:\n  rekindle top\n  rekindle top --run 7f3a --read-only\n  rekindle top --ascii --theme light"
 )]
 pub struct TopArgs {
-    /// A past run, by its id or how that begins [default: the newest]
+    /// A past run, by its id or the beginning of it [default: the newest]
     #[arg(long, value_name = "ID")]
     run: Option<String>,
-    /// Letters in place of symbols and lines [default: as LANG says]
+    /// Use ASCII instead of symbols and lines [default: as LANG says]
     #[arg(long)]
     ascii: bool,
     /// Colours: auto, dark, light, 16 or none
     #[arg(long, value_name = "THEME", default_value = "auto", hide_possible_values = true)]
     theme: ThemeChoice,
-    /// Order nothing: look only
+    /// Show everything, change nothing
     #[arg(long)]
     read_only: bool,
 }

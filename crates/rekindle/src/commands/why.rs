@@ -15,7 +15,7 @@ use crate::story;
 use crate::story::chapters::{self, Chapter};
 use crate::ui::{Tone, clock_time, harmless, one_line, stamp};
 
-/// Tell every decision about a task with its evidence
+/// Show every decision about a task with its evidence
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle why T3")]
 pub struct WhyArgs {

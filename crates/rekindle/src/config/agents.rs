@@ -232,7 +232,7 @@ fn read_word(reader: &mut Reader<'_>, table: &DeTable<'_>, key: &str) -> Option<
     let span = table.get(key)?.span();
     let text = reader.text(table, key)?;
     if text.trim().is_empty() || text.contains('\0') {
-        reader.problem(span, format!("`{key}` is empty or holds a NUL"), Some("leave it out".to_owned()));
+        reader.problem(span, format!("`{key}` is empty or contains a NUL"), Some("leave it out".to_owned()));
         return None;
     }
     Some(text)
@@ -257,7 +257,7 @@ pub fn words(reader: &mut Reader<'_>, key: &str, value: &Spanned<DeValue<'_>>) -
         match word.get_ref().as_str() {
             Some(text) if !text.contains('\0') => words.push(text.to_owned()),
             Some(_) => {
-                reader.problem(word.span(), format!("a word of `{key}` holds a NUL"), None);
+                reader.problem(word.span(), format!("a word of `{key}` contains a NUL"), None);
                 return None;
             }
             None => {
@@ -291,7 +291,7 @@ fn read_env(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>) -> BTreeMap<S
             (None, Some(content)) if !content.contains('\0') => {
                 env.insert(text.to_owned(), content.to_owned());
             }
-            (None, Some(_)) => reader.problem(value.span(), format!("the value of `{text}` holds a NUL"), None),
+            (None, Some(_)) => reader.problem(value.span(), format!("the value of `{text}` contains a NUL"), None),
             (None, None) => {
                 let message = format!("a variable is a text, `{text}` is {}", kind_of(value));
                 reader.problem(value.span(), message, Some("put it in quotes".to_owned()));

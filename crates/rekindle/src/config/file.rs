@@ -185,7 +185,7 @@ impl Reader<'_> {
         let elsewhere: Vec<String> = elsewhere.collect();
         let here: Vec<&str> = KEYS.iter().filter(|key| key.section() == section).map(Key::leaf).collect();
         match elsewhere.is_empty() {
-            false => self.problem(span, message, Some(format!("`{leaf}` belongs into {}", elsewhere.join(" or ")))),
+            false => self.problem(span, message, Some(format!("`{leaf}` belongs in {}", elsewhere.join(" or ")))),
             true => self.unknown(span, message, leaf, &here),
         }
     }
@@ -195,7 +195,7 @@ impl Reader<'_> {
         let is_table = value.get_ref().is_table();
         if let Some(key) = KEYS.iter().find(|key| key.leaf() == word && !is_table) {
             let hint = format!("write it under [{}]", key.section());
-            self.problem(name.span(), format!("`{word}` stands outside of a section"), Some(hint));
+            self.problem(name.span(), format!("`{word}` is outside of a section"), Some(hint));
             return;
         }
         let known: Vec<&str> = ["agents", "environments", ROLES]
@@ -212,7 +212,7 @@ pub fn kind_of(value: &Spanned<DeValue<'_>>) -> &'static str {
     match value.get_ref() {
         DeValue::String(_) => "a text",
         DeValue::Integer(_) => "a number",
-        DeValue::Float(_) => "a number with a point",
+        DeValue::Float(_) => "a decimal number",
         DeValue::Boolean(_) => "true or false",
         DeValue::Datetime(_) => "a date",
         DeValue::Array(_) => "a list",

@@ -218,10 +218,10 @@ impl Key {
         match duration::parse(text) {
             Ok(ms) if ms >= min_ms => Ok(Value::DurationMs(ms)),
             Ok(_) => Err(Wrong::new(
-                format!("`{}` must be longer than nothing", self.name),
+                format!("`{}` must be longer than zero", self.name),
                 format!("write {} = \"{}\"", self.leaf(), self.default),
             )),
-            Err(error) => Err(Wrong::new(format!("`{}` is no duration: {error}", self.name), error.hint())),
+            Err(error) => Err(Wrong::new(format!("`{}` is not a duration: {error}", self.name), error.hint())),
         }
     }
 

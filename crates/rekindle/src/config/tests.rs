@@ -116,7 +116,7 @@ fn variables_of_a_known_section_are_checked_and_others_left_alone() {
         (
             "REKINDLE_STOP_GRACE",
             "5",
-            "the variable REKINDLE_STOP_GRACE is wrong: `stop.grace` is no duration: `5` has no unit",
+            "the variable REKINDLE_STOP_GRACE is wrong: `stop.grace` is not a duration: `5` has no unit",
             "write `5s` for seconds or `5m` for minutes",
         ),
         (

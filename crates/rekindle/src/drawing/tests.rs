@@ -76,7 +76,7 @@ fn a_lane_has_a_bar_for_every_attempt_and_a_symbol_for_what_befell_it() {
     assert!(text.contains("mark bad crash") && text.contains("mark hint recovery"), "{text}");
     assert!(text.contains("attempt 1 by dev-a (demo): crashed; started in 400ms, worked 4s"), "{text}");
     assert!(text.contains("attempt 2 by dev-a (demo): complete; waited 2s; started in 300ms, worked 4s"), "{text}");
-    assert!(text.contains("attempt 1 by dev-b (demo): at work; waited 1s; started in 100ms, worked 6s"), "{text}");
+    assert!(text.contains("attempt 1 by dev-b (demo): running; waited 1s; started in 100ms, worked 6s"), "{text}");
     assert!(text.contains("href=\"/tasks/b\"") && text.contains("href=\"/logs/3\""), "{text}");
     assert!(text.contains(">now<") && text.contains("<ul class=\"legend\""));
     let (text, _) = parsed(&timeline(&story(), Links::Anchors));
@@ -199,7 +199,7 @@ fn a_pause_of_days_is_drawn_shorter_and_says_so() {
     let mut picture = script.picture(vec![task("a", "", "complete", &[])], 259_800_000);
     picture.run = run("complete");
     let (text, _) = parsed(&timeline(&picture, Links::Pages));
-    assert!(text.contains("nobody was at work for 2d23h") && text.contains("⋯ 2d23h"), "{text}");
+    assert!(text.contains("no agent was running for 2d23h") && text.contains("⋯ 2d23h"), "{text}");
 }
 
 /// Text and symbols keep 4.5:1 on both backgrounds, fills 3:1 for what has to be told apart from it.

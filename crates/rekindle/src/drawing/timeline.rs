@@ -95,7 +95,7 @@ fn axis(picture: &Picture, scale: &Scale, height: f64) -> Markup {
             }
             @for gap in scale.squeezed() {
                 rect.gap x=(px(gap.left)) y=(px(AXIS - 6.0)) width=(px(gap.right - gap.left)) height=(px(height - AXIS)) {
-                    title { "nobody was at work for " (elapsed(Time(gap.until).since_ms(Time(gap.from)))) " (drawn shorter)" }
+                    title { "no agent was running for " (elapsed(Time(gap.until).since_ms(Time(gap.from)))) " (drawn shorter)" }
                 }
                 text x=(px(f64::midpoint(gap.left, gap.right))) y=(px(AXIS + 4.0)) text-anchor="middle" {
                     "⋯ " (elapsed(Time(gap.until).since_ms(Time(gap.from))))
@@ -231,7 +231,7 @@ struct Fate {
 impl Fate {
     fn of(span: &Span) -> Self {
         let Some(outcome) = &span.outcome else {
-            let word = if span.runs_at.is_some() { "at work" } else { "starting" };
+            let word = if span.runs_at.is_some() { "running" } else { "starting" };
             return Self { class: "active", symbol: None, word: word.to_owned() };
         };
         let (class, symbol) = match outcome.as_str() {
@@ -274,9 +274,9 @@ fn legend() -> Markup {
     let bars = [
         ("waiting", "waits"),
         ("starting", "starts"),
-        ("active", "at work"),
+        ("active", "running"),
         ("ok", "done"),
-        ("warn", "taken up again"),
+        ("warn", "recovered"),
         ("bad", "crashed or failed"),
     ];
     html! {

@@ -27,7 +27,7 @@ impl<'a> Arguments<'a> {
         let Some(name) = self.text("task")? else {
             return Err(format!("`{}` needs `task`, the id of one of your tasks{yours}", self.tool));
         };
-        TaskId::new(name.trim()).map_err(|error| format!("`{name}` is no task: {error}{yours}"))
+        TaskId::new(name.trim()).map_err(|error| format!("`{name}` is not a task id: {error}{yours}"))
     }
 
     /// A text that must be there.

@@ -73,7 +73,7 @@ impl Order {
             Self::List => list(agent, own),
             Self::Heartbeat => match agent.heartbeat() {
                 Ok(true) => Told::good("noted".to_owned()),
-                Ok(false) => Told::good("no coordinator is running: nobody waits for a sign of life; go on".to_owned()),
+                Ok(false) => Told::good("no coordinator is running: no heartbeat is needed; go on".to_owned()),
                 Err(error) => failed(&error),
             },
             Self::Report(report) => match agent.report(report) {
@@ -120,7 +120,7 @@ fn checkpoint(given: &Arguments<'_>) -> Result<Checkpoint, String> {
         progress: given.percent("progress")?,
     };
     if checkpoint == Checkpoint::default() {
-        return Err("the checkpoint says nothing: give `status`, `completed` or `remaining`".to_owned());
+        return Err("the checkpoint is empty: give `status`, `completed` or `remaining`".to_owned());
     }
     Ok(checkpoint)
 }
@@ -149,13 +149,13 @@ fn answered(agent: &Agent, report: &Report, answer: Answer) -> Told {
         (Report::Done { task, .. }, Answer::Complete { .. } | Answer::Accepted) => {
             complete(agent, task, "complete: its checks passed")
         }
-        (Report::Done { task, .. }, Answer::Already) => complete(agent, task, "complete already"),
+        (Report::Done { task, .. }, Answer::Already) => complete(agent, task, "already complete"),
         (Report::Done { task, .. }, Answer::NotProven { evidence: seen, .. }) => {
             evidence(task, &seen).with("task", json!(task)).with("state", json!("not_proven"))
         }
         (Report::Done { task, .. }, Answer::HandedOn { to, .. }) => Told::good(format!(
-            "the checks of {task} passed and its {to} looks at it next: this work is out of your hands. End your turn now; should \
-             something have to be changed, you are told what"
+            "the checks of {task} passed and its {to} looks at it next: this work is out of your hands. End your turn now; if \
+             something must be changed, you are told what"
         ))
         .with("task", json!(task))
         .with("state", json!("handed_on")),
@@ -180,13 +180,13 @@ fn answered(agent: &Agent, report: &Report, answer: Answer) -> Told {
             let named: Vec<String> = (1..=subtasks.len()).map(|number| format!("{task}.{number}")).collect();
             let parts = named.join(", ");
             Told::good(format!(
-                "recorded: the subtasks are tasks of yours now: {parts}. Work through them in order and report each of them with \
-                 task_done; {task} itself is proven when they are through"
+                "recorded: the subtasks are now your tasks: {parts}. Work through them in order and report each of them with \
+                 task_done; {task} itself is proven when they are complete"
             ))
         }
         (_, Answer::Accepted) => Told::good("recorded; go on".to_owned()),
-        (_, Answer::Already) => Told::good("it was so already; go on".to_owned()),
-        (_, answer) => Told::wrong(format!("the coordinator answered something else: {answer:?}; call again")),
+        (_, Answer::Already) => Told::good("already done; go on".to_owned()),
+        (_, answer) => Told::wrong(format!("unexpected answer from the coordinator: {answer:?}; call again")),
     }
 }
 

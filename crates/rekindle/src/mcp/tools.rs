@@ -154,7 +154,7 @@ fn for_everybody() -> Vec<Tool> {
             false,
         ),
         tool("note", "Note a decision for agents after you.", vec![("decision", text())], &["decision"], false),
-        tool("heartbeat", "Give a sign of life during long silent work.", vec![], &[], false),
+        tool("heartbeat", "Send a heartbeat during long silent work.", vec![], &[], false),
     ]
 }
 

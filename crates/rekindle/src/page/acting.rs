@@ -62,7 +62,7 @@ pub fn question(visit: &Visit<'_>, question: &QuestionRow) -> Markup {
             }
             p.asked id=(format!("q{id}")) { (harmless(&question.text)) }
             @if !question.context.is_empty() {
-                details open { summary { "What there is to know" } (parts::code(&question.context, "context of the question")) }
+                details open { summary { "Context" } (parts::code(&question.context, "context of the question")) }
             }
             @if let Some(answer) = &question.answer {
                 p { span.dim { "Answer: " } strong { (harmless(answer)) } }

@@ -48,7 +48,7 @@ pub fn page(visit: &Visit<'_>) -> Result<Frame> {
         h1 { "Events" }
         (filter(visit))
         (list(visit, &found.events))
-        @if found.events.is_empty() { p.dim { "No event fits." } }
+        @if found.events.is_empty() { p.dim { "No event matches." } }
         (paging(visit, place.is_some(), found.next))
     };
     Ok(Frame::new("Events", body))

@@ -132,7 +132,7 @@ pub fn run_state(picture: &Picture) -> Markup {
         "failed" => ("✖", "failed", Tone::Error),
         "paused" => ("‖", "paused", Tone::Warning),
         // A wait that ends by itself needs somebody who waits.
-        _ if nobody => ("‖", "nobody is at it", Tone::Warning),
+        _ if nobody => ("‖", "no coordinator", Tone::Warning),
         "waiting" => ("‖", "waits for a limit", Tone::Warning),
         "pausing" => ("‖", "pausing", Tone::Warning),
         "created" => ("·", "begins", Tone::Dim),
@@ -185,7 +185,7 @@ fn dialogs() -> Markup {
             form method="dialog" {
                 h2 #confirm-title {}
                 p #confirm-text {}
-                label #confirm-parts hidden { "Its parts, one a line" textarea rows="4" spellcheck="false" {} }
+                label #confirm-parts hidden { "Its parts, one per line" textarea rows="4" spellcheck="false" {} }
                 p #confirm-error .t-error role="alert" hidden {}
                 div.buttons { button #confirm-no type="button" { "Cancel" } button #confirm-yes .primary type="submit" {} }
             }

@@ -34,7 +34,7 @@ pub fn page(visit: &Visit<'_>) -> Result<Frame> {
         (recent(visit, picture))
         (tasks(visit, picture))
         section #graph aria-labelledby="graph-title" {
-            h2 #graph-title { "Who waits for whom" }
+            h2 #graph-title { "Dependencies" }
             (drawing::graph(picture, Links::Pages))
         }
     };
@@ -58,7 +58,7 @@ fn strip(picture: &Picture) -> Markup {
                 strong.num { (counts.complete) "/" (counts.all) }
                 progress max=(counts.all.max(1)) value=(counts.complete) aria-label="tasks done" {}
             } }
-            div { dt { "Agents" } dd { strong.num { (running) } " at work" } }
+            div { dt { "Agents" } dd { strong.num { (running) } " running" } }
             div { dt { "Asks" } dd { strong.num.t-warn[asks > 0] { (asks) } @if asks > 0 { " " a href="#inbox" { "answer" } } } }
             div { dt { "Failed" } dd { strong.num.t-error[counts.failed > 0] { (counts.failed) } } }
             div { dt { "Recoveries" } dd { strong.num.t-hint[recoveries > 0] { (recoveries) } @if crashes > 0 { span.dim { " after " (crashes) @if crashes == 1 { " crash" } @else { " crashes" } } } } }
@@ -67,7 +67,7 @@ fn strip(picture: &Picture) -> Markup {
             div { dt { "Cost" } dd { (cost(Some(&spent))) } }
         }
         @if picture.coordinator.is_none() && picture.run.ended_at.is_none() {
-            p.banner { "Nobody is at this run. Go on with it: " (parts::command("rekindle resume")) }
+            p.banner { "No coordinator is running. Go on with the run: " (parts::command("rekindle resume")) }
         }
     }
 }
@@ -168,7 +168,7 @@ fn tasks(visit: &Visit<'_>, picture: &Picture) -> Markup {
                     tbody { @for (task, standing) in &rows { (row(visit, picture, task, standing, spent.get(&task.id))) } }
                 }
             }
-            @if rows.is_empty() { p.dim { "No task fits." } }
+            @if rows.is_empty() { p.dim { "No task matches." } }
         }
     }
 }

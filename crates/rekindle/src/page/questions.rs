@@ -14,7 +14,7 @@ pub fn page(visit: &Visit<'_>) -> Result<Frame> {
         h1 { "Questions" }
         section #open aria-labelledby="open-title" {
             h2 #open-title { "Open " span.badge { (open.len()) } }
-            @if open.is_empty() { p.dim { "Nobody asks anything." } }
+            @if open.is_empty() { p.dim { "No open question." } }
             @for question in &open { (acting::question(visit, question)) }
         }
         section #answered aria-labelledby="answered-title" {

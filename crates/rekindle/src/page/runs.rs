@@ -22,7 +22,7 @@ pub fn page(visit: &Visit<'_>) -> Result<Frame> {
     let newest = runs.last().map(|row| row.id.clone());
     let body = html! {
         h1 { "Runs" }
-        @if runs.is_empty() { p { "There is none yet: " (parts::command("rekindle run plan.md")) } }
+        @if runs.is_empty() { p { "There is no run yet: " (parts::command("rekindle run plan.md")) } }
         div.scroll tabindex="0" role="region" aria-label="Runs" {
             table.rows {
                 caption.sr { "Runs of this project, newest first" }

@@ -27,13 +27,13 @@ pub fn page(visit: &Visit<'_>) -> Result<Frame> {
         h1 { "Search all logs" }
         form.filter method="get" action="/search" role="search" {
             @if let Some(run) = visit.ways.run() { input type="hidden" name="run" value=(run); }
-            label { span.sr { "Words" } input type="search" name="q" value=(query) placeholder="words that a line holds" autocomplete="off"; }
+            label { span.sr { "Words" } input type="search" name="q" value=(query) placeholder="words in a line" autocomplete="off"; }
             button type="submit" { "Search" }
             @if !query.is_empty() { span.dim role="status" {
                 (many) @if many >= HITS_MAX { " newest" } " hits in " (found.len()) " logs"
             } }
         }
-        @if !query.is_empty() && many == 0 { p.dim { "No line of this run holds all these words." } }
+        @if !query.is_empty() && many == 0 { p.dim { "No line of this run contains all these words." } }
         @for ((agent, attempt), lines) in &found { (hits(visit, agent, *attempt, lines)) }
     };
     Ok(Frame::new("Search", body).at_most_every(5_000))

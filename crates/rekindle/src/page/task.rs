@@ -90,7 +90,7 @@ fn checkpoint_of(checkpoint: &rekindle_core::report::Checkpoint) -> Markup {
 fn attempts(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
     let all: Vec<&AttemptRow> = picture.attempts_of(&task.id).collect();
     if all.is_empty() {
-        return html! { p.dim { "Nobody has been at it yet." } };
+        return html! { p.dim { "No agent has worked on it yet." } };
     }
     let spans = picture.history.of(&task.id);
     let each = |name: &str, show: &dyn Fn(&AttemptRow) -> Markup| {
@@ -103,7 +103,7 @@ fn attempts(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
         (drawing::timeline(&alone, Links::Pages))
         div.scroll tabindex="0" role="region" aria-label="Attempts" {
             table.side {
-                caption.sr { "Attempts at this task, one a column" }
+                caption.sr { "Attempts at this task, one per column" }
                 thead { tr { th scope="col" { span.sr { "What" } } @for attempt in &all {
                     th scope="col" data-key=(attempt.attempt.0) {
                         a href=(visit.ways.log(attempt.attempt)) { "attempt " (attempt.attempt.0) } (copy(&attempt.attempt.0.to_string()))

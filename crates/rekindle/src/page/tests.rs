@@ -142,7 +142,7 @@ fn a_wait_that_nobody_waits_out_is_not_shown_as_one() {
     assert!(waits.contains("waits for a limit") && waits.contains("resumes in"), "{waits}");
     picture.coordinator = None;
     let alone = page(&site(picture), &Page::Overview);
-    assert!(alone.contains("nobody is at it") && !alone.contains("resumes in"), "{alone}");
+    assert!(alone.contains("no coordinator") && !alone.contains("resumes in"), "{alone}");
 }
 
 #[test]

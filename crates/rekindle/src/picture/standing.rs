@@ -95,7 +95,7 @@ fn waiting(picture: &Picture, task: &TaskRow) -> Standing {
     }
     // A wait that ends by itself needs somebody who waits.
     if picture.coordinator.is_none() {
-        return paused("nobody is at it: type rekindle resume".to_owned());
+        return paused("no coordinator: type rekindle resume".to_owned());
     }
     if state == "waiting" {
         let until = picture.run.resumes_at.filter(|until| *until > now);

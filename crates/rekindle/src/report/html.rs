@@ -62,7 +62,7 @@ fn body(report: &Report, picture: &Picture, told: &BTreeMap<&str, Newest>) -> Ma
             (asked(report))
             h2 { "Timeline" }
             (drawing::timeline(picture, Links::Anchors))
-            h2 { "Who waits for whom" }
+            h2 { "Dependencies" }
             (drawing::graph(picture, Links::Anchors))
             (tasks(report, picture))
             (entries("Recovered", &report.recoveries))
@@ -108,7 +108,7 @@ fn head(report: &Report, picture: &Picture) -> Markup {
                 @if let Some(cost) = report.spent.cost_usd { li { b { (dollars(cost)) } } }
             }
             @if run.ended_at.is_none() {
-                p.active { "The run is not over" @if picture.coordinator.is_none() { ", and nobody is at it" } "." }
+                p.active { "The run is not over" @if picture.coordinator.is_none() { ", and no coordinator is running" } "." }
             }
         }
     }

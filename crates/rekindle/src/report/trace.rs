@@ -73,7 +73,7 @@ impl Trace<'_> {
     fn attempt(&mut self, lane: usize, agent: usize, span: &Span, task: &str) {
         let end = span.ended_at.unwrap_or(self.picture.until()).max(span.begun_at);
         let runs = span.runs_at.unwrap_or(end).clamp(span.begun_at, end);
-        let outcome = span.outcome.as_deref().unwrap_or("at work");
+        let outcome = span.outcome.as_deref().unwrap_or("running");
         let about = json!({
             "attempt": span.attempt.0, "agent": text(&span.agent), "runs": text(&span.cli), "role": span.role.to_string(),
             "outcome": text(outcome), "more_marks": span.more_marks,

@@ -68,7 +68,7 @@ pub fn sent_by(rework: &Rework) -> &'static str {
         ReworkSource::Checks => "its checks",
         ReworkSource::Environment => "its checks, which differ between environments",
         ReworkSource::Merge => "the merge into the run's branch",
-        ReworkSource::Validation => "the look at recent completions",
+        ReworkSource::Validation => "the check of recent completions",
     }
 }
 
@@ -92,7 +92,7 @@ fn tell_work(body: &Body) -> Option<Parts> {
         Body::WorkMerged { commit: Some(commit) } => ("MERGED", Tone::Good, format!("as {commit}")),
         Body::WorkMerged { commit: None } => ("MERGED", Tone::Dim, "nothing had changed".to_owned()),
         Body::MergeConflicted { files } => {
-            ("CONFLICT", Tone::Warning, format!("others changed the same: {}", files.join(", ")))
+            ("CONFLICT", Tone::Warning, format!("others changed the same files: {}", files.join(", ")))
         }
         _ => return None,
     })
@@ -119,14 +119,14 @@ fn tell_look(body: &Body, now: Time) -> Option<Parts> {
         Body::UsageAsked {} => ("USAGE", Tone::Dim, "the usage command is asked".to_owned()),
         Body::UsageSeen(left) => usage(*left, now),
         Body::ValidationStarted {} => {
-            ("VALIDATING", Tone::Active, "it was complete: its artifacts and checks are looked at again".to_owned())
+            ("VALIDATING", Tone::Active, "it was complete: its artifacts and checks are verified again".to_owned())
         }
         Body::TeamChecked(TeamStanding { working, idle, unresponsive }) => {
             ("TEAM", Tone::Dim, format!("{working} working, {idle} idle, {unresponsive} unresponsive"))
         }
         Body::ClockMoved(seen) => ("CLOCK", Tone::Dim, clock(seen)),
         Body::StatusAsked { .. } => {
-            ("ASKED", Tone::Warning, "nothing is seen of it: it was asked how it stands".to_owned())
+            ("ASKED", Tone::Warning, "it shows no sign of life: it was asked for its status".to_owned())
         }
         Body::StatusAnswered { .. } => ("ANSWERED", Tone::Good, "it is there".to_owned()),
         Body::TaskAssigned { .. } => {
@@ -136,7 +136,7 @@ fn tell_look(body: &Body, now: Time) -> Option<Parts> {
             ("INSPECTED", Tone::Dim, "everything that is complete is on disk".to_owned())
         }
         Body::DiskInspected { missing } => {
-            ("INSPECTED", Tone::Warning, format!("{missing} complete tasks miss what they made"))
+            ("INSPECTED", Tone::Warning, format!("{missing} complete tasks have lost what they made"))
         }
         _ => return None,
     })
@@ -259,7 +259,7 @@ mod tests {
             (Body::FocusReset {}, "FORGOTTEN: what critics had learned to look for"),
             (Body::SplitSuggested { reason: "twice".into() }, "TOO LARGE: it should be split: twice"),
             (Body::WorkMerged { commit: Some("abc".into()) }, "MERGED: as abc"),
-            (Body::MergeConflicted { files: vec!["a".into()] }, "CONFLICT: others changed the same: a"),
+            (Body::MergeConflicted { files: vec!["a".into()] }, "CONFLICT: others changed the same files: a"),
             (Body::HealthOrdered {}, "HEALTH: the plan's health commands are run"),
             (Body::HealthChecked(HealthSeen { results: Vec::new() }), "HEALTHY: all 0 health commands pass"),
             (Body::UsageAsked {}, "USAGE: the usage command is asked"),
@@ -268,12 +268,12 @@ mod tests {
                 "USAGE: the usage command gave no answer that can be read",
             ),
             (Body::UsageSeen(UsageLeft { remaining_percent: Some(7), resets_at: None }), "USAGE: 7 % left"),
-            (Body::ValidationStarted {}, "VALIDATING: it was complete: its artifacts and checks are looked at again"),
+            (Body::ValidationStarted {}, "VALIDATING: it was complete: its artifacts and checks are verified again"),
             (
                 Body::TeamChecked(TeamStanding { working: 2, idle: 1, unresponsive: 0 }),
                 "TEAM: 2 working, 1 idle, 0 unresponsive",
             ),
-            (Body::DiskInspected { missing: 2 }, "INSPECTED: 2 complete tasks miss what they made"),
+            (Body::DiskInspected { missing: 2 }, "INSPECTED: 2 complete tasks have lost what they made"),
         ];
         for (body, expected) in cases {
             let (verb, _, text) = tell(&body, Time(0)).unwrap_or_else(|| panic!("nothing is said of {body:?}"));

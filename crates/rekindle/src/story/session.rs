@@ -21,7 +21,7 @@ pub(super) fn tell(body: &Body, now: Time) -> Option<Parts> {
 fn tell_session(body: &Body, now: Time) -> Option<Parts> {
     Some(match body {
         Body::AgentSession { session_id, expected: Some(expected), .. } => {
-            ("SESSION", Tone::Warning, format!("{session_id} came where {expected} was to go on"))
+            ("SESSION", Tone::Warning, format!("{session_id} started where {expected} should have continued"))
         }
         Body::AgentSession { session_id, model, .. } => {
             let model = model.as_ref().map(|model| format!(" with {model}")).unwrap_or_default();
@@ -29,9 +29,9 @@ fn tell_session(body: &Body, now: Time) -> Option<Parts> {
         }
         Body::AgentMeasured { measure, .. } => ("MEASURED", Tone::Dim, measured(measure)),
         Body::AgentTold { text, .. } => ("TOLD", Tone::Active, short(text)),
-        Body::InputClosed { .. } => ("CLOSED", Tone::Dim, "it gets no more messages and is to leave".to_owned()),
+        Body::InputClosed { .. } => ("CLOSED", Tone::Dim, "it gets no more messages and must exit".to_owned()),
         Body::AgentFailed { failure, .. } => ("TROUBLE", Tone::Warning, failed(failure, now)),
-        Body::TurnEnded { ok: true, .. } => ("TURN ENDED", Tone::Dim, "it says that it is through".to_owned()),
+        Body::TurnEnded { ok: true, .. } => ("TURN ENDED", Tone::Dim, "it says that it is finished".to_owned()),
         Body::TurnEnded { .. } => ("TURN ENDED", Tone::Warning, "with an error".to_owned()),
         Body::AgentSaid(said) => ("SAID", Tone::Dim, last_words::short(&said.text).unwrap_or_default()),
         Body::SessionClosed(SessionClosed { transcript, cut_off, under_way, .. }) => {
@@ -49,16 +49,16 @@ fn tell_compaction(body: &Body) -> Option<Parts> {
             ("COMPACTED", Tone::Warning, format!("its context was compacted {who}, {times} during this task"))
         }
         Body::AgentStalled(stalled) => ("CIRCLES", Tone::Warning, stalled.words.clone()),
-        Body::AgentOnTask { .. } => ("ON TASK", Tone::Good, "it was seen at its task again".to_owned()),
+        Body::AgentOnTask { .. } => ("ON TASK", Tone::Good, "it works on its task again".to_owned()),
         Body::CompactionStart(CompactionNear { compaction_number, context_remaining, .. }) => {
             let text =
-                format!("{context_remaining} % of its context is left, compaction {compaction_number} is prepared for");
+                format!("{context_remaining} % of its context is left, preparing for compaction {compaction_number}");
             ("NEARLY FULL", Tone::Warning, text)
         }
         Body::CompactionComplete(over) => {
             let compaction_number = over.compaction_number;
-            let plan = if over.full_reload { ", with the whole plan put before it again" } else { "" };
-            ("RESTORED", Tone::Good, format!("compaction {compaction_number} is through{plan}"))
+            let plan = if over.full_reload { ", and it was given the whole plan again" } else { "" };
+            ("RESTORED", Tone::Good, format!("compaction {compaction_number} is finished{plan}"))
         }
         _ => return None,
     })
@@ -170,7 +170,7 @@ pub fn failed(failure: &Failure, now: Time) -> String {
         true => format!(", reset at {} (in {})", near_time(at, now), elapsed(at.since_ms(now))),
         false => format!(", reset at {}", near_time(at, now)),
     });
-    let runaway = if failure.runaway { ", and it would go on without end" } else { "" };
+    let runaway = if failure.runaway { ", and it would never stop" } else { "" };
     let text = Some(short(&failure.text)).filter(|text| !text.is_empty()).map(|text| format!(": {text}"));
     format!("{what}{}{runaway}{}", reset.unwrap_or_default(), text.unwrap_or_default())
 }
@@ -181,7 +181,7 @@ pub fn closed(transcript: Transcript, cut_off: Option<&str>, under_way: &UnderWa
     let found = match transcript {
         Transcript::Whole => "its transcript is whole",
         Transcript::Missing => "its transcript is missing or empty",
-        Transcript::Unknown => "its transcript cannot be looked at",
+        Transcript::Unknown => "its transcript cannot be read",
     };
     let cut_off = cut_off.map(|call| format!("; cut off in the middle of {}", short(call))).unwrap_or_default();
     let forgotten = match under_way.calls.len() as u64 + under_way.left_out {
@@ -263,10 +263,10 @@ mod tests {
         let lost = Body::AgentSession { attempt, session_id: "s".into(), model: None, expected: Some("t".into()) };
         let full = Body::CompactionStart(CompactionNear { attempt, compaction_number: 3, context_remaining: 9 });
         let cases = [
-            (lost, "SESSION: s came where t was to go on"),
+            (lost, "SESSION: s started where t should have continued"),
             (Body::AgentMeasured { attempt, measure: Measure::default() }, "MEASURED: 0 tokens"),
             (Body::AgentTold { attempt, number: 1, text: "a\nb".into(), reminder: false }, "TOLD: a b"),
-            (Body::InputClosed { attempt }, "CLOSED: it gets no more messages and is to leave"),
+            (Body::InputClosed { attempt }, "CLOSED: it gets no more messages and must exit"),
             (Body::AgentFailed { attempt, failure }, "TROUBLE: the provider cannot be reached"),
             (Body::TurnEnded { attempt, ok: false }, "TURN ENDED: with an error"),
             (
@@ -288,8 +288,8 @@ mod tests {
                 }),
                 "COMPACTED: its context was compacted on request, twice during this task",
             ),
-            (Body::AgentOnTask { attempt }, "ON TASK: it was seen at its task again"),
-            (full, "NEARLY FULL: 9 % of its context is left, compaction 3 is prepared for"),
+            (Body::AgentOnTask { attempt }, "ON TASK: it works on its task again"),
+            (full, "NEARLY FULL: 9 % of its context is left, preparing for compaction 3"),
             (
                 Body::CompactionComplete(rekindle_core::event::CompactionOver {
                     attempt,
@@ -297,7 +297,7 @@ mod tests {
                     full_reload: true,
                     progress: rekindle_core::progress::Progress::default(),
                 }),
-                "RESTORED: compaction 4 is through, with the whole plan put before it again",
+                "RESTORED: compaction 4 is finished, and it was given the whole plan again",
             ),
             (
                 gate(None, Some(QuestionId(7))),
@@ -324,7 +324,7 @@ mod tests {
             runaway: true,
         };
         let shown = failed(&failure, Time(0));
-        let expected = format!("its turn failed, and it would go on without end: {}…", "é".repeat(TEXT_MAX_CHARS));
+        let expected = format!("its turn failed, and it would never stop: {}…", "é".repeat(TEXT_MAX_CHARS));
         assert_eq!(shown, expected);
     }
 }

@@ -37,7 +37,7 @@ pub fn draw(app: &App, frame: &mut Frame<'_>) {
 fn nothing(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let words = match &app.wanted {
         _ if !app.looked => vec!["reading…"],
-        Some(_) => vec!["this run is not there: choose another with o"],
+        Some(_) => vec!["this run does not exist: choose another with o"],
         None => vec![
             "there is no run here yet",
             "",

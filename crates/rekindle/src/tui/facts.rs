@@ -99,7 +99,7 @@ fn questions(lines: &mut Vec<TextLine>, picture: &Picture, task: &TaskRow) {
         list(lines, "○", &question.options);
         let (tone, text) = match &question.answer {
             Some(answer) => (Tone::Good, one_line(answer)),
-            None => (Tone::Warning, "nobody has answered: press a".to_owned()),
+            None => (Tone::Warning, "not answered yet: press a".to_owned()),
         };
         lines.push(TextLine::marked("answer", tone, text));
     }
@@ -233,13 +233,13 @@ pub fn state_of(picture: &Picture) -> (Tone, String) {
         },
         "paused" => (Tone::Warning, "‖ paused: type rekindle resume".to_owned()),
         "pausing" if !gone => (Tone::Warning, "‖ pausing".to_owned()),
-        _ if gone => (Tone::Warning, "! nobody is at it: type rekindle resume".to_owned()),
+        _ if gone => (Tone::Warning, "! no coordinator: type rekindle resume".to_owned()),
         "running" if run.held.is_some() => (Tone::Warning, "‖ running, nothing new is started".to_owned()),
         "running" => (Tone::Active, "▶ running".to_owned()),
         other => (Tone::Dim, one_line(other)),
     };
     let gone = gone && run.state == "waiting";
-    (tone, if gone { format!("{text}; nobody is at it: type rekindle resume") } else { text })
+    (tone, if gone { format!("{text}; no coordinator: type rekindle resume") } else { text })
 }
 
 /// A diff: its files, then each with its lines.

@@ -129,7 +129,7 @@ impl App {
         let Some(picture) = self.picture.clone() else { return };
         let of = picture.attempt(hit.place.attempt).and_then(|attempt| attempt.task.as_ref().or(attempt.tasks.first()));
         let Some(task) = of.and_then(|id| picture.task(id.as_str())) else {
-            self.warn(format!("its attempt is at no task: type rekindle logs {}", hit.agent));
+            self.warn(format!("its attempt has no task: type rekindle logs {}", hit.agent));
             self.popup = Some(Popup::Hits(list));
             return;
         };

@@ -43,7 +43,7 @@ impl App {
             }
             Action::Recover => match self.agent() {
                 Some(agent) => self.ask(Act::Recover(agent)),
-                None => self.warn("no agent is at it: there is nobody to recover".to_owned()),
+                None => self.warn("no agent is working on it: there is nothing to recover".to_owned()),
             },
             other => self.order_task(other),
         }
@@ -110,7 +110,7 @@ impl App {
         let question = row.or_else(own).or_else(|| picture.open_questions().next());
         match question {
             Some(question) => self.popup = Some(Popup::Answer(AnswerBox::new(question))),
-            None => self.warn("nobody asks anything".to_owned()),
+            None => self.warn("no question is open".to_owned()),
         }
     }
 
@@ -252,7 +252,7 @@ impl App {
             split.parts.push(split.line.text().trim().to_owned());
             split.line = LineEdit::default();
         } else if split.parts.len() < PARTS_MIN {
-            self.warn("type at least two parts, one a line".to_owned());
+            self.warn("type at least two parts, one per line".to_owned());
         } else {
             self.ask(Act::Split(split.task, split.parts));
             return;

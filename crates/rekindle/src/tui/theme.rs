@@ -17,10 +17,10 @@ pub enum ThemeChoice {
     Dark,
     /// For a light background
     Light,
-    /// The eight basic colours alone, without dim or bright ones
+    /// Only the eight basic colours, without dim or bright ones
     #[value(name = "16")]
     Sixteen,
-    /// No colours: bold, dim and reversed text alone
+    /// No colours, only bold, dim and reversed text
     None,
 }
 

@@ -107,7 +107,7 @@ impl Names {
         }
         let ours = |origin: &axum::http::HeaderValue| origin.to_str().is_ok_and(|text| self.origins.contains(text));
         if headers.get_all(ORIGIN).iter().any(|origin| !ours(origin)) {
-            return Some("this server does not answer to pages of others");
+            return Some("this server does not answer requests from other sites");
         }
         None
     }
@@ -130,9 +130,9 @@ fn checked(name: &str) -> Result<String> {
     if good {
         return Ok(name.to_owned());
     }
-    let message = format!("`{name}` is no name that a browser could call this server by");
+    let message = format!("`{name}` is not a name that a browser could use for this server");
     Err(CliError::usage(message)
-        .hint("name it as it stands in the address: --allow-host box.example or box.example:8443"))
+        .hint("write it as in the address: --allow-host box.example or box.example:8443"))
 }
 
 /// The name of the cookie: two servers on one machine must not take each other's.

@@ -67,7 +67,7 @@ pub async fn answer(web: Arc<Web>, ask: Ask) -> Answer {
     let text = ask.segment("id").to_owned();
     let (run, Answered { answer, text: also, .. }) = brought::<Answered>(ask, |given| given.run.clone()).await?;
     let words = answer.or(also).filter(|words| !words.trim().is_empty());
-    let words = words.ok_or_else(|| Problem::bad("there is no answer in it").hint("{\"answer\": \"your words\"}"))?;
+    let words = words.ok_or_else(|| Problem::bad("the request has no answer").hint("{\"answer\": \"your words\"}"))?;
     web.reading(move |web| {
         let picture = now(web, run.as_deref())?;
         let absent = || Problem::absent(format!("there is no question {text}"));
@@ -104,7 +104,7 @@ pub async fn skip(web: Arc<Web>, ask: Ask) -> Answer {
         refusal(&picture, &act)?;
         match orders::give(&web.looks.project, &Order::Skip { task, reason })? {
             Taken::Now | Taken::NobodyThere => Ok(done(format!("task {id} is skipped"))),
-            Taken::Already => Ok(done("it was so already".to_owned())),
+            Taken::Already => Ok(done("already done".to_owned())),
         }
     })
     .await
@@ -116,7 +116,7 @@ pub async fn split(web: Arc<Web>, ask: Ask) -> Answer {
     let (run, given) = brought::<Parts>(ask, |given| given.run.clone()).await?;
     let parts: Vec<String> = given.parts.into_iter().filter(|part| !part.trim().is_empty()).collect();
     if parts.is_empty() {
-        return Err(Problem::bad("there are no parts in it").hint("{\"parts\": [\"first\", \"second\"]}"));
+        return Err(Problem::bad("the request has no parts").hint("{\"parts\": [\"first\", \"second\"]}"));
     }
     web.reading(move |web| {
         let picture = now(web, run.as_deref())?;
@@ -284,14 +284,14 @@ async fn brought<T: DeserializeOwned + Default>(
 ) -> Result<(Option<String>, T), Problem> {
     if !is_json(&ask.headers) {
         let hint = "send Content-Type: application/json";
-        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "only JSON is taken").hint(hint));
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "only JSON is accepted").hint(hint));
     }
     let bytes = arrive(&ask.headers, ask.body).await?;
     let given: T = match bytes.trim_ascii() {
         [] => T::default(),
         // A list would be taken for the fields in their order.
-        [first, ..] if *first != b'{' => return Err(Problem::bad("that is no JSON object")),
-        text => serde_json::from_slice(text).map_err(|error| Problem::bad(format!("that cannot be read: {error}")))?,
+        [first, ..] if *first != b'{' => return Err(Problem::bad("the request is not a JSON object")),
+        text => serde_json::from_slice(text).map_err(|error| Problem::bad(format!("the request cannot be read: {error}")))?,
     };
     let run = run(&given).or_else(|| ask.query.get("run").cloned());
     Ok((run, given))
@@ -304,7 +304,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 async fn arrive(headers: &HeaderMap, body: Body) -> Result<axum::body::Bytes, Problem> {
-    let too_large = || Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("at most {BODY_MAX} bytes are taken"));
+    let too_large = || Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("at most {BODY_MAX} bytes are accepted"));
     let said = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if said.is_some_and(|length| length > BODY_MAX as u64) {
         return Err(too_large());
@@ -312,6 +312,6 @@ async fn arrive(headers: &HeaderMap, body: Body) -> Result<axum::body::Bytes, Pr
     match tokio::time::timeout(ARRIVES_WITHIN, axum::body::to_bytes(body, BODY_MAX)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(_)) => Err(too_large()),
-        Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the request did not arrive whole")),
+        Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time")),
     }
 }

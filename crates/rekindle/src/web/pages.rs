@@ -76,7 +76,7 @@ async fn show(web: Arc<Web>, ask: Ask, page: Page) -> Answer {
             _ => None,
         };
         if let Some(missing) = missing {
-            return Err(Problem::absent(missing).hint("all there is stands on the first page: /"));
+            return Err(Problem::absent(missing).hint("start from the first page: /"));
         }
         let site = Site { project: web.looks.project.clone(), picture, read_only: web.read_only };
         Ok(answer::page(StatusCode::OK, &page::answer(&site, &page, &ask.query)?))

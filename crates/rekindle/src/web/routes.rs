@@ -79,7 +79,7 @@ impl Ask {
     /// When it is none.
     pub fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Problem> {
         let given = self.query.get(name);
-        given.map(|text| text.parse().map_err(|_| Problem::bad(format!("`{name}` is no number")))).transpose()
+        given.map(|text| text.parse().map_err(|_| Problem::bad(format!("`{name}` is not a number")))).transpose()
     }
 
     /// Whether a switch after the question mark is on.
@@ -181,7 +181,7 @@ async fn reach(route: &Route, web: Arc<Web>, path: Segments, request: Request) -
         Problem { link, ..stranger }
     })?;
     if route.access != Access::Page && elsewhere {
-        return Err(Problem::new(StatusCode::FORBIDDEN, "this server does not answer to pages of others"));
+        return Err(Problem::new(StatusCode::FORBIDDEN, "this server does not answer requests from other sites"));
     }
     if route.access == Access::Act && web.read_only {
         let hint = "start it without --read-only, or use the command line";
@@ -236,7 +236,7 @@ async fn no_method(request: Request) -> Response {
 }
 
 fn not_allowed(uri: &Uri) -> Response {
-    let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "that is not done this way");
+    let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here");
     let mut response = problem.hint("read with GET, act with POST").answer(form_of(uri));
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
     response

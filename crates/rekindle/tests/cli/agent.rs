@@ -77,7 +77,7 @@ fn a_claim_that_is_not_proven_ends_with_1_and_the_checks_output() {
     out|   red
     out| out.txt is not there
     err| error: task T1 is not complete: check `make test` exited with 2
-    err| hint: mend it and say it again: rekindle task done T1
+    err| hint: fix it and report it again: rekindle task done T1
     exit 1
     ");
     server.join().expect("server");

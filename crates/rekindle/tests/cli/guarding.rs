@@ -38,10 +38,10 @@ fn install_tells_what_it_did_and_uninstall_leaves_nothing() {
     let environment = two();
     insta::assert_snapshot!(environment.run(&["guard", "install"]), @"
     err| Claude Code: wrote .claude/settings.local.json (yours in this project): hooks at 15 events
-    err|   git does not see it: .git/info/exclude
+    err|   git ignores it: .git/info/exclude
     err| hint: Claude Code: sessions of Claude Code that start from now on are guarded; running ones may have to be restarted
     err| opencode: wrote .opencode/plugins/rekindle.js (yours in this project): a plugin
-    err|   git does not see it: .git/info/exclude
+    err|   git ignores it: .git/info/exclude
     err| hint: opencode: restart opencode
     err| hint: see whether everything works: rekindle guard status
     exit 0
@@ -54,16 +54,16 @@ fn install_tells_what_it_did_and_uninstall_leaves_nothing() {
     exit 0
     ");
     let again = environment.run(&["guard", "install"]);
-    assert!(again.contains("has everything already") && again.ends_with("exit 0\n"), "{again}");
+    assert!(again.contains("is up to date") && again.ends_with("exit 0\n"), "{again}");
     insta::assert_snapshot!(environment.run(&["guard", "uninstall"]), @"
-    err| Claude Code: .claude/settings.local.json is gone, as it was before
-    err| opencode: .opencode/plugins/rekindle.js is gone, as it was before
+    err| Claude Code: .claude/settings.local.json is removed: it did not exist before
+    err| opencode: .opencode/plugins/rekindle.js is removed: it did not exist before
     exit 0
     ");
     assert!(!environment.path(".claude").exists() && !environment.path(".opencode").exists());
     assert_eq!(std::fs::read_to_string(environment.path(".git/info/exclude")).expect("read"), "bin\nhome\n");
     insta::assert_snapshot!(environment.run(&["guard", "uninstall"]), @"
-    err| nothing of rekindle was there
+    err| nothing of rekindle was installed
     exit 0
     ");
     insta::assert_snapshot!(environment.run(&["guard", "status"]), @"

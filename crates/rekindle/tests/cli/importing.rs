@@ -18,7 +18,7 @@ fn the_only_source_of_a_project_is_found_and_the_plan_can_be_checked() {
     err| 2 tasks, 1 of them complete from .kiro/specs/views/tasks.md (Kiro)
     err| warning: left out: `2.2` `Tests`: it is optional
     err| hint: nothing imported has checks: add `- accept: COMMAND` to tasks, so that rekindle can prove them
-    err| hint: look it through: rekindle plan check plan.md
+    err| hint: check it: rekindle plan check plan.md
     exit 0
     ");
     insta::assert_snapshot!(std::fs::read_to_string(environment.path("plan.md")).expect("a plan"), @r#"
@@ -44,8 +44,8 @@ fn the_only_source_of_a_project_is_found_and_the_plan_can_be_checked() {
     let checked = environment.run(&["plan", "check", "plan.md"]);
     assert!(checked.contains("plan views with 2 tasks can be run"), "{checked}");
     insta::assert_snapshot!(environment.run(&["plan", "import", "--out", "plan.md"]), @r"
-    err| error: plan.md is there already
-    err| hint: write over it: --force
+    err| error: plan.md already exists
+    err| hint: overwrite it: --force
     exit 2
     ");
     let forced = environment.output(&["plan", "import", "--out", "plan.md", "--force"]);
@@ -187,7 +187,7 @@ END
     exit 2
     ");
     insta::assert_snapshot!(environment.run(&["plan", "import", "--from", "github", "--", "-Rx/y"]), @r"
-    err| error: -Rx/y is no repository
+    err| error: -Rx/y is not a repository
     err| hint: write it as OWNER/REPO
     exit 2
     ");

@@ -40,7 +40,7 @@ fn init_writes_a_table_for_every_program_that_is_installed() {
     err| found codex: $ROOT/bin/codex (no login found)
     err| hint: run `codex login`, or set CODEX_API_KEY
     err| hint: agents may do what their own settings allow; to let one do everything, set permissions = "full" in rekindle.toml
-    err| hint: look whether they work: rekindle doctor
+    err| hint: check that they work: rekindle doctor
     err| hint: rekindle run plan.md
     exit 0
     "#);

@@ -10,7 +10,7 @@ use crate::history::{History, eventful};
 fn a_failed_task_is_opened_again_or_left_out() {
     let environment = Environment::new();
     eventful(&environment);
-    assert_eq!(environment.run(&["task", "retry", "T2"]), "err| task T2 is open again\nexit 0\n");
+    assert_eq!(environment.run(&["task", "retry", "T2"]), "err| task T2 is reopened\nexit 0\n");
     let json = environment.json(&["status", "--json"]);
     assert_eq!(json["tasks"][1]["state"], "pending");
     assert_eq!(json["tasks"][1]["attempts"], 0);
@@ -43,7 +43,7 @@ fn orders_that_cannot_be_carried_out_are_refused() {
     exit 1
     ");
     insta::assert_snapshot!(environment.run(&["task", "skip", "no task"]), @r"
-    err| error: `no task` is no task: a name holds only letters, digits, `.`, `_` and `-`, not ' '
+    err| error: `no task` is not a task id: a name holds only letters, digits, `.`, `_` and `-`, not ' '
     exit 2
     ");
     insta::assert_snapshot!(environment.run(&["answer", "9", "x"]), @r"

@@ -10,7 +10,7 @@ fn all_problems_of_a_plan_are_told_at_once() {
         "# Broken\n\n### T1: one\n- acept: `true`\n- blocked by: T2, T9\n\n### T2: two\n- blocked by: T1\n- timeout: 20\n\n### T1: again\n",
     );
     insta::assert_snapshot!(environment.run(&["plan", "check", "plan.md"]), @r"
-    err| warning: `T1` has neither checks nor artifacts: its agent's word will do
+    err| warning: `T1` has neither checks nor artifacts: its agent's word is enough
     err|  --> plan.md:3:5
     err|   |
     err| 3 | ### T1: one
@@ -24,13 +24,13 @@ fn all_problems_of_a_plan_are_told_at_once() {
     err|   | ^^^^^^^^^^^^^^^
     err|   |
     err|   = hint: did you mean `accept`?
-    err| error: tasks wait for each other in a circle: T1 → T2 → T1
+    err| error: tasks wait for each other in a cycle: T1 → T2 → T1
     err|  --> plan.md:5:15
     err|   |
     err| 5 | - blocked by: T2, T9
     err|   |               ^^
     err|   |
-    err|   = hint: each waits for the next; take one `blocked by` away
+    err|   = hint: each waits for the next; remove one `blocked by`
     err| error: unknown blocker `T9`: no task has this id
     err|  --> plan.md:5:19
     err|   |
@@ -38,7 +38,7 @@ fn all_problems_of_a_plan_are_told_at_once() {
     err|   |                   ^^
     err|   |
     err|   = hint: did you mean `T2`?
-    err| warning: `T2` has neither checks nor artifacts: its agent's word will do
+    err| warning: `T2` has neither checks nor artifacts: its agent's word is enough
     err|  --> plan.md:7:5
     err|   |
     err| 7 | ### T2: two
@@ -120,7 +120,7 @@ fn warnings_do_not_keep_a_plan_from_running() {
     environment.write("plan.md", "# Trusting\n\n### T1: on its word\n\nDo it.\n");
     insta::assert_snapshot!(environment.run(&["plan", "check"]), @r"
     out| plan.md: plan plan with 1 task can be run, 1 warning
-    err| warning: `T1` has neither checks nor artifacts: its agent's word will do
+    err| warning: `T1` has neither checks nor artifacts: its agent's word is enough
     err|  --> plan.md:3:5
     err|   |
     err| 3 | ### T1: on its word

@@ -199,7 +199,7 @@ fn the_html_stands_alone_and_tells_what_failed_first() {
     let tree = roxmltree::Document::parse(&body).unwrap_or_else(|error| panic!("{error}\n{body}"));
     let headings: Vec<&str> =
         tree.descendants().filter(|node| node.has_tag_name("h2")).filter_map(|node| node.text()).collect();
-    assert_eq!(headings[..4], ["What failed", "Timeline", "Who waits for whom", "Tasks"], "{headings:?}");
+    assert_eq!(headings[..4], ["What failed", "Timeline", "Dependencies", "Tasks"], "{headings:?}");
     assert!(headings.contains(&"Every task's story") && headings.contains(&"Recovered") && headings.contains(&"Cost"));
     let place = |text: &str| body.find(text).unwrap_or_else(|| panic!("no {text} in {body}"));
     assert!(place("it ended by itself before its work was complete") < place("class=\"timeline\""));

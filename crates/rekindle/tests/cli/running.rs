@@ -120,7 +120,7 @@ fn a_finished_run_tells_that_its_plan_has_changed() {
     let environment = project("rekindle task done", "### T1: a\nOn its word.\n");
     let first = environment.output(&["run", "plan.md"]);
     assert_eq!(first.status.code(), Some(0));
-    assert!(String::from_utf8_lossy(&first.stderr).contains("its agent's word will do"));
+    assert!(String::from_utf8_lossy(&first.stderr).contains("its agent's word is enough"));
     let again = environment.output(&["run", "plan.md"]);
     assert_eq!((again.status.code(), String::from_utf8_lossy(&again.stderr).as_ref()), (Some(0), ""));
     environment.write("plan.md", "### T1: b\nOn its word.\n");

@@ -72,9 +72,9 @@ fn events_are_told_in_words_and_whole_for_programs() {
     out|     1 03:04:06         RUN                          plan with 2 tasks from plan.md
     out|     2 03:04:07 COORDINATOR                          process 100
     out|     3 03:04:07     STARTED T1 developer-T1          default, first attempt
-    out|     4 03:04:07       BEGUN T1 developer-T1          attempt 1 at it begins
+    out|     4 03:04:07       BEGUN T1 developer-T1          attempt 1 starts
     out|     5 03:04:07     STARTED T2 developer-T2          default, first attempt
-    out|     6 03:04:07       BEGUN T2 developer-T2          attempt 1 at it begins
+    out|     6 03:04:07       BEGUN T2 developer-T2          attempt 1 starts
     out|     7 03:04:08        RUNS T1 developer-T1          process 1001, held by 2001
     out|     8 03:04:09      EXITED T1 developer-T1          ended with code 7
     out|     9 03:04:09     CRASHED T1 developer-T1          ended with code 7
@@ -82,7 +82,7 @@ fn events_are_told_in_words_and_whole_for_programs() {
     out|    11 03:04:09    REQUEUED T1 developer-T1          it crashed with exit code 7; 1 of 3 attempts used, next after 337ms
     out|    12 03:04:20     STARTED T1 developer-T1          default, fresh: it crashed with exit code 7
     out|    13 03:04:20    REKINDLE T1 developer-T1          a replacement, attempt 2
-    out|    14 03:04:20       BEGUN T1 developer-T1          attempt 2 at it begins
+    out|    14 03:04:20       BEGUN T1 developer-T1          attempt 2 starts
     out|    15 03:04:21        RUNS T1 developer-T1          process 1003, held by 2003
     out|    16 03:04:22     CLAIMED T1 developer-T1          its agent says it is done (by command): parser
     out|    17 03:04:23  NOT PROVEN T1 developer-T1          check `make test` exited with 1
@@ -94,7 +94,7 @@ fn events_are_told_in_words_and_whole_for_programs() {
     out|    23 03:04:27        RUNS T2 developer-T2          process 1002, held by 2002
     out|    24 03:04:27        SAID T2 developer-T2          The printer is done.
     out|    25 03:04:28      EXITED T2 developer-T2          ended with code 0
-    out|    26 03:04:28   LOOKED AT T2 developer-T2          its agent left without a report: rekindle runs its checks
+    out|    26 03:04:28   LOOKED AT T2 developer-T2          its agent ended without a report: rekindle runs its checks
     out|    27 03:04:28  NOT PROVEN T2 developer-T2          check `make test` exited with 1
     out|    28 03:04:28       ENDED T2 developer-T2          exited_incomplete: it ended by itself before its work was complete; its last words: "The printer is done."
     out|    29 03:04:28      FAILED T2 developer-T2          check_never_passed: it ended by itself before its work was complete; check `make test` exited with 1; 1 of 1 attempts used; its last words: "The printer is done."
@@ -171,7 +171,7 @@ fn why_tells_every_decision_with_its_evidence() {
     insta::assert_snapshot!(environment.run(&["why", "T1"]), @r"
     out| T1 Parse: complete, 2 of 3 attempts
     out| 03:04:07     STARTED  developer-T1 (epoch 1): default, first attempt
-    out| 03:04:07       BEGUN  developer-T1 (epoch 1): attempt 1 at it begins
+    out| 03:04:07       BEGUN  developer-T1 (epoch 1): attempt 1 starts
     out| 03:04:08        RUNS  developer-T1 (epoch 1): process 1001, held by 2001
     out| 03:04:09      EXITED  developer-T1 (epoch 1): ended with code 7
     out| 03:04:09     CRASHED  developer-T1 (epoch 1): ended with code 7
@@ -180,7 +180,7 @@ fn why_tells_every_decision_with_its_evidence() {
     out| 03:04:20     STARTED  developer-T1 (epoch 2): default, fresh: it crashed with exit code 7
     out|                       ended with code 7
     out| 03:04:20    REKINDLE  developer-T1 (epoch 2): a replacement, attempt 2
-    out| 03:04:20       BEGUN  developer-T1 (epoch 2): attempt 2 at it begins
+    out| 03:04:20       BEGUN  developer-T1 (epoch 2): attempt 2 starts
     out| 03:04:21        RUNS  developer-T1 (epoch 2): process 1003, held by 2003
     out| 03:04:22     CLAIMED  developer-T1 (epoch 2): its agent says it is done (by command): parser
     out| 03:04:23  NOT PROVEN  developer-T1 (epoch 2): check `make test` exited with 1

@@ -22,13 +22,12 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   serve        Show runs in a browser, live
     out|   logs         Show what agents have printed
     out|   events       Show all events of the run
-    out|   why          Tell every decision about a task with its evidence
-    out|   pause        Pause the run: agents are asked for a checkpoint and stopped, `rekindle resume` goes
-    out|                on
-    out|   stop         Pause the run at once: agents are stopped without grace, `rekindle resume` goes on
+    out|   why          Show every decision about a task with its evidence
+    out|   pause        Pause the run after asking agents for a checkpoint; go on with `rekindle resume`
+    out|   stop         Pause the run at once: agents are stopped without grace; go on with `rekindle resume`
     out|   resume       Go on with the paused or interrupted run
-    out|   recover      Replace an agent now: a living one is stopped, and its tasks go to a replacement with
-    out|                a full brief
+    out|   recover      Replace an agent now: a running one is stopped, and its tasks go to a replacement
+    out|                with a full brief
     out|   salvage      List and restore the snapshots of what agents left on disk
     out|   task         List, report on and change tasks
     out|   review       Give the verdict of a review (for critics), or see what critics look at
@@ -37,13 +36,13 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   ask          Ask a person (for agents)
     out|   questions    Show the questions that agents have asked
     out|   answer       Answer a question that an agent asked
-    out|   note         Note a decision; every later brief tells it, outside a run the guarded session it is
-    out|                called from
+    out|   note         Note a decision for every later brief; outside a run, for the guarded session that
+    out|                calls it
     out|   report       Write an account of a run: tasks, proof, recoveries, questions, decisions, cost
-    out|   heartbeat    Give a sign of life (for agents)
+    out|   heartbeat    Send a heartbeat (for agents)
     out|   guard        Keep the thread of your own coding sessions through compactions, crashes and closed
     out|                terminals
-    out|   hook         Hear one event of a guarded session (called by the hooks of `rekindle guard install`)
+    out|   hook         Record one hook event of a guarded session (called by the installed hooks)
     out|   mcp          Serve an agent's tools over the Model Context Protocol (for agents)
     out|   doctor       Look for trouble, and show the effective configuration
     out|   completions  Print completions for a shell
@@ -93,9 +92,9 @@ fn every_command_has_a_help() {
     insta::assert_snapshot!(environment.run(&["task", "done", "--help"]), @r#"
     out| Say that a task is done
     out| 
-    out| For an agent: rekindle runs the task's checks and answers. It ends with 0 when the task is complete
-    out| or handed to its reviewers, with 1 and the failing check's output when it is not. For the operator:
-    out| the task is complete on your word, without checks.
+    out| For an agent: rekindle runs the task's checks and answers. The exit code is 0 when the task is
+    out| complete or handed to its reviewers; otherwise it is 1, and the output of the failing check is
+    out| printed. For the operator: the task is complete on your word, without checks.
     out| 
     out| Usage: rekindle task done [OPTIONS] [TASK]
     out| 
@@ -207,8 +206,8 @@ fn init_writes_what_works_and_overwrites_nothing() {
     ");
     environment.write("plan.md", "mine");
     insta::assert_snapshot!(environment.run(&["init"]), @r"
-    err| $ROOT/rekindle.toml is there already and stays as it is
-    err| $ROOT/plan.md is there already and stays as it is
+    err| $ROOT/rekindle.toml already exists and is left as it is
+    err| $ROOT/plan.md already exists and is left as it is
     exit 0
     ");
     assert_eq!(std::fs::read_to_string(environment.path("plan.md")).expect("read"), "mine");

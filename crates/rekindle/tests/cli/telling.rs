@@ -121,7 +121,7 @@ fn events_of_a_session_are_told_in_words() {
     out|     1 03:04:06         RUN                          plan with 1 tasks from plan.md
     out|     2 03:04:07 COORDINATOR                          process 100
     out|     3 03:04:07     STARTED T1 developer-T1          default, first attempt
-    out|     4 03:04:07       BEGUN T1 developer-T1          attempt 1 at it begins
+    out|     4 03:04:07       BEGUN T1 developer-T1          attempt 1 starts
     out|     5 03:04:08        RUNS T1 developer-T1          process 1001, held by 2001
     out|     6 03:04:09     SESSION T1 developer-T1          s-1 with large
     out|     7 03:04:10    MEASURED T1 developer-T1          12.3k tokens, $0.12, 57 % of its context left (43.0k of 100.0k tokens used)
@@ -133,7 +133,7 @@ fn events_of_a_session_are_told_in_words() {
     out|    13 03:04:13    REQUEUED T1 developer-T1          it was ended by signal 9; 1 of 3 attempts used, next after 337ms
     out|    14 03:04:44     STARTED T1 developer-T1          default, resume: it was ended by signal 9; its session is whole and has 57 % of its context left
     out|    15 03:04:44    REKINDLE T1 developer-T1          a replacement, attempt 2
-    out|    16 03:04:44       BEGUN T1 developer-T1          attempt 2 at it begins
+    out|    16 03:04:44       BEGUN T1 developer-T1          attempt 2 starts
     out|    17 03:04:45        RUNS T1 developer-T1          process 1002, held by 2002
     out|    18 03:04:46     SESSION T1 developer-T1          s-1
     out|    19 03:04:47    MEASURED T1 developer-T1          12.3k tokens, $0.25, 50 % of its context left (50.0k of 100.0k tokens used)
@@ -157,7 +157,7 @@ fn why_tells_the_strategy_and_what_it_rests_on() {
     out| T1 Parse: pending, 1 of 3 attempts
     out| the account's usage limit was reached; 1 of 3 attempts used, next when its account may go on
     out| 03:04:07     STARTED  developer-T1 (epoch 1): default, first attempt
-    out| 03:04:07       BEGUN  developer-T1 (epoch 1): attempt 1 at it begins
+    out| 03:04:07       BEGUN  developer-T1 (epoch 1): attempt 1 starts
     out| 03:04:08        RUNS  developer-T1 (epoch 1): process 1001, held by 2001
     out| 03:04:09     SESSION  developer-T1 (epoch 1): s-1 with large
     out| 03:04:11   COMPACTED  developer-T1 (epoch 1): its context was compacted by itself, once during this task
@@ -173,7 +173,7 @@ fn why_tells_the_strategy_and_what_it_rests_on() {
     out|                       session s-1
     out|                       its transcript is whole; cut off in the middle of Bash: make
     out| 03:04:44    REKINDLE  developer-T1 (epoch 2): a replacement, attempt 2
-    out| 03:04:44       BEGUN  developer-T1 (epoch 2): attempt 2 at it begins
+    out| 03:04:44       BEGUN  developer-T1 (epoch 2): attempt 2 starts
     out| 03:04:45        RUNS  developer-T1 (epoch 2): process 1002, held by 2002
     out| 03:04:46     SESSION  developer-T1 (epoch 2): s-1
     out| 03:04:48     TROUBLE  developer-T1 (epoch 2): the usage limit is reached, reset at 05:04:47 (in 1h59m): You've hit your session limit

@@ -18,16 +18,16 @@ fn everything_at_once() {
     reports(
         "---\nplan: my plan\nmax_agent: 3\n---\n# P\n## Wave 1\n### T1: a\n- blocked by: T7, T1\n- timeout: 20\n- acept: `x`\n### T1: again\n### oops\n",
         r##"
-        2:7 error[bad-setting] `my plan` cannot stand for `plan`: a name holds only letters, digits, `.`, `_` and `-`, not ' ' / write `my-plan`
+        2:7 error[bad-setting] `my plan` is not a valid `plan`: a name holds only letters, digits, `.`, `_` and `-`, not ' ' / write `my-plan`
         3:1 error[unknown-setting] unknown key `max_agent` in the front matter / did you mean `max_agents`?
-        7:5 warning[unproven] `T1` has neither checks nor artifacts: its agent's word will do / add `- accept: COMMAND` or `- artifacts: FILE`
+        7:5 warning[unproven] `T1` has neither checks nor artifacts: its agent's word is enough / add `- accept: COMMAND` or `- artifacts: FILE`
         8:15 error[unknown-blocker] unknown blocker `T7`: no task has this id
         8:19 error[self-blocked] `T1` is blocked by itself
         9:12 error[bad-timeout] bad `timeout`: `20` has no unit / write `20s` for seconds or `20m` for minutes
         10:1 error[unknown-key] unknown key `acept` / did you mean `accept`?
         11:5 error[duplicate-id] the id `T1` is used twice, first on line 7 / give one of the two another id
         11:5 error[empty-task] task `T1` is empty / say below its heading what to do, or how to tell that it is done (`- accept: …`)
-        12:5 error[bad-heading] `oops` is no task: its heading has no `ID: title` / write `### ID: title`; a section that is no task begins with `##`
+        12:5 error[bad-heading] `oops` is not a task: its heading has no `ID: title` / write `### ID: title`; a section that is not a task begins with `##`
     "##,
     );
 }
@@ -37,37 +37,37 @@ fn ids_and_headings() {
     reports(
         "# P\n### T1: a\nx\n### T1: b\ny\n### T 2: c\nz\n",
         r##"
-        2:5 warning[unproven] `T1` has neither checks nor artifacts: its agent's word will do / add `- accept: COMMAND` or `- artifacts: FILE`
+        2:5 warning[unproven] `T1` has neither checks nor artifacts: its agent's word is enough / add `- accept: COMMAND` or `- artifacts: FILE`
         4:5 error[duplicate-id] the id `T1` is used twice, first on line 2 / give one of the two another id
-        4:5 warning[unproven] `T1` has neither checks nor artifacts: its agent's word will do / add `- accept: COMMAND` or `- artifacts: FILE`
-        6:5 error[bad-id] `T 2` is no task id: a name holds only letters, digits, `.`, `_` and `-`, not ' ' / write `### T-2: c`
+        4:5 warning[unproven] `T1` has neither checks nor artifacts: its agent's word is enough / add `- accept: COMMAND` or `- artifacts: FILE`
+        6:5 error[bad-id] `T 2` is not a task id: a name holds only letters, digits, `.`, `_` and `-`, not ' ' / write `### T-2: c`
     "##,
     );
     reports(
         "# P\n## Wave 1\n### Set up\nx\n### T2 - go\ny\n### T3:\nz\n### T4:x\nq\n",
         r##"
-        3:5 error[bad-heading] `Set up` is no task: its heading has no `ID: title` / write `### ID: title`; a section that is no task begins with `##`
-        5:5 error[bad-heading] `T2 - go` is no task: its heading has no `ID: title` / write `### T2: go`
+        3:5 error[bad-heading] `Set up` is not a task: its heading has no `ID: title` / write `### ID: title`; a section that is not a task begins with `##`
+        5:5 error[bad-heading] `T2 - go` is not a task: its heading has no `ID: title` / write `### T2: go`
         7:5 error[bad-heading] the task `T3` has no title / write `### T3: TITLE`
-        9:5 error[bad-heading] `T4:x` is no task: its heading has no `ID: title` / write `### T4: x`
+        9:5 error[bad-heading] `T4:x` is not a task: its heading has no `ID: title` / write `### T4: x`
     "##,
     );
     reports(
         "# P\n### Task 1: a\n- accept: `x`\n### T2: b\n- accept: `x`\n- blocked by: Task 1\n",
         r##"
-        2:5 error[bad-id] `Task 1` is no task id: a name holds only letters, digits, `.`, `_` and `-`, not ' ' / write `### Task-1: a`
+        2:5 error[bad-id] `Task 1` is not a task id: a name holds only letters, digits, `.`, `_` and `-`, not ' ' / write `### Task-1: a`
     "##,
     );
     reports(
         &format!("# P\n### {}: long\nx\n", "a".repeat(65)),
         r##"
-        2:5 error[bad-id] `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…` is no task id: a name has at most 64 characters, this one has 65 / write `### aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…`
+        2:5 error[bad-id] `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…` is not a task id: a name has at most 64 characters, this one has 65 / write `### aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…`
     "##,
     );
     reports(
         "# P\n## Tasks\n### T1: a\n- accept: x\n### Forgot the id\nx\n",
         r##"
-        5:5 error[bad-heading] `Forgot the id` is no task: its heading has no `ID: title` / write `### ID: title`; a section that is no task begins with `##`
+        5:5 error[bad-heading] `Forgot the id` is not a task: its heading has no `ID: title` / write `### ID: title`; a section that is not a task begins with `##`
     "##,
     );
     reports(
@@ -99,8 +99,8 @@ fn blockers() {
     reports(
         "# P\n### T1: a\n- accept: x\n- blocked by: T3\n### T2: b\n- accept: x\n- blocked by: T1\n### T3: c\n- accept: x\n- blocked by: T2\n### T4: d\n- accept: x\n- blocked by: T3, T5\n### T5: e\n- accept: x\n- blocked by: T4\n",
         r##"
-        4:15 error[cycle] tasks wait for each other in a circle: T1 → T3 → T2 → T1 / each waits for the next; take one `blocked by` away
-        13:19 error[cycle] tasks wait for each other in a circle: T4 → T5 → T4 / each waits for the next; take one `blocked by` away
+        4:15 error[cycle] tasks wait for each other in a cycle: T1 → T3 → T2 → T1 / each waits for the next; remove one `blocked by`
+        13:19 error[cycle] tasks wait for each other in a cycle: T4 → T5 → T4 / each waits for the next; remove one `blocked by`
     "##,
     );
 }
@@ -116,7 +116,7 @@ fn waves() {
     reports(
         "# P\n## Wave 1\n### T1: a\n- accept: x\n- wave: 2\n## Wave two\n### T2: b\n- accept: x\n- wave: x\n",
         r##"
-        5:9 error[wave-conflict] `T1` says wave 2 but stands under wave 1 / move it under `## Wave 2`, or take the bullet away
+        5:9 error[wave-conflict] `T1` says wave 2 but is under wave 1 / move it under `## Wave 2`, or remove the bullet
         6:4 error[bad-wave] `Wave two` has no number / write `## Wave 1`, with a title behind it if you like
         9:9 error[bad-wave] `wave` is a whole number, not `x`
     "##,
@@ -124,8 +124,8 @@ fn waves() {
     reports(
         "# P\n### T1: a\n- accept: x\n## Wave 2\n### T2: b\n- accept: x\n## Later\n### T3: c\n- accept: x\n- blocked by: T2\n",
         r##"
-        2:5 warning[no-wave] `T1` is in no wave although others are: it is taken into wave 2 / move it under `## Wave 2`, or give it `- wave: 2`
-        8:5 warning[no-wave] `T3` is in no wave although others are: it is taken into wave 2 / move it under `## Wave 2`, or give it `- wave: 2`
+        2:5 warning[no-wave] `T1` is in no wave although others are: it is put into wave 2 / move it under `## Wave 2`, or give it `- wave: 2`
+        8:5 warning[no-wave] `T3` is in no wave although others are: it is put into wave 2 / move it under `## Wave 2`, or give it `- wave: 2`
     "##,
     );
 }
@@ -135,18 +135,18 @@ fn keys() {
     reports(
         "# P\n### T1: a\n- agent: the backend\n- Artefacts: x\n- depends on: T2\n- colour: blue\n- do the thing\n- attempts: 0\n- priority: high\n- timeout: 0s\n- cli: a/b\n- role: auditer\n- environments: local, a b\n",
         r##"
-        2:5 warning[unproven] `T1` has neither checks nor artifacts: its agent's word will do / add `- accept: COMMAND` or `- artifacts: FILE`
-        3:10 error[bad-name] `the backend` is no agent name: a name holds only letters, digits, `.`, `_` and `-`, not ' ' / write `the-backend`
+        2:5 warning[unproven] `T1` has neither checks nor artifacts: its agent's word is enough / add `- accept: COMMAND` or `- artifacts: FILE`
+        3:10 error[bad-name] `the backend` is not a valid agent name: a name holds only letters, digits, `.`, `_` and `-`, not ' ' / write `the-backend`
         4:1 error[unknown-key] unknown key `artefacts` / did you mean `artifacts`?
         5:1 error[unknown-key] unknown key `depends on` / did you mean `blocked by`?
         6:1 error[unknown-key] unknown key `colour` / the keys are agent, role, cli, blocked by, wave, artifacts, accept, environments, reading, timeout, attempts, priority, done; ordinary bullets need a line of text before them
-        7:1 error[not-a-key] this bullet stands among the task's keys but is no `key: value` / put the task's text after the keys, with a blank line between
+        7:1 error[not-a-key] this bullet is among the task's keys but is not a `key: value` / put the task's text after the keys, with a blank line between
         8:13 error[bad-attempts] `attempts` must be at least 1: a task needs one to be done
         9:13 error[bad-priority] `priority` is a whole number, higher goes first, not `high`
-        10:12 error[bad-timeout] `timeout` must be longer than nothing
-        11:8 error[bad-name] `a/b` is no cli name: a name holds only letters, digits, `.`, `_` and `-`, not '/' / write `a-b`
+        10:12 error[bad-timeout] `timeout` must be longer than zero
+        11:8 error[bad-name] `a/b` is not a valid cli name: a name holds only letters, digits, `.`, `_` and `-`, not '/' / write `a-b`
         12:9 warning[unknown-role] unknown role `auditer` / did you mean `auditor`?
-        13:24 error[bad-name] `a b` is no environment name: a name holds only letters, digits, `.`, `_` and `-`, not ' ' / write `a-b`
+        13:24 error[bad-name] `a b` is not a valid environment name: a name holds only letters, digits, `.`, `_` and `-`, not ' ' / write `a-b`
     "##,
     );
     reports(
@@ -154,7 +154,7 @@ fn keys() {
         r##"
         4:1 error[duplicate-key] `agent` is given twice for this task / keep one of the two
         5:1 error[empty-value] `accept` has no value
-        6:12 error[bad-timeout] bad `timeout`: `5m, 6m` is no duration / write it like `90s`, `20m`, `1h30m` or `500ms`
+        6:12 error[bad-timeout] bad `timeout`: `5m, 6m` is not a duration / write it like `90s`, `20m`, `1h30m` or `500ms`
         7:14 error[bad-path] the artifact `/etc/passwd` is absolute / name a file inside the workspace, relative to its root
         7:27 error[bad-path] the artifact `../x` leads out of the workspace with `..` / name a file inside the workspace, relative to its root
     "##,
@@ -201,15 +201,15 @@ fn empty_and_unproven() {
         r##"
         2:5 error[empty-task] task `T1` is empty / say below its heading what to do, or how to tell that it is done (`- accept: …`)
         3:5 error[empty-task] task `T2` is empty / say below its heading what to do, or how to tell that it is done (`- accept: …`)
-        6:5 warning[unproven] `T3` has neither checks nor artifacts: its agent's word will do / add `- accept: COMMAND` or `- artifacts: FILE`
-        8:5 warning[unproven] `T4` has neither checks nor artifacts: its agent's word will do / add `- accept: COMMAND` or `- artifacts: FILE`
+        6:5 warning[unproven] `T3` has neither checks nor artifacts: its agent's word is enough / add `- accept: COMMAND` or `- artifacts: FILE`
+        8:5 warning[unproven] `T4` has neither checks nor artifacts: its agent's word is enough / add `- accept: COMMAND` or `- artifacts: FILE`
     "##,
     );
     reports(
         "# P\n- [ ]\n- [ ] do it\n",
         r##"
         2:1 error[empty-task] this item of the checklist is empty / say what to do behind the box
-        3:7 warning[unproven] `T2` has neither checks nor artifacts: its agent's word will do / add `- accept: COMMAND` or `- artifacts: FILE`
+        3:7 warning[unproven] `T2` has neither checks nor artifacts: its agent's word is enough / add `- accept: COMMAND` or `- artifacts: FILE`
     "##,
     );
 }
@@ -227,16 +227,16 @@ fn front_matter() {
         r##"
         2:13 error[bad-setting] `max_agents` is a whole number from 1 on, not `0`
         3:11 error[bad-setting] `attempts` is a whole number from 1 on, not `many`
-        4:7 error[bad-setting] `a b` cannot stand for `plan`: a name holds only letters, digits, `.`, `_` and `-`, not ' ' / write `a-b`
+        4:7 error[bad-setting] `a b` is not a valid `plan`: a name holds only letters, digits, `.`, `_` and `-`, not ' ' / write `a-b`
         5:1 error[duplicate-setting] `plan` is set twice in the front matter / keep one of the two
         6:1 error[unknown-setting] unknown key `reviw` in the front matter / did you mean `review`?
         7:18 error[bad-setting] `boss` does not review / the reviewing roles are `critic` and `auditor`
         8:1 error[bad-setting] `agent` takes one value, not a list
         9:13 error[front-matter-value] the opening quote is never closed
         10:10 error[bad-setting] bad `timeout`: `5` has no unit / write `5s` for seconds or `5m` for minutes
-        11:1 error[bad-setting] `silence` must be longer than nothing
+        11:1 error[bad-setting] `silence` must be longer than zero
         12:12 error[bad-setting] unknown isolation `vm` / write `auto`, `worktree` or `shared`
-        13:1 error[front-matter-line] this line of the front matter is no `key: value` / write one `key: value` on each line, lists as `[a, b]`
+        13:1 error[front-matter-line] this line of the front matter is not a `key: value` / write one `key: value` on each line, lists as `[a, b]`
         14:1 error[bad-setting] `backoff` takes one value, not a list
         17:3 error[unknown-setting] unknown key `hang.silense` in the front matter / did you mean `hang.silence`?
     "##,

@@ -83,7 +83,7 @@ impl Installable for Settings {
         for key in ["allowManagedHooksOnly", "strictPluginOnlyCustomization"] {
             if let Some(file) = managed_says(key) {
                 troubles.push(format!(
-                    "{key} in {} lets only managed hooks run: ask whoever manages this machine",
+                    "{key} in {} lets only managed hooks run: ask the administrator of this machine",
                     file.display()
                 ));
             }
@@ -95,7 +95,7 @@ impl Installable for Settings {
         let layers = managed.iter().rev().cloned().chain(own);
         let switched = layers.filter_map(|(file, layer)| Some((file, layer.get("disableAllHooks")?.as_bool()?))).next();
         if let Some((file, true)) = switched {
-            troubles.push(format!("disableAllHooks in {} switches every hook off: take it out", file.display()));
+            troubles.push(format!("disableAllHooks in {} switches every hook off: remove it", file.display()));
         }
         troubles
     }

@@ -109,7 +109,7 @@ impl Stream {
     fn retry(&self, value: &Value) -> Vec<Activity> {
         let mut activities = vec![retry(value)];
         if let Some(resets_at) = self.rejected.filter(|_| fields::number(value, "error_status") == Some(429)) {
-            let text = "it met its usage limit and would wait for it by itself".to_owned();
+            let text = "it reached its usage limit and would wait by itself".to_owned();
             activities.push(Activity::Failed(Failure { problem: Problem::UsageLimit, resets_at, text, runaway: true }));
         }
         activities

@@ -86,7 +86,7 @@ impl Installable for Settings {
     }
 
     fn next(&self, _scope: Scope) -> &'static str {
-        "start codex here, type /hooks and trust the hooks: until then it skips them without a word"
+        "start codex here, type /hooks and trust the hooks: until then it skips them silently"
     }
 
     fn troubles(&self, scope: Scope, file: &Path, entries: &[Entry], places: &Places<'_>) -> Vec<String> {
@@ -101,7 +101,7 @@ impl Installable for Settings {
         let off = [(config.as_deref(), &user), (Some(project_file.as_path()), &table(&project_file))];
         for (file, _) in off.iter().filter(|(_, table)| switched_off(table)) {
             let file = file.unwrap_or(Path::new("config.toml")).display();
-            troubles.push(format!("hooks = false under [features] in {file} switches every hook off: take it out"));
+            troubles.push(format!("hooks = false under [features] in {file} switches every hook off: remove it"));
         }
         if scope != Scope::User && !project_is_trusted(&user, places.root) {
             let root = places.root.display();
@@ -167,7 +167,7 @@ fn trust(config: &Table, file: &Path, entries: &[Entry]) -> Vec<String> {
     }
     let of = entries.len();
     let told = [
-        (untrusted, "not trusted, so Codex skips them without a word: type /hooks in Codex and trust them"),
+        (untrusted, "not trusted, so Codex skips them silently: type /hooks in Codex and trust them"),
         (changed, "changed since they were trusted: type /hooks in Codex and trust them again"),
         (disabled, "switched off: type /hooks in Codex and switch them on"),
     ];

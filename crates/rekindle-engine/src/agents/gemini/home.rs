@@ -62,7 +62,7 @@ pub(super) fn add(start: &Start<'_>, place: &Place<'_>, launch: &mut Launch) -> 
     }
     let file = folder.join(SETTINGS);
     let theirs = match std::fs::read_to_string(&file) {
-        Ok(text) => json_object(&text).ok_or_else(|| format!("{} is no JSON object: correct it", file.display()))?,
+        Ok(text) => json_object(&text).ok_or_else(|| format!("{} is not a JSON object: correct it", file.display()))?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Map::new(),
         Err(error) => return Err(format!("cannot read {}: {error}", file.display())),
     };

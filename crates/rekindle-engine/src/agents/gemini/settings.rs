@@ -68,7 +68,7 @@ impl Installable for Settings {
         let mut enabled =
             layers.iter().filter_map(|(file, layer)| Some((file, layer.get("hooksConfig")?.get("enabled")?)));
         if let Some((file, Value::Bool(false))) = enabled.next_back() {
-            troubles.push(format!("hooksConfig.enabled in {} switches every hook off: take it out", file.display()));
+            troubles.push(format!("hooksConfig.enabled in {} switches every hook off: remove it", file.display()));
         }
         let ours =
             |name: &Value| name == NAME || entries.iter().any(|entry| entry.handler.get("command") == Some(name));

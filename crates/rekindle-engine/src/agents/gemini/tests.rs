@@ -111,7 +111,7 @@ fn settings_that_cannot_be_read_are_named() {
     let bed = Bed::new();
     bed.write(".gemini/settings.json", "{ \"a\": ");
     let error = bed.start("do it", None).expect_err("broken settings");
-    assert!(error.contains("settings.json is no JSON object"), "{error}");
+    assert!(error.contains("settings.json is not a JSON object"), "{error}");
 }
 
 #[test]

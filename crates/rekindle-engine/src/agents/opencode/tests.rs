@@ -70,7 +70,7 @@ fn what_the_operator_has_in_the_variable_stays() {
     assert_eq!(content["mcp"]["m"], json!({}));
     program.env.insert("OPENCODE_CONFIG_CONTENT".into(), "{".into());
     let error = start(&program, None).expect_err("broken content");
-    assert!(error.starts_with("OPENCODE_CONFIG_CONTENT is no JSON object"), "{error}");
+    assert!(error.starts_with("OPENCODE_CONFIG_CONTENT is not a JSON object"), "{error}");
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn copy(source: &Connection, to: &Path) -> Result<(), Error> {
     let backup = Backup::new(source, &mut target).map_err(fault)?;
     match backup.step(-1).map_err(fault)? {
         StepResult::Done => Ok(()),
-        _ => Err(Error::Busy("the database was locked when a backup was to be taken".into())),
+        _ => Err(Error::Busy("the database was locked when a backup was due".into())),
     }
 }
 

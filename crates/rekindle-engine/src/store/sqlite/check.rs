@@ -93,7 +93,7 @@ fn follow_chain(conn: &Connection, from: u64, report: &mut Verification) -> Resu
         })
         .map_err(fault)?;
     if outside > 0 {
-        return Err(Error::Corrupt(format!("{outside} events stand outside the chain")));
+        return Err(Error::Corrupt(format!("{outside} events are outside the chain")));
     }
     Ok(())
 }

@@ -32,7 +32,7 @@ fn input_of_any_kind() {
             assert_eq!(lead.raw(&["hook", cli], input), "", "{cli}");
         }
     }
-    assert!(lead.log().contains("is no JSON"), "{}", lead.log());
+    assert!(lead.log().contains("is not JSON"), "{}", lead.log());
     assert!(!lead.project().join("x").exists() && !lead.home().join("x").exists(), "an id is no path");
 }
 

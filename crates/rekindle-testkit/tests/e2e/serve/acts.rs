@@ -41,7 +41,7 @@ fn a_question_is_answered_and_a_failed_task_retried_over_the_port() {
     let act = |verb: &str| acts["acts"].as_array().expect("acts").iter().find(|act| act["act"] == verb).cloned();
     let retry = act("retry").expect("retry");
     assert!(retry["possible"] == true && retry["path"] == "/api/tasks/B/retry", "{retry}");
-    assert!(retry["consequence"].as_str().is_some_and(|text| text.contains("opened again")), "{retry}");
+    assert!(retry["consequence"].as_str().is_some_and(|text| text.contains("reopened")), "{retry}");
     assert_eq!(act("stop").expect("stop")["possible"], false, "it has ended");
     let ended = run.end();
     assert_eq!(ended.code, Some(3), "{ended:?}");
@@ -49,7 +49,7 @@ fn a_question_is_answered_and_a_failed_task_retried_over_the_port() {
     rig.touch("mended");
     assert_eq!(served.post("/api/tasks/B/retry", "{\"run\":\"another\"}").status, 404, "not the run that was seen");
     let reply = served.post("/api/tasks/B/retry", "{}");
-    assert_eq!((reply.status, &reply.json()["done"]), (200, &"task B is open again".into()));
+    assert_eq!((reply.status, &reply.json()["done"]), (200, &"task B is reopened".into()));
     assert_eq!(served.post("/api/tasks/B/retry", "{}").status, 409, "it has not ended");
     rig.finish();
     assert!(rig.lines("answer")[0].starts_with("green"), "{:?}", rig.lines("answer"));

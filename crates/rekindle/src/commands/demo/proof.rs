@@ -13,7 +13,7 @@ const PROMISES: &[(&str, &str)] = &[
     ("developer_timeout", "an agent hung, was stopped with its whole tree, and replaced"),
     ("checks_finished", "claims were proven by running the checks; a lie was refused"),
     ("coordinator_recovered", "the coordinator was killed with SIGKILL; the next one went on"),
-    ("agent_adopted", "the agent that was at work meanwhile was adopted, not restarted"),
+    ("agent_adopted", "the agent that was running meanwhile was adopted, not restarted"),
 ];
 
 /// Shows the proof and says whether all of it is there.

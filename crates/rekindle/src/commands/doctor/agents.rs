@@ -148,7 +148,7 @@ impl Doctor<'_> {
         let known = self.agent.adapter().program().is_some();
         let verdict = if known { Verdict::Problem } else { Verdict::Warning };
         let broken = |text: String| Finding {
-            hint: Some(format!("see for yourself: {} {}", program.display(), arguments.join(" "))),
+            hint: Some(format!("try it yourself: {} {}", program.display(), arguments.join(" "))),
             ..finding(&name, verdict, &text)
         };
         let probe = match Probe::start(&mut command) {
@@ -158,14 +158,14 @@ impl Doctor<'_> {
         let line = match probe.line(VERSION_BUDGET) {
             Ok(line) => line,
             Err(_) => {
-                let text = format!("it did not say it within {} s", VERSION_BUDGET.as_secs());
+                let text = format!("it did not answer within {} s", VERSION_BUDGET.as_secs());
                 return Finding { verdict: Verdict::Warning, ..broken(text) };
             }
         };
         match (line, probe.end(VERSION_BUDGET)) {
             (_, Some(status)) if !status.success() => broken(format!("it ended with {status}")),
             (Some(line), _) => ok(&name, &self.shown(&line)),
-            (None, _) => Finding { verdict: Verdict::Warning, ..broken("it says none".to_owned()) },
+            (None, _) => Finding { verdict: Verdict::Warning, ..broken("it prints none".to_owned()) },
         }
     }
 

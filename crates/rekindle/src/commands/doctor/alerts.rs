@@ -19,7 +19,7 @@ pub fn try_all(config: &Config, ui: &Ui) -> Vec<Finding> {
     let channels = config.programs().alerts;
     let alert = Alert {
         kind: Kind::NeedsYou,
-        text: "this is how rekindle calls you".to_owned(),
+        text: "this is a test alert".to_owned(),
         choices: vec!["rekindle doctor --alerts".to_owned()],
         run: "test".to_owned(),
         plan: "test".to_owned(),
@@ -53,7 +53,7 @@ pub fn try_all(config: &Config, ui: &Ui) -> Vec<Finding> {
     if used.is_empty() {
         findings.push(Finding {
             hint: Some("set notify.bell, notify.command or notify.webhook in rekindle.toml".to_owned()),
-            ..finding("alerts", Verdict::Warning, "there is no channel that would reach anybody")
+            ..finding("alerts", Verdict::Warning, "no alert channel is configured")
         });
     } else if findings.is_empty() {
         findings.push(ok("alerts", &format!("sent through {}", used.join(", "))));

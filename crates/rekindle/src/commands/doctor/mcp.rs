@@ -65,9 +65,9 @@ fn call(probe: &mut Probe, id: u64, method: &str, params: &Value) -> Result<Valu
             None => Err(format!("the server refused {method}: {}", answer["error"]["message"].as_str().unwrap_or("?"))),
         };
     }
-    Err(format!("the server said much, but did not answer {method}"))
+    Err(format!("the server wrote a lot, but did not answer {method}"))
 }
 
 fn tell(probe: &mut Probe, message: &Value) -> Result<(), String> {
-    probe.tell(&message.to_string()).map_err(|error| format!("the server does not listen: {error}"))
+    probe.tell(&message.to_string()).map_err(|error| format!("the server does not read its input: {error}"))
 }

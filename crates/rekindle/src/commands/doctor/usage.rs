@@ -38,7 +38,7 @@ pub fn look(config: &Config, context: &Context, tries: bool) -> Option<Finding> 
         Ok(said) => match read_allowance(&said) {
             Some(left) => {
                 let percent = left.remaining_percent.map(|percent| format!("{percent} % left")).unwrap_or_default();
-                let reset = left.resets_at.map(|at| format!(", whole again at {}", stamp(at))).unwrap_or_default();
+                let reset = left.resets_at.map(|at| format!(", resets at {}", stamp(at))).unwrap_or_default();
                 ok("usage", &format!("{percent}{reset}"))
             }
             None => doubtful(&format!("the command's answer cannot be read: {}", said.trim())),
@@ -49,7 +49,7 @@ pub fn look(config: &Config, context: &Context, tries: bool) -> Option<Finding> 
 
 /// A run goes on without an answer: this keeps nobody from working.
 fn doubtful(text: &str) -> Finding {
-    let hint = r#"it must print {"remaining_percent": N, "resets_at": "RFC 3339"} and end with 0"#;
+    let hint = r#"it must print {"remaining_percent": N, "resets_at": "RFC 3339"} and exit with 0"#;
     Finding { hint: Some(hint.to_owned()), ..finding("usage", Verdict::Warning, text) }
 }
 

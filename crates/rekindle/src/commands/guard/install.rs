@@ -12,8 +12,8 @@ use crate::ui::one_line;
 
 /// Put rekindle's hooks into your coding programs' settings
 ///
-/// Without --project or --user they go where only you see them in this project: a settings file that git does not see. Whatever
-/// stands in a file stays as it is, comments included, and `rekindle guard uninstall` puts it back byte for byte.
+/// Without --project or --user they go into your own settings for this project, in a file that git ignores. What a file
+/// already contains stays as it is, comments included, and `rekindle guard uninstall` restores it byte for byte.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle guard install\n  rekindle guard install --cli claude --status-line\n  rekindle guard install --user"
@@ -73,12 +73,12 @@ fn tell(program: &dyn Installable, scope: Scope, done: &Installed, here: &Here, 
     let told = match done.change {
         Change::Made => format!("{title}: wrote {file} ({}): {count}", whose(scope)),
         Change::Added => format!("{title}: added to {file} ({}): {count}", whose(scope)),
-        Change::Renewed => format!("{title}: renewed in {file}: {count}"),
-        Change::Same => format!("{title}: {file} has everything already"),
+        Change::Renewed => format!("{title}: updated in {file}: {count}"),
+        Change::Same => format!("{title}: {file} is up to date"),
     };
     context.ui.say(&told);
     if let Some(list) = &done.hidden_by {
-        context.ui.say(&format!("  git does not see it: {}", one_line(&shown(list, &here.root))));
+        context.ui.say(&format!("  git ignores it: {}", one_line(&shown(list, &here.root))));
     }
     if done.status_line {
         let behind =

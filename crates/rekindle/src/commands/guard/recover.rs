@@ -23,13 +23,13 @@ pub struct RecoverArgs {
     /// Start a new session of the same program with it
     #[arg(long)]
     launch: bool,
-    /// Which session, as `rekindle guard status` names it; the one last heard of otherwise
+    /// Which session, as `rekindle guard status` names it [default: the most recent one]
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// With the whole plan
+    /// Include the whole plan
     #[arg(long)]
     full: bool,
-    /// As it stood after so many records of its journal
+    /// As it stood after the first RECORDS records of its journal
     #[arg(long, value_name = "RECORDS", conflicts_with = "launch")]
     at: Option<u64>,
 }
@@ -46,7 +46,7 @@ pub fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
         let read = journal::session_after(&known.dir, records);
         known.session = read.map_err(|e| CliError::internal("the session's journal cannot be read").because(&e))?;
     }
-    let unknown = || CliError::internal(format!("no program called {} is guarded by this version", known.program()));
+    let unknown = || CliError::internal(format!("this version guards no program called {}", known.program()));
     let program = guarded::of(known.program()).ok_or_else(unknown)?;
     let telling = Telling { occasion: Occasion::Asked, compaction: known.session.compactions(), full: args.full };
     let whom = Whom {
@@ -92,8 +92,8 @@ fn choose(all: Vec<Known>, name: Option<&str>) -> Result<Known> {
             };
             CliError::usage(format!("no session is called {name:?}")).hint(hint)
         }
-        None => CliError::internal("no session was heard of here").hint(
-            "type `rekindle guard install`, then use your agent as always; `rekindle guard status` shows what is heard",
+        None => CliError::internal("no session is known here").hint(
+            "type `rekindle guard install`, then use your agent as always; `rekindle guard status` shows what is known",
         ),
     })
 }

@@ -12,8 +12,8 @@ use crate::ui::one_line;
 
 /// Take rekindle's hooks out of your coding programs' settings
 ///
-/// Without --project or --user: all of this project. A file that nobody has changed since is put back byte for byte; from
-/// any other only rekindle's own entries are taken.
+/// Without --project or --user: everything in this project. A file that has not been changed since is restored byte for
+/// byte; from any other file only rekindle's own entries are removed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle guard uninstall\n  rekindle guard uninstall --user --cli codex")]
 pub struct UninstallArgs {
@@ -41,10 +41,10 @@ pub fn run(args: &UninstallArgs, context: &Context) -> Result<Exit> {
                         nothing = false;
                         let file = one_line(&shown(&one.file, &here.root));
                         let how = match one.removal {
-                            Removal::Restored => "is as it was before",
-                            Removal::Deleted => "is gone, as it was before",
+                            Removal::Restored => "is restored",
+                            Removal::Deleted => "is removed: it did not exist before",
                             Removal::TakenOut | Removal::Nothing => {
-                                "has been changed since: only rekindle's entries are out"
+                                "has been changed since: only rekindle's entries were removed"
                             }
                         };
                         context.ui.say(&format!("{}: {file} {how}", program.title()));
@@ -59,7 +59,7 @@ pub fn run(args: &UninstallArgs, context: &Context) -> Result<Exit> {
         }
     }
     if nothing {
-        context.ui.say("nothing of rekindle was there");
+        context.ui.say("nothing of rekindle was installed");
     }
     Ok(exit)
 }

@@ -9,8 +9,8 @@ const ABOUT: &str = "\
 # Agents: the programs found here. Choose one per task with `cli: NAME`; the keys are in docs/configuration.md.
 #
 # What an agent may do without asking, `permissions`:
-#   \"default\"  what the program's own settings allow. Nobody is there to be asked: whatever they do not allow is refused, and
-#              many programs allow no change at all then. Allow what the work needs in the program's own settings, or:
+#   \"default\"  what the program's own settings allow. Nobody can be asked, so whatever they do not allow is refused, and
+#              many programs then allow no change at all. Allow what the work needs in the program's own settings, or:
 #   \"full\"     everything, anywhere this user may. Only for plans you trust, best inside a container or a virtual machine.
 ";
 

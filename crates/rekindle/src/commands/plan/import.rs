@@ -33,10 +33,10 @@ pub struct ImportArgs {
     /// Write the plan here
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Write over --out if it is there
+    /// Overwrite --out if it exists
     #[arg(long, requires = "out")]
     force: bool,
-    /// Task Master: the list that is meant [default: its current one]
+    /// Task Master: the tag to import [default: its current one]
     #[arg(long, value_name = "NAME")]
     tag: Option<String>,
     /// GitHub: only issues with this label (repeatable)
@@ -121,6 +121,6 @@ fn tell(format: Format, place: &str, imported: &Imported, args: &ImportArgs, con
     }
     context.ui.hint("nothing imported has checks: add `- accept: COMMAND` to tasks, so that rekindle can prove them");
     if let Some(out) = args.out.as_ref().filter(|out| out.as_os_str() != output_file::STANDARD_OUTPUT) {
-        context.ui.hint(&format!("look it through: rekindle plan check {}", out.display()));
+        context.ui.hint(&format!("check it: rekindle plan check {}", out.display()));
     }
 }

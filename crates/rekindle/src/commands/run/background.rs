@@ -49,7 +49,7 @@ pub fn start(context: &Context) -> Result<Exit> {
         }
         ui::pause(LOOK_MS);
     }
-    let message = format!("the coordinator (process {}) does not take the state over", child.id());
+    let message = format!("the coordinator (process {}) does not take over the state", child.id());
     Err(CliError::internal(message).hint(format!("see {}", log_path.display())))
 }
 

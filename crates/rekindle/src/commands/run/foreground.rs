@@ -47,8 +47,8 @@ pub fn coordinate(setup: Setup, progress: Progress, context: &Context) -> Result
     let ui = context.ui;
     let phase = match coordinator.telling(Box::new(move |notice| tell(ui, notice))).drive() {
         Err(Error::Unwritten(error)) => {
-            ui.warn(&format!("leaving: the state cannot be written ({error}); agents work on by themselves"));
-            ui.hint("adopt them and go on when it can be: rekindle resume");
+            ui.warn(&format!("leaving: the state cannot be written ({error}); agents keep working by themselves"));
+            ui.hint("adopt them and go on when it can be written again: rekindle resume");
             let by_term = first_signal.load(Ordering::Relaxed) == SIGTERM;
             return Ok(if by_term { Exit::Terminated } else { Exit::Interrupted });
         }
@@ -69,7 +69,7 @@ pub fn coordinate(setup: Setup, progress: Progress, context: &Context) -> Result
 fn tell(ui: Ui, notice: &Notice) {
     match notice {
         Notice::Unwritten(error) => ui
-            .warn(&format!("the state cannot be written, nothing is decided until it can be; agents work on: {error}")),
+            .warn(&format!("the state cannot be written, nothing is decided until it can be; agents keep working: {error}")),
         Notice::CannotPause => {
             ui.warn("the run is paused as soon as the state can be written; press Ctrl-C again to leave now");
         }
@@ -91,7 +91,7 @@ pub fn attach(progress: Progress, context: &Context) -> Result<Exit> {
         "failed" => Exit::TasksFailed,
         "paused" => Exit::Paused,
         _ => {
-            let message = "the coordinator ended before the run did; its agents work on";
+            let message = "the coordinator ended before the run did; its agents keep working";
             return Err(CliError::internal(message).hint("adopt them and go on: rekindle resume"));
         }
     })

@@ -87,7 +87,7 @@ pub fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
     let known = read_run(&dir);
     if let Some(attached) = attach_to_owner(&dir, known.run(), Some(&plan.name))? {
         if args.again {
-            let message = format!("a run of plan `{}` is under way", plan.name);
+            let message = format!("plan `{}` is already running", plan.name);
             return Err(CliError::usage(message).hint("watch it without --again, or pause it: rekindle pause"));
         }
         return Ok(attached);
@@ -139,7 +139,7 @@ pub fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
 fn open_dir(context: &Context) -> Result<StateDir> {
     let dir = StateDir::open_or_create(&context.project.state_dir)?;
     if let Standing::Moved { from } = dir.standing() {
-        context.ui.say(&format!("the state directory was at {}; it goes on here", from.display()));
+        context.ui.say(&format!("the state directory was at {} before; the run goes on here", from.display()));
     }
     Ok(dir)
 }

@@ -286,7 +286,7 @@ fn at_work(picture: &Picture) -> String {
     if running.len() > NAMED_AT_WORK {
         words.push(format!("{} more", running.len() - NAMED_AT_WORK));
     }
-    let work = if words.is_empty() { "nobody at work".to_owned() } else { format!("at work: {}", words.join(", ")) };
+    let work = if words.is_empty() { "no agent running".to_owned() } else { format!("running: {}", words.join(", ")) };
     let asks = match picture.open_questions().count() {
         0 => String::new(),
         many => format!("; {many} waiting for an answer: rekindle questions"),
@@ -399,10 +399,10 @@ mod tests {
     #[test]
     fn a_sign_of_life_says_who_is_at_work_and_what_is_waited_for() {
         let mut picture = Script::default().picture(vec![task("a", "", "in_progress", &[])], 600_000);
-        assert_eq!(at_work(&picture), "nobody at work");
+        assert_eq!(at_work(&picture), "no agent running");
         picture.attempts = (0..6).map(|at| attempt(at, "dev-a", &["a"], "running")).collect();
         picture.questions.push(question(1, "a", "Which?", &[]));
-        let words = "at work: a for 10m00s, a for 10m00s, a for 10m00s, a for 10m00s, 2 more; 1 waiting for an answer: rekindle questions";
+        let words = "running: a for 10m00s, a for 10m00s, a for 10m00s, a for 10m00s, 2 more; 1 waiting for an answer: rekindle questions";
         assert_eq!(at_work(&picture), words);
     }
 }

@@ -15,9 +15,9 @@ fn assert_each(cases: &[(&str, &str, &str)]) {
 fn what_cannot_be_is_said_with_what_to_write() {
     let cases = [
         ("[run]\nmax_agent = 2\n", "unknown key `max_agent` in [run]", "did you mean `max_agents`?"),
-        ("[run]\ngrace = \"2s\"\n", "unknown key `grace` in [run]", "`grace` belongs into [usage] or [stop]"),
+        ("[run]\ngrace = \"2s\"\n", "unknown key `grace` in [run]", "`grace` belongs in [usage] or [stop]"),
         ("[rum]\nagent = \"a\"\n", "unknown section `rum`", "did you mean `run`?"),
-        ("max_agents = 2\n", "`max_agents` stands outside of a section", "write it under [run]"),
+        ("max_agents = 2\n", "`max_agents` is outside of a section", "write it under [run]"),
         (
             "[run]\nmax_agents = 0\n",
             "`run.max_agents` is 0, which is out of range",
@@ -28,19 +28,19 @@ fn what_cannot_be_is_said_with_what_to_write() {
         ("[run]\nmax_agents = \"4\"\n", "`run.max_agents` is a whole number, not a text", "write max_agents = 4"),
         (
             "[run]\nmax_agents = 1.5\n",
-            "`run.max_agents` is a whole number, not a number with a point",
+            "`run.max_agents` is a whole number, not a decimal number",
             "write max_agents = 4",
         ),
         ("[run]\nrecover = \"no\"\n", "`run.recover` is true or false, not a text", "write recover = true"),
         ("[run]\nbackoff = 2\n", "`run.backoff` has no unit", "write \"2s\" for seconds or \"2m\" for minutes"),
         (
             "[run]\nbackoff = \"soon\"\n",
-            "`run.backoff` is no duration: `soon` is no duration",
+            "`run.backoff` is not a duration: `soon` is not a duration",
             "write it like `90s`, `20m`, `1h30m` or `500ms`",
         ),
         (
             "[timeouts]\ndeveloper = \"0s\"\n",
-            "`timeouts.developer` must be longer than nothing",
+            "`timeouts.developer` must be longer than zero",
             "write developer = \"15m\"",
         ),
     ];
@@ -88,7 +88,7 @@ fn what_sections_cannot_hold_is_said_with_what_to_write() {
         ),
         (
             "[usage]\ndefault_wait = \"0s\"\n",
-            "`usage.default_wait` must be longer than nothing",
+            "`usage.default_wait` must be longer than zero",
             "write default_wait = \"15m\"",
         ),
         ("[notify]\ncommand = [1]\n", "`command` is a list of texts, this is a number", "put it in quotes"),
@@ -129,7 +129,7 @@ fn an_agent_that_cannot_be_is_said_with_what_to_write() {
             "write permissions = \"default\" (the program's own settings) or \"full\" (everything)",
         ),
         ("[agents.a]\ncommand = [\"x\"]\nmodel = 5\n", "`model` is a text, not a number", ""),
-        ("[agents.a]\ncommand = [\"x\"]\naccount = \" \"\n", "`account` is empty or holds a NUL", "leave it out"),
+        ("[agents.a]\ncommand = [\"x\"]\naccount = \" \"\n", "`account` is empty or contains a NUL", "leave it out"),
         (
             "[agents.a]\ncommand = \"my agent\"\n",
             "`command` is a list of words, not a text",

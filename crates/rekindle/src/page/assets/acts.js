@@ -42,7 +42,7 @@ async function confirmed(event) {
   if (parts) {
     const lines = dialog.querySelector("#confirm-parts textarea").value.split("\n").map((line) => line.trim()).filter(Boolean);
     if (lines.length < 2) {
-      wrong.textContent = "name two parts or more, one a line";
+      wrong.textContent = "name two parts or more, one per line";
       wrong.hidden = false;
       return;
     }

@@ -96,7 +96,7 @@ fn check_of(check: &CheckResult, origin: Option<Origin>) -> Markup {
     let since = origin.map(|origin| match origin {
         Origin::Before => "failed before the work began",
         Origin::Introduced => "passed before the work began",
-        Origin::Uncertain => "nobody knows since when",
+        Origin::Uncertain => "since when is not known",
     });
     html! {
         article.check {
@@ -134,7 +134,7 @@ fn verdict_of(given: &GivenVerdict) -> Markup {
 pub fn diff(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Result<Markup> {
     let Some(diff) = diff::of(&visit.site.project, picture, task)? else {
         return Ok(
-            html! { p.dim { "There is nothing to compare: no git here, or no change of this task that it knows." } },
+            html! { p.dim { "There is nothing to compare: no git here, or git knows no change of this task." } },
         );
     };
     let (added, removed) = diff.files.iter().fold((0, 0), |(add, cut), file| (add + file.added, cut + file.removed));
@@ -187,18 +187,18 @@ pub fn brief(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
             p.dim { "What attempt " (attempt.attempt.0) " (" (one_line(attempt.name.as_str())) ") was told." }
             (parts::code(&text, "brief"))
         },
-        None => html! { p.dim { "No attempt's brief is there: none has begun, or it was cleared away." } },
+        None => html! { p.dim { "There is no brief: no attempt has started, or it was removed." } },
     }
 }
 
 /// The log of the newest attempt.
 pub fn log(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Result<Markup> {
     let Some(attempt) = picture.attempts_of(&task.id).next_back() else {
-        return Ok(html! { p.dim { "Nobody has been at it yet." } });
+        return Ok(html! { p.dim { "No agent has worked on it yet." } });
     };
     let lines = visit.read(|run| run.lines_of(attempt.attempt, 0, 200))?;
     Ok(html! {
-        p { "Attempt " (attempt.attempt.0) ", " (one_line(attempt.name.as_str())) " " a href=(visit.ways.log(attempt.attempt)) { "on a page of its own" } }
+        p { "Attempt " (attempt.attempt.0) ", " (one_line(attempt.name.as_str())) " " a href=(visit.ways.log(attempt.attempt)) { "on its own page" } }
         (crate::page::log::viewer(visit, attempt, 0, &lines))
     })
 }

@@ -103,7 +103,7 @@ fn attempts(row: &TaskRow, picture: &Picture) -> Markup {
     html! {
         @if !spans.is_empty() {
             div.wide { table {
-                thead { tr { th { "Attempt" } th { "Agent" } th { "Begun" } th.number { "Started in" } th.number { "Worked" } th { "Ended" } th { "What befell it" } th.number { "Used" } } }
+                thead { tr { th { "Attempt" } th { "Agent" } th { "Begun" } th.number { "Started in" } th.number { "Worked" } th { "Ended" } th { "What happened to it" } th.number { "Used" } } }
                 tbody { @for span in spans { (attempt(span, picture)) } }
             } }
         }
@@ -116,7 +116,7 @@ fn attempt(span: &Span, picture: &Picture) -> Markup {
     let row = picture.attempt(span.attempt);
     let model = row.and_then(|row| row.model.as_deref());
     let used = row.map(|row| Spent::by_all(std::slice::from_ref(row))).unwrap_or_default();
-    let outcome = span.outcome.as_deref().unwrap_or("at work").replace('_', " ");
+    let outcome = span.outcome.as_deref().unwrap_or("running").replace('_', " ");
     html! {
         tr {
             td { (span.number) " (" (span.role) ")" }

@@ -129,7 +129,7 @@ fn answering(app: &App, answer: &AnswerBox, screen: (u16, u16)) -> Boxed {
 }
 
 fn splitting(app: &App, split: &SplitBox, room: usize) -> Boxed {
-    let mut lines = vec![Line::styled("type the parts, one a line, in their order", app.theme.tone(Tone::Dim))];
+    let mut lines = vec![Line::styled("type the parts, one per line, in order", app.theme.tone(Tone::Dim))];
     for (at, part) in split.parts.iter().enumerate() {
         lines.push(Line::from(wide::cut(&format!("{}. {part}", at + 1), room)));
     }
@@ -155,7 +155,7 @@ fn runs(app: &App, list: &RunList, room: usize) -> Boxed {
         lines.push(Line::styled(wide::cut(text, room), style));
     }
     if lines.is_empty() {
-        let words = if list.runs.is_none() { "reading…" } else { "no run fits" };
+        let words = if list.runs.is_none() { "reading…" } else { "no run matches" };
         lines.push(Line::styled(words, app.theme.tone(Tone::Dim)));
     }
     let title = match list.filter.text() {
@@ -170,8 +170,8 @@ fn hits(app: &App, list: &HitList, room: usize) -> Boxed {
     let mut lines: Vec<Line<'static>> = Vec::new();
     let words = match (&list.hits, list.asked) {
         (None, true) => "searching…".to_owned(),
-        (None, false) => "type words: lines of any agent's log that hold all of them are found".to_owned(),
-        (Some(hits), _) if hits.is_empty() => "no line holds all of these words".to_owned(),
+        (None, false) => "type words: lines of any agent's log that contain all of them are found".to_owned(),
+        (Some(hits), _) if hits.is_empty() => "no line contains all of these words".to_owned(),
         (Some(_), _) => list.by_agent(),
     };
     lines.extend(wide::wrap(&words, room).into_iter().take(AGENTS_ROWS).map(|row| Line::styled(row, dim)));
@@ -195,7 +195,7 @@ fn helping(app: &App, help: &Help, room: usize) -> Boxed {
     };
     let mut lines: Vec<Line<'static>> = help.kept().into_iter().map(line).collect();
     if lines.is_empty() {
-        lines.push(Line::styled("no key fits the filter", app.theme.tone(Tone::Dim)));
+        lines.push(Line::styled("no key matches the filter", app.theme.tone(Tone::Dim)));
     }
     let title = match help.filter.text() {
         "" => "keys (/ searches)".to_owned(),

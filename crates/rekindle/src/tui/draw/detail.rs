@@ -87,7 +87,7 @@ fn tabs(app: &App, frame: &mut Frame<'_>, area: Rect) {
 fn log(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let (width, height) = (usize::from(area.width), area.height);
     let words = match (app.log.attempt, app.log.count) {
-        (None, _) if app.task().is_some() => "nobody was at it yet",
+        (None, _) if app.task().is_some() => "no agent has worked on it yet",
         (None, _) => "choose a task to see its log",
         (_, None) => "reading…",
         (_, Some(0)) => "it has said nothing yet",
@@ -151,7 +151,7 @@ fn text(app: &App, frame: &mut Frame<'_>, area: Rect) {
     }
     let rows = app.pane.rows(usize::from(area.width), app.log.wrap, app.log.times);
     if rows.is_empty() {
-        let words = if app.pane.filter.is_empty() { "nothing yet" } else { "nothing fits the filter; Esc drops it" };
+        let words = if app.pane.filter.is_empty() { "nothing yet" } else { "nothing matches the filter; Esc clears it" };
         put(frame, area, 0, Line::styled(words, app.theme.tone(Tone::Dim)), Style::new());
     }
     let last = rows.len().saturating_sub(usize::from(area.height));

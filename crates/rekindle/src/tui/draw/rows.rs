@@ -83,7 +83,7 @@ pub(super) fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let inside = block.inner(area);
     frame.render_widget(block, area);
     if app.tree.rows.is_empty() {
-        let words = if filter.is_empty() { "no tasks" } else { "nothing fits the filter; Esc drops it" };
+        let words = if filter.is_empty() { "no tasks" } else { "nothing matches the filter; Esc clears it" };
         put(frame, inside, 0, Line::styled(words, app.theme.tone(Tone::Dim)), Style::new());
     }
     let width = usize::from(inside.width);

@@ -92,7 +92,7 @@ fn what_makes_no_sense_is_refused_with_its_reason() {
     assert_eq!(app.message.as_ref().expect("said").1, "T4 has not ended: there is nothing to retry");
     on(&mut app, "T1");
     press(&mut app, &["v"]);
-    assert!(app.message.as_ref().expect("said").1.contains("nobody to recover"));
+    assert!(app.message.as_ref().expect("said").1.contains("nothing to recover"));
 }
 
 #[test]

@@ -209,7 +209,7 @@ fn a_search_over_all_logs_says_when_nothing_is_found_and_can_be_left_and_made_an
     assert!(app.popup.is_none(), "one step out of what was never asked");
     let old = find_all(&mut app, "nowhere");
     app.take(News::Hits(old, Vec::new()));
-    assert!(text(&app).contains("no line holds all of these words"));
+    assert!(text(&app).contains("no line contains all of these words"));
     assert_eq!(press(&mut app, &["Enter"]), []);
     press(&mut app, &["/"]);
     write(&mut app, "else");

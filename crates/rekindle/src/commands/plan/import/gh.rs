@@ -45,7 +45,7 @@ pub fn issues(
     context: &Context,
 ) -> Result<(Source, String)> {
     if let Some(named) = repository.filter(|named| !is_repository(named)) {
-        return Err(CliError::usage(format!("{} is no repository", one_line(named))).hint("write it as OWNER/REPO"));
+        return Err(CliError::usage(format!("{} is not a repository", one_line(named))).hint("write it as OWNER/REPO"));
     }
     let newer = format!("{FIELDS},{NEWER_FIELDS}");
     let asked = ask(&newer, repository, labels, closed, context)?;
@@ -88,7 +88,7 @@ fn ask(
     });
     command.current_dir(&context.project.root).env("GH_PROMPT_DISABLED", "1").env("NO_COLOR", "1");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let failed = |error: &std::io::Error| CliError::usage("gh does not run").because(error);
+    let failed = |error: &std::io::Error| CliError::usage("gh cannot be run").because(error);
     let mut child = command.spawn().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => CliError::usage("the program gh was not found")
             .hint("install it from https://cli.github.com and log in with `gh auth login`"),

@@ -86,7 +86,7 @@ fn progress(picture: &Picture, columns: usize) -> Row {
         (9, Some(format!("{ended}/{} tasks", counts.all))),
         (8, some(number(counts.failed), "failed")),
         (7, some(number(picture.open_questions().count()), "asks you")),
-        (5, some(number(working), "at work")),
+        (5, some(number(working), "running")),
         (4, some(picture.history.count(MarkKind::Recovery), "recovered")),
         (3, Some(picture.run.state.clone())),
         (6, Some(elapsed(picture.now.since_ms(picture.run.started_at)))),
@@ -206,7 +206,7 @@ fn agents(picture: &Picture, said: &Said, columns: usize, room: usize) -> Vec<Ro
         rows.push(Row::new(Tone::Active, head, rest.trim_end()));
     }
     if shown < running.len() && room > 0 {
-        rows.push(Row::new(Tone::Dim, format!("  … and {} more at work", running.len() - shown), ""));
+        rows.push(Row::new(Tone::Dim, format!("  … and {} more running", running.len() - shown), ""));
     }
     rows
 }

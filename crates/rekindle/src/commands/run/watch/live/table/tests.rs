@@ -45,7 +45,7 @@ fn drawn(picture: &Picture, said: &Said, columns: usize, most: usize) -> String 
 fn a_wide_terminal_shows_everything() {
     let (picture, said) = busy();
     insta::assert_snapshot!(drawn(&picture, &said, 120, 40), @r"
-    █████████░░░░░░░░░░░░░░░ 2/5 tasks · 1 failed · 1 asks you · 2 at work · 1 recovered · running · 1m00s · $1.50
+    █████████░░░░░░░░░░░░░░░ 2/5 tasks · 1 failed · 1 asks you · 2 running · 1 recovered · running · 1m00s · $1.50
     ? b asks: Which of the two schemas is the right one? (old / new) · rekindle answer 7 TEXT
     ✖ c failed · rekindle why c · it crashed; 3 of 3 attempts used
     ↻ d attempt 2 of 3 in 42s · last: timed out
@@ -103,7 +103,7 @@ fn many_agents_and_questions_are_a_number() {
         picture.questions.push(question(10 + at, "b", "Really?", &[]));
     }
     let text = drawn(&picture, &said, 80, 20);
-    assert!(text.contains("? 48 more: rekindle questions") && text.contains("more at work"), "{text}");
+    assert!(text.contains("? 48 more: rekindle questions") && text.contains("more running"), "{text}");
     assert_eq!(text.lines().count(), 20, "{text}");
 }
 
