@@ -53,7 +53,9 @@ const DROPPED: &[&str] = &["available_commands_update"];
 pub fn main(file: &Path) -> ExitCode {
     let setup = std::fs::read(file).ok().and_then(|bytes| serde_json::from_slice::<Setup>(&bytes).ok());
     let Some(setup) = setup else {
-        emit(&json!({ "type": "error", "method": "start", "message": format!("{} is not a setup file", file.display()) }));
+        emit(
+            &json!({ "type": "error", "method": "start", "message": format!("{} is not a setup file", file.display()) }),
+        );
         return ExitCode::FAILURE;
     };
     let link = match Link::open(&setup) {
@@ -209,8 +211,9 @@ impl Bridge {
             ),
             (None, true) => ("session/set_model", json!({ "sessionId": session, "modelId": wanted })),
             (None, false) => {
-                let message =
-                    format!("it does not let rekindle set the model `{wanted}`: leave `model` out, or set it in `args`");
+                let message = format!(
+                    "it does not let rekindle set the model `{wanted}`: leave `model` out, or set it in `args`"
+                );
                 return Err(fail("session/set_model", &message));
             }
         };
@@ -317,7 +320,9 @@ impl Bridge {
             Event::Said(message) => self.said(&message),
             Event::Noise(text) => emit(&json!({ "type": "noise", "text": text::fold(&text, TEXT_MAX_BYTES) })),
             Event::Prompt(prompt) if self.prompts.len() < PROMPTS => self.prompts.push_back(prompt),
-            Event::Prompt(_) => emit(&json!({ "type": "noise", "text": "too many prompts are waiting: one was dropped" })),
+            Event::Prompt(_) => {
+                emit(&json!({ "type": "noise", "text": "too many prompts are waiting: one was dropped" }))
+            }
             Event::InputClosed => self.input_open = false,
             Event::Gone => return Err(End::Gone),
             Event::Signal(signal) => return Err(End::Signal(signal)),

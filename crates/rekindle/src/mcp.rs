@@ -153,9 +153,7 @@ impl Server {
             Err(wrong) => return Told::wrong(wrong),
         };
         let Ok(permit) = Arc::clone(&self.calls).try_acquire_owned() else {
-            return Told::wrong(format!(
-                "{CALLS} calls are already running; wait for their answers, then call again"
-            ));
+            return Told::wrong(format!("{CALLS} calls are already running; wait for their answers, then call again"));
         };
         let (agent, own, later) = (self.agent.clone(), self.served.own.clone(), order.again(name));
         let work = tokio::task::spawn_blocking(move || {

@@ -55,9 +55,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {
         draft.items.push(item);
     }
     if other_links > 0 {
-        draft.remark(format!(
-            "{other_links} links that block nothing (related, discovered-from …) were left out"
-        ));
+        draft.remark(format!("{other_links} links that block nothing (related, discovered-from …) were left out"));
     }
     Ok(draft)
 }

@@ -130,8 +130,7 @@ fn given_waves(drafts: &[Draft], graph: &Graph, problems: &mut Problems) -> Vec<
     }
     if !problems.has("bad-wave") {
         for (draft, wave) in drafts.iter().zip(&waves).filter(|(draft, _)| draft.wave.is_none()) {
-            let message =
-                format!("{} is in no wave although others are: it is put into wave {wave}", quote(id(draft)));
+            let message = format!("{} is in no wave although others are: it is put into wave {wave}", quote(id(draft)));
             problems
                 .warning("no-wave", draft.id_span, message)
                 .hint(format!("move it under `## Wave {wave}`, or give it `- wave: {wave}`"));

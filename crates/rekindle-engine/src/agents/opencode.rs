@@ -117,7 +117,8 @@ impl Adapter for Opencode {
         argv.extend(start.program.args.iter().cloned());
         let mut launch = Launch::new(argv, Stdin::File, start.prompt);
         let theirs = place.var(CONTENT).unwrap_or_default();
-        let theirs = json_object(&theirs).ok_or_else(|| format!("{CONTENT} is not a JSON object: correct or unset it"))?;
+        let theirs =
+            json_object(&theirs).ok_or_else(|| format!("{CONTENT} is not a JSON object: correct or unset it"))?;
         launch.env.insert(CONTENT.into(), Value::Object(with_ours(theirs, start)).to_string());
         let command = Value::from(start.context_command("plain")).to_string();
         launch.files.insert(PLUGIN_FILE.into(), PLUGIN.replace(PLUGIN_COMMAND, &command));

@@ -79,7 +79,11 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<Exit> {
         context.ui.line(&format!("kept: {}", kept.display()))?;
         context.ui.hint(&format!("cd {} && rekindle why hang", kept.display()));
     }
-    if proven { Ok(Exit::Success) } else { Err(CliError::internal("the event log does not show what the demo promises")) }
+    if proven {
+        Ok(Exit::Success)
+    } else {
+        Err(CliError::internal("the event log does not show what the demo promises"))
+    }
 }
 
 fn write_project(dir: &Path) -> std::io::Result<()> {

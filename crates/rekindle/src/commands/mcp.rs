@@ -29,10 +29,8 @@ pub struct McpArgs {
 pub fn run(args: &McpArgs, context: &Context) -> Result<Exit> {
     let told = Told::of(args.bundle.as_deref());
     let Some(agent) = Agent::told(&told, &context.project.state_dir) else {
-        return Err(CliError::usage(
-            "only an agent has tools: neither REKINDLE_TOKEN nor --bundle identifies one",
-        )
-        .hint("start agents with a plan: rekindle run plan.md"));
+        return Err(CliError::usage("only an agent has tools: neither REKINDLE_TOKEN nor --bundle identifies one")
+            .hint("start agents with a plan: rekindle run plan.md"));
     };
     let served =
         mcp::Served { role: told.role(), again: told.tried_before(), own: told.tasks(), in_one: args.one_tool };

@@ -76,7 +76,8 @@ fn address_of(args: &ServeArgs) -> Result<SocketAddr> {
         CliError::usage(message).hint("for example --listen 127.0.0.1:8080; port 0 takes a free one")
     })?;
     if address.ip().is_unspecified() && args.allow_host.is_empty() {
-        let message = format!("{} means every address of this machine: say which host names may be used for it", address.ip());
+        let message =
+            format!("{} means every address of this machine: say which host names may be used for it", address.ip());
         return Err(CliError::usage(message).hint("--allow-host box.example, or listen on one address"));
     }
     Ok(address)

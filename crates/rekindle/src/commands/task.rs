@@ -115,8 +115,7 @@ pub fn run(args: &TaskArgs, context: &Context) -> Result<Exit> {
         TaskCommand::Done(args) => done(args, context),
         TaskCommand::Fail(args) => {
             let report = Report::Fail { task: task_or_own(args.task.as_deref())?, reason: args.reason.clone() };
-            let agent =
-                as_agent(context, "give tasks up").map_err(|e| e.hint("skip it: rekindle task skip TASK"))?;
+            let agent = as_agent(context, "give tasks up").map_err(|e| e.hint("skip it: rekindle task skip TASK"))?;
             report_only(&agent, &report, context)
         }
         TaskCommand::Split(args) => split(args, context),
@@ -126,10 +125,8 @@ pub fn run(args: &TaskArgs, context: &Context) -> Result<Exit> {
         }
         TaskCommand::Stop(args) => {
             let order = Order::Stop { task: task_id(&args.task)? };
-            context.order(
-                &order,
-                &format!("task {} is given up; reopen it: rekindle task retry {}", args.task, args.task),
-            )
+            context
+                .order(&order, &format!("task {} is given up; reopen it: rekindle task retry {}", args.task, args.task))
         }
         TaskCommand::Retry(args) => {
             let order = Order::Retry { task: task_id(&args.task)? };

@@ -131,8 +131,7 @@ fn checked(name: &str) -> Result<String> {
         return Ok(name.to_owned());
     }
     let message = format!("`{name}` is not a name that a browser could use for this server");
-    Err(CliError::usage(message)
-        .hint("write it as in the address: --allow-host box.example or box.example:8443"))
+    Err(CliError::usage(message).hint("write it as in the address: --allow-host box.example or box.example:8443"))
 }
 
 /// The name of the cookie: two servers on one machine must not take each other's.

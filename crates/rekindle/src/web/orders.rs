@@ -291,7 +291,8 @@ async fn brought<T: DeserializeOwned + Default>(
         [] => T::default(),
         // A list would be taken for the fields in their order.
         [first, ..] if *first != b'{' => return Err(Problem::bad("the request is not a JSON object")),
-        text => serde_json::from_slice(text).map_err(|error| Problem::bad(format!("the request cannot be read: {error}")))?,
+        text => serde_json::from_slice(text)
+            .map_err(|error| Problem::bad(format!("the request cannot be read: {error}")))?,
     };
     let run = run(&given).or_else(|| ask.query.get("run").cloned());
     Ok((run, given))

@@ -44,7 +44,8 @@ fn one_head(conn: &Connection, sql: &str, params: impl Params) -> Result<Option<
     let Some((seq, hash)) = found else {
         return Ok(None);
     };
-    let last_hash = Hash::from_slice(&hash).ok_or_else(|| Error::Corrupt(format!("event {seq} has no complete hash")))?;
+    let last_hash =
+        Hash::from_slice(&hash).ok_or_else(|| Error::Corrupt(format!("event {seq} has no complete hash")))?;
     Ok(Some(Head { last_seq: seq.cast_unsigned(), last_hash }))
 }
 

@@ -68,8 +68,9 @@ pub fn coordinate(setup: Setup, progress: Progress, context: &Context) -> Result
 /// What the log cannot tell.
 fn tell(ui: Ui, notice: &Notice) {
     match notice {
-        Notice::Unwritten(error) => ui
-            .warn(&format!("the state cannot be written, nothing is decided until it can be; agents keep working: {error}")),
+        Notice::Unwritten(error) => ui.warn(&format!(
+            "the state cannot be written, nothing is decided until it can be; agents keep working: {error}"
+        )),
         Notice::CannotPause => {
             ui.warn("the run is paused as soon as the state can be written; press Ctrl-C again to leave now");
         }

@@ -151,7 +151,8 @@ fn text(app: &App, frame: &mut Frame<'_>, area: Rect) {
     }
     let rows = app.pane.rows(usize::from(area.width), app.log.wrap, app.log.times);
     if rows.is_empty() {
-        let words = if app.pane.filter.is_empty() { "nothing yet" } else { "nothing matches the filter; Esc clears it" };
+        let words =
+            if app.pane.filter.is_empty() { "nothing yet" } else { "nothing matches the filter; Esc clears it" };
         put(frame, area, 0, Line::styled(words, app.theme.tone(Tone::Dim)), Style::new());
     }
     let last = rows.len().saturating_sub(usize::from(area.height));
