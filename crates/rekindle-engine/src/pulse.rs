@@ -11,7 +11,7 @@ use rekindle_core::time::Time;
 use rekindle_shim::tree::Activity;
 
 use crate::driver::{Driver, Message};
-use crate::world::real::RealWorld;
+use crate::world::World;
 
 /// Looks during one silence limit: a hang is noticed at most this fraction of the limit late.
 const LOOKS_PER_LIMIT: u64 = 20;
@@ -77,12 +77,7 @@ impl Pulse {
     }
 
     /// Looks at every running agent and tells which are silent.
-    pub fn take(
-        &mut self,
-        now: Time,
-        driver: &mut Driver<RealWorld>,
-        heard: &BTreeMap<AttemptId, Time>,
-    ) -> Vec<Message> {
+    pub fn take<W: World>(&mut self, now: Time, driver: &mut Driver<W>) -> Vec<Message> {
         self.looked_at = Some(now);
         let state = driver.state();
         self.sleep_through(state.clocks.slept_ms);
@@ -94,7 +89,7 @@ impl Pulse {
                 limit_ms: decide::silence_limit_ms(state, attempt),
                 answer_ms: decide::answer_limit_ms(state, attempt).filter(|_| driver.waits_for_model(id)),
                 tells: state.limits.traits_of(&attempt.cli).tells,
-                heard: heard.get(&id).copied(),
+                heard: driver.heard_from().get(&id).copied(),
             })
             .collect();
         self.seen.retain(|id, _| running.iter().any(|watched| watched.id == *id));
@@ -124,9 +119,9 @@ impl Pulse {
     }
 
     /// Whether an agent has been silent for too long.
-    fn look(&mut self, now: Time, watched: &Watched, world: &mut RealWorld) -> Option<Hung> {
+    fn look(&mut self, now: Time, watched: &Watched, world: &mut impl World) -> Option<Hung> {
         let id = watched.id;
-        let output = world.spool_bytes(id);
+        let output = world.written(id);
         let seen = self.seen.entry(id).or_insert(Seen { alive_at: now, output, baseline: None });
         if output != seen.output {
             // Whoever prints is alive: its processes need no look.

@@ -10,6 +10,7 @@ mod checkers;
 mod clock;
 mod coordinator;
 mod faults;
+mod house;
 mod judge;
 mod operator;
 mod outside;
@@ -27,7 +28,7 @@ mod trace;
 mod world;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -131,9 +132,10 @@ fn set_out(options: Options) -> Sim {
         disk: BTreeSet::new(),
         sick,
         short: false,
+        plan_file: Some(setting.plan.hash.clone()),
         merges: Vec::new(),
         coordinator: Coordinator::default(),
-        inbox: Vec::new(),
+        inbox: VecDeque::new(),
         outbox: world::Outbox::default(),
         calls: BTreeMap::new(),
         calls_made: 0,
@@ -155,8 +157,7 @@ fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
     let mut sim = shared.borrow_mut();
     match next {
         Happening::Wakes(number)
-        | Happening::Ticks(number)
-        | Happening::LooksForSilence(number)
+        | Happening::Ticks(number, _)
         | Happening::CommitsAgain(number)
         | Happening::Arrives(number, _)
         | Happening::BundleMade(number, _)

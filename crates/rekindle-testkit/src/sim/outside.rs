@@ -10,7 +10,6 @@ use rekindle_engine::world::{CheckOrder, MergeOrder};
 
 use super::checkers::Invariant;
 use super::plant::Plant;
-use super::refusals::refusal;
 use super::story::{MINUTE, SECOND, mark_of};
 use super::world::{Happening, Sim};
 
@@ -210,14 +209,6 @@ impl Sim {
         let times = if !self.quiet && self.rng.chance(10) { 2 } else { 1 };
         for _ in 0..times {
             self.deliver(Message::UsageSeen(left));
-        }
-    }
-
-    /// The coordinator looks at the machine, as it does now and then.
-    pub fn look_at_machine(&mut self, held: bool) {
-        if self.short != held {
-            let short = self.short.then(refusal);
-            self.deliver(Message::Pressure { short });
         }
     }
 }

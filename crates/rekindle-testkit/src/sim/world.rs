@@ -4,7 +4,7 @@
 //! whether what the driver asks for is allowed is the checkers' business.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,6 +19,7 @@ use rekindle_engine::driver::Message;
 use rekindle_engine::store::{MemoryStore, Stream};
 use rekindle_engine::token::Tokens;
 use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
+use rekindle_shim::tree::Activity;
 
 use super::agent::Agent;
 use super::calls::Caller;
@@ -42,10 +43,8 @@ pub enum Happening {
     CoordinatorStarts,
     /// The coordinator of this number handles what has arrived.
     Wakes(u32),
-    /// Its next deadline is there.
-    Ticks(u32),
-    /// It looks for silent agents.
-    LooksForSilence(u32),
+    /// The turn that it planned is due.
+    Ticks(u32, u64),
     /// It tries again to commit.
     CommitsAgain(u32),
     /// A message reaches it.
@@ -124,8 +123,6 @@ pub struct Coordinator {
     pub under_way: BTreeSet<Asked>,
     /// Of those, the ones whose growth it was told and has not read.
     pub told: BTreeSet<AttemptId>,
-    /// When it was started.
-    pub since_ms: u64,
     /// It takes over what was before it.
     pub taking_over: bool,
     /// What it asked for and what the log has not answered.
@@ -161,12 +158,14 @@ pub struct Sim {
     pub sick: BTreeSet<String>,
     /// The machine is short of something.
     pub short: bool,
+    /// The hash of the plan's file; nothing while it cannot be read.
+    pub plan_file: Option<String>,
     /// Merges under way, with their workspaces.
     pub merges: Vec<(TaskId, Epoch, String)>,
     /// The coordinator.
     pub coordinator: Coordinator,
     /// What has arrived for it.
-    pub inbox: Vec<Message>,
+    pub inbox: VecDeque<Message>,
     /// What it answered.
     pub outbox: Outbox,
     /// Calls without an answer.
@@ -199,7 +198,7 @@ impl Sim {
         if !self.coordinator.up {
             return;
         }
-        self.inbox.push(message);
+        self.inbox.push_back(message);
         if self.inbox.len() == 1 {
             let (delay, number) = (self.rng.below(6), self.coordinator.number);
             self.queue.after_ms(delay, Happening::Wakes(number));
@@ -446,6 +445,18 @@ impl World for SimWorld {
 
     fn alert(&mut self, alert: &Alert) {
         self.ask(|sim| sim.say(format_args!("alert: {}", alert.text)));
+    }
+
+    fn written(&mut self, attempt: AttemptId) -> u64 {
+        self.ask(|sim| sim.bundles.get(&attempt).map_or(0, |bundle| (bundle.out.len() + bundle.err.len()) as u64))
+    }
+
+    fn activity(&mut self, attempt: AttemptId) -> Option<Activity> {
+        self.ask(|sim| sim.activity(attempt))
+    }
+
+    fn polls(&mut self) -> bool {
+        !self.sim.borrow().coordinator.polled.is_empty()
     }
 
     fn watch(&mut self, attempt: AttemptId) {
