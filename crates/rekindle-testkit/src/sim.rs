@@ -9,6 +9,7 @@ mod calls;
 mod checkers;
 mod clock;
 mod coordinator;
+mod door;
 mod faults;
 mod house;
 mod judge;
@@ -18,6 +19,7 @@ mod plant;
 mod refusals;
 mod rng;
 mod script;
+mod seam;
 mod shim;
 mod store;
 mod story;
@@ -31,6 +33,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rekindle_engine::store::MemoryStore;
 use rekindle_engine::token::Tokens;
@@ -136,9 +139,8 @@ fn set_out(options: Options) -> Sim {
         merges: Vec::new(),
         coordinator: Coordinator::default(),
         inbox: VecDeque::new(),
-        outbox: world::Outbox::default(),
-        calls: BTreeMap::new(),
-        calls_made: 0,
+        calls: door::Calls::default(),
+        reads_refused: Arc::default(),
         tokens: Tokens::new([7; 32]),
         durable: Arc::new(MemoryStore::new()),
         checkers: Checkers::default(),
@@ -189,6 +191,7 @@ fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
             drop(sim);
             stage.leave_if_over();
         }
+        Happening::HangsUp(id) => sim.hangs_up(id),
         Happening::FaultDue => sim.draw_fault(),
         Happening::Quiet => sim.become_quiet(),
         Happening::Breaks(fault) => {
@@ -211,6 +214,7 @@ impl Sim {
         self.quiet_since_ms = self.queue.now_ms();
         self.coordinator.kill = None;
         self.short = false;
+        self.reads_refused.store(0, Ordering::Relaxed);
         self.say(format_args!("QUIET"));
         let now = self.queue.now_ms();
         for bundle in self.bundles.values_mut() {

@@ -2,6 +2,7 @@
 
 mod growth;
 mod outputs;
+mod storms;
 
 use std::sync::Arc;
 

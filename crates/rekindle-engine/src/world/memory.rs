@@ -3,11 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use rekindle_core::event::ClockSeen;
 use rekindle_core::ids::{AttemptId, Epoch};
 use rekindle_core::input::Found;
 use rekindle_core::time::Time;
 
 use super::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
+use crate::agents::Reader;
 use crate::alert::Alert;
 use crate::clock::Clock;
 use crate::evidence::Outputs;
@@ -19,8 +21,12 @@ pub struct MemoryWorld {
     pub time: Time,
     /// What tells the time, where it goes on.
     pub clock: Option<Clock>,
+    /// What the machine's other clocks say, where it has any.
+    pub clocks: Option<ClockSeen>,
     /// What is found of every attempt.
     pub found: Found,
+    /// Makes the reader of an attempt, where agents' words are understood.
+    pub reader: Option<fn() -> Box<dyn Reader>>,
     /// What every agent has written to its standard output.
     pub output: Vec<u8>,
     /// Where outputs of checks are kept.
@@ -37,7 +43,9 @@ impl Default for MemoryWorld {
         Self {
             time: Time(1_000),
             clock: None,
+            clocks: None,
             found: Found::NeverStarted,
+            reader: None,
             output: Vec::new(),
             outputs: None,
             launched: Vec::new(),
@@ -49,6 +57,14 @@ impl Default for MemoryWorld {
 impl World for MemoryWorld {
     fn now(&mut self) -> Time {
         self.clock.as_ref().map_or(self.time, Clock::now)
+    }
+
+    fn clocks(&mut self) -> Option<ClockSeen> {
+        self.clocks.clone()
+    }
+
+    fn reader(&mut self, _: &str) -> Option<Box<dyn Reader>> {
+        self.reader.map(|reader| reader())
     }
 
     fn launch(&mut self, order: LaunchOrder) -> Taken {

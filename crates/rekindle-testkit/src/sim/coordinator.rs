@@ -26,12 +26,13 @@ use super::checkers::Invariant;
 use super::faults::Killed;
 use super::house::SimHouse;
 use super::plant::Plant;
+use super::seam::SimWorld;
 use super::store::SimStore;
 use super::story::{MINUTE, SECOND};
-use super::world::{Happening, Sim, SimWorld};
+use super::world::{Happening, Sim};
 
 /// Steps between two looks at all rows: comparing every row after every step would cost more than the story.
-const ROWS_EVERY: u64 = 16;
+const ROWS_EVERY: u64 = 32;
 
 /// The stage: the coordinator that lives, if one does.
 pub struct Stage {
@@ -43,6 +44,9 @@ pub struct Stage {
     blocked: bool,
     /// The number of the turn that is planned; older plans do not count.
     planned: u64,
+    /// What was durable when the checkers last looked.
+    looked_at: (usize, usize),
+    /// Steps that changed something.
     steps: u64,
     reopened: bool,
     /// The story is told.
@@ -59,6 +63,7 @@ impl Stage {
             store: None,
             blocked: false,
             planned: 0,
+            looked_at: (0, 0),
             steps: 0,
             reopened: false,
             over: false,
@@ -100,7 +105,7 @@ impl Stage {
         sim.coordinator.taking_over = true;
         let number = sim.coordinator.number;
         sim.say(format_args!("COORDINATOR {number} starts"));
-        let store = Arc::new(SimStore::new(Arc::clone(&sim.durable), self.plant));
+        let store = Arc::new(SimStore::new(Arc::clone(&sim.durable), self.plant, Arc::clone(&sim.reads_refused)));
         let as_store: Arc<dyn Store> = store.clone();
         let tokens = sim.tokens.clone();
         let healthy = sim.healthy();
@@ -187,36 +192,32 @@ impl Stage {
 
     fn block(&mut self) {
         self.blocked = true;
-        self.hand_out_answers();
         let mut sim = self.sim.borrow_mut();
+        sim.hand_out_answers();
         sim.say(format_args!("the store refuses for now"));
         sim.check_world();
         let number = sim.coordinator.number;
         sim.queue.after_ms(STORE_RETRY_MS, Happening::CommitsAgain(number));
     }
 
-    /// After a step: answers reach their callers and must be durable by then, the checkers look, the next deadline is planned.
+    /// After a turn: answers reach their callers and must be durable by then, and the checkers look where something has changed.
     fn settle(&mut self) {
-        self.steps += 1;
-        self.hand_out_answers();
-        self.sim.borrow_mut().check_world();
+        self.sim.borrow_mut().hand_out_answers();
         let Some(driver) = self.turns.as_ref().map(Loop::driver) else { return };
-        {
-            let mut sim = self.sim.borrow_mut();
+        let mut sim = self.sim.borrow_mut();
+        sim.check_answers();
+        let durable = sim.durable.lengths();
+        if std::mem::replace(&mut self.looked_at, durable) != durable {
+            self.steps += 1;
             let most_lines = self.store.as_ref().map_or(0, |store| store.most_lines());
             sim.check_step(driver.state(), driver.last_seq(), most_lines);
+            sim.check_growth(driver.entries());
             if self.steps.is_multiple_of(ROWS_EVERY) {
                 sim.check_rows();
             }
         }
+        drop(sim);
         self.leave_if_over();
-    }
-
-    fn hand_out_answers(&mut self) {
-        let mut sim = self.sim.borrow_mut();
-        for (id, answer) in sim.take_answers() {
-            sim.answered(id, answer);
-        }
     }
 
     /// Plans the next turn: at once where messages are left, else when the coordinator wants it.
@@ -231,7 +232,7 @@ impl Stage {
 
     /// The coordinator is gone, with everything that was only in its memory.
     pub fn coordinator_dies(&mut self, how: &str) {
-        self.hand_out_answers();
+        self.sim.borrow_mut().hand_out_answers();
         self.turns = None;
         self.store = None;
         let mut sim = self.sim.borrow_mut();
