@@ -319,7 +319,9 @@ impl Coordinator {
             if arrived.is_full() {
                 break;
             }
-            next = self.messages.try_recv().ok().or_else(|| self.wait_for_more_output(&arrived));
+            // Where something is due already, output is not waited for either.
+            let more = |arrived| if wait_ms > 0 { self.wait_for_more_output(arrived) } else { None };
+            next = self.messages.try_recv().ok().or_else(|| more(&arrived));
         }
         if arrived.has_output() {
             self.last_output = self.clock.now();

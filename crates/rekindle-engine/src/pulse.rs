@@ -84,6 +84,7 @@ impl Pulse {
         let running: Vec<Watched> = state
             .live_attempts()
             .filter(|(_, attempt)| attempt.phase == AttemptPhase::Running && attempt.stop.is_none())
+            .filter(|(id, _)| !driver.is_gone(*id))
             .map(|(id, attempt)| Watched {
                 id,
                 limit_ms: decide::silence_limit_ms(state, attempt),
@@ -136,7 +137,8 @@ impl Pulse {
         if quiet_ms < watched.shortest_ms() / 2 {
             return None;
         }
-        let activity = world.activity(id).unwrap_or_default();
+        // Processes that cannot be looked at may be at work: nothing is concluded.
+        let activity = world.activity(id).ok()?.unwrap_or_default();
         let Some((since, before)) = seen.baseline else {
             seen.baseline = Some((now, activity));
             return None;
@@ -221,6 +223,7 @@ const IDLE_WINDOW_MS: u64 = 5_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::MemoryWorld;
 
     fn watched(answer_ms: Option<u64>) -> Watched {
         Watched { id: AttemptId(1), limit_ms: 300_000, answer_ms, tells: true, heard: None }
@@ -244,6 +247,19 @@ mod tests {
             assert_eq!(verdict(299_999, &watched, connected), None);
             assert_eq!(verdict(300_000, &watched, connected), Some(Hung::Silent(300_000)));
         }
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_is_not_silent() {
+        let (mut pulse, silent) = (Pulse::new(), watched(None));
+        let mut world = MemoryWorld { activity: None, ..MemoryWorld::default() };
+        let mut look = |world: &mut MemoryWorld, s: i64| pulse.look(Time(s * 1_000), &silent, world);
+        for s in (0..1_000).step_by(15) {
+            assert_eq!(look(&mut world, s), None, "after {s} s");
+        }
+        world.activity = Some(Activity { cpu_ticks: 7, io_bytes: 7, processes: 1 });
+        assert_eq!(look(&mut world, 1_000), None, "a first look");
+        assert_eq!(look(&mut world, 1_015), Some(Hung::Silent(1_015_000)), "it does nothing");
     }
 
     #[test]

@@ -221,10 +221,11 @@ pub trait World {
     fn alert(&mut self, alert: &Alert);
     /// Bytes that an attempt has written so far, to its session's transcript too.
     fn written(&mut self, attempt: AttemptId) -> u64;
-    /// What the processes of an attempt have used so far; nothing where that cannot be told.
-    fn activity(&mut self, _attempt: AttemptId) -> Option<Activity> {
-        None
-    }
+    /// What the processes of an attempt have used so far; nothing where there are none.
+    ///
+    /// # Errors
+    /// When that cannot be told. It does not mean that they have done nothing: ask again.
+    fn activity(&mut self, attempt: AttemptId) -> std::io::Result<Option<Activity>>;
     /// How long the connections of an attempt's processes have been quiet; nothing where they have none.
     fn connections_quiet_ms(&mut self, _attempt: AttemptId) -> Option<u64> {
         None

@@ -135,6 +135,7 @@ fn set_out(options: Options) -> Sim {
         disk: BTreeSet::new(),
         sick,
         short: false,
+        blind_until_ms: 0,
         plan_file: Some(setting.plan.hash.clone()),
         merges: Vec::new(),
         coordinator: Coordinator::default(),
@@ -214,6 +215,7 @@ impl Sim {
         self.quiet_since_ms = self.queue.now_ms();
         self.coordinator.kill = None;
         self.short = false;
+        self.blind_until_ms = 0;
         self.reads_refused.store(0, Ordering::Relaxed);
         self.say(format_args!("QUIET"));
         let now = self.queue.now_ms();

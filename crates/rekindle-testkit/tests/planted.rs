@@ -175,6 +175,11 @@ fn what_is_kept_of_ended_attempts_is_seen() {
 }
 
 #[test]
+fn a_working_agent_that_is_taken_for_silent_is_seen() {
+    is_seen(Plant::BlindAsSilent, &[Invariant::Awake]);
+}
+
+#[test]
 fn what_a_new_coordinator_forgets_is_seen() {
     is_seen(Plant::ForgetOutstanding, &[Invariant::Outstanding]);
 }

@@ -95,7 +95,9 @@ impl<W: World> Driver<W> {
         let storms: Vec<(AttemptId, Failure)> = self
             .spools
             .iter()
-            .filter(|(id, _)| self.state.attempts.get(id).is_some_and(|found| found.stop.is_none()))
+            .filter(|(id, _)| {
+                self.state.attempts.get(id).is_some_and(|found| found.stop.is_none()) && !self.is_gone(**id)
+            })
             .filter_map(|(id, spools)| {
                 let storm = spools.understood.as_ref()?.storm.as_ref()?;
                 let long = awake.since_ms(storm.since) >= limit_ms;

@@ -7,6 +7,7 @@ use rekindle_core::event::ClockSeen;
 use rekindle_core::ids::{AttemptId, Epoch};
 use rekindle_core::input::Found;
 use rekindle_core::time::Time;
+use rekindle_shim::tree::Activity;
 
 use super::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
 use crate::agents::Reader;
@@ -29,6 +30,8 @@ pub struct MemoryWorld {
     pub reader: Option<fn() -> Box<dyn Reader>>,
     /// What every agent has written to its standard output.
     pub output: Vec<u8>,
+    /// What the processes of every agent have used; nothing while that cannot be told.
+    pub activity: Option<Activity>,
     /// Where outputs of checks are kept.
     pub outputs: Option<Outputs>,
     /// Attempts that were to be launched.
@@ -47,6 +50,7 @@ impl Default for MemoryWorld {
             found: Found::NeverStarted,
             reader: None,
             output: Vec::new(),
+            activity: Some(Activity::default()),
             outputs: None,
             launched: Vec::new(),
             forgotten: BTreeSet::new(),
@@ -124,6 +128,10 @@ impl World for MemoryWorld {
 
     fn written(&mut self, _: AttemptId) -> u64 {
         self.output.len() as u64
+    }
+
+    fn activity(&mut self, _: AttemptId) -> std::io::Result<Option<Activity>> {
+        self.activity.map(Some).ok_or_else(|| std::io::Error::other("too many open files"))
     }
 
     fn watch(&mut self, _: AttemptId) {}

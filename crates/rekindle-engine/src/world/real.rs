@@ -161,12 +161,14 @@ impl RealWorld {
         self.tails.get(&attempt)
     }
 
-    fn record(&mut self, attempt: AttemptId) -> Option<&ShimRecord> {
+    fn record(&mut self, attempt: AttemptId) -> io::Result<Option<&ShimRecord>> {
         if !self.records.contains_key(&attempt) {
-            let record = Bundle::open(&self.shared.bundle(attempt)).ok()??.shim().ok()??;
+            let bundle = Bundle::open(&self.shared.bundle(attempt)).map_err(io::Error::other)?;
+            let record = bundle.map_or(Ok(None), |bundle| bundle.shim()).map_err(io::Error::other)?;
+            let Some(record) = record else { return Ok(None) };
             self.records.insert(attempt, record);
         }
-        self.records.get(&attempt)
+        Ok(self.records.get(&attempt))
     }
 }
 
@@ -378,12 +380,12 @@ impl World for RealWorld {
         size(bundle::OUT) + size(bundle::ERR) + tail
     }
 
-    fn activity(&mut self, attempt: AttemptId) -> Option<Activity> {
-        supervise::activity(self.record(attempt)?).ok().flatten()
+    fn activity(&mut self, attempt: AttemptId) -> io::Result<Option<Activity>> {
+        self.record(attempt)?.map_or(Ok(None), supervise::activity)
     }
 
     fn connections_quiet_ms(&mut self, attempt: AttemptId) -> Option<u64> {
-        supervise::connections_quiet_ms(self.record(attempt)?).ok().flatten()
+        supervise::connections_quiet_ms(self.record(attempt).ok()??).ok().flatten()
     }
 
     fn polls(&mut self) -> bool {

@@ -219,12 +219,16 @@ impl Sim {
         self.plan_step(attempt, delay);
     }
 
+    /// Whether an agent works, whether it shows that or not.
+    pub fn is_busy(&self, attempt: AttemptId) -> bool {
+        let busy = |agent: &Agent| agent.alive && !agent.hung && !agent.listening && agent.waits_for.is_none();
+        self.agents.get(&attempt).is_some_and(busy)
+    }
+
     /// What the processes of an agent have used so far: whoever works uses all the time there is.
     pub fn activity(&self, attempt: AttemptId) -> Option<Activity> {
         let bundle = self.bundles.get(&attempt)?;
-        let busy = |agent: &Agent| agent.alive && !agent.hung && !agent.listening && agent.waits_for.is_none();
-        let busy = self.agents.get(&attempt).is_some_and(busy);
-        let used_ms = if busy { self.queue.now_ms() } else { bundle.active_ms };
+        let used_ms = if self.is_busy(attempt) { self.queue.now_ms() } else { bundle.active_ms };
         let processes = u32::from(bundle.leader_alive) + bundle.children;
         Some(Activity { cpu_ticks: used_ms / TICK_MS, io_bytes: 0, processes })
     }

@@ -32,7 +32,10 @@ use super::story::{MINUTE, SECOND};
 use super::world::{Happening, Sim};
 
 /// Steps between two looks at all rows: comparing every row after every step would cost more than the story.
-const ROWS_EVERY: u64 = 32;
+const ROWS_EVERY: u64 = 64;
+
+/// Steps between two comparisons of the whole state with the log's: what differs once goes on to differ.
+const STATE_EVERY: u64 = 4;
 
 /// The stage: the coordinator that lives, if one does.
 pub struct Stage {
@@ -210,8 +213,11 @@ impl Stage {
         if std::mem::replace(&mut self.looked_at, durable) != durable {
             self.steps += 1;
             let most_lines = self.store.as_ref().map_or(0, |store| store.most_lines());
-            sim.check_step(driver.state(), driver.last_seq(), most_lines);
+            sim.check_step(driver.last_seq(), most_lines);
             sim.check_growth(driver.entries());
+            if driver.is_over() || self.steps.is_multiple_of(STATE_EVERY) {
+                sim.check_state(driver.state());
+            }
             if self.steps.is_multiple_of(ROWS_EVERY) {
                 sim.check_rows();
             }
@@ -253,9 +259,9 @@ impl Stage {
         // While the store is full, the driver's state is ahead of what is durable.
         let Some(driver) = self.turns.as_ref().filter(|_| !self.blocked).map(Loop::driver) else { return };
         let phase = driver.state().run.as_ref().map(|run| run.phase);
-        let person = driver.standstill() == Standstill::Person;
         let mut sim = self.sim.borrow_mut();
         let waits_for_nobody = sim.setting.mute && sim.quiet;
+        let person = waits_for_nobody && driver.standstill() == Standstill::Person;
         match phase {
             Some(RunPhase::Finished(_)) => {
                 let again = if self.reopened { None } else { sim.second_thoughts() };
@@ -285,7 +291,7 @@ impl Stage {
                     self.put_down(orders);
                 }
             }
-            _ => self.over = waits_for_nobody && person,
+            _ => self.over = person,
         }
     }
 

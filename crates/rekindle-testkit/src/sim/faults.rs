@@ -63,6 +63,8 @@ pub enum Fault {
     Sick,
     /// Somebody edits the plan's file, takes it away, or puts it back.
     PlanFile,
+    /// Processes cannot be looked at for a while.
+    Blind,
 }
 
 impl Sim {
@@ -71,7 +73,7 @@ impl Sim {
         if self.quiet {
             return;
         }
-        let fault = match self.rng.weighted(&[18, 12, 12, 18, 10, 8, 4, 8, 8, 6, 3, 5, 12, 6, 14, 6, 5, 3]) {
+        let fault = match self.rng.weighted(&[18, 12, 12, 18, 10, 8, 4, 8, 8, 6, 3, 5, 12, 6, 14, 6, 5, 3, 5]) {
             0 => Fault::Coordinator(Kill::Idle),
             1 => Fault::Coordinator(Kill::BeforeAppend),
             2 => Fault::Coordinator(Kill::AfterAppend),
@@ -89,7 +91,8 @@ impl Sim {
             14 => Fault::Late,
             15 => Fault::Short,
             16 => Fault::Sick,
-            _ => Fault::PlanFile,
+            17 => Fault::PlanFile,
+            _ => Fault::Blind,
         };
         self.queue.after_ms(0, Happening::Breaks(fault));
         let every = self.setting.fault_every_ms;
@@ -143,6 +146,9 @@ impl Sim {
                     self.durable.inject(drawn);
                 }
                 self.reads_refused.store(self.rng.below(3), Ordering::Relaxed);
+            }
+            Fault::Blind => {
+                self.blind_until_ms = self.queue.now_ms() + self.rng.between(MINUTE, 20 * MINUTE);
             }
             Fault::PlanFile => {
                 let hash = self.setting.plan.hash.clone();

@@ -59,11 +59,13 @@ pub enum Plant {
     ForgetCaller,
     /// What has ended is watched for ever.
     NeverForget,
+    /// Processes that cannot be looked at are taken for idle ones.
+    BlindAsSilent,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -92,6 +94,7 @@ impl Plant {
         Self::AnswerTwice,
         Self::ForgetCaller,
         Self::NeverForget,
+        Self::BlindAsSilent,
     ];
 
     /// Its name on the command line.
@@ -126,6 +129,7 @@ impl Plant {
             Self::AnswerTwice => "answer-twice",
             Self::ForgetCaller => "forget-caller",
             Self::NeverForget => "never-forget",
+            Self::BlindAsSilent => "blind-as-silent",
         }
     }
 

@@ -133,7 +133,11 @@ impl World for SimWorld {
     }
 
     fn transcript_state(&mut self, _attempt: AttemptId, _cli: &str, _session: &str) -> Transcript {
-        self.ask(|sim| if !sim.quiet && sim.rng.chance(10) { Transcript::Missing } else { Transcript::Whole })
+        self.ask(|sim| match sim.rng.weighted(&[88, 8, 4]) {
+            1 if !sim.quiet => Transcript::Missing,
+            2 if !sim.quiet => Transcript::Unknown,
+            _ => Transcript::Whole,
+        })
     }
 
     fn tell(&mut self, attempt: AttemptId, _cli: &str, number: u32, _text: &str) {
@@ -219,8 +223,12 @@ impl World for SimWorld {
         self.ask(|sim| sim.bundles.get(&attempt).map_or(0, |bundle| (bundle.out.len() + bundle.err.len()) as u64))
     }
 
-    fn activity(&mut self, attempt: AttemptId) -> Option<Activity> {
-        self.ask(|sim| sim.activity(attempt))
+    fn activity(&mut self, attempt: AttemptId) -> std::io::Result<Option<Activity>> {
+        self.ask(|sim| match sim.blind_until_ms > sim.queue.now_ms() {
+            true if sim.plant == Some(Plant::BlindAsSilent) => Ok(None),
+            true => Err(std::io::Error::other("no descriptor (simulated)")),
+            false => Ok(sim.activity(attempt)),
+        })
     }
 
     fn polls(&mut self) -> bool {

@@ -149,6 +149,8 @@ pub struct Sim {
     pub sick: BTreeSet<String>,
     /// The machine is short of something.
     pub short: bool,
+    /// Processes cannot be looked at before this moment.
+    pub blind_until_ms: u64,
     /// The hash of the plan's file; nothing while it cannot be read.
     pub plan_file: Option<String>,
     /// Merges under way, with their workspaces.

@@ -1,4 +1,5 @@
-//! Limits on agents count the time that the machine was awake: whoever slept with it has not used its time.
+//! Limits on agents count the time that the machine was awake: whoever slept with it has not used its time. Nor is anybody silent
+//! who works.
 
 use rekindle_core::activity::Activity;
 use rekindle_core::event::{Body, Event};
@@ -33,6 +34,12 @@ impl Sim {
                 (*attempt, self.checkers.truth.dispatched.get(attempt).copied(), *timeout_ms)
             }
             Body::AgentHung { attempt, quiet_ms, .. } => {
+                // What was written down at once is judged by what the agent is doing now.
+                let at_once = self.at(self.queue.now_ms()) == event.time;
+                if at_once && self.is_busy(*attempt) {
+                    let what = format!("attempt {attempt} works and is taken for silent");
+                    return self.checkers.broken(Invariant::Awake, what);
+                }
                 let active_ms = self.bundles.get(attempt).map(|bundle| bundle.active_ms);
                 // Processes are looked at only after half of the limit: what they did before that is nobody's evidence.
                 (*attempt, active_ms.map(|at| self.at(at)), *quiet_ms / 2)

@@ -57,7 +57,7 @@ pub enum Invariant {
     Outstanding,
     /// 8: what the machine refused costs no task an attempt.
     Machine,
-    /// 8: limits on agents count the time that the machine was awake.
+    /// 8: limits on agents count the time that the machine was awake, and strike nobody who works.
     Awake,
     /// 2: whoever calls is answered, and once.
     Answered,
@@ -96,7 +96,7 @@ impl Invariant {
             Self::Allowance => "8 nothing begins on an old answer about the allowance",
             Self::Outstanding => "2 what was under way is taken up again",
             Self::Machine => "8 what the machine refused costs no attempt",
-            Self::Awake => "8 limits count the time awake",
+            Self::Awake => "8 limits count the time awake, and silence is no work",
             Self::Answered => "2 a caller is answered, and once",
             Self::Unreported => "3 work that nobody reported was shown to be done",
         }
