@@ -22,6 +22,8 @@ mod timers;
 mod unreported;
 mod usage;
 
+use std::collections::BTreeSet;
+
 use crate::apply::apply;
 use crate::effect::{self, Effect};
 use crate::event::{Body, Event};
@@ -34,7 +36,7 @@ pub use attempt::{answer_limit_ms, silence_limit_ms};
 pub use finish::Standstill;
 pub use finish::standstill;
 pub use sign::reloads;
-pub use timers::next_deadline;
+pub use timers::{next_deadline, next_deadline_but};
 
 /// What a decision comes to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -133,7 +135,8 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
             turn.emit_run(Body::ClockMoved(seen));
             Reply::Accepted
         }
-        Input::TimePassed => timers::fire_due(turn),
+        Input::TimePassed => timers::fire_due(turn, &BTreeSet::new()),
+        Input::TimePassedBut(gone) => timers::fire_due(turn, &gone),
     }
 }
 

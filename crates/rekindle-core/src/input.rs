@@ -1,5 +1,7 @@
 //! What can happen: everything that reaches a decision, as past facts. Only these enter the core.
 
+use std::collections::BTreeSet;
+
 use crate::activity::{Measure, Sign, Transcript, UnderWay};
 use crate::event::{AgentSaid, ClockSeen, PauseReason, UsageLeft, WorkBranch};
 use crate::ids::{AttemptId, Epoch, QuestionId, RunId, TaskId};
@@ -191,6 +193,9 @@ pub enum Input {
     ClockSeen(ClockSeen),
     /// Time has passed.
     TimePassed,
+    /// The same for everybody but these attempts: their processes are gone and their last words are not read yet, so that no limit
+    /// strikes them.
+    TimePassedBut(BTreeSet<AttemptId>),
 }
 
 /// Something that changes no state and belongs on record.

@@ -1,12 +1,14 @@
 //! One coordinator process: takes the lock, opens the store, takes the run over and drives it until it is over or paused.
 //!
-//! The loop has three phases: wait for what happened, let the driver handle it, look after what is due by the clock. It
+//! What it does in a turn stands in `turn`, for any world; here it waits for real, for messages and for a store that refuses. It
 //! shows nothing; views read the store.
 
+mod house;
 mod room;
+mod turn;
 mod unwritten;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -28,25 +30,21 @@ use crate::door;
 use crate::driver::{self, Driver, LoadError, Message, Settings};
 use crate::files::Files;
 use crate::isolation;
-use crate::pressure;
-use crate::pulse::Pulse;
 use crate::redact::Redactor;
-use crate::refusal;
 use crate::state_dir::{self, StateDir};
 use crate::store::{self, OpenReport, Read, SqliteStore, Store};
 use crate::token::Tokens;
 use crate::urgent::Urgent;
 use crate::world::real::{Lost, Programs, RealWorld};
 
-use room::{look_for_lost, look_for_room, refuse_agents, refuse_beside};
+use house::RealHouse;
+use room::{look_for_lost, refuse_agents, refuse_beside};
 
+pub use turn::{Arrived, House, Loop, Next, STORE_RETRY_MS, Start};
 pub use unwritten::{Notice, Teller};
 
 /// Messages that may wait for the driver; senders wait when it is full.
 const QUEUE: usize = 1_024;
-
-/// Messages handled in one transaction.
-const MESSAGES_PER_COMMIT: usize = 256;
 
 /// Time between two commits of output alone; decisions never wait. Every commit costs half a millisecond of processor time
 /// whatever is in it, and with a hundred agents a line comes every few milliseconds: below 20 ms nobody sees the wait.
@@ -54,9 +52,6 @@ const OUTPUT_WINDOW_MS: u64 = 15;
 
 /// Left in the state directory when damage was seen: the next start then checks everything, whatever its size.
 const SUSPECT: &str = "suspect";
-
-/// Longest sleep of the loop: backups and the plan's file are looked at this often.
-const HOUSEKEEPING_MS: u64 = 5_000;
 
 /// Everything a coordinator needs.
 pub struct Setup {
@@ -166,24 +161,17 @@ impl From<driver::Error> for Error {
 
 /// A coordinator that holds its lock and is ready to go.
 pub struct Coordinator {
-    driver: Driver<RealWorld>,
+    turns: Loop<RealWorld, RealHouse>,
+    next: Next,
     messages: Receiver<Message>,
     sender: SyncSender<Message>,
-    files: Files,
-    pulse: Pulse,
-    store: Arc<SqliteStore>,
     report: OpenReport,
     clock: Clock,
-    plan_path: PathBuf,
-    state_dir: PathBuf,
     last_output: Time,
-    deadline: Option<Time>,
-    housekeeping_at: Time,
     made: Option<WorkBranch>,
     urgent: Urgent,
-    teller: Option<Teller>,
-    /// A person was told that the system has no file watch left.
-    polls: bool,
+    /// What a person was last told about a store that refuses.
+    told: Option<Notice>,
     lock: state_dir::CoordinatorLock,
 }
 
@@ -220,36 +208,42 @@ impl Coordinator {
         .map_err(|source| Error::Os { what: "cannot watch processes", source })?;
         refuse_beside(&world)?;
         let as_store: Arc<dyn Store> = store.clone();
-        let mut driver = Driver::new(as_store, world, (state, last_seq), tokens, redactor, settings);
-        begin(&mut driver, setup.new_run, lost, made.clone())?;
+        let driver = Driver::new(Arc::clone(&as_store), world, (state, last_seq), tokens, redactor, settings);
+        let house = RealHouse {
+            files: Files::new(&setup.files_dir),
+            plan_path: setup.plan_path,
+            state_dir: setup.dir.path().to_owned(),
+            teller: None,
+        };
+        let mut turns = Loop::new(driver, as_store, house);
+        let lost = lost.map(|lost| AttemptId(lost.highest));
+        if let Reply::Refused { reason } = turns.begin(setup.new_run, lost, made.clone())? {
+            return Err(Error::Refused(reason));
+        }
         door::server::open(setup.dir.path(), sender.clone())
             .map_err(|source| Error::Os { what: "cannot open the socket", source })?;
         if !report.whole {
             verify_beside(&store, &setup.dir, &sender);
         }
-        look_for_room(&mut driver, setup.dir.path())?;
-        let now = clock.now();
-        driver.reindex(&report.gaps)?;
-        driver.index_ended(report.repaired.is_some() || report.replayed > 0)?;
-        driver.start(std::process::id(), setup.limits.clone(), clock::boot_id(), clock::boottime_ms())?;
+        let next = turns.start(Start {
+            pid: std::process::id(),
+            limits: setup.limits,
+            boot_id: clock::boot_id(),
+            boottime_ms: clock::boottime_ms(),
+            gaps: report.gaps.clone(),
+            repaired: report.repaired.is_some() || report.replayed > 0,
+        })?;
         Ok(Self {
-            driver,
+            turns,
+            next,
             messages,
             sender,
-            files: Files::new(&setup.files_dir),
-            pulse: Pulse::new(),
-            store,
             report,
+            last_output: clock.now(),
             clock,
-            plan_path: setup.plan_path,
-            state_dir: setup.dir.path().to_owned(),
-            last_output: now,
-            deadline: None,
-            housekeeping_at: now,
             made,
             urgent: Urgent::default(),
-            teller: None,
-            polls: false,
+            told: None,
             lock,
         })
     }
@@ -281,7 +275,7 @@ impl Coordinator {
     /// Who is told what the log cannot tell.
     #[must_use]
     pub fn telling(mut self, teller: Teller) -> Self {
-        self.teller = Some(teller);
+        self.turns.house().teller = Some(teller);
         self
     }
 
@@ -290,144 +284,58 @@ impl Coordinator {
     /// # Errors
     /// When the store refuses for a reason that does not pass. Agents go on; the next coordinator adopts them.
     pub fn drive(mut self) -> Result<RunPhase, Error> {
-        while !self.driver.is_over() {
-            let messages = self.gather();
+        loop {
+            let arrived = match std::mem::replace(&mut self.next, Next::Wait(Time(0))) {
+                Next::Wait(until) => {
+                    self.is_written();
+                    self.gather(until)
+                }
+                Next::Unwritten(error) => {
+                    self.wait_for_store(error)?;
+                    Arrived::default()
+                }
+                Next::Over(phase) => {
+                    self.is_written();
+                    self.turns.finish()?;
+                    return Ok(phase);
+                }
+            };
             if self.lock.is_lost() {
                 // Whatever stands at its path now is another coordinator's. The shims notice by themselves.
-                return Err(Error::Deleted(self.state_dir));
+                return Err(Error::Deleted(self.turns.house().state_dir.clone()));
             }
-            self.persistently(|driver| driver.handle(messages))?;
-            self.look_after_time()?;
+            self.next = self.turns.turn(arrived)?;
         }
-        self.driver.world().finish();
-        let now = self.clock.now();
-        let seq = driver::stored_head(&*self.store)?;
-        // Nothing depends on these files; a full disk must not turn a finished run into a failed one.
-        let _unwritten = self.files.write(self.driver.state(), seq, now);
-        Ok(self.driver.state().run.as_ref().map_or(RunPhase::Created, |run| run.phase))
     }
 
-    /// Waits for what happens next, until the next deadline. Output alone is let grow for a moment.
-    fn gather(&mut self) -> Vec<Message> {
-        // Remembered over the wait: a start that has become due is no longer ahead when the wait is over.
-        self.deadline = self.driver.next_deadline();
-        let unread: Vec<Message> = self.driver.unread().into_iter().map(|attempt| Message::Grew { attempt }).collect();
-        let wait = if unread.is_empty() { self.time_to_wait() } else { Duration::ZERO };
-        let mut gathered = unread;
-        gathered.extend(self.urgent.take().into_iter().map(Message::Pause));
-        let wait = if gathered.is_empty() { wait } else { Duration::ZERO };
-        let mut grew: BTreeSet<AttemptId> = BTreeSet::new();
-        let mut next = self.messages.recv_timeout(wait).ok();
+    /// Waits for what happens next. Output alone is let grow for a moment.
+    fn gather(&mut self, until: Time) -> Arrived {
+        let mut arrived = Arrived::default();
+        self.urgent.take().into_iter().for_each(|reason| arrived.push(Message::Pause(reason)));
+        let wait_ms = if arrived.is_empty() { until.since_ms(self.clock.now()) } else { 0 };
+        let mut next = self.messages.recv_timeout(Duration::from_millis(wait_ms)).ok();
         while let Some(message) = next {
-            match message {
-                Message::Grew { attempt } => {
-                    grew.insert(attempt);
-                }
-                other => gathered.push(other),
-            }
-            if gathered.len() + grew.len() >= MESSAGES_PER_COMMIT {
+            arrived.push(message);
+            if arrived.is_full() {
                 break;
             }
-            next = self.messages.try_recv().ok().or_else(|| self.wait_for_more_output(&gathered, &grew));
+            // Where something is due already, output is not waited for either.
+            let more = |arrived| if wait_ms > 0 { self.wait_for_more_output(arrived) } else { None };
+            next = self.messages.try_recv().ok().or_else(|| more(&arrived));
         }
-        if !grew.is_empty() {
+        if arrived.has_output() {
             self.last_output = self.clock.now();
         }
-        // Output goes first: what an agent printed before it reported or ended is decided before that.
-        grew.into_iter().map(|attempt| Message::Grew { attempt }).chain(gathered).collect()
+        arrived
     }
 
-    /// What has reached us and has not been handled; output first, as in `gather`.
-    fn waiting(&self) -> Vec<Message> {
-        let mut waiting: Vec<Message> = self.messages.try_iter().take(MESSAGES_PER_COMMIT).collect();
-        waiting.sort_by_key(|message| !matches!(message, Message::Grew { .. }));
-        waiting
-    }
-
-    fn wait_for_more_output(&self, gathered: &[Message], grew: &BTreeSet<AttemptId>) -> Option<Message> {
+    fn wait_for_more_output(&self, arrived: &Arrived) -> Option<Message> {
         let since = self.clock.now().since_ms(self.last_output);
-        if !gathered.is_empty() || grew.is_empty() || since >= OUTPUT_WINDOW_MS {
+        if !arrived.is_output_alone() || since >= OUTPUT_WINDOW_MS {
             return None;
         }
         self.messages.recv_timeout(Duration::from_millis(OUTPUT_WINDOW_MS - since)).ok()
     }
-
-    fn time_to_wait(&mut self) -> Duration {
-        let now = self.clock.now();
-        let seq = self.driver.last_seq();
-        let due =
-            [self.deadline, self.files.due(seq, now), self.pulse.due(self.driver.state()), Some(self.housekeeping_at)];
-        let next = due.into_iter().flatten().min().unwrap_or(self.housekeeping_at);
-        Duration::from_millis(next.since_ms(now))
-    }
-
-    fn look_after_time(&mut self) -> Result<(), Error> {
-        let now = self.clock.now();
-        if self.deadline.is_some_and(|due| due <= now) && !self.driver.is_catching_up() {
-            // A report that waited behind a long commit came in time: it is heard before a limit strikes.
-            let waiting = self.waiting();
-            self.persistently(|driver| driver.handle(waiting))?;
-            self.persistently(Driver::pass_time)?;
-        }
-        if self.pulse.due(self.driver.state()).is_some_and(|due| due <= now) {
-            let heard = self.driver.heard_from().clone();
-            let silent = self.pulse.take(now, &mut self.driver, &heard);
-            self.persistently(|driver| driver.handle(silent))?;
-            self.persistently(Driver::break_storms)?;
-        }
-        let seq = self.driver.last_seq();
-        let _tried_again_with_the_next_change = self.files.write_if_due(self.driver.state(), seq, now);
-        if now >= self.housekeeping_at {
-            self.housekeeping_at = now.plus_ms(HOUSEKEEPING_MS);
-            self.keep_house(now)?;
-        }
-        Ok(())
-    }
-
-    fn keep_house(&mut self, now: Time) -> Result<(), Error> {
-        // A backup that fails (no space) must not stop the run; the log itself still refuses to lie.
-        let _no_backup = self.store.backup_if_due(now.0);
-        if !self.polls && self.driver.world().polls() {
-            self.polls = true;
-            self.tell(&Notice::Polling(refusal::no_watch()));
-        }
-        let short = pressure::look(&self.state_dir);
-        let state = self.driver.state();
-        // A hold that a refusal began ends by trying, not by looking.
-        let by_look = state.held.is_some() && state.hold.until.is_none();
-        if short.is_some() != by_look {
-            self.persistently(|driver| driver.handle([Message::Pressure { short }]))?;
-        }
-        let pinned = self.driver.state().run.as_ref().map(|run| run.plan.hash.clone());
-        if let (Some(pinned), Ok(bytes)) = (pinned, std::fs::read(&self.plan_path)) {
-            let hash = rekindle_core::plan::hash(&bytes);
-            if hash != pinned {
-                self.persistently(|driver| driver.handle([Message::PlanFileChanged { hash }]))?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Puts down what a coordinator begins with: a new run, what was lost before it, the branch that was made for it.
-fn begin(
-    driver: &mut Driver<RealWorld>,
-    new_run: Option<Input>,
-    lost: Option<Lost>,
-    made: Option<WorkBranch>,
-) -> Result<(), Error> {
-    if let Some(input) = new_run
-        && let Reply::Refused { reason } = driver.request_run(input)?
-    {
-        return Err(Error::Refused(reason));
-    }
-    if let Some(lost) = lost {
-        driver.request_run(Input::AttemptsLost { highest: AttemptId(lost.highest) })?;
-    }
-    if let Some(made) = made {
-        driver.request_run(Input::BranchMade(made))?;
-    }
-    Ok(())
 }
 
 /// Checks a store that is too large to be checked whole at the start, beside the work.

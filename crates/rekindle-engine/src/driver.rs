@@ -387,19 +387,19 @@ impl<W: World> Driver<W> {
         }
     }
 
-    /// Lets due timers fire.
+    /// Lets due timers fire, but no limit of an attempt that has ended and is still being read.
     ///
     /// # Errors
     /// When the store refuses.
     pub fn pass_time(&mut self) -> Result<(), Error> {
         self.look_at_clocks();
-        self.take(Input::TimePassed);
+        self.take(Input::TimePassedBut(self.ending.clone()));
         self.commit()
     }
 
     /// The earliest moment at which `pass_time` would change anything; it may have come already.
     pub fn next_deadline(&self) -> Option<Time> {
-        let timers = decide::next_deadline(&self.state, self.decided_at);
+        let timers = decide::next_deadline_but(&self.state, self.decided_at, &self.ending);
         timers.into_iter().chain(self.reads_again_at()).min()
     }
 

@@ -11,7 +11,7 @@ use rekindle_core::time::Time;
 use rekindle_shim::tree::Activity;
 
 use crate::driver::{Driver, Message};
-use crate::world::real::RealWorld;
+use crate::world::World;
 
 /// Looks during one silence limit: a hang is noticed at most this fraction of the limit late.
 const LOOKS_PER_LIMIT: u64 = 20;
@@ -77,24 +77,20 @@ impl Pulse {
     }
 
     /// Looks at every running agent and tells which are silent.
-    pub fn take(
-        &mut self,
-        now: Time,
-        driver: &mut Driver<RealWorld>,
-        heard: &BTreeMap<AttemptId, Time>,
-    ) -> Vec<Message> {
+    pub fn take<W: World>(&mut self, now: Time, driver: &mut Driver<W>) -> Vec<Message> {
         self.looked_at = Some(now);
         let state = driver.state();
         self.sleep_through(state.clocks.slept_ms);
         let running: Vec<Watched> = state
             .live_attempts()
             .filter(|(_, attempt)| attempt.phase == AttemptPhase::Running && attempt.stop.is_none())
+            .filter(|(id, _)| !driver.is_gone(*id))
             .map(|(id, attempt)| Watched {
                 id,
                 limit_ms: decide::silence_limit_ms(state, attempt),
                 answer_ms: decide::answer_limit_ms(state, attempt).filter(|_| driver.waits_for_model(id)),
                 tells: state.limits.traits_of(&attempt.cli).tells,
-                heard: heard.get(&id).copied(),
+                heard: driver.heard_from().get(&id).copied(),
             })
             .collect();
         self.seen.retain(|id, _| running.iter().any(|watched| watched.id == *id));
@@ -124,9 +120,9 @@ impl Pulse {
     }
 
     /// Whether an agent has been silent for too long.
-    fn look(&mut self, now: Time, watched: &Watched, world: &mut RealWorld) -> Option<Hung> {
+    fn look(&mut self, now: Time, watched: &Watched, world: &mut impl World) -> Option<Hung> {
         let id = watched.id;
-        let output = world.spool_bytes(id);
+        let output = world.written(id);
         let seen = self.seen.entry(id).or_insert(Seen { alive_at: now, output, baseline: None });
         if output != seen.output {
             // Whoever prints is alive: its processes need no look.
@@ -141,7 +137,8 @@ impl Pulse {
         if quiet_ms < watched.shortest_ms() / 2 {
             return None;
         }
-        let activity = world.activity(id).unwrap_or_default();
+        // Processes that cannot be looked at may be at work: nothing is concluded.
+        let activity = world.activity(id).ok()?.unwrap_or_default();
         let Some((since, before)) = seen.baseline else {
             seen.baseline = Some((now, activity));
             return None;
@@ -226,6 +223,7 @@ const IDLE_WINDOW_MS: u64 = 5_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::MemoryWorld;
 
     fn watched(answer_ms: Option<u64>) -> Watched {
         Watched { id: AttemptId(1), limit_ms: 300_000, answer_ms, tells: true, heard: None }
@@ -249,6 +247,19 @@ mod tests {
             assert_eq!(verdict(299_999, &watched, connected), None);
             assert_eq!(verdict(300_000, &watched, connected), Some(Hung::Silent(300_000)));
         }
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_is_not_silent() {
+        let (mut pulse, silent) = (Pulse::new(), watched(None));
+        let mut world = MemoryWorld { activity: None, ..MemoryWorld::default() };
+        let mut look = |world: &mut MemoryWorld, s: i64| pulse.look(Time(s * 1_000), &silent, world);
+        for s in (0..1_000).step_by(15) {
+            assert_eq!(look(&mut world, s), None, "after {s} s");
+        }
+        world.activity = Some(Activity { cpu_ticks: 7, io_bytes: 7, processes: 1 });
+        assert_eq!(look(&mut world, 1_000), None, "a first look");
+        assert_eq!(look(&mut world, 1_015), Some(Hung::Silent(1_015_000)), "it does nothing");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the driver asks of everything outside: processes, files, time. The real one is `world::real`, the simulator has
 //! its own; the driver cannot tell them apart.
 
+mod memory;
 pub mod real;
 
 use rekindle_core::activity::{History, Ledger, Transcript};
@@ -13,6 +14,7 @@ use rekindle_core::report::Report;
 use rekindle_core::role::Role;
 use rekindle_core::time::Time;
 
+use rekindle_shim::tree::Activity;
 use serde::{Deserialize, Serialize};
 
 use crate::agents::Reader;
@@ -20,6 +22,8 @@ use crate::alert::Alert;
 use crate::door::wire::Answer;
 use crate::driver::Answerer;
 use crate::store::Stream;
+
+pub use memory::MemoryWorld;
 
 /// Everything a process needs to be started.
 #[derive(Clone, Debug)]
@@ -215,6 +219,23 @@ pub trait World {
     fn ask_usage(&mut self);
     /// Tells a person.
     fn alert(&mut self, alert: &Alert);
+    /// Bytes that an attempt has written so far, to its session's transcript too.
+    fn written(&mut self, attempt: AttemptId) -> u64;
+    /// What the processes of an attempt have used so far; nothing where there are none.
+    ///
+    /// # Errors
+    /// When that cannot be told. It does not mean that they have done nothing: ask again.
+    fn activity(&mut self, attempt: AttemptId) -> std::io::Result<Option<Activity>>;
+    /// How long the connections of an attempt's processes have been quiet; nothing where they have none.
+    fn connections_quiet_ms(&mut self, _attempt: AttemptId) -> Option<u64> {
+        None
+    }
+    /// Whether agents are looked at in turn because the system has no watch left for them.
+    fn polls(&mut self) -> bool {
+        false
+    }
+    /// Waits until what was begun beside the driver and must not be cut off is through.
+    fn finish(&mut self) {}
     /// An attempt is being watched from now on.
     fn watch(&mut self, attempt: AttemptId);
     /// An attempt is over; nothing more will be asked about it.

@@ -18,6 +18,7 @@ use rekindle_engine::store::memory::Fault;
 use rekindle_engine::store::{self, MemoryStore, Read, Stream};
 use rekindle_engine::token::Tokens;
 use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
+use rekindle_shim::tree::Activity;
 
 /// What the test decides, and what was asked for.
 struct Told {
@@ -80,6 +81,14 @@ impl World for Obedient {
 
     fn kept_reports(&mut self, _: AttemptId) -> std::io::Result<Vec<KeptReport>> {
         Ok(Vec::new())
+    }
+
+    fn written(&mut self, _: AttemptId) -> u64 {
+        self.0.borrow().out.len() as u64
+    }
+
+    fn activity(&mut self, _: AttemptId) -> std::io::Result<Option<Activity>> {
+        Ok(None)
     }
 
     fn stop(&mut self, _: AttemptId, _: bool) {}
@@ -233,6 +242,19 @@ fn a_spool_that_cannot_be_read_has_not_ended() {
     assert!(kinds(&store).contains(&"task_claimed".to_owned()), "{:?}", kinds(&store));
     let task = driver.state().tasks.values().next().expect("a task");
     assert!(task.claim.is_some(), "its last signal counts");
+}
+
+#[test]
+fn no_limit_strikes_an_attempt_that_has_ended_and_is_not_read() {
+    const LONGER_THAN_ANY_LIMIT_MS: u64 = 24 * 60 * 60 * 1000;
+    let (store, mut driver, world) = unread(5);
+    let later = world.0.borrow().now.plus_ms(LONGER_THAN_ANY_LIMIT_MS);
+    world.0.borrow_mut().now = later;
+    driver.pass_time().expect("handled");
+    assert!(!kinds(&store).contains(&"developer_timeout".to_owned()), "{:?}", kinds(&store));
+    assert!(driver.next_deadline().is_some_and(|due| due <= later), "what is due is to read it");
+    read_on(&mut driver, &world);
+    assert!(kinds(&store).contains(&"task_claimed".to_owned()), "{:?}", kinds(&store));
 }
 
 #[test]

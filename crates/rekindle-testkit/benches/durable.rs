@@ -10,8 +10,6 @@ mod bed;
 mod floor;
 #[path = "ratios/measure.rs"]
 mod measure;
-#[path = "ratios/memory_world.rs"]
-mod memory_world;
 
 use std::sync::Arc;
 use std::time::Duration;

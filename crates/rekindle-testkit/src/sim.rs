@@ -9,7 +9,9 @@ mod calls;
 mod checkers;
 mod clock;
 mod coordinator;
+mod door;
 mod faults;
+mod house;
 mod judge;
 mod operator;
 mod outside;
@@ -17,6 +19,7 @@ mod plant;
 mod refusals;
 mod rng;
 mod script;
+mod seam;
 mod shim;
 mod store;
 mod story;
@@ -27,9 +30,10 @@ mod trace;
 mod world;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rekindle_engine::store::MemoryStore;
 use rekindle_engine::token::Tokens;
@@ -131,12 +135,13 @@ fn set_out(options: Options) -> Sim {
         disk: BTreeSet::new(),
         sick,
         short: false,
+        blind_until_ms: 0,
+        plan_file: Some(setting.plan.hash.clone()),
         merges: Vec::new(),
         coordinator: Coordinator::default(),
-        inbox: Vec::new(),
-        outbox: world::Outbox::default(),
-        calls: BTreeMap::new(),
-        calls_made: 0,
+        inbox: VecDeque::new(),
+        calls: door::Calls::default(),
+        reads_refused: Arc::default(),
         tokens: Tokens::new([7; 32]),
         durable: Arc::new(MemoryStore::new()),
         checkers: Checkers::default(),
@@ -155,8 +160,7 @@ fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
     let mut sim = shared.borrow_mut();
     match next {
         Happening::Wakes(number)
-        | Happening::Ticks(number)
-        | Happening::LooksForSilence(number)
+        | Happening::Ticks(number, _)
         | Happening::CommitsAgain(number)
         | Happening::Arrives(number, _)
         | Happening::BundleMade(number, _)
@@ -188,6 +192,7 @@ fn take(shared: &Rc<RefCell<Sim>>, stage: &mut Stage, next: Happening) {
             drop(sim);
             stage.leave_if_over();
         }
+        Happening::HangsUp(id) => sim.hangs_up(id),
         Happening::FaultDue => sim.draw_fault(),
         Happening::Quiet => sim.become_quiet(),
         Happening::Breaks(fault) => {
@@ -210,6 +215,8 @@ impl Sim {
         self.quiet_since_ms = self.queue.now_ms();
         self.coordinator.kill = None;
         self.short = false;
+        self.blind_until_ms = 0;
+        self.reads_refused.store(0, Ordering::Relaxed);
         self.say(format_args!("QUIET"));
         let now = self.queue.now_ms();
         for bundle in self.bundles.values_mut() {

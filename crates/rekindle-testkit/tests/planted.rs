@@ -150,6 +150,36 @@ fn a_read_error_that_is_taken_for_the_end_is_seen() {
 }
 
 #[test]
+fn a_refused_batch_that_is_taken_for_written_is_seen() {
+    is_seen(Plant::RefusedAsWritten, &[Invariant::DurableFirst, Invariant::OutputExact]);
+}
+
+#[test]
+fn sleep_that_counts_as_time_awake_is_seen() {
+    is_seen(Plant::SleepAsAwake, &[Invariant::Awake]);
+}
+
+#[test]
+fn a_caller_that_is_answered_twice_is_seen() {
+    is_seen(Plant::AnswerTwice, &[Invariant::Answered]);
+}
+
+#[test]
+fn a_caller_that_is_never_answered_is_seen() {
+    is_seen(Plant::ForgetCaller, &[Invariant::Answered]);
+}
+
+#[test]
+fn what_is_kept_of_ended_attempts_is_seen() {
+    is_seen(Plant::NeverForget, &[Invariant::Bounds]);
+}
+
+#[test]
+fn a_working_agent_that_is_taken_for_silent_is_seen() {
+    is_seen(Plant::BlindAsSilent, &[Invariant::Awake]);
+}
+
+#[test]
 fn what_a_new_coordinator_forgets_is_seen() {
     is_seen(Plant::ForgetOutstanding, &[Invariant::Outstanding]);
 }

@@ -1,5 +1,7 @@
 //! Every timer by name. Deadlines are derived from the state, so a restart forgets none of them.
 
+use std::collections::BTreeSet;
+
 use super::{Reply, Turn, attempt, gate, hold, session, sign, usage};
 use crate::cause::Cause;
 use crate::event::Body;
@@ -37,16 +39,40 @@ enum Timer {
     MayStart,
 }
 
+impl Timer {
+    /// Whether this is a limit of one of these attempts.
+    fn is_of(&self, attempts: &BTreeSet<AttemptId>) -> bool {
+        match self {
+            Self::TaskTimeout(id)
+            | Self::AfterResult(id)
+            | Self::Astray(id)
+            | Self::HandOver(id)
+            | Self::StopOverdue(id)
+            | Self::PauseStop(id) => attempts.contains(id),
+            Self::Resume | Self::TryMachine | Self::MayStart => false,
+        }
+    }
+}
+
 /// The earliest moment at which time alone changes anything, for a state that was last decided on at `decided_at`.
 #[must_use]
 pub fn next_deadline(state: &State, decided_at: Time) -> Option<Time> {
-    // A start that was due by then and could not be made (no slot) waits for another event, not for time.
-    deadlines(state).filter(|(time, timer)| *timer != Timer::MayStart || *time > decided_at).map(|(time, _)| time).min()
+    next_deadline_but(state, decided_at, &BTreeSet::new())
 }
 
-pub(super) fn fire_due(turn: &mut Turn<'_>) -> Reply {
+/// The same without the limits of attempts whose processes are gone.
+#[must_use]
+pub fn next_deadline_but(state: &State, decided_at: Time, gone: &BTreeSet<AttemptId>) -> Option<Time> {
+    // A start that was due by then and could not be made (no slot) waits for another event, not for time.
+    let ahead = |(time, timer): &(Time, Timer)| *timer != Timer::MayStart || *time > decided_at;
+    let due = deadlines(state).filter(ahead).filter(|(_, timer)| !timer.is_of(gone));
+    due.map(|(time, _)| time).min()
+}
+
+pub(super) fn fire_due(turn: &mut Turn<'_>, gone: &BTreeSet<AttemptId>) -> Reply {
     let now = turn.now;
-    let mut due: Vec<Timer> = deadlines(turn.state).filter(|(time, _)| *time <= now).map(|(_, timer)| timer).collect();
+    let due = deadlines(turn.state).filter(|(time, timer)| *time <= now && !timer.is_of(gone));
+    let mut due: Vec<Timer> = due.map(|(_, timer)| timer).collect();
     due.sort();
     due.dedup();
     for timer in due {

@@ -1,13 +1,11 @@
-//! What a coordinator looks at before it begins: who works here already, what the log has lost, whether the machine has room.
-
-use std::path::Path;
+//! What a coordinator looks at before it begins: who works here already, what the log has lost.
 
 use rekindle_core::state::State;
 
 use super::{Error, Setup};
-use crate::driver::{self, Driver, Message};
+use crate::door;
+use crate::driver;
 use crate::world::real::{self, Lost, RealWorld};
-use crate::{door, pressure};
 
 /// A coordinator that an agent of this run started would speak as the operator, and end with its agent.
 pub(super) fn refuse_agents(state: &State) -> Result<(), Error> {
@@ -35,15 +33,4 @@ pub(super) fn look_for_lost(setup: &Setup, state: &State) -> Result<Option<Lost>
         Some(lost) if !setup.forget_lost || !lost.living.is_empty() => Err(Error::AttemptsLost(lost)),
         found => Ok(found),
     }
-}
-
-/// Whether the machine has room, before anything is begun.
-pub(super) fn look_for_room(driver: &mut Driver<RealWorld>, dir: &Path) -> Result<(), Error> {
-    let short = pressure::look(dir);
-    // A run that was paused for want of room and does not wait would be paused again before anybody looks.
-    let by_look = driver.state().held.is_some() && driver.state().hold.until.is_none();
-    if short.is_some() || driver.is_over() && by_look {
-        driver.handle([Message::Pressure { short }])?;
-    }
-    Ok(())
 }

@@ -4,14 +4,10 @@ use std::time::Duration;
 
 use rekindle_core::refusal::Refusal;
 
-use super::{Coordinator, Error};
-use crate::driver::{self, Driver};
+use super::turn::STORE_RETRY_MS;
+use super::{Coordinator, Error, House as _};
 use crate::store;
 use crate::urgent::Wish;
-use crate::world::real::RealWorld;
-
-/// How long to wait before trying again when the store refused for a reason that may pass (no space, a lock).
-const STORE_RETRY: Duration = Duration::from_millis(500);
 
 /// Signals are looked for this often meanwhile: whoever presses a key sees an answer at once.
 const SIGNAL_LOOK: Duration = Duration::from_millis(50);
@@ -33,47 +29,16 @@ pub enum Notice {
 pub type Teller = Box<dyn Fn(&Notice)>;
 
 impl Coordinator {
-    /// Lets the driver do something, and while the store refuses for a reason that may pass, waits and tries again: what was
-    /// decided is kept, agents work on, nothing is acted on or answered before it is durable.
-    pub(super) fn persistently(
-        &mut self,
-        what: impl FnOnce(&mut Driver<RealWorld>) -> Result<(), driver::Error>,
-    ) -> Result<(), Error> {
-        let mut outcome = what(&mut self.driver);
-        let mut told: Option<Notice> = None;
-        loop {
-            match outcome {
-                Err(driver::Error::Store(
-                    error @ (store::Error::Full(_) | store::Error::Busy(_) | store::Error::Io(_)),
-                )) => {
-                    self.wait_for_store(error, &mut told)?;
-                    outcome = self.driver.handle([]);
-                }
-                other => {
-                    if told.is_some() && other.is_ok() {
-                        self.tell(&Notice::Written);
-                    }
-                    return other.map_err(Error::from);
-                }
-            }
-        }
-    }
-
     /// Waits a moment, and hears signals: with nothing to write to, leaving is all that is left to do.
-    fn wait_for_store(&self, error: store::Error, told: &mut Option<Notice>) -> Result<(), Error> {
-        if told.is_none() {
-            let notice = Notice::Unwritten(error.to_string());
-            self.tell(&notice);
-            *told = Some(notice);
+    pub(super) fn wait_for_store(&mut self, error: store::Error) -> Result<(), Error> {
+        if self.told.is_none() {
+            self.tell_unwritten(Notice::Unwritten(error.to_string()));
         }
         let mut waited = Duration::ZERO;
-        while waited < STORE_RETRY {
+        while waited < Duration::from_millis(STORE_RETRY_MS) {
             match self.urgent.wish() {
                 Wish::Leave => return Err(Error::Unwritten(error)),
-                Wish::Pause if *told != Some(Notice::CannotPause) => {
-                    self.tell(&Notice::CannotPause);
-                    *told = Some(Notice::CannotPause);
-                }
+                Wish::Pause if self.told != Some(Notice::CannotPause) => self.tell_unwritten(Notice::CannotPause),
                 Wish::Pause | Wish::Stay => {}
             }
             std::thread::park_timeout(SIGNAL_LOOK);
@@ -82,9 +47,15 @@ impl Coordinator {
         Ok(())
     }
 
-    pub(super) fn tell(&self, notice: &Notice) {
-        if let Some(teller) = &self.teller {
-            teller(notice);
+    fn tell_unwritten(&mut self, notice: Notice) {
+        self.turns.house().tell(&notice);
+        self.told = Some(notice);
+    }
+
+    /// Whatever could not be written is.
+    pub(super) fn is_written(&mut self) {
+        if self.told.take().is_some() {
+            self.turns.house().tell(&Notice::Written);
         }
     }
 }

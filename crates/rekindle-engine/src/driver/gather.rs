@@ -184,6 +184,12 @@ impl<W: World> Driver<W> {
         unread.into_iter().collect()
     }
 
+    /// Whether an attempt's process is gone, although its end is not decided before its last words are read: it is neither silent
+    /// nor late.
+    pub fn is_gone(&self, attempt: AttemptId) -> bool {
+        self.ending.contains(&attempt)
+    }
+
     /// Whether an attempt has ended whose output is still being read: until then its limits must not strike.
     pub fn is_catching_up(&self) -> bool {
         // One that cannot be read for now must not hold up everybody's timers.

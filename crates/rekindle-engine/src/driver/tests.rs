@@ -2,59 +2,22 @@
 
 mod growth;
 mod outputs;
+mod storms;
 
 use std::sync::Arc;
 
-use rekindle_core::ids::{AttemptId, Epoch, RunId};
-use rekindle_core::input::{Found, Input};
+use rekindle_core::ids::RunId;
+use rekindle_core::input::Input;
 use rekindle_core::limits::Limits;
 use rekindle_core::plan;
-use rekindle_core::time::Time;
 
 use super::commit::SNAPSHOT_EVERY;
 use super::{Driver, Message, Settings, load};
 use crate::door::wire::Call;
 use crate::redact::Redactor;
-use crate::store::{MemoryStore, Read, Stream};
+use crate::store::{MemoryStore, Read};
 use crate::token::Tokens;
-use crate::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
-
-/// Nothing starts, nothing ends.
-struct Still;
-
-impl World for Still {
-    fn now(&mut self) -> Time {
-        Time(1_000)
-    }
-    fn launch(&mut self, _: LaunchOrder) -> Taken {
-        Taken::Yes
-    }
-    fn stop(&mut self, _: AttemptId, _: bool) {}
-    fn run_checks(&mut self, _: CheckOrder) -> Taken {
-        Taken::Yes
-    }
-    fn read_spool(&mut self, _: AttemptId, _: Stream, _: u64, _: usize, _: &mut Vec<u8>) -> std::io::Result<()> {
-        Ok(())
-    }
-    fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found> {
-        attempts.iter().map(|_| Found::NeverStarted).collect()
-    }
-    fn kept_reports(&mut self, _: AttemptId) -> std::io::Result<Vec<KeptReport>> {
-        Ok(Vec::new())
-    }
-    fn drop_kept_reports(&mut self, _: AttemptId) {}
-    fn missing(&mut self, _: &[String], _: Option<&str>) -> Vec<String> {
-        Vec::new()
-    }
-    fn merge(&mut self, _: MergeOrder) {}
-    fn check_health(&mut self, _: &[String]) -> Taken {
-        Taken::Yes
-    }
-    fn ask_usage(&mut self) {}
-    fn alert(&mut self, _: &crate::alert::Alert) {}
-    fn watch(&mut self, _: AttemptId) {}
-    fn forget(&mut self, _: AttemptId) {}
-}
+use crate::world::MemoryWorld;
 
 /// A coordinator's life up to its death: it takes over, and an operator notes so many decisions.
 fn live(store: &Arc<MemoryStore>, notes: usize) {
@@ -68,7 +31,8 @@ fn live(store: &Arc<MemoryStore>, notes: usize) {
     };
     let redactor = Redactor::new(std::iter::empty::<(&str, &str)>());
     let is_new = state.run.is_none();
-    let mut driver = Driver::new(store.clone(), Still, (state, seq), Tokens::new([1; 32]), redactor, settings);
+    let mut driver =
+        Driver::new(store.clone(), MemoryWorld::default(), (state, seq), Tokens::new([1; 32]), redactor, settings);
     if is_new {
         let plan = plan::parse("plan", b"# Plan\n\n### T1: One\n\nWork.\n").plan.expect("a plan");
         let run = RunId::new("run").expect("a name");

@@ -50,9 +50,9 @@ impl<W: World> Driver<W> {
             if let Activity::Result { text: Some(text), .. } = activity {
                 self.take_final_message(attempt, text);
             }
-            let now = self.world.now();
+            let awake = self.awake();
             let Some(understood) = &mut self.spools_of(attempt)?.understood else { return Ok(()) };
-            understood.note_storm(activity, now);
+            understood.note_storm(activity, awake);
             let signs = understood.fold.take(activity);
             if matches!(activity, Activity::Result { .. }) {
                 self.take_words(attempt);
@@ -90,15 +90,17 @@ impl<W: World> Driver<W> {
     /// # Errors
     /// When the store refuses.
     pub fn break_storms(&mut self) -> Result<(), Error> {
-        let now = self.world.now();
+        let awake = self.awake();
         let limit_ms = self.state.limits.silence_ms;
         let storms: Vec<(AttemptId, Failure)> = self
             .spools
             .iter()
-            .filter(|(id, _)| self.state.attempts.get(id).is_some_and(|found| found.stop.is_none()))
+            .filter(|(id, _)| {
+                self.state.attempts.get(id).is_some_and(|found| found.stop.is_none()) && !self.is_gone(**id)
+            })
             .filter_map(|(id, spools)| {
                 let storm = spools.understood.as_ref()?.storm.as_ref()?;
-                let long = now.since_ms(storm.since) >= limit_ms;
+                let long = awake.since_ms(storm.since) >= limit_ms;
                 long.then(|| (*id, storm.failure.clone()))
             })
             .collect();
@@ -107,6 +109,11 @@ impl<W: World> Driver<W> {
             self.take(Input::Signed { attempt, sign });
         }
         self.commit()
+    }
+
+    /// The time without what the machine slept. Only for comparing two moments of one coordinator's life.
+    fn awake(&mut self) -> Time {
+        self.world.now().minus_ms(self.state.clocks.slept_ms)
     }
 
     /// What follows from the end of a process whose words are all read.
@@ -183,13 +190,14 @@ impl<W: World> Driver<W> {
 
 /// A program that tries again and again by itself.
 pub(super) struct Storm {
+    /// By the time awake.
     since: Time,
     failure: Failure,
 }
 
 impl Understood {
     /// Follows how long a program has been trying again: from the first failure until anything works.
-    fn note_storm(&mut self, activity: &Activity, now: Time) {
+    fn note_storm(&mut self, activity: &Activity, awake: Time) {
         match activity {
             Activity::Retrying { problem, text } => {
                 let failure = Failure {
@@ -200,7 +208,7 @@ impl Understood {
                 };
                 match &mut self.storm {
                     Some(storm) => storm.failure = failure,
-                    None => self.storm = Some(Storm { since: now, failure }),
+                    None => self.storm = Some(Storm { since: awake, failure }),
                 }
             }
             Activity::Turn

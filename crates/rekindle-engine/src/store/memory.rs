@@ -71,6 +71,12 @@ impl MemoryStore {
         MemoryStore { inner: Mutex::new(Inner { content, ..Inner::default() }) }
     }
 
+    /// How many events and lines are durable.
+    pub fn lengths(&self) -> (usize, usize) {
+        let content = &self.lock().content;
+        (content.events.len(), content.lines.len())
+    }
+
     /// Whether an injected crash has happened; every call now answers [`Error::Closed`].
     pub fn crashed(&self) -> bool {
         self.lock().crashed
@@ -142,8 +148,8 @@ impl Read for MemoryStore {
 
     fn events(&self, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error> {
         let inner = self.live()?;
-        let start = usize::try_from(after_seq).unwrap_or(usize::MAX);
-        Ok(inner.content.events.iter().skip(start).take(limit).cloned().collect())
+        let from = usize::try_from(after_seq).unwrap_or(usize::MAX).min(inner.content.events.len());
+        Ok(inner.content.events[from..].iter().take(limit).cloned().collect())
     }
 
     fn latest_snapshot(&self) -> Result<Option<Snapshot>, Error> {
@@ -177,7 +183,10 @@ impl Read for MemoryStore {
 
     fn log_since(&self, agent: Option<&str>, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {
         let inner = self.live()?;
-        Ok(inner.content.lines_of(agent).filter(|l| l.seq > after).take(limit).cloned().collect())
+        // Lines are numbered from one, without a gap.
+        let from = usize::try_from(after).unwrap_or(usize::MAX).min(inner.content.lines.len());
+        let wanted = |l: &&StoredLine| agent.is_none_or(|agent| agent == l.line.agent);
+        Ok(inner.content.lines[from..].iter().filter(wanted).take(limit).cloned().collect())
     }
 
     fn attempt_lines(&self, attempt: u64, after: u64, limit: usize) -> Result<Vec<StoredLine>, Error> {

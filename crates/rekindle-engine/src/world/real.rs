@@ -152,25 +152,6 @@ impl RealWorld {
         })
     }
 
-    /// Waits until what was begun with git is through: the last snapshots are taken while everybody leaves.
-    pub fn finish(&self) {
-        self.shared.jobs.wait();
-    }
-
-    /// Whether agents are looked at in turn because the system has no watch left for them.
-    #[must_use]
-    pub fn polls(&self) -> bool {
-        self.shared.watch.lacks_watches()
-    }
-
-    /// Bytes an agent has written so far.
-    #[must_use]
-    pub fn spool_bytes(&self, attempt: AttemptId) -> u64 {
-        let size = |name| self.shared.bundle(attempt).join(name).symlink_metadata().map_or(0, |found| found.len());
-        let tail = self.tails.get(&attempt).map_or(0, native::Tail::bytes);
-        size(bundle::OUT) + size(bundle::ERR) + tail
-    }
-
     /// The transcript of an attempt's session, looked for until it is there.
     fn tail(&mut self, attempt: AttemptId, cli: &str, session: &str) -> Option<&native::Tail> {
         if !self.tails.contains_key(&attempt) {
@@ -180,22 +161,14 @@ impl RealWorld {
         self.tails.get(&attempt)
     }
 
-    /// What the processes of an agent have used so far.
-    pub fn activity(&mut self, attempt: AttemptId) -> Option<Activity> {
-        supervise::activity(self.record(attempt)?).ok().flatten()
-    }
-
-    /// How long the connections of an agent's processes have been quiet; nothing where they have none.
-    pub fn connections_quiet_ms(&mut self, attempt: AttemptId) -> Option<u64> {
-        supervise::connections_quiet_ms(self.record(attempt)?).ok().flatten()
-    }
-
-    fn record(&mut self, attempt: AttemptId) -> Option<&ShimRecord> {
+    fn record(&mut self, attempt: AttemptId) -> io::Result<Option<&ShimRecord>> {
         if !self.records.contains_key(&attempt) {
-            let record = Bundle::open(&self.shared.bundle(attempt)).ok()??.shim().ok()??;
+            let bundle = Bundle::open(&self.shared.bundle(attempt)).map_err(io::Error::other)?;
+            let record = bundle.map_or(Ok(None), |bundle| bundle.shim()).map_err(io::Error::other)?;
+            let Some(record) = record else { return Ok(None) };
             self.records.insert(attempt, record);
         }
-        self.records.get(&attempt)
+        Ok(self.records.get(&attempt))
     }
 }
 
@@ -399,6 +372,29 @@ impl World for RealWorld {
 
     fn alert(&mut self, alert: &Alert) {
         self.alerts.tell(alert);
+    }
+
+    fn written(&mut self, attempt: AttemptId) -> u64 {
+        let size = |name| self.shared.bundle(attempt).join(name).symlink_metadata().map_or(0, |found| found.len());
+        let tail = self.tails.get(&attempt).map_or(0, native::Tail::bytes);
+        size(bundle::OUT) + size(bundle::ERR) + tail
+    }
+
+    fn activity(&mut self, attempt: AttemptId) -> io::Result<Option<Activity>> {
+        self.record(attempt)?.map_or(Ok(None), supervise::activity)
+    }
+
+    fn connections_quiet_ms(&mut self, attempt: AttemptId) -> Option<u64> {
+        supervise::connections_quiet_ms(self.record(attempt).ok()??).ok().flatten()
+    }
+
+    fn polls(&mut self) -> bool {
+        self.shared.watch.lacks_watches()
+    }
+
+    /// The last snapshots are taken while everybody leaves.
+    fn finish(&mut self) {
+        self.shared.jobs.wait();
     }
 
     fn watch(&mut self, attempt: AttemptId) {

@@ -11,17 +11,19 @@ use rekindle_core::input::Input;
 use rekindle_core::limits::Limits;
 use rekindle_core::plan::{self, Plan};
 use rekindle_core::report::{Checkpoint, Report};
+use rekindle_core::time::Time;
+use rekindle_engine::clock::Clock;
 use rekindle_engine::door::wire::Call;
 use rekindle_engine::driver::{Driver, Message, Settings};
 use rekindle_engine::redact::Redactor;
 use rekindle_engine::state_dir::StateDir;
 use rekindle_engine::store::{self, Read, SqliteReader, SqliteStore, Store};
 use rekindle_engine::token::Tokens;
+use rekindle_engine::world::MemoryWorld;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::measure::await_some;
-use crate::memory_world::MemoryWorld;
 
 /// Longest wait for a fleet to be where a benchmark wants it; a thousand agents on a slow machine take a minute.
 pub const PATIENCE: Duration = Duration::from_secs(180);
@@ -76,8 +78,9 @@ impl DriverBed {
         };
         let environment = [("BENCH_TOKEN", "a-secret-that-never-occurs"), ("LANG", "C.UTF-8")];
         let fresh = (rekindle_core::state::State::default(), 0);
-        let mut driver =
-            Driver::new(store, MemoryWorld::new(), fresh, tokens.clone(), Redactor::new(environment), settings);
+        let clock = Some(Clock::starting_after(Time(0), None));
+        let world = MemoryWorld { clock, ..MemoryWorld::default() };
+        let mut driver = Driver::new(store, world, fresh, tokens.clone(), Redactor::new(environment), settings);
         let input = Input::RunRequested {
             run: RunId::new("bench-run").expect("a name"),
             plan: Box::new(plan_of(tasks)),

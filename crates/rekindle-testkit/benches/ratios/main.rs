@@ -17,7 +17,6 @@ mod hooks;
 mod ingest;
 mod long_log;
 mod measure;
-mod memory_world;
 mod transitions;
 mod views;
 

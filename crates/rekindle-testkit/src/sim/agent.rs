@@ -8,11 +8,14 @@ use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::report::{Checkpoint, Exit, Report};
 use rekindle_engine::door::wire::Call;
 use rekindle_engine::store::Stream;
+use rekindle_shim::tree::Activity;
 
 use super::script;
-use super::shim::Bundle;
 use super::story::{SECOND, mark_of};
 use super::world::{Happening, Sim};
+
+/// The system's unit of processor time.
+const TICK_MS: u64 = 10;
 
 /// The door an agent reports through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,12 +219,17 @@ impl Sim {
         self.plan_step(attempt, delay);
     }
 
-    /// How long an agent has given no sign of life, as the coordinator's pulse would see it.
-    pub fn quiet_ms(&self, attempt: AttemptId) -> u64 {
-        let now = self.queue.now_ms();
+    /// Whether an agent works, whether it shows that or not.
+    pub fn is_busy(&self, attempt: AttemptId) -> bool {
         let busy = |agent: &Agent| agent.alive && !agent.hung && !agent.listening && agent.waits_for.is_none();
-        let busy = self.agents.get(&attempt).is_some_and(busy);
-        let active = self.bundles.get(&attempt).map_or(now, |bundle: &Bundle| bundle.active_ms);
-        if busy { 0 } else { now - active.max(self.coordinator.since_ms).min(now) }
+        self.agents.get(&attempt).is_some_and(busy)
+    }
+
+    /// What the processes of an agent have used so far: whoever works uses all the time there is.
+    pub fn activity(&self, attempt: AttemptId) -> Option<Activity> {
+        let bundle = self.bundles.get(&attempt)?;
+        let used_ms = if self.is_busy(attempt) { self.queue.now_ms() } else { bundle.active_ms };
+        let processes = u32::from(bundle.leader_alive) + bundle.children;
+        Some(Activity { cpu_ticks: used_ms / TICK_MS, io_bytes: 0, processes })
     }
 }

@@ -138,6 +138,10 @@ impl Sim {
         if line == tells::failed("auth") {
             self.checkers.truth.refused.insert(attempt);
         }
+        let (now, retries) = (self.queue.now_ms(), line == tells::retrying());
+        if let Some(bundle) = self.bundles.get_mut(&attempt) {
+            bundle.retrying_ms = retries.then(|| bundle.retrying_ms.unwrap_or(now));
+        }
         self.print_apart(attempt, format!("{line}\n"));
     }
 
@@ -160,7 +164,7 @@ impl Sim {
     }
 
     /// Nobody listens: the report is left in the bundle, which takes a moment.
-    fn keep(&mut self, attempt: AttemptId, report: Report) {
+    pub fn keep(&mut self, attempt: AttemptId, report: Report) {
         let Some(token) = self.agents.get(&attempt).map(|agent| agent.token.clone()) else { return };
         self.queue.after_ms(1, Happening::Kept(attempt, KeptReport { token, report }));
         self.plan_step(attempt, 5);
@@ -279,8 +283,7 @@ impl Sim {
     }
 
     /// An answer reaches whoever called.
-    pub fn answered(&mut self, id: u64, answer: Answer) {
-        let Some(caller) = self.calls.remove(&id) else { return };
+    pub fn answered(&mut self, id: u64, caller: Caller, answer: Answer) {
         self.say(format_args!("answer to {caller:?}: {}", short(&answer)));
         let refused = matches!(answer, Answer::Refused { .. });
         match caller {
@@ -307,8 +310,7 @@ impl Sim {
         if let (Answer::Complete { task }, Some(bundle)) = (answer, self.bundles.get(&attempt)) {
             self.checkers.truth.acknowledged.insert((task.clone(), bundle.epoch));
         }
-        let waits = self.agents.get(&attempt).is_some_and(|agent| agent.waits_for == Some(id));
-        if !waits {
+        if !self.waits(attempt, id) {
             return;
         }
         let mend = self.quiet || self.rng.chance(70);
@@ -341,7 +343,7 @@ impl Sim {
     }
 
     fn wait_for_person(&mut self, attempt: AttemptId, id: u64, question: QuestionId) {
-        let waits = self.agents.get(&attempt).is_some_and(|agent| agent.waits_for == Some(id));
+        let waits = self.waits(attempt, id);
         let token = self.agents.get(&attempt).map(|agent| agent.token.clone());
         if waits && self.coordinator.up {
             let call = Call::WaitForAnswer { question };
@@ -350,38 +352,22 @@ impl Sim {
         }
     }
 
-    fn go_on(&mut self, attempt: AttemptId, id: u64, delay_ms: u64) {
+    /// An agent that waited for this call takes its next step.
+    pub fn go_on(&mut self, attempt: AttemptId, id: u64, delay_ms: u64) {
         let Some(agent) = self.agents.get_mut(&attempt).filter(|agent| agent.waits_for == Some(id)) else { return };
         agent.waits_for = None;
         self.plan_step(attempt, delay_ms);
     }
 
-    /// The coordinator is gone: every caller sees its connection break.
-    pub fn disconnect(&mut self) {
-        for (id, caller) in std::mem::take(&mut self.calls) {
-            match caller {
-                Caller::Report(attempt, report) | Caller::Asked(attempt, report, _) => {
-                    let waits = self.agents.get(&attempt).is_some_and(|agent| agent.waits_for == Some(id));
-                    if waits {
-                        self.wait_no_more(attempt);
-                        self.keep(attempt, report);
-                    }
-                }
-                Caller::Waits(attempt, question) => self.wait_again(attempt, id, question),
-                Caller::Plain(attempt) => self.go_on(attempt, id, 50),
-                Caller::Stale(_) | Caller::Intruder(_) | Caller::Entitled | Caller::Pauses => {}
-            }
-        }
-    }
-
-    fn wait_no_more(&mut self, attempt: AttemptId) {
+    /// An agent goes on without its answer.
+    pub fn wait_no_more(&mut self, attempt: AttemptId) {
         if let Some(agent) = self.agents.get_mut(&attempt) {
             agent.waits_for = None;
         }
     }
 
     /// An agent that waits for a person asks again after a while.
-    fn wait_again(&mut self, attempt: AttemptId, id: u64, question: QuestionId) {
+    pub fn wait_again(&mut self, attempt: AttemptId, id: u64, question: QuestionId) {
         let Some(agent) = self.agents.get_mut(&attempt).filter(|agent| agent.waits_for == Some(id)) else { return };
         agent.waits_for = None;
         agent.script.push_front(Act::Call(Call::WaitForAnswer { question }));

@@ -1,9 +1,11 @@
-//! Time of a story: what is still to happen, in order, and how a machine's clocks tell the time.
+//! Time of a story: what is still to happen, in order, and how a machine's clocks tell the time, sleep and a wall that was set
+//! included.
 //!
 //! Owns the one queue. Two things at the same millisecond happen in the order in which they were planned.
 
 use std::collections::BTreeMap;
 
+use rekindle_core::event::ClockSeen;
 use rekindle_core::state::State;
 use rekindle_core::time::Time;
 
@@ -58,6 +60,8 @@ pub struct Machine {
     pub boot: u32,
     booted_at_ms: u64,
     wall_shift_ms: i64,
+    /// How long it slept since the boot.
+    slept_ms: u64,
     anchor: Time,
     anchor_ms: u64,
 }
@@ -77,6 +81,7 @@ impl Machine {
     pub fn reboot(&mut self, now_ms: u64, wall_shift_ms: i64) {
         self.boot += 1;
         self.booted_at_ms = now_ms;
+        self.slept_ms = 0;
         self.wall_shift_ms += wall_shift_ms;
     }
 
@@ -85,12 +90,28 @@ impl Machine {
         self.wall_shift_ms += wall_shift_ms;
     }
 
+    /// The machine sleeps.
+    pub fn sleep(&mut self, ms: u64) {
+        self.slept_ms += ms;
+    }
+
+    /// What the wall clock shows.
+    pub fn wall(&self, now_ms: u64) -> Time {
+        Time(WALL_START_MS + self.wall_shift_ms + i64::try_from(now_ms).unwrap_or(0))
+    }
+
+    /// What the clocks say beside the coordinator's own.
+    pub fn seen(&self, now_ms: u64) -> ClockSeen {
+        let wall_ahead_ms = self.wall(now_ms).0 - self.now(now_ms).0;
+        ClockSeen { boot_id: self.boot_id(), slept_ms: self.slept_ms, wall_ahead_ms }
+    }
+
     /// A coordinator's clock begins, as the engine's does: carried on within a boot, else from the wall, never back.
     pub fn start_clock(&mut self, state: &State, now_ms: u64) {
         let boottime_ms = self.boottime_ms(now_ms);
         let carried = state.coordinator.as_ref().filter(|found| found.boot_id == self.boot_id());
-        let wall = Time(WALL_START_MS + self.wall_shift_ms + i64::try_from(now_ms).unwrap_or(0));
-        let anchor = carried.map_or(wall, |found| found.since.plus_ms(boottime_ms.saturating_sub(found.boottime_ms)));
+        let anchor = carried
+            .map_or(self.wall(now_ms), |found| found.since.plus_ms(boottime_ms.saturating_sub(found.boottime_ms)));
         self.anchor = anchor.max(state.last_time);
         self.anchor_ms = now_ms;
     }

@@ -1,55 +1,55 @@
 //! The life of coordinators on the simulated stage: started over what is durable, woken, killed in the middle of things, replaced.
 //!
-//! The driver in here is the product's own; this file stands in for the process around it, as `coordinator.rs` of the engine
-//! does on a real machine.
+//! The loop in here is the product's own, pulse and housekeeping included. This file stands in for the process around it: it lets
+//! time pass where the real one waits, and kills it.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
-use rekindle_core::decide::{self, Standstill};
+use rekindle_core::decide::Standstill;
 use rekindle_core::event::PauseReason;
-use rekindle_core::ids::{AttemptId, RunId};
+use rekindle_core::ids::RunId;
 use rekindle_core::input::Input;
 use rekindle_core::limits::Limits;
 use rekindle_core::plan::Plan;
-use rekindle_core::state::{AttemptPhase, RunPhase, State};
-use rekindle_engine::driver::{self, Driver, Message, Settings};
+use rekindle_core::state::RunPhase;
+use rekindle_core::time::Time;
+use rekindle_engine::coordinator::{Arrived, Loop, Next, STORE_RETRY_MS, Start};
+use rekindle_engine::driver::{self, Driver, Settings};
 use rekindle_engine::offline;
 use rekindle_engine::redact::Redactor;
-use rekindle_engine::store::{self, Store};
+use rekindle_engine::store::Store;
 
 use super::checkers::Invariant;
 use super::faults::Killed;
+use super::house::SimHouse;
 use super::plant::Plant;
-use super::refusals::refusal;
+use super::seam::SimWorld;
 use super::store::SimStore;
 use super::story::{MINUTE, SECOND};
-use super::world::{Happening, Sim, SimWorld};
-
-/// Messages handled in one transaction, as the engine's coordinator does.
-const MESSAGES_PER_COMMIT: usize = 256;
-
-/// How long a coordinator waits before it tries again to commit.
-const STORE_RETRY_MS: u64 = 500;
+use super::world::{Happening, Sim};
 
 /// Steps between two looks at all rows: comparing every row after every step would cost more than the story.
-const ROWS_EVERY: u64 = 16;
+const ROWS_EVERY: u64 = 64;
 
-/// Shortest time between two looks for silent agents: a story that waits for days must not be made of looks.
-const LOOK_MIN_MS: u64 = 5 * SECOND;
+/// Steps between two comparisons of the whole state with the log's: what differs once goes on to differ.
+const STATE_EVERY: u64 = 4;
 
 /// The stage: the coordinator that lives, if one does.
 pub struct Stage {
     sim: Rc<RefCell<Sim>>,
     plant: Option<Plant>,
-    driver: Option<Driver<SimWorld>>,
+    turns: Option<Loop<SimWorld, SimHouse>>,
     store: Option<Arc<SimStore>>,
-    /// The store is full: nothing is handled before a commit goes through.
+    /// The store refuses: nothing is handled before a commit goes through.
     blocked: bool,
-    ticks_at_ms: Option<u64>,
+    /// The number of the turn that is planned; older plans do not count.
+    planned: u64,
+    /// What was durable when the checkers last looked.
+    looked_at: (usize, usize),
+    /// Steps that changed something.
     steps: u64,
     reopened: bool,
     /// The story is told.
@@ -62,10 +62,11 @@ impl Stage {
         Self {
             sim,
             plant,
-            driver: None,
+            turns: None,
             store: None,
             blocked: false,
-            ticks_at_ms: None,
+            planned: 0,
+            looked_at: (0, 0),
             steps: 0,
             reopened: false,
             over: false,
@@ -76,12 +77,11 @@ impl Stage {
     pub fn take(&mut self, happening: Happening) {
         match happening {
             Happening::CoordinatorStarts => self.start(),
-            Happening::Wakes(_) => self.wake(),
-            Happening::Ticks(_) => self.tick(),
-            Happening::LooksForSilence(_) => self.look_for_silence(),
+            Happening::Wakes(_) if !self.blocked => self.turn(),
+            Happening::Ticks(_, planned) if !self.blocked && planned == self.planned => self.turn(),
             Happening::CommitsAgain(_) => {
                 self.blocked = false;
-                self.act(|driver| driver.handle([]));
+                self.act(|turns| turns.turn(Arrived::default()));
             }
             _ => {}
         }
@@ -105,16 +105,13 @@ impl Stage {
         sim.machine.start_clock(&loaded.0, now);
         sim.coordinator.number += 1;
         sim.coordinator.up = true;
-        sim.coordinator.since_ms = now;
         sim.coordinator.taking_over = true;
         let number = sim.coordinator.number;
         sim.say(format_args!("COORDINATOR {number} starts"));
-        let store = Arc::new(SimStore::new(Arc::clone(&sim.durable), self.plant));
+        let store = Arc::new(SimStore::new(Arc::clone(&sim.durable), self.plant, Arc::clone(&sim.reads_refused)));
         let as_store: Arc<dyn Store> = store.clone();
         let tokens = sim.tokens.clone();
         let healthy = sim.healthy();
-        let looks_every = sim.looks_every_ms();
-        sim.queue.after_ms(looks_every, Happening::LooksForSilence(number));
         drop(sim);
         let world = SimWorld::new(Rc::clone(&self.sim));
         let settings = Settings {
@@ -125,225 +122,124 @@ impl Stage {
             build_status_path: "/project/build-status--story.md".to_owned(),
         };
         let fresh = loaded.0.run.is_none();
-        let redactor = redactor();
-        self.driver = Some(Driver::new(as_store, world, loaded, tokens, redactor, settings));
+        let driver = Driver::new(Arc::clone(&as_store), world, loaded, tokens, redactor(), settings);
+        self.turns = Some(Loop::new(driver, as_store, SimHouse::new(Rc::clone(&self.sim))));
         self.store = Some(store);
         self.blocked = false;
-        self.ticks_at_ms = None;
-        if fresh {
-            self.request_run();
-        }
-        let short = self.sim.borrow().short.then(refusal);
-        let by_look = |state: &State| state.held.is_some() && state.hold.until.is_none();
-        let held = |driver: &Driver<SimWorld>| driver.is_over() && by_look(driver.state());
-        if short.is_some() || self.driver.as_ref().is_some_and(held) {
-            self.act_or_die(|driver| driver.handle([Message::Pressure { short }]));
-        }
-        self.take_over();
-        if self.driver.is_some() {
+        self.take_over(fresh);
+        if self.turns.is_some() {
             self.sim.borrow_mut().check_kept(&healthy);
         }
     }
 
-    fn request_run(&mut self) {
-        let input = Input::RunRequested {
-            run: RunId::new("story").expect("a valid name"),
-            plan: Box::new(self.sim.borrow().plan_for_driver()),
-            plan_path: "story.md".to_owned(),
-            branch: None,
-        };
-        self.act(|driver| driver.request_run(input).map(|_| ()));
-    }
-
-    fn take_over(&mut self) {
-        let (pid, limits, boot_id, boottime_ms) = {
+    /// Begins as the shipped coordinator does; it does not try again before it has taken over.
+    fn take_over(&mut self, fresh: bool) {
+        let (new_run, start) = {
             let sim = self.sim.borrow();
-            let boottime_ms = sim.machine.boottime_ms(sim.queue.now_ms());
-            (100 + sim.coordinator.number, sim.limits_for_driver(), sim.machine.boot_id(), boottime_ms)
+            let new_run = fresh.then(|| Input::RunRequested {
+                run: RunId::new("story").expect("a valid name"),
+                plan: Box::new(sim.plan_for_driver()),
+                plan_path: "story.md".to_owned(),
+                branch: None,
+            });
+            let start = Start {
+                pid: 100 + sim.coordinator.number,
+                limits: sim.limits_for_driver(),
+                boot_id: sim.machine.boot_id(),
+                boottime_ms: sim.machine.boottime_ms(sim.queue.now_ms()),
+                gaps: Vec::new(),
+                repaired: false,
+            };
+            (new_run, start)
         };
-        let retry = |driver: &mut Driver<SimWorld>| driver.start(pid, limits, boot_id, boottime_ms);
-        self.act_or_die(retry);
+        self.act(|turns| {
+            turns.begin(new_run, None, None)?;
+            turns.start(start)
+        });
         self.sim.borrow_mut().coordinator.taking_over = false;
     }
 
-    /// Handles what has arrived: output first, as the engine's coordinator does.
-    fn wake(&mut self) {
-        if self.blocked {
-            return;
-        }
-        let Some(driver) = &mut self.driver else { return };
-        let unread: Vec<AttemptId> = driver.unread();
-        let mut inbox = std::mem::take(&mut self.sim.borrow_mut().inbox);
-        let later = inbox.split_off(inbox.len().min(MESSAGES_PER_COMMIT));
-        let mut grew: BTreeSet<AttemptId> = unread.into_iter().collect();
-        let mut others = Vec::new();
-        for message in inbox {
-            match message {
-                Message::Grew { attempt } => {
-                    grew.insert(attempt);
+    /// A turn with what has arrived; what is too much for one waits for the next.
+    fn turn(&mut self) {
+        let mut arrived = Arrived::default();
+        {
+            let inbox = &mut self.sim.borrow_mut().inbox;
+            while let Some(message) = inbox.pop_front() {
+                arrived.push(message);
+                if arrived.is_full() {
+                    break;
                 }
-                other => others.push(other),
             }
         }
-        let messages: Vec<Message> = grew.into_iter().map(|attempt| Message::Grew { attempt }).chain(others).collect();
-        for message in later {
-            self.sim.borrow_mut().deliver(message);
-        }
-        self.act(|driver| driver.handle(messages));
+        self.act(|turns| turns.turn(arrived));
     }
 
-    fn tick(&mut self) {
-        self.ticks_at_ms = None;
-        if self.blocked {
-            return;
-        }
-        if self.driver.as_mut().is_some_and(|driver| !driver.unread().is_empty()) {
-            // Output that could not be read before is tried again before anything else is due.
-            self.wake();
-        }
-        let due = self.driver.as_ref().and_then(Driver::next_deadline);
-        let now = {
-            let sim = self.sim.borrow();
-            sim.machine.now(sim.queue.now_ms())
-        };
-        if due.is_some_and(|due| due <= now) {
-            self.act(Driver::pass_time);
-        } else {
-            self.plan_tick();
-        }
-    }
-
-    fn look_for_silence(&mut self) {
-        let Some(driver) = &self.driver else { return };
-        let state = driver.state();
-        let running: Vec<(AttemptId, u64)> = state
-            .live_attempts()
-            .filter(|(_, found)| found.phase == AttemptPhase::Running && found.stop.is_none())
-            .map(|(id, found)| (id, decide::silence_limit_ms(state, found)))
-            .collect();
-        let held = state.held.is_some() && state.hold.until.is_none();
-        let mut sim = self.sim.borrow_mut();
-        sim.look_at_machine(held);
-        for (attempt, limit_ms) in running {
-            let quiet_ms = sim.quiet_ms(attempt);
-            if quiet_ms >= limit_ms {
-                sim.deliver(Message::Silent { attempt, quiet_ms, evidence: "simulated".to_owned() });
+    /// Lets the coordinator do something; what it cannot go on after is its death.
+    fn act(&mut self, what: impl FnOnce(&mut Loop<SimWorld, SimHouse>) -> Result<Next, driver::Error>) {
+        let Some(turns) = self.turns.as_mut() else { return };
+        match catch_unwind(AssertUnwindSafe(|| what(turns))) {
+            Ok(Ok(Next::Wait(until))) => {
+                self.settle();
+                self.plan(until);
             }
-        }
-        let (number, every) = (sim.coordinator.number, sim.looks_every_ms());
-        sim.queue.after_ms(every, Happening::LooksForSilence(number));
-        drop(sim);
-        if !self.blocked {
-            self.act(Driver::break_storms);
-        }
-    }
-
-    /// Lets the driver do something; a store that refuses for a while blocks it, everything else that goes wrong is its death.
-    fn act(&mut self, what: impl FnOnce(&mut Driver<SimWorld>) -> Result<(), driver::Error>) {
-        match self.attempt(what) {
-            None => {}
-            Some(Err(driver::Error::Store(store::Error::Full(_) | store::Error::Busy(_) | store::Error::Io(_)))) => {
-                self.block()
+            Ok(Ok(Next::Unwritten(_))) => self.block(),
+            Ok(Ok(Next::Over(_))) => self.settle(),
+            Ok(Err(driver::Error::Store(error))) => {
+                self.sim.borrow_mut().say(format_args!("the store refuses: {error}"));
+                self.coordinator_dies("its store is gone");
             }
-            Some(result) => self.acted(result),
-        }
-    }
-
-    /// As `act`, where the engine's coordinator does not try again.
-    fn act_or_die(&mut self, what: impl FnOnce(&mut Driver<SimWorld>) -> Result<(), driver::Error>) {
-        if let Some(result) = self.attempt(what) {
-            self.acted(result);
-        }
-    }
-
-    fn attempt(
-        &mut self,
-        what: impl FnOnce(&mut Driver<SimWorld>) -> Result<(), driver::Error>,
-    ) -> Option<Result<(), driver::Error>> {
-        let driver = self.driver.as_mut()?;
-        match catch_unwind(AssertUnwindSafe(|| what(driver))) {
-            Ok(result) => Some(result),
-            Err(unwound) if unwound.is::<Killed>() => {
-                self.coordinator_dies("killed in the middle");
-                None
-            }
+            Err(unwound) if unwound.is::<Killed>() => self.coordinator_dies("killed in the middle"),
             Err(panic) => resume_unwind(panic),
         }
     }
 
     fn block(&mut self) {
         self.blocked = true;
-        self.hand_out_answers();
         let mut sim = self.sim.borrow_mut();
+        sim.hand_out_answers();
         sim.say(format_args!("the store refuses for now"));
         sim.check_world();
         let number = sim.coordinator.number;
         sim.queue.after_ms(STORE_RETRY_MS, Happening::CommitsAgain(number));
     }
 
-    fn acted(&mut self, result: Result<(), driver::Error>) {
-        match result {
-            Ok(()) => self.settle(),
-            Err(driver::Error::Store(error)) => {
-                self.sim.borrow_mut().say(format_args!("the store refuses: {error}"));
-                self.coordinator_dies("its store is gone");
-            }
-        }
-    }
-
-    /// After a step: answers reach their callers and must be durable by then, the checkers look, the next deadline is planned.
+    /// After a turn: answers reach their callers and must be durable by then, and the checkers look where something has changed.
     fn settle(&mut self) {
-        self.steps += 1;
-        self.hand_out_answers();
-        self.sim.borrow_mut().check_world();
-        let Some(driver) = &self.driver else { return };
-        {
-            let mut sim = self.sim.borrow_mut();
+        self.sim.borrow_mut().hand_out_answers();
+        let Some(driver) = self.turns.as_ref().map(Loop::driver) else { return };
+        let mut sim = self.sim.borrow_mut();
+        sim.check_answers();
+        let durable = sim.durable.lengths();
+        if std::mem::replace(&mut self.looked_at, durable) != durable {
+            self.steps += 1;
             let most_lines = self.store.as_ref().map_or(0, |store| store.most_lines());
-            sim.check_step(driver.state(), driver.last_seq(), most_lines);
+            sim.check_step(driver.last_seq(), most_lines);
+            sim.check_growth(driver.entries());
+            if driver.is_over() || self.steps.is_multiple_of(STATE_EVERY) {
+                sim.check_state(driver.state());
+            }
             if self.steps.is_multiple_of(ROWS_EVERY) {
                 sim.check_rows();
             }
         }
-        self.plan_tick();
-        self.wake_for_more();
+        drop(sim);
         self.leave_if_over();
     }
 
-    fn hand_out_answers(&mut self) {
+    /// Plans the next turn: at once where messages are left, else when the coordinator wants it.
+    fn plan(&mut self, until: Time) {
         let mut sim = self.sim.borrow_mut();
-        for (id, answer) in sim.take_answers() {
-            sim.answered(id, answer);
-        }
-    }
-
-    fn plan_tick(&mut self) {
-        let Some(due) = self.driver.as_ref().and_then(Driver::next_deadline) else { return };
-        let mut sim = self.sim.borrow_mut();
-        let now_ms = sim.queue.now_ms();
-        let delay = due.since_ms(sim.machine.now(now_ms));
-        let at = now_ms + delay;
-        if self.ticks_at_ms.is_none_or(|planned| planned > at || planned < now_ms) {
-            self.ticks_at_ms = Some(at);
-            let number = sim.coordinator.number;
-            sim.queue.after_ms(delay, Happening::Ticks(number));
-        }
-    }
-
-    /// Output that one turn was not enough for, and messages that came while the store was full.
-    fn wake_for_more(&mut self) {
-        let unread = self.driver.as_mut().is_some_and(|driver| !driver.unread().is_empty());
-        let mut sim = self.sim.borrow_mut();
-        if unread || !sim.inbox.is_empty() {
-            let number = sim.coordinator.number;
-            sim.queue.after_ms(1, Happening::Wakes(number));
-        }
+        let delay = until.since_ms(sim.machine.now(sim.queue.now_ms()));
+        let delay = if sim.inbox.is_empty() { delay } else { 0 };
+        self.planned += 1;
+        let number = sim.coordinator.number;
+        sim.queue.after_ms(delay, Happening::Ticks(number, self.planned));
     }
 
     /// The coordinator is gone, with everything that was only in its memory.
     pub fn coordinator_dies(&mut self, how: &str) {
-        self.hand_out_answers();
-        self.driver = None;
+        self.sim.borrow_mut().hand_out_answers();
+        self.turns = None;
         self.store = None;
         let mut sim = self.sim.borrow_mut();
         let number = sim.coordinator.number;
@@ -361,11 +257,11 @@ impl Stage {
     /// The run is over or paused: the coordinator leaves. A paused run goes on later.
     pub fn leave_if_over(&mut self) {
         // While the store is full, the driver's state is ahead of what is durable.
-        let Some(driver) = self.driver.as_ref().filter(|_| !self.blocked) else { return };
+        let Some(driver) = self.turns.as_ref().filter(|_| !self.blocked).map(Loop::driver) else { return };
         let phase = driver.state().run.as_ref().map(|run| run.phase);
-        let person = driver.standstill() == Standstill::Person;
         let mut sim = self.sim.borrow_mut();
         let waits_for_nobody = sim.setting.mute && sim.quiet;
+        let person = waits_for_nobody && driver.standstill() == Standstill::Person;
         match phase {
             Some(RunPhase::Finished(_)) => {
                 let again = if self.reopened { None } else { sim.second_thoughts() };
@@ -373,7 +269,7 @@ impl Stage {
                 sim.say(format_args!("the run is over, second thoughts: {again:?}"));
                 sim.coordinator_gone();
                 drop(sim);
-                self.driver = None;
+                self.turns = None;
                 match again {
                     Some(order) => {
                         self.reopened = true;
@@ -389,13 +285,13 @@ impl Stage {
                 let end = waits_for_nobody && reason == PauseReason::NoWait;
                 let orders = sim.offline_orders();
                 drop(sim);
-                self.driver = None;
+                self.turns = None;
                 self.over = end;
                 if !end {
                     self.put_down(orders);
                 }
             }
-            _ => self.over = waits_for_nobody && person,
+            _ => self.over = person,
         }
     }
 
@@ -436,16 +332,6 @@ fn redactor() -> Redactor {
 }
 
 impl Sim {
-    /// How often a coordinator looks for silent agents.
-    fn looks_every_ms(&self) -> u64 {
-        let limits = &self.setting.limits;
-        if limits.traits.is_empty() {
-            return (limits.silence_ms / 4).max(LOOK_MIN_MS);
-        }
-        let shortest = limits.silence_ms.min(limits.first_event_ms).min(limits.after_result_ms);
-        (shortest / 4).max(LOOK_MIN_MS)
-    }
-
     /// The plan as the coordinator is given it: the user's, unless a bug is planted.
     fn plan_for_driver(&self) -> Plan {
         let mut plan = self.setting.plan.clone();

@@ -1,9 +1,12 @@
 //! What breaks, and when: drawn one after the other until the story becomes quiet.
 
+use std::sync::atomic::Ordering;
+
 use rekindle_core::ids::AttemptId;
 use rekindle_core::report::Exit;
 use rekindle_engine::store::memory;
 
+use super::checkers::Sleep;
 use super::story::{MINUTE, SECOND};
 use super::world::{Happening, Sim};
 
@@ -48,7 +51,7 @@ pub enum Fault {
     Reboot,
     /// Somebody sets the wall clock.
     WallClock,
-    /// The store refuses some appends: no space, a lock, an error of its disk, a batch that is too large.
+    /// The store refuses some appends and reads: no space, a lock, an error of its disk, a batch that is too large.
     Full,
     /// The watch tells an end that is none.
     FalseBell,
@@ -58,6 +61,10 @@ pub enum Fault {
     Short,
     /// Something that the plan calls health breaks or heals by itself.
     Sick,
+    /// Somebody edits the plan's file, takes it away, or puts it back.
+    PlanFile,
+    /// Processes cannot be looked at for a while.
+    Blind,
 }
 
 impl Sim {
@@ -66,7 +73,7 @@ impl Sim {
         if self.quiet {
             return;
         }
-        let fault = match self.rng.weighted(&[18, 12, 12, 18, 10, 8, 4, 8, 8, 3, 3, 3, 9, 6, 14, 6, 5]) {
+        let fault = match self.rng.weighted(&[18, 12, 12, 18, 10, 8, 4, 8, 8, 6, 3, 5, 12, 6, 14, 6, 5, 3, 5]) {
             0 => Fault::Coordinator(Kill::Idle),
             1 => Fault::Coordinator(Kill::BeforeAppend),
             2 => Fault::Coordinator(Kill::AfterAppend),
@@ -83,7 +90,9 @@ impl Sim {
             13 => Fault::FalseBell,
             14 => Fault::Late,
             15 => Fault::Short,
-            _ => Fault::Sick,
+            16 => Fault::Sick,
+            17 => Fault::PlanFile,
+            _ => Fault::Blind,
         };
         self.queue.after_ms(0, Happening::Breaks(fault));
         let every = self.setting.fault_every_ms;
@@ -118,6 +127,9 @@ impl Sim {
             Fault::Asleep => {
                 let ms = self.rng.between(MINUTE, 600 * MINUTE);
                 self.queue.suspend(ms);
+                self.machine.sleep(ms);
+                let until = self.machine.now(self.queue.now_ms());
+                self.checkers.truth.sleeps.push(Sleep { until, ms });
             }
             Fault::WallClock => {
                 let shift = self.draw_shift();
@@ -133,6 +145,14 @@ impl Sim {
                     };
                     self.durable.inject(drawn);
                 }
+                self.reads_refused.store(self.rng.below(3), Ordering::Relaxed);
+            }
+            Fault::Blind => {
+                self.blind_until_ms = self.queue.now_ms() + self.rng.between(MINUTE, 20 * MINUTE);
+            }
+            Fault::PlanFile => {
+                let hash = self.setting.plan.hash.clone();
+                self.plan_file = [None, Some("edited".to_owned()), Some(hash)][self.rng.index(3)].clone();
             }
             Fault::Short => self.short = !self.short,
             Fault::Sick => {

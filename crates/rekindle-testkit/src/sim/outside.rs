@@ -10,7 +10,6 @@ use rekindle_engine::world::{CheckOrder, MergeOrder};
 
 use super::checkers::Invariant;
 use super::plant::Plant;
-use super::refusals::refusal;
 use super::story::{MINUTE, SECOND, mark_of};
 use super::world::{Happening, Sim};
 
@@ -185,10 +184,12 @@ impl Sim {
     /// The user's command is started.
     pub fn begin_usage(&mut self) {
         self.coordinator.asked.insert(Asked::Usage);
+        let refused = self.refuses();
         let delay =
             if self.rng.chance(85) { self.rng.between(5, 2 * SECOND) } else { self.rng.between(SECOND, MINUTE) };
         let number = self.coordinator.number;
-        self.queue.after_ms(delay, Happening::UsageTold(number));
+        // Without a thread to ask, there is no answer.
+        self.queue.after_ms(if refused { 0 } else { delay }, Happening::UsageTold(number));
     }
 
     /// It answers: plenty, hardly anything, or nothing that can be understood.
@@ -199,7 +200,8 @@ impl Sim {
         let left = match drawn {
             0 => UsageLeft { remaining_percent: Some(80), resets_at: None },
             1 => {
-                let reset = now.plus_ms(self.rng.between(SECOND, 10 * MINUTE));
+                let wall = self.machine.wall(self.queue.now_ms());
+                let reset = wall.plus_ms(self.rng.between(SECOND, 10 * MINUTE));
                 UsageLeft { remaining_percent: Some(low), resets_at: Some(reset) }
             }
             2 => UsageLeft { remaining_percent: Some(low), resets_at: None },
@@ -210,14 +212,6 @@ impl Sim {
         let times = if !self.quiet && self.rng.chance(10) { 2 } else { 1 };
         for _ in 0..times {
             self.deliver(Message::UsageSeen(left));
-        }
-    }
-
-    /// The coordinator looks at the machine, as it does now and then.
-    pub fn look_at_machine(&mut self, held: bool) {
-        if self.short != held {
-            let short = self.short.then(refusal);
-            self.deliver(Message::Pressure { short });
         }
     }
 }

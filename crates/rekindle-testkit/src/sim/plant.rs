@@ -49,11 +49,23 @@ pub enum Plant {
     RefusalAsFailure,
     /// A spool that cannot be read is taken for one that has ended.
     ErrorAsEnd,
+    /// A batch that the store refuses is taken for written.
+    RefusedAsWritten,
+    /// The time that the machine slept counts as time awake.
+    SleepAsAwake,
+    /// A caller is answered twice.
+    AnswerTwice,
+    /// The answer to a caller is lost, and nobody hangs up on it.
+    ForgetCaller,
+    /// What has ended is watched for ever.
+    NeverForget,
+    /// Processes that cannot be looked at are taken for idle ones.
+    BlindAsSilent,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 29] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -77,6 +89,12 @@ impl Plant {
         Self::UnknownAsRefused,
         Self::RefusalAsFailure,
         Self::ErrorAsEnd,
+        Self::RefusedAsWritten,
+        Self::SleepAsAwake,
+        Self::AnswerTwice,
+        Self::ForgetCaller,
+        Self::NeverForget,
+        Self::BlindAsSilent,
     ];
 
     /// Its name on the command line.
@@ -106,6 +124,12 @@ impl Plant {
             Self::UnknownAsRefused => "unknown-as-refused",
             Self::RefusalAsFailure => "refusal-as-failure",
             Self::ErrorAsEnd => "error-as-end",
+            Self::RefusedAsWritten => "refused-as-written",
+            Self::SleepAsAwake => "sleep-as-awake",
+            Self::AnswerTwice => "answer-twice",
+            Self::ForgetCaller => "forget-caller",
+            Self::NeverForget => "never-forget",
+            Self::BlindAsSilent => "blind-as-silent",
         }
     }
 

@@ -8,6 +8,7 @@ use rekindle_core::report::{CheckResult, Evidence};
 use rekindle_engine::driver::Message;
 use rekindle_engine::world::{CheckOrder, Taken};
 
+use super::outside::Asked;
 use super::plant::Plant;
 use super::world::{Bell, Sim};
 
@@ -26,7 +27,8 @@ pub fn refusal() -> Refusal {
 }
 
 impl Sim {
-    fn refuses(&mut self) -> bool {
+    /// Whether the machine has no room for something.
+    pub fn refuses(&mut self) -> bool {
         !self.quiet && self.rng.chance(REFUSED_PERCENT)
     }
 
@@ -65,6 +67,34 @@ impl Sim {
             self.coordinator.watched.remove(&attempt);
             self.ring(1, Bell::NotStarted(attempt));
         }
+    }
+
+    /// An agent that was found alive cannot be watched either.
+    pub fn adopted_unwatched(&mut self, attempt: AttemptId) {
+        if self.refuses() {
+            self.coordinator.polled.insert(attempt);
+        }
+    }
+
+    /// Whether there is no thread for checks that are not under way; nothing of them is begun.
+    pub fn checks_taken(&mut self, order: &CheckOrder) -> Taken {
+        let key = (order.task.clone(), order.epoch);
+        if self.coordinator.under_way.contains(&Asked::Checks(key.0.clone(), key.1)) || !self.refuses() {
+            return Taken::Yes;
+        }
+        self.say(format_args!("no room to begin the checks of {} epoch {}", key.0, key.1));
+        self.coordinator.asked.insert(Asked::Checks(key.0.clone(), key.1));
+        self.checkers.truth.machine.checks.insert(key);
+        Taken::Refused(refusal())
+    }
+
+    /// Whether there is none for the health commands.
+    pub fn health_taken(&mut self) -> Taken {
+        if self.coordinator.under_way.contains(&Asked::Health) || !self.refuses() {
+            return Taken::Yes;
+        }
+        self.coordinator.asked.insert(Asked::Health);
+        Taken::Refused(refusal())
     }
 
     /// A look at a bundle for which there is no room: nothing is known, so nothing is concluded.

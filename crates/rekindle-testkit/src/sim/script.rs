@@ -70,7 +70,10 @@ pub fn draw(sim: &mut Sim, attempt: AttemptId, tasks: &[TaskId]) -> (&'static st
         if traits.tells {
             teller::chatter(&mut sim.rng, &mut script);
         }
-        script.push(Act::Pause(sim.rng.between(50, 20 * SECOND)));
+        // Some work for long and say nothing meanwhile.
+        let silence_ms = sim.setting.limits.silence_ms;
+        let (least, most) = if sim.rng.chance(6) { (silence_ms, 2 * silence_ms) } else { (50, 20 * SECOND) };
+        script.push(Act::Pause(sim.rng.between(least, most)));
         if mood == "worker" || index != victim {
             work(&mut sim.rng, &mut script, task, way);
         } else if own {

@@ -85,6 +85,8 @@ pub struct Bundle {
     pub stopping: bool,
     /// When it last gave a sign of life.
     pub active_ms: u64,
+    /// Since when its program has been trying again.
+    pub retrying_ms: Option<u64>,
 }
 
 impl Bundle {
@@ -143,6 +145,7 @@ impl Sim {
             handed_out: 0,
             stopping: false,
             active_ms: self.queue.now_ms(),
+            retrying_ms: None,
         };
         let absent = self.bundles.get(&order.attempt).is_none_or(|found| found.stage == Stage::Asked);
         if absent {
@@ -228,6 +231,9 @@ impl Sim {
 
     /// A coordinator's thread begins to give a stop order; it waits for a launch of its own that is under way.
     pub fn order_stop(&mut self, attempt: AttemptId, at_once: bool) {
+        if self.refuses() {
+            return self.say(format_args!("no room to stop attempt {attempt}"));
+        }
         let (delay, number) = (self.rng.between(1, 20), self.coordinator.number);
         self.queue.after_ms(delay, Happening::OrderGiven(number, attempt, at_once, 0));
     }
@@ -381,6 +387,7 @@ impl Sim {
             }
             return;
         }
+        self.adopted_unwatched(attempt);
         let Some(bundle) = self.bundles.get(&attempt) else { return };
         let (recorded, grown, gone) = (
             bundle.stage == Stage::Recorded,

@@ -3,7 +3,7 @@
 //! Decides nothing by itself. What is durable is what the engine behind it holds.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rekindle_engine::store::{
@@ -19,13 +19,37 @@ pub struct SimStore {
     engine: Arc<MemoryStore>,
     plant: Option<Plant>,
     held: Mutex<Option<Batch>>,
+    /// Reads that are going to be refused.
+    reads_refused: Arc<AtomicU64>,
     most_lines: AtomicUsize,
 }
 
 impl SimStore {
     /// A seam around an engine.
-    pub fn new(engine: Arc<MemoryStore>, plant: Option<Plant>) -> Self {
-        Self { engine, plant, held: Mutex::new(None), most_lines: AtomicUsize::new(0) }
+    pub fn new(engine: Arc<MemoryStore>, plant: Option<Plant>, reads_refused: Arc<AtomicU64>) -> Self {
+        Self { engine, plant, held: Mutex::new(None), reads_refused, most_lines: AtomicUsize::new(0) }
+    }
+
+    /// Whether a read that others may disturb is refused.
+    fn may_read(&self) -> Result<(), Error> {
+        let left = self.reads_refused.load(Ordering::Relaxed);
+        if left == 0 {
+            return Ok(());
+        }
+        self.reads_refused.store(left - 1, Ordering::Relaxed);
+        Err(Error::Busy("a read (simulated)".to_owned()))
+    }
+
+    /// The planted lie about a batch that was refused.
+    fn written_or_not(&self, batch: Batch) -> Result<Receipt, Error> {
+        let head = self.engine.head()?;
+        let last_seq = head.last_seq + batch.events.len() as u64;
+        match self.engine.append(batch) {
+            Err(Error::Full(_) | Error::Busy(_) | Error::Io(_) | Error::TooLarge { .. }) => {
+                Ok(Head { last_seq, ..head })
+            }
+            other => other,
+        }
     }
 
     /// Lines of the largest batch so far.
@@ -59,6 +83,7 @@ impl Read for SimStore {
     }
 
     fn latest_snapshot(&self) -> Result<Option<Snapshot>, Error> {
+        self.may_read()?;
         self.engine.latest_snapshot()
     }
 
@@ -67,6 +92,7 @@ impl Read for SimStore {
     }
 
     fn offset(&self, attempt: u64, stream: Stream) -> Result<u64, Error> {
+        self.may_read()?;
         match self.plant {
             Some(Plant::IngestWithoutOffset) => Ok(0),
             _ => self.engine.offset(attempt, stream),
@@ -74,10 +100,12 @@ impl Read for SimStore {
     }
 
     fn rows(&self, table: Table, run: Option<&str>) -> Result<Vec<Row>, Error> {
+        self.may_read()?;
         self.engine.rows(table, run)
     }
 
     fn log_tail(&self, agent: Option<&str>, n: usize) -> Result<Vec<StoredLine>, Error> {
+        self.may_read()?;
         self.engine.log_tail(agent, n)
     }
 
@@ -107,6 +135,7 @@ impl Store for SimStore {
         self.most_lines.fetch_max(batch.lines.len(), Ordering::Relaxed);
         match self.plant {
             Some(Plant::AckBeforeCommit) => self.acknowledge_early(batch),
+            Some(Plant::RefusedAsWritten) => self.written_or_not(batch),
             _ => self.engine.append(batch),
         }
     }

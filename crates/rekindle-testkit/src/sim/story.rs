@@ -124,7 +124,9 @@ fn draw_plan(rng: &mut Rng) -> Plan {
 }
 
 fn draw_text(rng: &mut Rng) -> String {
-    let tasks = if rng.chance(75) { rng.between(4, 10) } else { rng.between(11, 26) };
+    // Now and then a plan is long: what grows with the tasks that have ended shows there.
+    let (least, most) = [(4, 10), (11, 26), (50, 100)][rng.weighted(&[74, 24, 2])];
+    let tasks = rng.between(least, most);
     let waves = if rng.chance(40) { rng.between(2, 4) } else { 0 };
     let named = rng.between(0, 3);
     let mut text = format!("---\nplan: story\n{}---\n# Story\n\nA story for agents.\n", draw_protocol(rng));

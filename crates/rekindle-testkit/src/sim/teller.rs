@@ -92,7 +92,8 @@ fn leave(code: i32) -> Act {
 /// What goes wrong before the work on a task; some of it is the end of the attempt.
 pub fn strike(sim: &mut Sim, attempt: AttemptId, mood: &'static str, task: &TaskId, script: &mut Vec<Act>) {
     let traits = traits_of(sim, attempt);
-    let now = sim.machine.now(sim.queue.now_ms());
+    // Providers name their resets by the wall.
+    let now = sim.machine.wall(sim.queue.now_ms());
     let silence_ms = sim.setting.limits.silence_ms;
     let probed = probed_reset(sim, attempt);
     let rng = &mut sim.rng;

@@ -27,6 +27,9 @@ pub enum Line {
 impl Sim {
     /// A coordinator's thread sets out with a line.
     pub fn carry(&mut self, attempt: AttemptId, line: Line) {
+        if self.refuses() {
+            return self.say(format_args!("no room to carry {line:?} to attempt {attempt}"));
+        }
         let (delay, number) = (self.rng.between(1, 20), self.coordinator.number);
         self.queue.after_ms(delay, Happening::Carried(number, attempt, line, 0));
     }

@@ -1,37 +1,30 @@
-//! The simulated outside as the driver sees it: `rekindle_engine::world::World` over one shared [`Sim`].
+//! Owns what all parts of a story share: one [`Sim`]. The coordinator sees it through `seam`.
 //!
-//! Owns what all parts of a story share. What shims, agents, operators and faults do stands in the files named after them;
+//! What shims, agents, operators and faults do stands in the files named after them;
 //! whether what the driver asks for is allowed is the checkers' business.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
-use rekindle_core::activity::Transcript;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::input::{Found, Refused};
-use rekindle_core::time::Time;
-use rekindle_engine::agents::Reader;
-use rekindle_engine::alert::Alert;
-use rekindle_engine::door::wire::{Answer, Call};
+use rekindle_core::input::Refused;
 use rekindle_engine::driver::Message;
-use rekindle_engine::store::{MemoryStore, Stream};
+use rekindle_engine::store::MemoryStore;
 use rekindle_engine::token::Tokens;
-use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
+use rekindle_engine::world::{CheckOrder, KeptReport, MergeOrder};
 
 use super::agent::Agent;
-use super::calls::Caller;
 use super::checkers::{Checkers, Invariant};
 use super::clock::{Machine, Queue};
-use super::faults::{Fault, Kill, Killed};
+use super::door::Calls;
+use super::faults::{Fault, Kill};
 use super::outside::Asked;
 use super::plant::Plant;
 use super::refusals::{POLL_MS, refusal};
 use super::rng::Rng;
 use super::shim::Bundle;
 use super::story::Setting;
-use super::tells::TellReader;
 use super::told::Line;
 use super::trace::Trace;
 
@@ -42,10 +35,8 @@ pub enum Happening {
     CoordinatorStarts,
     /// The coordinator of this number handles what has arrived.
     Wakes(u32),
-    /// Its next deadline is there.
-    Ticks(u32),
-    /// It looks for silent agents.
-    LooksForSilence(u32),
+    /// The turn that it planned is due.
+    Ticks(u32, u64),
     /// It tries again to commit.
     CommitsAgain(u32),
     /// A message reaches it.
@@ -84,6 +75,8 @@ pub enum Happening {
     Breaks(Fault),
     /// The next fault is drawn.
     FaultDue,
+    /// A caller has waited long enough.
+    HangsUp(u64),
     /// No more faults from here on.
     Quiet,
 }
@@ -124,16 +117,11 @@ pub struct Coordinator {
     pub under_way: BTreeSet<Asked>,
     /// Of those, the ones whose growth it was told and has not read.
     pub told: BTreeSet<AttemptId>,
-    /// When it was started.
-    pub since_ms: u64,
     /// It takes over what was before it.
     pub taking_over: bool,
     /// What it asked for and what the log has not answered.
     pub asked: BTreeSet<Asked>,
 }
-
-/// Answers that the driver gave, by call.
-pub type Outbox = Arc<Mutex<Vec<(u64, Answer)>>>;
 
 /// Everything of a story but the coordinator itself.
 pub struct Sim {
@@ -161,18 +149,20 @@ pub struct Sim {
     pub sick: BTreeSet<String>,
     /// The machine is short of something.
     pub short: bool,
+    /// Processes cannot be looked at before this moment.
+    pub blind_until_ms: u64,
+    /// The hash of the plan's file; nothing while it cannot be read.
+    pub plan_file: Option<String>,
     /// Merges under way, with their workspaces.
     pub merges: Vec<(TaskId, Epoch, String)>,
     /// The coordinator.
     pub coordinator: Coordinator,
     /// What has arrived for it.
-    pub inbox: Vec<Message>,
-    /// What it answered.
-    pub outbox: Outbox,
-    /// Calls without an answer.
-    pub calls: BTreeMap<u64, Caller>,
-    /// Calls so far.
-    pub calls_made: u64,
+    pub inbox: VecDeque<Message>,
+    /// Calls that are not over.
+    pub calls: Calls,
+    /// Reads of the store that are going to be refused.
+    pub reads_refused: Arc<AtomicU64>,
     /// Tokens of this state directory.
     pub tokens: Tokens,
     /// The store whose content is what is durable.
@@ -199,7 +189,7 @@ impl Sim {
         if !self.coordinator.up {
             return;
         }
-        self.inbox.push(message);
+        self.inbox.push_back(message);
         if self.inbox.len() == 1 {
             let (delay, number) = (self.rng.below(6), self.coordinator.number);
             self.queue.after_ms(delay, Happening::Wakes(number));
@@ -246,24 +236,8 @@ impl Sim {
         self.deliver(message);
     }
 
-    /// Answers given since the last look.
-    pub fn take_answers(&mut self) -> Vec<(u64, Answer)> {
-        std::mem::take(&mut *self.outbox.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Calls the coordinator.
-    pub fn call(&mut self, token: Option<String>, ancestors: Vec<u32>, call: Call, caller: Caller) -> u64 {
-        self.calls_made += 1;
-        let id = self.calls_made;
-        self.calls.insert(id, caller);
-        let outbox = Arc::clone(&self.outbox);
-        let reply = Box::new(move |answer| outbox.lock().unwrap_or_else(PoisonError::into_inner).push((id, answer)));
-        self.deliver(Message::Called { token, ancestors, call, reply });
-        id
-    }
-
     /// Whether the kill that is due hits now.
-    fn struck(&mut self) -> bool {
+    pub fn struck(&mut self) -> bool {
         match &mut self.coordinator.kill {
             Some(Kill::AtWorldCall { left }) if *left == 0 => true,
             Some(Kill::AtWorldCall { left }) => {
@@ -275,195 +249,9 @@ impl Sim {
     }
 }
 
-/// The world of one coordinator.
-pub struct SimWorld {
-    sim: Rc<RefCell<Sim>>,
-}
-
-impl SimWorld {
-    /// A world over the story.
-    pub fn new(sim: Rc<RefCell<Sim>>) -> Self {
-        Self { sim }
-    }
-
-    /// Does something the driver asks for; the coordinator may die before or after it.
-    fn ask<T>(&mut self, what: impl FnOnce(&mut Sim) -> T) -> T {
-        let mut sim = self.sim.borrow_mut();
-        let struck = sim.struck();
-        if struck && sim.rng.chance(50) {
-            drop(sim);
-            // Not a panic: no hook speaks, and the runner catches it.
-            std::panic::resume_unwind(Box::new(Killed));
-        }
-        let done = what(&mut sim);
-        drop(sim);
-        if struck {
-            std::panic::resume_unwind(Box::new(Killed));
-        }
-        done
-    }
-}
-
-impl World for SimWorld {
-    fn now(&mut self) -> Time {
-        let sim = self.sim.borrow();
-        sim.machine.now(sim.queue.now_ms())
-    }
-
-    fn launch(&mut self, order: LaunchOrder) -> Taken {
-        self.ask(|sim| {
-            let (role, tasks, place) = (order.role, &order.tasks, order.workspace.as_deref().unwrap_or("the project"));
-            sim.say(format_args!("launch attempt {} epoch {} {role} {tasks:?} in {place}", order.attempt, order.epoch));
-            sim.check_effect(|checkers| checkers.allows_launch(order.attempt));
-            sim.check_alone(&order);
-            let taken = sim.launch_taken(order.attempt);
-            if taken == Taken::Yes {
-                sim.launch(&order);
-            }
-            taken
-        })
-    }
-
-    fn stop(&mut self, attempt: AttemptId, at_once: bool) {
-        self.ask(|sim| {
-            sim.say(format_args!("stop attempt {attempt} at once: {at_once}"));
-            sim.check_effect(|checkers| checkers.allows_stop(attempt, at_once));
-            sim.order_stop(attempt, at_once);
-        });
-    }
-
-    fn run_checks(&mut self, order: CheckOrder) -> Taken {
-        self.ask(|sim| {
-            sim.say(format_args!("check {} epoch {}", order.task, order.epoch));
-            sim.check_effect(|checkers| checkers.allows_checks(&order.task, order.epoch));
-            if !sim.forgets() {
-                sim.begin_checks(order);
-            }
-        });
-        Taken::Yes
-    }
-
-    fn read_spool(
-        &mut self,
-        attempt: AttemptId,
-        stream: Stream,
-        offset: u64,
-        limit: usize,
-        into: &mut Vec<u8>,
-    ) -> std::io::Result<()> {
-        let mut sim = self.sim.borrow_mut();
-        sim.coordinator.told.remove(&attempt);
-        if let Some(refused) = sim.read_refused(attempt) {
-            return refused;
-        }
-        let Some(bundle) = sim.bundles.get(&attempt) else { return Ok(()) };
-        let spool = bundle.spool(stream);
-        let from = usize::try_from(offset).unwrap_or(usize::MAX).min(spool.len());
-        let to = from.saturating_add(limit).min(spool.len());
-        into.extend_from_slice(&spool[from..to]);
-        Ok(())
-    }
-
-    fn reader(&mut self, cli: &str) -> Option<Box<dyn Reader>> {
-        let sim = self.sim.borrow();
-        let tells = sim.setting.limits.traits_of(cli).tells;
-        tells.then(|| Box::new(TellReader::new(sim.plant)) as Box<dyn Reader>)
-    }
-
-    fn transcript_state(&mut self, _attempt: AttemptId, _cli: &str, _session: &str) -> Transcript {
-        self.ask(|sim| if !sim.quiet && sim.rng.chance(10) { Transcript::Missing } else { Transcript::Whole })
-    }
-
-    fn tell(&mut self, attempt: AttemptId, _cli: &str, number: u32, _text: &str) {
-        self.ask(|sim| {
-            sim.check_effect(|checkers| checkers.allows_message(attempt, number));
-            sim.carry(attempt, Line::Message(number));
-        });
-    }
-
-    fn close_input(&mut self, attempt: AttemptId) {
-        self.ask(|sim| {
-            sim.check_effect(|checkers| checkers.allows_close(attempt));
-            sim.carry(attempt, Line::Close);
-        });
-    }
-
-    fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found> {
-        self.ask(|sim| attempts.iter().map(|(attempt, _)| sim.probe(*attempt)).collect())
-    }
-
-    fn kept_reports(&mut self, attempt: AttemptId) -> std::io::Result<Vec<KeptReport>> {
-        self.ask(|sim| {
-            if let Some(Err(refused)) = sim.read_refused(attempt) {
-                return Err(refused);
-            }
-            let Some(bundle) = sim.bundles.get_mut(&attempt) else { return Ok(Vec::new()) };
-            bundle.handed_out = bundle.kept.len();
-            Ok(bundle.kept.clone())
-        })
-    }
-
-    fn drop_kept_reports(&mut self, attempt: AttemptId) {
-        self.ask(|sim| {
-            if let Some(bundle) = sim.bundles.get_mut(&attempt) {
-                bundle.kept.drain(..std::mem::take(&mut bundle.handed_out));
-            }
-        });
-    }
-
-    fn missing(&mut self, paths: &[String], _merged: Option<&str>) -> Vec<String> {
-        self.ask(|sim| paths.iter().filter(|path| !sim.disk.contains(*path)).cloned().collect())
-    }
-
-    fn merge(&mut self, order: MergeOrder) {
-        self.ask(|sim| {
-            sim.say(format_args!("merge {} epoch {} of {}", order.task, order.epoch, order.workspace));
-            sim.check_effect(|checkers| checkers.allows_merge(&order.task, order.epoch));
-            if !sim.forgets() {
-                sim.begin_merge(order);
-            }
-        });
-    }
-
-    fn check_health(&mut self, commands: &[String]) -> Taken {
-        self.ask(|sim| {
-            sim.check_effect(Checkers::allows_health);
-            if !sim.forgets() {
-                sim.begin_health(commands);
-            }
-        });
-        Taken::Yes
-    }
-
-    fn ask_usage(&mut self) {
-        self.ask(|sim| {
-            sim.check_effect(Checkers::allows_usage);
-            if !sim.forgets() {
-                sim.begin_usage();
-            }
-        });
-    }
-
-    fn alert(&mut self, alert: &Alert) {
-        self.ask(|sim| sim.say(format_args!("alert: {}", alert.text)));
-    }
-
-    fn watch(&mut self, attempt: AttemptId) {
-        self.ask(|sim| sim.watch(attempt));
-    }
-
-    fn forget(&mut self, attempt: AttemptId) {
-        self.ask(|sim| {
-            sim.coordinator.watched.remove(&attempt);
-            sim.coordinator.polled.remove(&attempt);
-            sim.coordinator.told.remove(&attempt);
-        });
-    }
-}
-
 impl Sim {
     /// Brings the checkers up to what is durable, then asks them about an effect.
-    fn check_effect(&mut self, allowed: impl FnOnce(&Checkers) -> Result<(), (Invariant, String)>) {
+    pub fn check_effect(&mut self, allowed: impl FnOnce(&Checkers) -> Result<(), (Invariant, String)>) {
         self.sync_checkers();
         if let Err((invariant, what)) = allowed(&self.checkers) {
             self.checkers.broken(invariant, what);

@@ -1,6 +1,5 @@
 //! What a driver keeps beside the state is as large as what is alive, however many short tasks have gone by.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -9,73 +8,18 @@ use rekindle_core::input::{Found, Input};
 use rekindle_core::limits::Limits;
 use rekindle_core::plan;
 use rekindle_core::report::{CheckResult, Evidence, Exit, Report};
-use rekindle_core::time::Time;
 
 use crate::door::wire::Call;
 use crate::driver::{Driver, Message, Settings, load};
 use crate::redact::Redactor;
-use crate::store::{MemoryStore, Stream};
+use crate::store::MemoryStore;
 use crate::token::Tokens;
-use crate::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
+use crate::world::MemoryWorld;
 
 /// Tasks of the run: several hundred times as many as work at once.
 const TASKS: usize = 400;
 
-/// An outside in which every agent does its work and leaves.
-#[derive(Default)]
-struct Short {
-    launched: Vec<AttemptId>,
-    forgotten: BTreeSet<AttemptId>,
-}
-
-impl World for Short {
-    fn now(&mut self) -> Time {
-        Time(1_000)
-    }
-    fn launch(&mut self, order: LaunchOrder) -> Taken {
-        self.launched.push(order.attempt);
-        Taken::Yes
-    }
-    fn stop(&mut self, _: AttemptId, _: bool) {}
-    fn run_checks(&mut self, _: CheckOrder) -> Taken {
-        Taken::Yes
-    }
-    fn read_spool(
-        &mut self,
-        attempt: AttemptId,
-        stream: Stream,
-        offset: u64,
-        _: usize,
-        into: &mut Vec<u8>,
-    ) -> std::io::Result<()> {
-        if stream == Stream::Out && offset == 0 {
-            into.extend_from_slice(format!("attempt {attempt} works\n").as_bytes());
-        }
-        Ok(())
-    }
-    fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found> {
-        attempts.iter().map(|_| Found::Finished(Exit { code: Some(0), ..Exit::default() })).collect()
-    }
-    fn kept_reports(&mut self, _: AttemptId) -> std::io::Result<Vec<KeptReport>> {
-        Ok(Vec::new())
-    }
-    fn drop_kept_reports(&mut self, _: AttemptId) {}
-    fn missing(&mut self, _: &[String], _: Option<&str>) -> Vec<String> {
-        Vec::new()
-    }
-    fn merge(&mut self, _: MergeOrder) {}
-    fn check_health(&mut self, _: &[String]) -> Taken {
-        Taken::Yes
-    }
-    fn ask_usage(&mut self) {}
-    fn alert(&mut self, _: &crate::alert::Alert) {}
-    fn watch(&mut self, _: AttemptId) {}
-    fn forget(&mut self, attempt: AttemptId) {
-        self.forgotten.insert(attempt);
-    }
-}
-
-fn begun(store: Arc<MemoryStore>) -> Driver<Short> {
+fn begun(store: Arc<MemoryStore>) -> Driver<MemoryWorld> {
     let settings = Settings {
         log_context_lines: 10,
         brief_budget_bytes: 8_192,
@@ -85,7 +29,9 @@ fn begun(store: Arc<MemoryStore>) -> Driver<Short> {
     };
     let redactor = Redactor::new(std::iter::empty::<(&str, &str)>());
     let fresh = load(&*store).expect("an empty state");
-    let mut driver = Driver::new(store, Short::default(), fresh, Tokens::new([1; 32]), redactor, settings);
+    let found = Found::Finished(Exit { code: Some(0), ..Exit::default() });
+    let world = MemoryWorld { found, output: b"at work\n".to_vec(), ..MemoryWorld::default() };
+    let mut driver = Driver::new(store, world, fresh, Tokens::new([1; 32]), redactor, settings);
     let mut text = "# Plan\n".to_owned();
     for number in 1..=TASKS {
         let _written = write!(text, "\n### T{number}: Some\n\n- accept: check {number}\n");
@@ -100,7 +46,7 @@ fn begun(store: Arc<MemoryStore>) -> Driver<Short> {
 
 /// One agent's whole life, in every way that leaves something behind: it is heard, it prints, it claims, it leaves. Every fifth
 /// one never starts.
-fn live(driver: &mut Driver<Short>, attempt: AttemptId) {
+fn live(driver: &mut Driver<MemoryWorld>, attempt: AttemptId) {
     if attempt.0.is_multiple_of(5) {
         let reason = "no such program".to_owned();
         driver.handle([Message::NotStarted { attempt, reason }]).expect("told");

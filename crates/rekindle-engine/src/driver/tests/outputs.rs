@@ -20,9 +20,9 @@ use crate::driver::{Driver, Message, Settings, encode, load};
 use crate::evidence::Outputs;
 use crate::redact::Redactor;
 use crate::state_dir::StateDir;
-use crate::store::{Batch, MAX_BATCH_BYTES, MemoryStore, Options, SqliteStore, Store, Stream};
+use crate::store::{Batch, MAX_BATCH_BYTES, MemoryStore, Options, SqliteStore, Store};
 use crate::token::Tokens;
-use crate::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
+use crate::world::MemoryWorld;
 
 /// What one check prints: the most that is taken of it.
 const PRINTED: usize = 32 * 1024;
@@ -30,48 +30,8 @@ const PRINTED: usize = 32 * 1024;
 /// Checks whose outputs are together more than a batch may hold, once in an event and once in a row.
 const CHECKS: usize = MAX_BATCH_BYTES / PRINTED / 2 + 30;
 
-/// An outside in which nothing happens but that outputs are kept.
-struct Keeping(Outputs);
-
-impl World for Keeping {
-    fn now(&mut self) -> Time {
-        Time(1_000)
-    }
-    fn launch(&mut self, _: LaunchOrder) -> Taken {
-        Taken::Yes
-    }
-    fn stop(&mut self, _: AttemptId, _: bool) {}
-    fn run_checks(&mut self, _: CheckOrder) -> Taken {
-        Taken::Yes
-    }
-    fn keep_output(&mut self, output: &str) -> Option<String> {
-        self.0.keep(output).ok()
-    }
-    fn read_spool(&mut self, _: AttemptId, _: Stream, _: u64, _: usize, _: &mut Vec<u8>) -> std::io::Result<()> {
-        Ok(())
-    }
-    fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found> {
-        attempts.iter().map(|_| Found::Alive { pid: 2, shim_pid: 3 }).collect()
-    }
-    fn kept_reports(&mut self, _: AttemptId) -> std::io::Result<Vec<KeptReport>> {
-        Ok(Vec::new())
-    }
-    fn drop_kept_reports(&mut self, _: AttemptId) {}
-    fn missing(&mut self, _: &[String], _: Option<&str>) -> Vec<String> {
-        Vec::new()
-    }
-    fn merge(&mut self, _: MergeOrder) {}
-    fn check_health(&mut self, _: &[String]) -> Taken {
-        Taken::Yes
-    }
-    fn ask_usage(&mut self) {}
-    fn alert(&mut self, _: &crate::alert::Alert) {}
-    fn watch(&mut self, _: AttemptId) {}
-    fn forget(&mut self, _: AttemptId) {}
-}
-
 /// A driver that has taken over what a store holds, after beginning a run of `text` where there is none.
-fn take_over(store: Arc<dyn Store>, place: &std::path::Path, text: &str) -> Driver<Keeping> {
+fn take_over(store: Arc<dyn Store>, place: &std::path::Path, text: &str) -> Driver<MemoryWorld> {
     let (state, seq) = load(&*store).expect("a state");
     let settings = Settings {
         log_context_lines: 10,
@@ -81,7 +41,8 @@ fn take_over(store: Arc<dyn Store>, place: &std::path::Path, text: &str) -> Driv
         build_status_path: "/w/b.md".into(),
     };
     let is_new = state.run.is_none();
-    let world = Keeping(Outputs::of(place));
+    let found = Found::Alive { pid: 2, shim_pid: 3 };
+    let world = MemoryWorld { found, outputs: Some(Outputs::of(place)), ..MemoryWorld::default() };
     let redactor = Redactor::new(std::iter::empty::<(&str, &str)>());
     let mut driver = Driver::new(store, world, (state, seq), Tokens::new([1; 32]), redactor, settings);
     if is_new {

@@ -7,6 +7,7 @@ use rekindle_core::event::{Body, Event};
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::report::Door;
 use rekindle_core::state::{AttemptPhase, State, TaskState};
+use rekindle_engine::store::StoredEvent;
 
 use super::super::story::Setting;
 use super::protocol::{is_own, limit_of};
@@ -35,6 +36,19 @@ pub fn line(event: &Event) -> String {
         about("task", event.task.as_ref().map(ToString::to_string)),
         about("agent", event.agent.as_ref().map(ToString::to_string)),
         about("epoch", event.epoch.map(|epoch| epoch.to_string())),
+    )
+}
+
+/// The same of an event as it is stored, which is written out already.
+pub fn shown(event: &StoredEvent) -> String {
+    let about = |name: &str, text: Option<&str>| text.map(|text| format!(" {name}={text}")).unwrap_or_default();
+    let long = matches!(event.kind.as_ref(), "run_started" | "coordinator_started");
+    format!(
+        "{}{}{} {}",
+        event.kind,
+        about("task", event.task.as_deref()),
+        about("agent", event.agent.as_deref()),
+        if long { "" } else { event.details.as_str() },
     )
 }
 

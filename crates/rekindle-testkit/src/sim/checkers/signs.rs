@@ -40,6 +40,8 @@ struct Counts {
 #[derive(Clone, Copy, Debug, Default)]
 struct Wait {
     until: Time,
+    /// The reset that was named, by the wall.
+    reset: Option<Time>,
     person: bool,
     /// A reset was named: a limit that is met again after it is probed sooner than one without any.
     named: bool,
@@ -83,6 +85,11 @@ impl Checkers {
         require(put_down, Invariant::DurableFirst, || format!("the input of attempt {attempt} is closed"))
     }
 
+    /// Failures of an attempt that are in the log.
+    pub(super) fn failures_taken(&self, attempt: AttemptId) -> u64 {
+        self.signs.of.get(&attempt).map_or(0, |counts| counts.failures)
+    }
+
     /// Signs that are in the log, and messages that were delivered.
     pub fn signs_taken(&self) -> u64 {
         let signs = self.signs.of.values().map(|counts| counts.compactions + counts.failures + counts.turns);
@@ -100,7 +107,8 @@ impl Checkers {
         let state = &self.replayed;
         let account = state.limits.traits_of(cli).account;
         if let Some(wait) = self.signs.waits.get(&account) {
-            let open = !wait.person && wait.until <= now;
+            let reset = wait.reset.is_none_or(|reset| reset <= state.clocks.wall(now));
+            let open = !wait.person && wait.until <= now && reset;
             require(open, Invariant::GateHeld, || format!("`{cli}` is started at {now:?}, its account has {wait:?}"))?;
         }
         let Some(gate) = state.gates.get(&account) else { return Ok(()) };
@@ -115,7 +123,8 @@ impl Checkers {
     /// Whether the next probe of an account comes when it should: never before the reset, not later than the grace allows, and one
     /// step after the probe before it.
     pub(super) fn probes_in_time(&self, now: Time, closed: &GateClosed) -> Verdict {
-        let (Some(reset), Some(until)) = (closed.reset, closed.until) else { return Ok(()) };
+        let (Some(named), Some(until)) = (closed.reset, closed.until) else { return Ok(()) };
+        let reset = self.replayed.clocks.at_wall(named);
         let grace_ms = self.replayed.limits.usage.grace_ms;
         let latest = reset.plus_ms(grace_ms).max(now.plus_ms(grace_ms.max(SHORTEST_PROBE_MS)));
         let before = self.replayed.gates.get(&closed.account);
@@ -124,7 +133,7 @@ impl Checkers {
         require(kept || (reset <= until && until <= latest), Invariant::GateHeld, || {
             format!("out of time: {closed:?}")
         })?;
-        let of_it = before.filter(|gate| gate.reset == Some(reset)).map(|gate| gate.probe);
+        let of_it = before.filter(|gate| gate.reset == Some(named)).map(|gate| gate.probe);
         let in_turn = of_it.is_none_or(|probe| closed.probe <= probe + 1) && closed.probe > 0;
         require(in_turn, Invariant::GateHeld, || format!("out of turn: {closed:?} after {before:?}"))
     }
@@ -178,6 +187,15 @@ impl Sim {
         self.checkers.judge(verdict);
     }
 
+    /// The wall is about to be set: what it has shown was waited for, whatever it shows next.
+    pub(super) fn note_wall(&mut self, event: &Event) {
+        let Body::ClockMoved(_) = &event.body else { return };
+        let shown = self.checkers.replayed.clocks.wall(event.time);
+        for wait in self.checkers.signs.waits.values_mut() {
+            wait.reset = wait.reset.filter(|reset| *reset > shown);
+        }
+    }
+
     /// An attempt that ended by itself after a failure of its account: from here on the account has to wait.
     pub(super) fn note_wait(&mut self, event: &Event) {
         let Body::AttemptEnded { attempt, cause, .. } = &event.body else { return };
@@ -186,17 +204,19 @@ impl Sim {
         let by_itself = found.stop.is_none() && found.exit.is_some() && *cause != Cause::Completed;
         let (true, true, Some(bundle)) = (by_itself, self.tells(*attempt), self.bundles.get(attempt)) else { return };
         let Some(failure) = last_failure(&tells::read_all(&bundle.out)) else { return };
-        let limits = &self.checkers.replayed.limits;
+        let state = &self.checkers.replayed;
+        let (limits, wall) = (&state.limits, state.clocks.wall(event.time));
         let account = limits.traits_of(&found.cli).account;
         let wait = self.checkers.signs.waits.entry(account).or_default();
         let until = match failure.problem {
             Problem::UsageLimit => {
-                let near = |reset: &Time| reset.plus_ms(limits.usage.grace_ms) > event.time;
-                let reset = failure.resets_at.filter(near).map(|reset| reset.max(event.time));
+                let near = |reset: &Time| reset.plus_ms(limits.usage.grace_ms) > wall;
+                let reset = failure.resets_at.filter(near);
                 let named = wait.named;
                 wait.named |= reset.is_some();
+                wait.reset = wait.reset.max(reset);
                 let default = if named { event.time } else { event.time.plus_ms(limits.usage.default_wait_ms) };
-                reset.unwrap_or(default)
+                reset.map_or(default, |_| event.time)
             }
             Problem::Overloaded => event.time.plus_ms(limits.backoff_ms),
             _ => event.time,

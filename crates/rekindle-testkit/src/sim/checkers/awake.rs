@@ -1,0 +1,75 @@
+//! Limits on agents count the time that the machine was awake: whoever slept with it has not used its time. Nor is anybody silent
+//! who works.
+
+use rekindle_core::activity::Activity;
+use rekindle_core::event::{Body, Event};
+use rekindle_core::ids::AttemptId;
+use rekindle_core::time::Time;
+
+use super::super::tells;
+use super::super::world::Sim;
+use super::{Invariant, require};
+
+/// Sleep of less than this is told to nobody.
+const SLACK_MS: u64 = 1_000;
+
+/// A time that the machine slept.
+#[derive(Clone, Copy, Debug)]
+pub struct Sleep {
+    /// Its end, by the coordinator's clock.
+    pub until: Time,
+    /// How long.
+    pub ms: u64,
+}
+
+impl Sim {
+    /// Judges an end that time alone brought.
+    pub(super) fn check_awake(&mut self, event: &Event) {
+        let (attempt, since, limit_ms) = match &event.body {
+            Body::Dispatched { attempt, .. } => {
+                self.checkers.truth.dispatched.insert(*attempt, event.time);
+                return;
+            }
+            Body::RoleTimeout { attempt, timeout_ms, .. } => {
+                (*attempt, self.checkers.truth.dispatched.get(attempt).copied(), *timeout_ms)
+            }
+            Body::AgentHung { attempt, quiet_ms, .. } => {
+                // What was written down at once is judged by what the agent is doing now.
+                let at_once = self.at(self.queue.now_ms()) == event.time;
+                if at_once && self.is_busy(*attempt) {
+                    let what = format!("attempt {attempt} works and is taken for silent");
+                    return self.checkers.broken(Invariant::Awake, what);
+                }
+                let active_ms = self.bundles.get(attempt).map(|bundle| bundle.active_ms);
+                // Processes are looked at only after half of the limit: what they did before that is nobody's evidence.
+                (*attempt, active_ms.map(|at| self.at(at)), *quiet_ms / 2)
+            }
+            Body::AgentFailed { attempt, .. } => {
+                (*attempt, self.storm_broken(*attempt), self.checkers.replayed.limits.silence_ms)
+            }
+            _ => return,
+        };
+        // Something it did after that was decided says nothing about it.
+        let Some(since) = since.filter(|since| *since <= event.time) else { return };
+        let slept = self.checkers.truth.sleeps.iter().filter(|sleep| sleep.until > since && sleep.until <= event.time);
+        let awake_ms = event.time.since_ms(since).saturating_sub(slept.map(|sleep| sleep.ms).sum());
+        let verdict = require(awake_ms + SLACK_MS >= limit_ms, Invariant::Awake, || {
+            format!("attempt {attempt}: {} after {awake_ms} of {limit_ms} ms awake", event.body.name())
+        });
+        self.checkers.judge(verdict);
+    }
+
+    /// A moment of the story by the coordinator's clock.
+    fn at(&self, at_ms: u64) -> Time {
+        let now_ms = self.queue.now_ms();
+        self.machine.now(now_ms).minus_ms(now_ms - at_ms.min(now_ms))
+    }
+
+    /// Since when an agent was trying again, when it is put down as failed without having said so.
+    fn storm_broken(&self, attempt: AttemptId) -> Option<Time> {
+        let bundle = self.bundles.get(&attempt)?;
+        let since = bundle.retrying_ms?;
+        let printed = tells::read_all(&bundle.out).iter().filter(|told| matches!(told, Activity::Failed(_))).count();
+        (self.checkers.failures_taken(attempt) > printed as u64).then(|| self.at(since))
+    }
+}
