@@ -120,6 +120,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), Trouble> {
         output: Output::Spool,
         deadline_ms: None,
         stop: adapter.ladder(shared.stop_grace_ms),
+        caps: Some(shared.programs.caps.of(program)),
     };
     let place = Place { program, workspace: &workspace, bundle: &dir };
     let mut files = launch.files;
