@@ -5,6 +5,7 @@
 //! whatever is in a group of that name is proven ours.
 
 mod group;
+mod room;
 pub(crate) mod scope;
 
 use std::fs;
@@ -15,6 +16,7 @@ use rustix::fs::Access;
 
 use crate::caps::By;
 pub use group::{Dir, Group, Oom};
+pub use room::{Room, room};
 
 /// What every group of ours is called first.
 pub const PREFIX: &str = "rekindle-";
