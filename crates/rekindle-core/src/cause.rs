@@ -173,7 +173,7 @@ impl Cause {
         }
     }
 
-    /// What whoever takes the work over should do otherwise.
+    /// What the agent that takes the work over should do otherwise.
     #[must_use]
     pub fn lesson(&self) -> Option<&'static str> {
         match self {

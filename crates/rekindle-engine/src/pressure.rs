@@ -34,7 +34,7 @@ pub fn look(state_dir: &Path) -> Option<Refusal> {
     disk(state_dir).or_else(memory)
 }
 
-/// What it says when it is short of memory: of its own, of what the group of this process may take, or of time to find some.
+/// What the machine says when memory is short: on the machine, in the group of this process, or because it thrashes.
 #[must_use]
 pub fn memory() -> Option<Refusal> {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();

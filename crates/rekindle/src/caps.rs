@@ -55,9 +55,9 @@ fn is_group(by: By) -> bool {
 
 fn name(by: By) -> &'static str {
     match by {
-        By::Cgroup2 => "a cgroup of its own (version 2)",
-        By::Cgroup1 => "a cgroup of its own (version 1)",
-        By::Scope => "a systemd scope of its own",
+        By::Cgroup2 => "its own cgroup (version 2)",
+        By::Cgroup1 => "its own cgroup (version 1)",
+        By::Scope => "its own systemd scope",
         By::Rlimit => "a limit on each process",
         By::Nothing => "nothing",
     }
@@ -71,13 +71,13 @@ mod tests {
     fn every_mixture_has_its_sentence() {
         let told = |memory, processes| words(&Held { memory, processes, ..Held::default() });
         let whole = told(By::Cgroup2, By::Cgroup2);
-        assert_eq!(whole, "each agent's memory and processes are capped by a cgroup of its own (version 2)");
+        assert_eq!(whole, "each agent's memory and processes are capped by its own cgroup (version 2)");
         let bare = told(By::Rlimit, By::Nothing);
         assert!(
             bare.contains("only where `memory_max` is written") && bare.contains("processes are not capped"),
             "{bare}"
         );
         let mixed = told(By::Cgroup1, By::Rlimit);
-        assert!(mixed.starts_with("each agent's memory is capped by a cgroup"), "{mixed}");
+        assert!(mixed.starts_with("each agent's memory is capped by its own cgroup"), "{mixed}");
     }
 }

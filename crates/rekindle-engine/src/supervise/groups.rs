@@ -17,7 +17,7 @@ pub fn prepare_groups(bundles: &Path) {
         let entries = std::fs::read_dir(base).into_iter().flatten().flatten();
         for entry in entries.take(LEFTOVERS_MAX) {
             if entry.file_name().to_str().is_some_and(|name| is_over(bundles, name)) {
-                // The kernel refuses where somebody is in it: whoever that is belongs to an attempt that is still settled.
+                // The kernel refuses while a process is in it; that process belongs to an attempt that is looked at later.
                 let _in_use = std::fs::remove_dir(entry.path());
             }
         }

@@ -67,7 +67,7 @@ impl Evidence {
 
     /// Ends all that is left in the agent's group at once. Answers how many were in it.
     pub(crate) fn end_group(&self) -> u32 {
-        let left = self.held.group.members().len();
+        let left = self.held.group.population();
         self.held.group.kill();
         u32::try_from(left).unwrap_or(u32::MAX)
     }
@@ -92,7 +92,7 @@ impl Evidence {
         if killed && self.says_killed(agent, end).unwrap_or(lately) {
             return Some(OutOfMemory { cap: None });
         }
-        // A limit on each process lets it fail in a way of its own.
+        // A process that meets its own limit ends as it likes.
         let cap = self.caps.memory_max.filter(|_| self.held.memory == By::Rlimit);
         cap.filter(|cap| end.max_rss_bytes >= cap / 10 * REACHED_TENTHS).map(|cap| OutOfMemory { cap: Some(cap) })
     }

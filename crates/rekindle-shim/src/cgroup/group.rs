@@ -1,5 +1,6 @@
 //! The group of one attempt: made before the agent's first instruction, ended as a whole, removed when it is empty.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -162,13 +163,20 @@ impl Group {
         killed
     }
 
+    /// How many processes are in it.
+    #[must_use]
+    pub fn population(&self) -> usize {
+        self.pids().len()
+    }
+
+    fn pids(&self) -> BTreeSet<u32> {
+        self.dirs.iter().flat_map(|dir| members_of(&dir.path, NESTED_DEPTH)).collect()
+    }
+
     /// Pins all that live in it.
     #[must_use]
     pub fn members(&self) -> Vec<Process> {
-        let mut pids: Vec<u32> = self.dirs.iter().flat_map(|dir| members_of(&dir.path, NESTED_DEPTH)).collect();
-        pids.sort_unstable();
-        pids.dedup();
-        let pinned = pids.into_iter().filter_map(|pid| Process::pin(pid).map(|(process, _)| process));
+        let pinned = self.pids().into_iter().filter_map(|pid| Process::pin(pid).map(|(process, _)| process));
         // Read again once it is pinned: the number may have gone to another since.
         pinned.filter(|process| self.holds(process)).collect()
     }

@@ -1,4 +1,4 @@
-//! A scope of systemd for an agent: where a user has no group of their own to make others in, their systemd makes one.
+//! A systemd scope for an agent: where the user may make no group below the own one, systemd makes one.
 //!
 //! The process waits for its first instruction meanwhile. It is systemd that moves it, so nothing here needs to be root.
 

@@ -58,7 +58,7 @@ fn hog(mebibytes: u64, file: Option<&Path>) -> io::Result<()> {
         // A number in each piece: equal pages could be one.
         taken.push(vec![u8::try_from(n % 255).unwrap_or(0) + 1; 1 << 20]);
     }
-    println!("took {} MiB", taken.iter().map(Vec::len).sum::<usize>() >> 20);
+    writeln!(io::stdout(), "took {} MiB", taken.iter().map(Vec::len).sum::<usize>() >> 20)?;
     file.map_or(Ok(()), wait)
 }
 
@@ -67,12 +67,11 @@ fn bomb(many: u64, file: &Path) -> io::Result<()> {
     let own = std::env::current_exe()?;
     for n in 0..many {
         if let Err(error) = std::process::Command::new(&own).arg("wait").arg(file).spawn() {
-            println!("refused after {n}: {error}");
+            writeln!(io::stdout(), "refused after {n}: {error}")?;
             return Err(error);
         }
     }
-    println!("made {many}");
-    Ok(())
+    writeln!(io::stdout(), "made {many}")
 }
 
 /// Returns when the file is there.

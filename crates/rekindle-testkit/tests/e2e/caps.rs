@@ -137,6 +137,32 @@ fn an_adopted_agent_is_still_in_its_group_and_an_orphaned_one_is_ended_with_it()
     nothing_is_left(&rig);
 }
 
+#[test]
+fn what_a_dead_attempt_left_is_removed_at_the_next_start_and_a_strangers_group_stays() {
+    let rig = Rig::new("# One\n\n### T1: work\n- accept: `true`\n\nWork.\n", "rekindle task done $REKINDLE_TASK\n");
+    rig.finish();
+    let layout = Layout::here();
+    let spec: Value =
+        serde_json::from_slice(&std::fs::read(rig.state().join("attempts/00000001/spec.json")).expect("a spec"))
+            .expect("JSON");
+    let own = cgroup::name("1", spec["nonce"].as_str().expect("text"));
+    let strangers = cgroup::name("1", rig.root().to_str().expect("text"));
+    let made: Vec<(PathBuf, PathBuf)> = layout
+        .dirs()
+        .map(|base| (base.join(&own), base.join(&strangers)))
+        .filter(|(own, other)| std::fs::create_dir(own).is_ok() && std::fs::create_dir(other).is_ok())
+        .collect();
+    assert!(!made.is_empty(), "this test makes cgroups, and none can be made in {layout:?}");
+    rig.ok(&["run", "plan.md", "--again"]);
+    let left: Vec<(bool, bool)> = made.iter().map(|(own, other)| (own.exists(), other.exists())).collect();
+    for (own, other) in &made {
+        let _gone_already = std::fs::remove_dir(own);
+        std::fs::remove_dir(other).expect("the stranger's");
+    }
+    assert!(left.iter().all(|found| *found == (false, true)), "own and stranger's: {left:?}");
+    nothing_is_left(&rig);
+}
+
 fn caps_of_living(rig: &Rig) -> Value {
     rig.status()["caps"].clone()
 }
