@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::refusal::Refusal;
+use crate::size;
 use crate::time::Time;
 
 /// The failure taxonomy. What follows from each cause stands in `policy::row`.
@@ -48,7 +49,11 @@ pub enum Cause {
     /// It waits for a person.
     WaitingForInput,
     /// The kernel ended it for want of memory.
-    OutOfMemory,
+    OutOfMemory {
+        /// Its own cap in bytes, where it met that; none where the machine had no memory left.
+        #[serde(rename = "memory_cap_bytes", default, skip_serializing_if = "Option::is_none")]
+        cap: Option<u64>,
+    },
     /// Its program could not be started.
     StartFailed {
         /// What the operating system said. Not `reason` in the log: events that carry a cause have one of their own.
@@ -109,7 +114,7 @@ impl Cause {
             Self::Overloaded => "overloaded",
             Self::Auth => "auth",
             Self::WaitingForInput => "waiting_for_input",
-            Self::OutOfMemory => "out_of_memory",
+            Self::OutOfMemory { .. } => "out_of_memory",
             Self::StartFailed { .. } => "start_failed",
             Self::Machine(_) => "machine",
             Self::ShimLost => "shim_lost",
@@ -140,13 +145,43 @@ impl Cause {
             Self::Overloaded => "the model's provider was overloaded".into(),
             Self::Auth => "its credentials were refused".into(),
             Self::WaitingForInput => "it waited for a person's answer".into(),
-            Self::OutOfMemory => "the machine ran out of memory".into(),
+            Self::OutOfMemory { cap: Some(cap) } => {
+                format!("it needed more memory than its cap of {}, and the kernel ended it", size::format(*cap))
+            }
+            Self::OutOfMemory { cap: None } => "the machine ran out of memory, and the kernel ended it".into(),
             Self::StartFailed { reason } => format!("it could not be started: {reason}"),
             Self::Machine(refused) => format!("the machine had no room for it: {}", refused.reason),
             Self::ShimLost => "the process that supervised it was killed".into(),
             Self::HostLost => "the machine was restarted".into(),
             Self::StalledNoProgress => "it repeated the same step without any progress".into(),
             Self::StoppedByOperator => "the run was paused or stopped by its operator".into(),
+        }
+    }
+
+    /// What a person can do about it, for an agent of `[agents.CLI]`; nothing where the words say it all.
+    #[must_use]
+    pub fn remedy(&self, cli: &str) -> Option<String> {
+        match self {
+            Self::OutOfMemory { cap: Some(cap) } => {
+                let cap = size::format(*cap);
+                Some(format!("raise `memory_max` of [agents.{cli}] in rekindle.toml above {cap}, or split the task"))
+            }
+            Self::OutOfMemory { cap: None } => {
+                Some(format!("run fewer agents at once (`run.max_agents`), or cap `memory_max` of [agents.{cli}]"))
+            }
+            _ => None,
+        }
+    }
+
+    /// What the agent that takes the work over should do otherwise.
+    #[must_use]
+    pub fn lesson(&self) -> Option<&'static str> {
+        match self {
+            Self::OutOfMemory { .. } => Some(
+                "Use less memory than it did: fewer jobs at once (`make -j1`, one test worker), smaller pieces of data, and no \
+                 server or watcher left running.",
+            ),
+            _ => None,
         }
     }
 }

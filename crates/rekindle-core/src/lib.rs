@@ -27,6 +27,7 @@ pub mod report;
 pub mod review;
 pub mod role;
 pub mod signal;
+pub mod size;
 pub mod state;
 pub mod strategy;
 pub mod team;

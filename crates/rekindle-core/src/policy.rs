@@ -54,7 +54,7 @@ pub fn row(cause: &Cause) -> Row {
         | Cause::HungBeforeFirstEvent
         | Cause::HungMidStream
         | Cause::HungAfterResult
-        | Cause::OutOfMemory
+        | Cause::OutOfMemory { .. }
         | Cause::StartFailed { .. }
         | Cause::ShimLost
         | Cause::StalledNoProgress => (true, Next::RetryAfterBackoff, false),
@@ -122,7 +122,7 @@ mod tests {
             Cause::ContextExhausted,
             Cause::StartFailed { reason: String::new() },
             Cause::ShimLost,
-            Cause::OutOfMemory,
+            Cause::OutOfMemory { cap: None },
             Cause::StalledNoProgress,
         ] {
             assert!(row(&cause).counts, "{cause}");

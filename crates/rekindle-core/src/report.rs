@@ -289,6 +289,9 @@ pub struct Exit {
     /// Whether the kernel ended it for want of memory.
     #[serde(default)]
     pub out_of_memory: bool,
+    /// The cap in bytes that it met then; none where the machine had no memory left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_cap: Option<u64>,
     /// The machine had no room for its first instruction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refusal>,

@@ -27,6 +27,8 @@ use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
 use rekindle_shim::ladder::{Rung, StopSignal};
 
+use crate::caps::Memory;
+
 /// What an agent may do without asking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Permissions {
@@ -56,6 +58,10 @@ pub struct Program {
     pub account: Option<String>,
     /// Which `[agents.NAME]` takes over while this one's account has to wait.
     pub fallback: Option<String>,
+    /// The memory it may take; nothing means: as all.
+    pub memory_max: Option<Memory>,
+    /// The processes and threads it may have; nothing means: as all.
+    pub processes_max: Option<u64>,
 }
 
 impl Program {

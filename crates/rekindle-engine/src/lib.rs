@@ -2,6 +2,7 @@
 
 pub mod agents;
 pub mod alert;
+pub mod caps;
 pub mod clock;
 pub mod coordinator;
 pub mod descriptors;

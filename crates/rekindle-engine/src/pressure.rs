@@ -1,10 +1,11 @@
 //! Whether the machine has room for another agent: disk for its output and the log, memory to run in.
 //!
-//! Only a look. Agents that run are left alone; what follows for new ones is decided in the core.
+//! Only looks. Agents that run are left alone; what follows for new ones is decided in the core.
 
 use std::path::Path;
 
 use rekindle_core::refusal::Refusal;
+use rekindle_shim::cgroup::{self, Room};
 
 /// Free space below which nothing new is started: a log that cannot grow cannot keep its promises.
 const DISK_LOW_BYTES: u64 = 256 * 1024 * 1024;
@@ -16,12 +17,72 @@ const DISK_LOW_PART: u64 = 50;
 const FILES_LOW: u64 = 64;
 
 /// Memory below which nothing new is started; coding agents take some hundred megabytes each.
-const MEMORY_LOW_BYTES: u64 = 128 * 1024 * 1024;
+const MEMORY_LOW_BYTES: u64 = 512 * 1024 * 1024;
+
+/// On a small machine this part of it, so that one of a gigabyte can be used at all.
+const MEMORY_LOW_PART: u64 = 10;
+
+/// So many times as much is little: agents are then started one after the other.
+const MEMORY_TIGHT_TIMES: u64 = 4;
+
+/// Share of the last ten seconds, in percent, in which everything stood still for want of memory: the machine is thrashing.
+const STALLED_PERCENT: f64 = 20.0;
 
 /// What the machine is short of, if anything.
 #[must_use]
 pub fn look(state_dir: &Path) -> Option<Refusal> {
-    disk(state_dir).or_else(|| memory(&std::fs::read_to_string("/proc/meminfo").ok()?))
+    disk(state_dir).or_else(memory)
+}
+
+/// What the machine says when memory is short: on the machine, in the group of this process, or because it thrashes.
+#[must_use]
+pub fn memory() -> Option<Refusal> {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let short = room(&read("/proc/meminfo")).filter(|room| room.available < low(room));
+    short.map(few).or_else(|| stalled(&read("/proc/pressure/memory")))
+}
+
+/// Whether so little memory is left that the next start has to wait and see what the last one takes.
+#[must_use]
+pub fn is_tight() -> bool {
+    let table = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    room(&table).is_some_and(|room| room.available < low(&room) * MEMORY_TIGHT_TIMES)
+}
+
+/// What there is: on the machine, or in the group of this process where that has less.
+fn room(table: &str) -> Option<Room> {
+    let kib = |name: &str| {
+        let line = table.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
+    };
+    let machine = kib("MemAvailable:").map(|available| Room {
+        available: available << 10,
+        // An old table without a total is that of a machine with enough.
+        total: kib("MemTotal:").map_or(u64::MAX, |total| total << 10),
+    });
+    machine.into_iter().chain(cgroup::room()).min_by_key(|room| room.available)
+}
+
+fn low(room: &Room) -> u64 {
+    MEMORY_LOW_BYTES.min(room.total / MEMORY_LOW_PART)
+}
+
+fn few(room: Room) -> Refusal {
+    Refusal { reason: format!("only {} MiB of memory are available", room.available >> 20), hint: hint() }
+}
+
+fn hint() -> String {
+    "see who has it: free -m; ps aux --sort=-rss | head; or run fewer agents at once: run.max_agents".to_owned()
+}
+
+/// The kernel's own word for a machine that only moves memory about.
+fn stalled(table: &str) -> Option<Refusal> {
+    let line = table.lines().find_map(|line| line.strip_prefix("full avg10="))?;
+    let percent: f64 = line.split(' ').next()?.parse().ok()?;
+    (percent >= STALLED_PERCENT).then(|| Refusal {
+        reason: format!("the machine stood still for want of memory for {percent:.0} % of the last ten seconds"),
+        hint: hint(),
+    })
 }
 
 fn disk(dir: &Path) -> Option<Refusal> {
@@ -39,24 +100,26 @@ fn disk(dir: &Path) -> Option<Refusal> {
     })
 }
 
-fn memory(table: &str) -> Option<Refusal> {
-    let line = table.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    (kib * 1024 < MEMORY_LOW_BYTES).then(|| Refusal {
-        reason: format!("only {} MiB of memory are available", kib / 1024),
-        hint: "see who has it: free -m; ps aux --sort=-rss | head".to_owned(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn memory_is_read_from_the_table() {
-        assert_eq!(memory("MemTotal: 8000000 kB\nMemAvailable:    4000000 kB\n"), None);
-        let low = memory("MemAvailable:      65536 kB\n").expect("too little");
+        let short = |table: &str| room(table).filter(|room| room.available < low(room)).map(few);
+        assert_eq!(short("MemTotal: 8000000 kB\nMemAvailable:    4000000 kB\n"), None);
+        let low = short("MemTotal: 8000000 kB\nMemAvailable:      65536 kB\n").expect("too little");
         assert!(low.reason.contains("64 MiB"), "{low:?}");
-        assert_eq!(memory("no such line"), None);
+        assert_eq!(short("MemTotal: 500000 kB\nMemAvailable:      65536 kB\n"), None, "a small machine has no more");
+    }
+
+    #[test]
+    fn a_machine_that_thrashes_says_so() {
+        let table = |full: &str| {
+            format!("some avg10=80.00 avg60=1.00 avg300=0.00 total=9\nfull avg10={full} avg60=0.10 total=5\n")
+        };
+        assert_eq!(stalled(&table("3.20")), None);
+        assert!(stalled(&table("41.70")).is_some_and(|refusal| refusal.reason.contains("42 %")));
+        assert_eq!(stalled(""), None, "an old kernel");
     }
 }

@@ -6,6 +6,7 @@
 mod activity;
 mod adopt;
 mod control;
+mod groups;
 mod launch;
 mod lost;
 pub mod watch;
@@ -13,6 +14,7 @@ pub mod watch;
 pub use activity::{activity, activity_in, connections_quiet_ms};
 pub use adopt::{PROBE_BUDGET, Probe, probe, probe_all};
 pub use control::{ControlError, close_stdin, kill, send_line, stop};
+pub use groups::prepare_groups;
 pub use launch::{LaunchError, Launched, Launcher};
 pub use lost::{Ended, LostError, end_lost_tree};
 pub use watch::{BundleKey, Observation, Stream, Twice, Watch};

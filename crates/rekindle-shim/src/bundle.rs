@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::atomic;
+use crate::caps::{Caps, Held, OutOfMemory};
 use crate::identity::ProcId;
 use crate::ladder::{self, Rung};
 use crate::refusal;
@@ -106,6 +107,9 @@ pub struct Spec {
     /// The ladder for a stop that brings none, and for the deadline.
     #[serde(default = "ladder::default_rungs")]
     pub stop: Vec<Rung>,
+    /// What it may take; none for a process that is held to nothing, such as a check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caps: Option<Caps>,
 }
 
 /// Who lives here. Written before the agent's first instruction.
@@ -125,6 +129,9 @@ pub struct ShimRecord {
     pub started_at_ms: u64,
     /// The same moment since boot.
     pub started_boottime_ms: u64,
+    /// What holds it to its caps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caps: Option<Held>,
 }
 
 /// Why a program never ran.
@@ -203,6 +210,9 @@ pub struct ExitRecord {
     pub stop_requested: bool,
     /// A log could not be brought to the disk, and why.
     pub sync_error: Option<String>,
+    /// The kernel ended it for want of memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_of_memory: Option<OutOfMemory>,
 }
 
 /// What can be wrong with a bundle.

@@ -13,6 +13,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::bundle::{self, Bundle, START_ERROR, Spec, StartError};
+use crate::caps;
 use crate::identity::Process;
 use crate::os;
 
@@ -99,6 +100,10 @@ fn become_agent(bundle: &Bundle, spec: &Spec) -> StartError {
     };
     // Where this is not possible the agent simply keeps its place in the queue.
     let _ = os::prefer_as_oom_victim();
+    let held = bundle.shim().ok().flatten().and_then(|record| record.caps);
+    if let (Some(caps), Some(held)) = (&spec.caps, held) {
+        caps::limit_self(caps, &held);
+    }
     let mut command = Command::new(program);
     command.args(arguments).env("PWD", &spec.cwd).env_remove(crate::DESCRIPTORS_ENV);
     for name in &spec.env_remove {

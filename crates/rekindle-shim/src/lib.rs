@@ -11,6 +11,8 @@
 pub mod atomic;
 pub mod bundle;
 mod capped;
+pub mod caps;
+pub mod cgroup;
 mod child;
 pub mod client;
 mod exit;

@@ -15,6 +15,9 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, WaitStatus, getrlimit, setr
 
 use crate::bundle::{self, Bundle, ERR, ExitRecord, OUT, Output, ShimRecord, Spec, StartError, VERSION};
 use crate::capped::Capped;
+use crate::caps;
+use crate::caps::evidence::{End, Evidence};
+use crate::cgroup;
 use crate::child::Waiting;
 use crate::clock;
 use crate::exit::{self, LogId, Reserved};
@@ -190,6 +193,7 @@ struct Started {
     input: OwnedFd,
     capped: Vec<Capped>,
     logs: [LogId; 2],
+    evidence: Option<Evidence>,
 }
 
 fn start(bundle: &Bundle, spec: &Spec) -> Result<Started, StartError> {
@@ -218,6 +222,7 @@ fn start(bundle: &Bundle, spec: &Spec) -> Result<Started, StartError> {
     let waiting = Waiting::spawn(bundle.path(), out, err).map_err(|error| failed("cannot start a process", &error))?;
     // From here on a failure drops the barrier unopened, and the stub leaves without becoming anything.
     let own = Process::own().map_err(|error| failed("own identity", &error))?;
+    let held = spec.caps.as_ref().map(|wanted| caps::hold(wanted, spec, waiting.process.id().pid));
     let record = ShimRecord {
         version: VERSION,
         attempt: spec.attempt.clone(),
@@ -226,17 +231,22 @@ fn start(bundle: &Bundle, spec: &Spec) -> Result<Started, StartError> {
         agent: waiting.process.id().clone(),
         started_at_ms: clock::wall_ms(),
         started_boottime_ms: clock::boottime_ms(),
+        caps: held.clone(),
     };
+    let evidence = spec.caps.clone().zip(held).map(|(wanted, held)| Evidence::begin(wanted, held));
     bundle
         .save(bundle::SHIM, &record)
         .map_err(|error| StartError { errno: error.errno(), text: exit::cut(&format!("cannot record it: {error}")) })?;
     let (agent, input) = waiting.release().map_err(|error| failed("barrier", &error))?;
-    Ok(Started { agent, input, capped, logs })
+    Ok(Started { agent, input, capped, logs, evidence })
 }
 
 fn never_started(spec: &Spec, started_ms: u64, error: StartError) -> ExitRecord {
     // A stub may be waiting at a barrier that is gone now.
     tree::sweep(0);
+    if spec.caps.is_some() {
+        cgroup::Group::named(&cgroup::name(&spec.attempt, &spec.nonce)).remove();
+    }
     ExitRecord { start_error: Some(error), ..blank(spec, started_ms) }
 }
 
@@ -262,6 +272,7 @@ fn blank(spec: &Spec, started_ms: u64) -> ExitRecord {
         timed_out: false,
         stop_requested: false,
         sync_error: None,
+        out_of_memory: None,
     }
 }
 
@@ -284,6 +295,7 @@ struct Holding<'a> {
     timed_out: bool,
     stop_requested: bool,
     status: Option<WaitStatus>,
+    evidence: Option<Evidence>,
 }
 
 impl<'a> Holding<'a> {
@@ -307,6 +319,7 @@ impl<'a> Holding<'a> {
             timed_out: false,
             stop_requested: false,
             status: None,
+            evidence: started.evidence,
         }
     }
 
@@ -362,6 +375,7 @@ impl<'a> Holding<'a> {
             return;
         }
         self.look_at_ms = now_ms + LOSS_LOOK_MS;
+        self.evidence.as_mut().into_iter().for_each(Evidence::look);
         if self.lock.is_lost() {
             self.stop(None, now_ms);
         }
@@ -447,6 +461,8 @@ impl<'a> Holding<'a> {
     /// Sweeps the tree and writes down what became of it. The end of the streams is not awaited: a daemon that
     /// was killed here held them, or one that cannot be killed holds them still.
     fn finish(mut self, bundle: &Bundle) -> ExitRecord {
+        let ordered = self.status.is_none() || self.stop_requested || self.timed_out;
+        let in_group = self.evidence.as_ref().map_or(0, Evidence::end_group);
         let swept = tree::sweep(self.agent.id().pid);
         let status = self.status.or(swept.awaited);
         self.capped.iter_mut().for_each(Capped::finish);
@@ -454,16 +470,21 @@ impl<'a> Holding<'a> {
         let (out, out_error) = exit::end_log(bundle, OUT, self.logs[0], discarded(0));
         let (err, err_error) = exit::end_log(bundle, ERR, self.logs[1], discarded(1));
         let usage = os::children_usage();
+        let code = status.and_then(WaitStatus::exit_status);
+        let signal = status.and_then(WaitStatus::terminating_signal);
+        let end = End { code, signal, ordered, max_rss_bytes: usage.max_rss_kb << 10 };
+        let out_of_memory = self.evidence.take().and_then(|evidence| evidence.close(self.agent.id().pid, end));
         ExitRecord {
-            code: status.and_then(WaitStatus::exit_status),
-            signal: status.and_then(WaitStatus::terminating_signal),
+            code,
+            signal,
+            out_of_memory,
             start_error: bundle.start_error().ok().flatten(),
             user_ms: usage.user_ms,
             sys_ms: usage.sys_ms,
             max_rss_kb: usage.max_rss_kb,
             out,
             err,
-            swept: swept.killed,
+            swept: swept.killed.max(in_group),
             survivors: swept.survivors,
             timed_out: self.timed_out,
             stop_requested: self.stop_requested,

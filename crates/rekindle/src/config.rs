@@ -23,6 +23,7 @@ use rekindle_core::limits::{CompactionLimits, Limits, UsageLimits};
 use rekindle_core::plan::{FrontMatter, Isolation, Plan, PlanTask};
 use rekindle_core::role::Role;
 use rekindle_engine::alert::{Channels, Complaints, Finished};
+use rekindle_engine::caps::Defaults;
 use rekindle_engine::world::real::Programs;
 
 pub use agents::Agent;
@@ -197,10 +198,7 @@ impl Config {
     }
 
     fn count(&self, name: &'static str) -> u64 {
-        match self.sourced(name).value {
-            Value::Count(number) => number,
-            _ => 0,
-        }
+        self.sourced(name).value.count().unwrap_or(0)
     }
 
     fn duration_ms(&self, name: &'static str) -> u64 {
@@ -358,6 +356,10 @@ impl Config {
             },
             environments: self.environments.clone(),
             usage: self.usage_command().to_owned(),
+            caps: Defaults {
+                memory_max: self.sourced("caps.memory_max").value.memory().unwrap_or_default(),
+                processes_max: self.count("caps.processes_max"),
+            },
         }
     }
 

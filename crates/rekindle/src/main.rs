@@ -6,6 +6,7 @@
 mod acp;
 mod acts;
 mod brought;
+mod caps;
 mod cli;
 mod client;
 mod commands;

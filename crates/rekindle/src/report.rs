@@ -308,7 +308,7 @@ fn is_infrastructure(cause: &Cause) -> bool {
         Cause::StartFailed { .. }
             | Cause::Auth
             | Cause::Overloaded
-            | Cause::OutOfMemory
+            | Cause::OutOfMemory { .. }
             | Cause::ShimLost
             | Cause::HostLost
             | Cause::Machine(_)

@@ -11,9 +11,11 @@ use rekindle_core::ids::{AgentName, AttemptId, TaskId};
 use rekindle_core::plan::nearest::nearest;
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
+use rekindle_engine::caps::{self, Held};
 use rekindle_engine::evidence;
 use rekindle_engine::state_dir::{Owner, StateDir};
 use rekindle_engine::store::{self, Lag, Read, SqliteReader, StoredEvent, StoredLine, Table};
+use rekindle_shim::bundle::Bundle;
 use serde::de::DeserializeOwned;
 
 use crate::error::{CliError, Result};
@@ -103,6 +105,17 @@ impl View {
     /// When the lock cannot be looked at.
     pub fn coordinator(&self) -> Result<Option<Option<Owner>>> {
         Ok(self.dir.owner()?)
+    }
+
+    /// What holds the agents of this state to their caps: as the newest living one was found, else as one would be from here.
+    #[must_use]
+    pub fn caps(&self, agents: &[AttemptRow]) -> Held {
+        let living = agents.iter().filter(|agent| agent.ended_at.is_none()).map(|agent| agent.attempt).max();
+        let record = living.and_then(|attempt| {
+            let bundle = Bundle::open(&self.dir.path().join(format!("attempts/{:08}", attempt.0))).ok()??;
+            bundle.shim().ok()??.caps
+        });
+        record.unwrap_or_else(caps::standing)
     }
 
     /// Whether there is a store to read; before a first coordinator there is none.

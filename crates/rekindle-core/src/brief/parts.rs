@@ -36,10 +36,11 @@ pub(super) fn who(facts: &Facts) -> String {
         ),
         (Some(cause), _) => writeln!(
             out,
-            "You are continuing work that a previous agent started. The previous agent stopped: {}.\n\
+            "You are continuing work that a previous agent started. The previous agent stopped: {}.{}\n\
              This is {number}. Prior work may exist on disk: check before overwriting anything.\n\
              The plan is \"{plan}\".",
-            one_line(&cause.words(), CAUSE_MAX_BYTES)
+            one_line(&cause.words(), CAUSE_MAX_BYTES),
+            cause.lesson().map(|lesson| format!(" {lesson}")).unwrap_or_default()
         ),
         (None, false) if facts.review.rework.is_some() => writeln!(
             out,

@@ -6,6 +6,7 @@
 use super::facts::Facts;
 use super::reinject::{REINJECT_BYTES, remembered};
 use super::{fence, reporting, under_way};
+use crate::cause::Cause;
 use crate::memory::sources::{self, Form};
 use crate::text::{self, one_line};
 
@@ -43,7 +44,13 @@ fn why(facts: &Facts) -> String {
             }
         ),
         Some(cause) => {
-            format!("You were interrupted: {cause}. You are `{}` as before, epoch {}.\n", facts.agent, facts.epoch)
+            let lesson = facts.cause.as_ref().and_then(Cause::lesson).map(|lesson| format!(" {lesson}"));
+            format!(
+                "You were interrupted: {cause}.{} You are `{}` as before, epoch {}.\n",
+                lesson.unwrap_or_default(),
+                facts.agent,
+                facts.epoch
+            )
         }
         None if facts.review.rework.is_some() => format!(
             "Your work was sent back: mend it, do not begin anew. You are `{}` as before, epoch {}.\n",

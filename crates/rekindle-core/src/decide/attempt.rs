@@ -8,7 +8,7 @@ use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use crate::last_words;
 use crate::policy::{self, Next};
 use crate::report::Exit;
-use crate::state::{Attempt, AttemptPhase, State, TaskState};
+use crate::state::{Attempt, AttemptPhase, State, Task, TaskState};
 use crate::strategy::{self, Strategy};
 
 /// Longest wait for a byte of the model's answer. Providers send something at least every 15 seconds while a model thinks; this is
@@ -89,7 +89,7 @@ fn cause_of_exit(attempt: &Attempt, work_open: bool) -> Cause {
     match attempt.exit.as_ref() {
         Some(Exit { refused: Some(refusal), .. }) => Cause::Machine(refusal.clone().into()),
         Some(Exit { start_error: Some(reason), .. }) => Cause::StartFailed { reason: reason.clone() },
-        Some(Exit { out_of_memory: true, .. }) => Cause::OutOfMemory,
+        Some(Exit { out_of_memory: true, memory_cap, .. }) => Cause::OutOfMemory { cap: *memory_cap },
         Some(Exit { code: Some(0), .. }) => Cause::ExitedIncomplete,
         Some(Exit { code, signal, .. }) => Cause::Crashed { code: *code, signal: *signal },
         None => Cause::ShimLost,
@@ -246,6 +246,7 @@ pub(super) fn end(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, may_count: 
     match cause {
         Cause::Completed => gate::widen_for(turn, id),
         Cause::Machine(refused) => hold::strike(turn, refused.into()),
+        Cause::OutOfMemory { cap: None } => hold::out_of_memory(turn, id),
         _ => gate::close_for(turn, id, cause, &held),
     }
     for task in held {
@@ -258,7 +259,7 @@ pub(super) fn end(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, may_count: 
 pub(super) fn settle(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_count: bool) {
     let task = &turn.state.tasks[id];
     let row = policy::row(cause);
-    let counted = row.counts && may_count;
+    let counted = row.counts && may_count && !is_first_want(task, cause);
     if let Some(question) = turn.state.open_question(id) {
         turn.emit_task(id, Body::TaskParked { question });
         return;
@@ -305,13 +306,22 @@ pub(super) fn settle(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_count:
     split::suggest(turn, id);
 }
 
-/// The cause in words, with what the last checks said of the claim.
+/// Whether the machine ran out of memory under a task for the first time in a row. That may be anybody's doing and costs
+/// nothing; a task whose next agent meets it again pays, so that this cannot go on for ever.
+fn is_first_want(task: &Task, cause: &Cause) -> bool {
+    let machine = Cause::OutOfMemory { cap: None };
+    *cause == machine && task.last_cause.as_ref() != Some(&machine)
+}
+
+/// The cause in words, with what to do about it, and with what the last checks said of the claim.
 fn failure_words(turn: &Turn<'_>, id: &TaskId, cause: &Cause) -> String {
-    match &turn.state.tasks[id].evidence {
-        Some(evidence) if !evidence.passed() => {
-            format!("{}; {}", cause.words(), evidence.complaint())
-        }
-        _ => cause.words(),
+    let task = &turn.state.tasks[id];
+    let cli = task.last_attempt().and_then(|last| turn.state.attempts.get(&last)).map(|last| last.cli.as_str());
+    let remedy = cli.and_then(|cli| cause.remedy(cli)).map(|remedy| format!(": {remedy}"));
+    let words = format!("{}{}", cause.words(), remedy.unwrap_or_default());
+    match &task.evidence {
+        Some(evidence) if !evidence.passed() => format!("{words}; {}", evidence.complaint()),
+        _ => words,
     }
 }
 

@@ -7,6 +7,7 @@
 use super::{Reply, Turn, attempt, session};
 use crate::cause::Cause;
 use crate::event::{Body, Held, PauseReason};
+use crate::ids::AttemptId;
 use crate::input::Refused;
 use crate::refusal::Refusal;
 use crate::state::{AttemptPhase, RunPhase, State};
@@ -74,6 +75,14 @@ pub(super) fn strike(turn: &mut Turn<'_>, refusal: Refusal) {
     let wait_ms = (FIRST_MS << turn.state.hold.strikes.min(DOUBLINGS)).min(LONGEST_MS);
     let until = turn.now.plus_ms(wait_ms);
     begin(turn, refusal, Some(until));
+}
+
+/// The machine had no memory left and the kernel ended an agent: the next ones are begun one at a time.
+pub(super) fn out_of_memory(turn: &mut Turn<'_>, id: AttemptId) {
+    let Some(ended) = turn.state.attempts.get(&id) else { return };
+    let reason = format!("the machine ran out of memory, and the kernel ended `{}`", ended.agent);
+    let hint = Cause::OutOfMemory { cap: None }.remedy(&ended.cli).unwrap_or_default();
+    strike(turn, Refusal { reason, hint });
 }
 
 fn begin(turn: &mut Turn<'_>, Refusal { reason, hint }: Refusal, until: Option<Time>) {

@@ -147,7 +147,7 @@ pub(super) fn limit_reason(turn: &Turn<'_>, id: &TaskId, role: Role, cause: &Cau
     let task = &turn.state.tasks[id];
     let check_fails = task.evidence.as_ref().is_some_and(|evidence| !evidence.passed()) && !role.reviews();
     match cause {
-        Cause::Crashed { .. } | Cause::OutOfMemory | Cause::ShimLost => format!("{role}_crash_limit"),
+        Cause::Crashed { .. } | Cause::OutOfMemory { .. } | Cause::ShimLost => format!("{role}_crash_limit"),
         _ if check_fails => "check_never_passed".to_owned(),
         _ => "attempts_used".to_owned(),
     }

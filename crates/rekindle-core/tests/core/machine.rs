@@ -2,6 +2,7 @@
 //! something worked.
 
 use rekindle_core::cause::Cause;
+use rekindle_core::decide::Step;
 use rekindle_core::effect::Effect;
 use rekindle_core::event::{Body, PauseReason};
 use rekindle_core::ids::AttemptId;
@@ -12,7 +13,7 @@ use rekindle_core::report::Exit;
 use rekindle_core::state::{AttemptPhase, RunPhase, TaskState};
 use rekindle_core::{decide, view};
 
-use crate::harness::{Story, task};
+use crate::harness::{Story, lines, task};
 
 const TWO: &str = "# Demo\n\n### T1: a\n- accept: `true`\n\nDo.\n\n### T2: b\n- accept: `true`\n\nDo.\n";
 
@@ -161,4 +162,53 @@ fn a_run_that_is_not_to_wait_leaves_after_a_few_refusals() {
         assert_eq!(matches!(phase, Some(RunPhase::Paused(PauseReason::SystemError))), left, "{phase:?}");
         assert_eq!(story.state.tasks[&task("T1")].attempts, u32::from(!left), "one that is under way counts as one");
     }
+}
+
+/// The kernel ended an agent for want of memory.
+fn starve(story: &mut Story, attempt: u64, memory_cap: Option<u64>) -> Step {
+    story.started(attempt);
+    let exit = Exit { signal: Some(9), out_of_memory: true, memory_cap, ..Exit::default() };
+    story.exited(attempt, exit)
+}
+
+#[test]
+fn a_want_of_the_machines_memory_is_free_once_in_a_row_and_holds_starts() {
+    let mut story = Story::of("# Demo\n\n### T1: a\n- accept: `true`\n\nDo.\n");
+    for (attempt, spent) in [(1, 0), (2, 1), (3, 2)] {
+        starve(&mut story, attempt, None);
+        let found = &story.state.tasks[&task("T1")];
+        assert_eq!((found.state, found.attempts), (TaskState::Pending, spent), "after {attempt}");
+        let held = view::run_row(&story.state).and_then(|row| row.held).expect("held");
+        assert!(held.reason.contains("ran out of memory") && held.hint.contains("run.max_agents"), "{held:?}");
+        // First the hold is over, then perhaps a backoff.
+        wait(&mut story);
+        if let Some(at) = story.state.tasks[&task("T1")].not_before {
+            story.now = story.now.max(at);
+            story.input(Input::TimePassed);
+        }
+        assert_eq!(starting(&story), [attempt + 1]);
+    }
+    starve(&mut story, 4, None);
+    let found = &story.state.tasks[&task("T1")];
+    assert_eq!(found.state, TaskState::Failed, "it cannot go on for ever");
+    assert_eq!(story.replayed(), story.state);
+}
+
+#[test]
+fn an_agent_that_met_its_own_cap_pays_and_the_way_out_is_said() {
+    let mut story = Story::of("# Demo\n\n### T1: a\n- accept: `true`\n\nDo.\n");
+    let told = lines(&starve(&mut story, 1, Some(64 << 20)));
+    assert!(story.state.held.is_none(), "the machine has memory");
+    let found = &story.state.tasks[&task("T1")];
+    assert_eq!((found.attempts, found.last_cause.clone()), (1, Some(Cause::OutOfMemory { cap: Some(64 << 20) })));
+    let row = view::task_row(&story.state, &task("T1")).expect("a row");
+    assert_eq!(row.cause.as_deref(), Some("out_of_memory"));
+    assert!(told.contains("cap of 64 MiB") && told.contains("raise `memory_max` of [agents."), "{told}");
+}
+
+#[test]
+fn logs_of_earlier_versions_know_no_cap() {
+    let old: Cause = serde_json::from_str("{\"cause\":\"out_of_memory\"}").expect("reads");
+    assert_eq!(old, Cause::OutOfMemory { cap: None });
+    assert_eq!(serde_json::to_string(&old).expect("writes"), "{\"cause\":\"out_of_memory\"}");
 }

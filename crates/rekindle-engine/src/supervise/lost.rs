@@ -1,13 +1,15 @@
 //! Ending what a dead shim left behind, and nobody else.
 //!
 //! A process is ours when it is the recorded agent itself (proven), a descendant of a proven one, a member of the
-//! living agent's session, or was started with this attempt's marker in its environment. All of them are stopped
+//! living agent's session, is in the cgroup that is called after this attempt's nonce, or was started with this attempt's marker
+//! in its environment. All of them are stopped
 //! until no new one turns up, and only then killed, so that none can fork away. What cannot be proven is left alone.
 
 use std::collections::BTreeSet;
 use std::io;
 
 use rekindle_shim::bundle::{ShimRecord, Survivor};
+use rekindle_shim::cgroup::Group;
 use rekindle_shim::clock;
 use rekindle_shim::identity::{Opened, Process};
 use rekindle_shim::tree::{Pause, SWEEP_MAX_MS, Table, await_any, kill_all, name_survivors};
@@ -51,27 +53,32 @@ pub fn end_lost_tree(record: &ShimRecord, nonce: &str) -> Result<Ended, LostErro
         Opened::Ours(_) => return Err(LostError::ShimAlive),
         Opened::Likely(_) | Opened::Gone => {}
     }
+    let group = record.caps.as_ref().map(|held| held.group.proven(&record.attempt, nonce)).unwrap_or_default();
     let mut killed = BTreeSet::new();
     let mut pause = Pause::default();
     let give_up_at_ms = clock::monotonic_ms() + SWEEP_MAX_MS;
     loop {
-        let members = freeze(record, nonce)?;
+        let members = freeze(record, nonce, &group)?;
+        if members.is_empty() {
+            group.remove();
+        }
         if members.is_empty() || clock::monotonic_ms() >= give_up_at_ms {
             let count = u32::try_from(killed.len()).unwrap_or(u32::MAX);
             return Ok(Ended { killed: count, survivors: name_survivors(&members), elsewhere: false });
         }
         killed.extend(kill_all(&members));
+        group.kill();
         await_any(&members, pause.next_ms());
     }
 }
 
 /// Stops members until a look finds no new one, and answers all of them.
-fn freeze(record: &ShimRecord, nonce: &str) -> io::Result<Vec<Process>> {
+fn freeze(record: &ShimRecord, nonce: &str, group: &Group) -> io::Result<Vec<Process>> {
     let mut members: Vec<Process> = Vec::new();
     let mut seen = BTreeSet::new();
     for _ in 0..FREEZE_ROUNDS_MAX {
         let mut grew = false;
-        for process in find(record, nonce)? {
+        for process in find(record, nonce, group)? {
             if seen.insert((process.id().pid, process.id().start_ticks)) {
                 let _ = process.signal(Signal::STOP);
                 members.push(process);
@@ -86,7 +93,7 @@ fn freeze(record: &ShimRecord, nonce: &str) -> io::Result<Vec<Process>> {
 }
 
 /// Everything that is provably of this attempt and alive now. May name a process more than once.
-fn find(record: &ShimRecord, nonce: &str) -> io::Result<Vec<Process>> {
+fn find(record: &ShimRecord, nonce: &str, group: &Group) -> io::Result<Vec<Process>> {
     let agent = match record.agent.open()? {
         Opened::Ours(agent) => Some(agent),
         Opened::Likely(agent) => Some(agent).filter(|agent| agent.carries_nonce(nonce)),
@@ -94,6 +101,7 @@ fn find(record: &ShimRecord, nonce: &str) -> io::Result<Vec<Process>> {
     };
     let table = Table::scan()?;
     let mut roots = table.pin_marked(nonce);
+    roots.extend(group.members());
     if let Some(agent) = agent {
         roots.extend(table.pin_session(&agent));
         roots.push(agent);

@@ -35,6 +35,7 @@ use super::{CheckOrder, KeptReport, LaunchOrder, LeaveOrder, MergeOrder, Notice,
 use crate::agents::history::Record;
 use crate::agents::{Program, Reader};
 use crate::alert::{Alert, Alerts, Channels, Session};
+use crate::caps::Defaults;
 use crate::clock::Clock;
 use crate::driver::{Answerer, Message};
 use crate::evidence::Outputs;
@@ -64,6 +65,8 @@ pub struct Programs {
     pub environments: BTreeMap<String, Vec<String>>,
     /// The shell line that tells what is left of the allowance; empty where there is none.
     pub usage: String,
+    /// What an agent may take that says nothing else.
+    pub caps: Defaults,
 }
 
 /// What threads of this world share.
@@ -118,6 +121,7 @@ impl RealWorld {
         let bundles = dir.path().join("attempts");
         make_dir(&bundles)?;
         make_dir(&dir.path().join("checks"))?;
+        supervise::prepare_groups(&bundles);
         let (observed, observations) = sync_channel(OBSERVATIONS);
         let alerts = Alerts::start(&programs.alerts, &Session::of_this_process());
         let shared = Arc::new(Shared {

@@ -58,6 +58,7 @@ impl Rig {
             output: Output::Spool,
             deadline_ms: None,
             stop: default_rungs(),
+            caps: None,
         }
     }
 

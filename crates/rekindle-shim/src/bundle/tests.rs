@@ -17,6 +17,7 @@ fn spec() -> Spec {
         output: Output::Capped { bytes: 5 },
         deadline_ms: None,
         stop: ladder::default_rungs(),
+        caps: None,
     }
 }
 

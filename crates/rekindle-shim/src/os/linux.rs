@@ -217,6 +217,18 @@ pub fn environ_has(pid: u32, entry: &[u8]) -> bool {
     bytes.split(|byte| *byte == 0).any(|variable| variable == entry)
 }
 
+/// Processes and threads of our user, as the system's limit on them counts.
+pub fn tasks_of_user() -> u64 {
+    let uid = rustix::process::getuid().as_raw();
+    let ours = pids().unwrap_or_default().into_iter().filter(|pid| owner(*pid).is_ok_and(|owner| owner == uid));
+    let threads = |pid| fs::read_to_string(format!("/proc/{pid}/stat")).ok().and_then(|row| threads_in(&row));
+    ours.map(|pid| threads(pid).unwrap_or(1)).sum()
+}
+
+fn threads_in(row: &str) -> Option<u64> {
+    row.rsplit_once(')')?.1.split_ascii_whitespace().nth(17)?.parse().ok()
+}
+
 /// The user a process runs as.
 pub fn owner(pid: u32) -> io::Result<u32> {
     Ok(rustix::fs::stat(format!("/proc/{pid}"))?.st_uid)

@@ -45,6 +45,7 @@ impl Rig {
             output: Output::Spool,
             deadline_ms: None,
             stop: default_rungs(),
+            caps: None,
         };
         Self { tmp, dir, spec, prompt: None }
     }

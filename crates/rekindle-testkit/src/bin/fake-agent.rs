@@ -26,7 +26,12 @@ fn main() -> ExitCode {
         ["line", bytes] => one_line(number(bytes)),
         ["lines", many] => lines(number(many)),
         ["junk", bytes] => junk(number(bytes)),
-        _ => Err(io::Error::other("usage: fake-agent wait FILE | count FILE | line BYTES | lines N | junk BYTES")),
+        ["hog", mebibytes] => hog(number(mebibytes), None),
+        ["hog", mebibytes, file] => hog(number(mebibytes), Some(Path::new(file))),
+        ["bomb", many, file] => bomb(number(many), Path::new(file)),
+        _ => Err(io::Error::other(
+            "usage: fake-agent wait FILE | count FILE | line BYTES | lines N | junk BYTES | hog MIB [FILE] | bomb N FILE",
+        )),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -44,6 +49,29 @@ fn number(text: &str) -> u64 {
 
 fn there(file: &Path) -> bool {
     file.symlink_metadata().is_ok()
+}
+
+/// Takes so much memory and uses all of it, then keeps it until the file is there. It never takes more.
+fn hog(mebibytes: u64, file: Option<&Path>) -> io::Result<()> {
+    let mut taken: Vec<Vec<u8>> = Vec::new();
+    for n in 0..mebibytes {
+        // A number in each piece: equal pages could be one.
+        taken.push(vec![u8::try_from(n % 255).unwrap_or(0) + 1; 1 << 20]);
+    }
+    writeln!(io::stdout(), "took {} MiB", taken.iter().map(Vec::len).sum::<usize>() >> 20)?;
+    file.map_or(Ok(()), wait)
+}
+
+/// Starts copies of itself that wait for the file, so many at most, until one is refused; then it says how many live and fails.
+fn bomb(many: u64, file: &Path) -> io::Result<()> {
+    let own = std::env::current_exe()?;
+    for n in 0..many {
+        if let Err(error) = std::process::Command::new(&own).arg("wait").arg(file).spawn() {
+            writeln!(io::stdout(), "refused after {n}: {error}")?;
+            return Err(error);
+        }
+    }
+    writeln!(io::stdout(), "made {many}")
 }
 
 /// Returns when the file is there.

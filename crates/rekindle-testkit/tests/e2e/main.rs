@@ -5,6 +5,7 @@ mod acp;
 mod adoption;
 mod apart;
 mod audit;
+mod caps;
 mod cleaned;
 mod client;
 mod context;

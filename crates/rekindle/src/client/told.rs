@@ -90,6 +90,7 @@ mod tests {
             output: Output::Spool,
             deadline_ms: None,
             stop: Vec::new(),
+            caps: None,
         };
         Bundle::create(&path, &spec, None).expect("a bundle");
         let told = Told::of(Some(&path));

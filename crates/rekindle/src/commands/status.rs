@@ -13,6 +13,7 @@ use rekindle_engine::clock;
 
 use self::json::StatusJson;
 use super::Context;
+use crate::caps;
 use crate::error::Result;
 use crate::exit_code::Exit;
 use crate::ui::{Align, Table, Tone, dollars, elapsed, one_line, short_count};
@@ -64,7 +65,9 @@ impl Shown {
 pub fn for_programs(view: Option<&View>, run: Option<&RunView<'_>>, all: bool) -> Result<StatusJson> {
     let coordinator = view.map_or(Ok(None), View::coordinator)?;
     let lag = view.map_or(Ok(None), View::lag)?;
-    Ok(json::whole(run, Shown::read(run, all)?, coordinator, lag))
+    let shown = Shown::read(run, all)?;
+    let caps = view.map_or_else(rekindle_engine::caps::standing, |view| view.caps(&shown.agents));
+    Ok(json::whole(run, shown, coordinator, lag, &caps))
 }
 
 /// Shows it.
@@ -78,7 +81,13 @@ pub fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     let shown = Shown::read(run.as_ref(), args.all)?;
     let coordinator = view.coordinator()?;
     match run {
-        Some(run) => show(&run, &shown, coordinator.map(|owner| owner.map(|owner| owner.pid)), context)?,
+        Some(run) => {
+            show(&run, &shown, coordinator.map(|owner| owner.map(|owner| owner.pid)), context)?;
+            // What holds agents is of interest while there are some.
+            if shown.agents.iter().any(|agent| agent.ended_at.is_none()) {
+                context.ui.say(&caps::words(&view.caps(&shown.agents)));
+            }
+        }
         None => context.ui.say("there is no run yet"),
     }
     Ok(Exit::Success)

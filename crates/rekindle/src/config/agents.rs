@@ -12,10 +12,22 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::file::{Reader, kind_of};
+use super::keys::{AGENT_MEMORY, AGENT_PROCESSES, Key, Value};
 use super::program::{Missing, find};
 
 /// Keys of an agent's table.
-pub const AGENT_KEYS: &[&str] = &["kind", "command", "args", "env", "model", "permissions", "account", "fallback"];
+pub const AGENT_KEYS: &[&str] = &[
+    "kind",
+    "command",
+    "args",
+    "env",
+    "model",
+    "permissions",
+    "account",
+    "fallback",
+    AGENT_MEMORY.name,
+    AGENT_PROCESSES.name,
+];
 
 /// Variables that rekindle sets for every agent itself.
 const OURS: &str = "REKINDLE_";
@@ -153,6 +165,8 @@ fn read_one(reader: &mut Reader<'_>, name: &str, span: Range<usize>, table: &DeT
         permissions: permissions.unwrap_or_default(),
         account: read_word(reader, table, "account"),
         fallback: read_word(reader, table, "fallback"),
+        memory_max: read_key(reader, table, &AGENT_MEMORY, Value::memory),
+        processes_max: read_key(reader, table, &AGENT_PROCESSES, Value::count),
         kind: adapter.map_or(String::new(), |adapter| adapter.kind().to_owned()),
         command: command?,
     };
@@ -225,6 +239,11 @@ fn read_permissions(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Perm
             None
         }
     }
+}
+
+/// A setting that has a counterpart for all agents, read as that is.
+fn read_key<T>(reader: &mut Reader<'_>, table: &DeTable<'_>, key: &Key, of: impl Fn(&Value) -> Option<T>) -> Option<T> {
+    reader.value(key, table.get(key.name)?).as_ref().and_then(of)
 }
 
 /// A text that says something and holds no NUL, since it may become an argument.

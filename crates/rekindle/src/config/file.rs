@@ -154,12 +154,13 @@ impl Reader<'_> {
         }
     }
 
-    fn value(&mut self, key: &'static Key, value: &Spanned<DeValue<'_>>) -> Option<Value> {
+    /// The value of a setting.
+    pub fn value(&mut self, key: &Key, value: &Spanned<DeValue<'_>>) -> Option<Value> {
         let read = match (key.shape, value.get_ref()) {
             (Shape::Command, DeValue::Array(_)) => return agents::words(self, key.leaf(), value).map(Value::Command),
             (Shape::Names, DeValue::Array(_)) => return agents::words(self, key.leaf(), value).map(Value::Names),
             (Shape::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on)),
-            (Shape::Count { .. } | Shape::Duration { .. }, DeValue::Integer(number)) => {
+            (Shape::Count { .. } | Shape::Duration { .. } | Shape::Memory, DeValue::Integer(number)) => {
                 match u64::from_str_radix(number.as_str(), number.radix()) {
                     Ok(number) => key.from_count(number),
                     Err(_) => Err(key.wrong_shape(&format!("`{number}`"))),

@@ -2,7 +2,9 @@
 //! exist; who sets it, and in which order, is decided by the layers.
 
 use rekindle_core::duration;
+use rekindle_core::size;
 use rekindle_engine::alert::Finished;
+use rekindle_engine::caps::Memory;
 
 /// What a setting may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +21,8 @@ pub enum Shape {
         /// The shortest, in milliseconds.
         min_ms: u64,
     },
+    /// An amount of memory, `auto` or `none`.
+    Memory,
     /// True or false.
     Switch,
     /// Any text, nothing included.
@@ -38,6 +42,8 @@ pub enum Value {
     Count(u64),
     /// A span of time in milliseconds.
     DurationMs(u64),
+    /// A cap on memory.
+    Memory(Memory),
     /// True or false.
     Switch(bool),
     /// Text.
@@ -46,6 +52,20 @@ pub enum Value {
     Command(Vec<String>),
     /// Names.
     Names(Vec<String>),
+}
+
+impl Value {
+    /// A whole number, if it is one.
+    #[must_use]
+    pub fn count(&self) -> Option<u64> {
+        if let Self::Count(number) = self { Some(*number) } else { None }
+    }
+
+    /// A cap on memory, if it is one.
+    #[must_use]
+    pub fn memory(&self) -> Option<Memory> {
+        if let Self::Memory(memory) = self { Some(*memory) } else { None }
+    }
 }
 
 /// A setting.
@@ -58,6 +78,12 @@ pub struct Key {
     /// Its default, as it would be written.
     pub default: &'static str,
 }
+
+/// Less memory than this no agent's program starts in.
+const MEMORY_MIN_BYTES: u64 = 16 << 20;
+
+/// Fewer processes than a shell with a pipe and a program of some threads has; more than the kernel has numbers for.
+const PROCESSES: Shape = Shape::Count { min: 16, max: 4_194_304 };
 
 /// Numbers that mean "as many as you like" still have to end somewhere.
 const MANY: u64 = 10_000;
@@ -97,6 +123,8 @@ pub const KEYS: &[Key] = &[
     key("hang.first_event", LIMIT, "2m"),
     key("hang.silence", LIMIT, "5m"),
     key("hang.after_result", LIMIT, "30s"),
+    key("caps.memory_max", Shape::Memory, "auto"),
+    key("caps.processes_max", PROCESSES, "4096"),
     key("usage.command", Shape::Text, ""),
     // At 100 % nothing would ever be started.
     key("usage.threshold_percent", Shape::Count { min: 0, max: 99 }, "10"),
@@ -118,6 +146,12 @@ pub const KEYS: &[Key] = &[
     key("notify.needs_you", Shape::Switch, "true"),
     key("notify.finished", Shape::OneOf(&Finished::NAMES), "local"),
 ];
+
+/// `memory_max` of an agent.
+pub const AGENT_MEMORY: Key = key("memory_max", Shape::Memory, "auto");
+
+/// `processes_max` of an agent.
+pub const AGENT_PROCESSES: Key = key("processes_max", PROCESSES, "4096");
 
 impl Key {
     /// The setting of a name.
@@ -156,6 +190,7 @@ impl Key {
                 self.from_count(number)
             }
             Shape::Duration { .. } => self.from_duration(text),
+            Shape::Memory => self.from_size(text),
             Shape::Switch => match text.trim() {
                 "true" => Ok(Value::Switch(true)),
                 "false" => Ok(Value::Switch(false)),
@@ -191,6 +226,10 @@ impl Key {
                 format!("`{}` has no unit", self.name),
                 format!("write \"{number}s\" for seconds or \"{number}m\" for minutes"),
             )),
+            Shape::Memory => Err(Wrong::new(
+                format!("`{}` has no unit", self.name),
+                format!("write {} = \"{number}MiB\" or \"{number}GiB\"", self.leaf()),
+            )),
             _ => Err(self.wrong_shape("a number")),
         }
     }
@@ -201,6 +240,7 @@ impl Key {
         let (is, example) = match self.shape {
             Shape::Count { .. } => ("a whole number", self.default.to_owned()),
             Shape::Duration { .. } => ("a duration", format!("\"{}\"", self.default)),
+            Shape::Memory => ("an amount of memory", "\"4GiB\"".to_owned()),
             Shape::Switch => ("true or false", self.default.to_owned()),
             Shape::Text | Shape::OneOf(_) => ("a text", format!("\"{}\"", self.default)),
             Shape::Names => ("a list of names", "[\"main\"]".to_owned()),
@@ -222,6 +262,26 @@ impl Key {
                 format!("write {} = \"{}\"", self.leaf(), self.default),
             )),
             Err(error) => Err(Wrong::new(format!("`{}` is not a duration: {error}", self.name), error.hint())),
+        }
+    }
+
+    #[expect(clippy::wrong_self_convention, reason = "the key reads a text; nothing is converted into a key")]
+    fn from_size(&self, text: &str) -> Result<Value, Wrong> {
+        match text.trim() {
+            "auto" => return Ok(Value::Memory(Memory::Auto)),
+            "none" => return Ok(Value::Memory(Memory::None)),
+            _ => {}
+        }
+        match size::parse(text) {
+            Ok(bytes) if bytes >= MEMORY_MIN_BYTES => Ok(Value::Memory(Memory::Bytes(bytes))),
+            Ok(_) => Err(Wrong::new(
+                format!("`{}` is less than any agent needs", self.name),
+                format!("write at least \"{}MiB\", or \"none\" for no cap", MEMORY_MIN_BYTES >> 20),
+            )),
+            Err(error) => {
+                let hint = format!("{}, or \"auto\" or \"none\"", error.hint());
+                Err(Wrong::new(format!("`{}` is wrong: {error}", self.name), hint))
+            }
         }
     }
 
@@ -270,6 +330,9 @@ impl std::fmt::Display for Value {
         match self {
             Self::Count(number) => write!(f, "{number}"),
             Self::DurationMs(ms) => write!(f, "\"{}\"", duration::format(*ms)),
+            Self::Memory(Memory::Auto) => f.write_str("\"auto\""),
+            Self::Memory(Memory::None) => f.write_str("\"none\""),
+            Self::Memory(Memory::Bytes(bytes)) => write!(f, "\"{}\"", size::format(*bytes).replace(' ', "")),
             Self::Switch(on) => write!(f, "{on}"),
             Self::Text(text) => write!(f, "{text:?}"),
             Self::Command(words) | Self::Names(words) => write!(f, "{words:?}"),

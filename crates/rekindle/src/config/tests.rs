@@ -314,3 +314,45 @@ fn a_plan_that_names_an_unknown_environment_is_refused() {
     assert_eq!(message, "task T1 (line 2 of the plan) names the unknown environment `container`");
     assert_eq!(hints, ["add [environments.container] with prefix = [\"…\"] to rekindle.toml"]);
 }
+
+#[test]
+fn caps_are_read_for_all_and_for_one() {
+    use rekindle_engine::caps::{Memory, PROCESSES_MAX};
+    let caps = load(AGENT).expect("a configuration").programs().caps;
+    assert_eq!((caps.memory_max, caps.processes_max), (Memory::Auto, PROCESSES_MAX));
+    let toml = format!(
+        "{AGENT}memory_max = \"2 GiB\"\nprocesses_max = 300\n[caps]\nmemory_max = \"none\"\nprocesses_max = 900\n"
+    );
+    let programs = load(&toml).expect("a configuration").programs();
+    assert_eq!((programs.caps.memory_max, programs.caps.processes_max), (Memory::None, 900));
+    let own = &programs.agents["a"];
+    assert_eq!((own.memory_max, own.processes_max), (Some(Memory::Bytes(2 << 30)), Some(300)));
+    let shown = load(&format!("{AGENT}[caps]\nmemory_max = \"1536M\"\n")).expect("a configuration");
+    let value = shown.all().find(|(key, _)| key.name == "caps.memory_max").map(|(_, found)| found.value.to_string());
+    assert_eq!(value.as_deref(), Some("\"1536MiB\""));
+}
+
+#[test]
+fn a_cap_that_makes_no_sense_is_told_with_what_to_write() {
+    let cases = [
+        ("memory_max = 4096", "`memory_max` has no unit", "write memory_max = \"4096MiB\" or \"4096GiB\""),
+        (
+            "memory_max = \"lots\"",
+            "`memory_max` is wrong: `lots` is no amount of memory",
+            "write a whole number with a unit, like \"512MiB\" or \"4GiB\", or \"auto\" or \"none\"",
+        ),
+        (
+            "memory_max = \"1MiB\"",
+            "`memory_max` is less than any agent needs",
+            "write at least \"16MiB\", or \"none\" for no cap",
+        ),
+        ("memory_max = true", "`memory_max` is an amount of memory, not true or false", "write memory_max = \"4GiB\""),
+        ("processes_max = 2", "`processes_max` is 2, which is out of range", "write a whole number from 16 to 4194304"),
+        ("processes_max = \"many\"", "`processes_max` is a whole number, not a text", "write processes_max = 4096"),
+        ("memory = \"4GiB\"", "unknown key `memory` in [agents.a]", "did you mean `memory_max`?"),
+    ];
+    for (line, message, hint) in cases {
+        let error = load(&format!("{AGENT}{line}\n")).expect_err(line);
+        assert_eq!(problems(&error), [(message.to_owned(), hint.to_owned())], "{line}");
+    }
+}

@@ -246,6 +246,7 @@ impl At<'_> {
             output: Output::Capped { bytes: OUTPUT_BYTES },
             deadline_ms: Some(shared.programs.check_timeout_ms),
             stop: agents::ladder(shared.stop_grace_ms),
+            caps: None,
         }
     }
 }

@@ -14,6 +14,7 @@ use super::{Shared, baseline, bundles, disk, native};
 use crate::agents::{CONTEXT_FILE, PROMPTED_FILE, Place, Start};
 use crate::door::server::SOCKET;
 use crate::driver::Message;
+use crate::pressure;
 use crate::refusal::{self, Trouble};
 use crate::supervise::{self, BundleKey, LaunchError, Launched};
 use crate::world::{LaunchOrder, Taken};
@@ -27,12 +28,32 @@ const ORDER_TRIES: u32 = 3;
 /// Longest time that a stop waits for the launch it is meant to end; a launch takes milliseconds.
 const LAUNCH_BUDGET: Duration = Duration::from_secs(30);
 
+/// Longest wait for a turn where memory is tight; shorter than a stop waits for its launch.
+const TURN_BUDGET: Duration = Duration::from_secs(20);
+
+/// How long an agent that was just started takes to take most of its memory.
+const SETTLE_MS: u64 = 1_500;
+
 /// Launches under way in this process. A stop that overtook its launch would find nothing to stop, the attempt would count as
 /// never started, and the process would run on with nobody holding it; so would one that is launched twice at a time.
 #[derive(Debug, Default)]
 pub(super) struct Launches {
     under_way: Mutex<BTreeSet<AttemptId>>,
     through: Condvar,
+    /// Whether somebody has the turn where launches are staged.
+    stage: Mutex<bool>,
+    next: Condvar,
+}
+
+/// The turn of one launch. It ends a while after it: only then has the agent taken what it needs to begin.
+struct Turn<'a>(&'a Launches);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        rekindle_shim::clock::pause(SETTLE_MS);
+        *self.0.stage.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.0.next.notify_one();
+    }
 }
 
 impl Launches {
@@ -44,6 +65,23 @@ impl Launches {
     fn end(&self, attempt: AttemptId) {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&attempt);
         self.through.notify_all();
+    }
+
+    /// Where memory is tight, those that were begun together are started one after the other, and each looks at what the last
+    /// one left. The turn lasts as long as the answer is kept.
+    fn take_turn(&self) -> Result<Option<Turn<'_>>, Trouble> {
+        if !pressure::is_tight() {
+            return Ok(None);
+        }
+        let busy = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        // After the budget it is started all the same: its own look at the memory stays.
+        let (mut busy, _) =
+            self.next.wait_timeout_while(busy, TURN_BUDGET, |busy| *busy).unwrap_or_else(PoisonError::into_inner);
+        if let Some(refusal) = pressure::memory() {
+            return Err(Trouble::Refused(refusal));
+        }
+        *busy = true;
+        Ok(Some(Turn(self)))
     }
 
     pub(super) fn is_under_way(&self, attempt: AttemptId) -> bool {
@@ -81,6 +119,7 @@ pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) -> Taken {
 
 /// Starts an attempt. An error means that no process was begun: whoever may live is watched instead.
 fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), Trouble> {
+    let _turn = shared.launches.take_turn()?;
     let (adapter, program) = shared.adapter(&order.cli).ok_or_else(|| format!("there is no [agents.{}]", order.cli))?;
     let workspace = take_place(shared, &mut order).map_err(|reason| {
         refusal::in_text(&reason, &shared.workspace).map_or(Trouble::Wrong(reason), Trouble::Refused)
@@ -120,6 +159,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), Trouble> {
         output: Output::Spool,
         deadline_ms: None,
         stop: adapter.ladder(shared.stop_grace_ms),
+        caps: Some(shared.programs.caps.of(program)),
     };
     let place = Place { program, workspace: &workspace, bundle: &dir };
     let mut files = launch.files;

@@ -76,7 +76,8 @@ fn exit_of(record: &ExitRecord, bundles: &Path) -> Exit {
         code: record.code,
         signal: record.signal,
         start_error: record.start_error.as_ref().map(|error| error.text.clone()),
-        out_of_memory: false,
+        out_of_memory: record.out_of_memory.is_some(),
+        memory_cap: record.out_of_memory.as_ref().and_then(|found| found.cap),
         refused: refused.map(|error| refusal::words(error.errno, bundles)),
     }
 }

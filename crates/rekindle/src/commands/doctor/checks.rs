@@ -6,6 +6,7 @@ use rekindle_engine::state_dir::{self, StateDir};
 use rekindle_engine::store::{Read, SqliteReader};
 
 use super::{Finding, Verdict};
+use crate::caps;
 use crate::config::{Config, FILE_NAME, find_program};
 use crate::error::CliError;
 use crate::project::Project;
@@ -30,6 +31,7 @@ pub fn machine(project: &Project) -> Vec<Finding> {
         process_handles(),
         space(project),
         git(project),
+        caps(),
     ]
 }
 
@@ -69,6 +71,16 @@ fn space(project: &Project) -> Finding {
             }
         }
         Err(error) => finding("disk", Verdict::Warning, &format!("cannot be asked: {error}")),
+    }
+}
+
+/// What holds agents to their caps. Without a cgroup the kernel's log, or a kill that nobody sent, tells of a want of memory.
+fn caps() -> Finding {
+    let held = rekindle_engine::caps::standing();
+    let text = caps::words(&held);
+    match caps::is_whole(&held) {
+        true => ok("caps", &text),
+        false => Finding { hint: Some(caps::HINT.to_owned()), ..finding("caps", Verdict::Warning, &text) },
     }
 }
 

@@ -7,11 +7,13 @@ use rekindle_core::team::Class;
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, HeldRow, TaskRow, WaitRow};
 use rekindle_engine::agents::command;
+use rekindle_engine::caps::Held;
 use rekindle_engine::state_dir::Owner;
 use rekindle_engine::store::Lag;
 use serde::Serialize;
 
 use super::{Shown, open};
+use crate::caps::CapsJson;
 use crate::story;
 use crate::ui::stamp;
 use crate::view::{Counts, REPAIR, RunView, Spent};
@@ -33,6 +35,8 @@ pub struct StatusJson {
     damage: Option<DamageJson>,
     /// Why nothing new is started, while the machine is short of something.
     held: Option<HeldJson>,
+    /// What holds agents to their caps on this machine.
+    caps: CapsJson,
 }
 
 #[derive(Serialize)]
@@ -169,6 +173,7 @@ pub fn whole(
     shown: Shown,
     coordinator: Option<Option<Owner>>,
     lag: Option<Lag>,
+    caps: &Held,
 ) -> StatusJson {
     let owner = coordinator.map(|owner| CoordinatorJson {
         pid: owner.as_ref().map(|owner| owner.pid),
@@ -190,6 +195,7 @@ pub fn whole(
         coordinator: owner,
         damage: lag.map(|lag| DamageJson { reason: lag.to_string(), hint: REPAIR }),
         held: run.and_then(|run| story::session::held_now(&run.row)).map(held_json),
+        caps: caps.into(),
     }
 }
 

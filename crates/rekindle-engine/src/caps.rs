@@ -1,0 +1,84 @@
+//! What an agent may take of this machine: its own caps, else those for all, else what is sane here.
+
+use rekindle_shim::caps::Caps;
+pub use rekindle_shim::caps::{By, Held, standing};
+
+use crate::agents::Program;
+
+/// Quarters of the machine's memory that one agent may take when nothing is said: a hog is ended while the rest of the fleet and
+/// the desktop still have the last one, and no ordinary build comes near it. Swap is not counted.
+const AUTO_QUARTERS: u64 = 3;
+
+/// Processes and threads when nothing is said. A parallel build on a large machine has some hundred, browsers and test runners
+/// beside it some hundred more; a fork bomb meets it within a second, and eight of them fit into the smallest usual
+/// `kernel.pid_max` of 32,768.
+pub const PROCESSES_MAX: u64 = 4_096;
+
+/// A cap on memory as it is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Memory {
+    /// A share of what the machine has, where a cgroup can hold it.
+    #[default]
+    Auto,
+    /// No cap.
+    None,
+    /// So many bytes.
+    Bytes(u64),
+}
+
+/// What every agent may take that says nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Defaults {
+    /// Memory.
+    pub memory_max: Memory,
+    /// Processes and threads.
+    pub processes_max: u64,
+}
+
+impl Default for Defaults {
+    fn default() -> Self {
+        Self { memory_max: Memory::Auto, processes_max: PROCESSES_MAX }
+    }
+}
+
+impl Defaults {
+    /// What a program may take.
+    #[must_use]
+    pub fn of(&self, program: &Program) -> Caps {
+        let memory = program.memory_max.unwrap_or(self.memory_max);
+        let (memory_max, memory_named) = match memory {
+            Memory::Auto => (total_memory().map(|bytes| bytes / 4 * AUTO_QUARTERS), false),
+            Memory::None => (None, false),
+            Memory::Bytes(bytes) => (Some(bytes), true),
+        };
+        Caps { memory_max, memory_named, processes_max: Some(program.processes_max.unwrap_or(self.processes_max)) }
+    }
+}
+
+/// What the machine has, where it tells.
+fn total_memory() -> Option<u64> {
+    let table = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = table.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agents_own_caps_go_before_those_for_all() {
+        let defaults = Defaults { memory_max: Memory::Bytes(1 << 30), processes_max: 100 };
+        let caps = defaults.of(&Program::default());
+        assert_eq!((caps.memory_max, caps.processes_max, caps.memory_named), (Some(1 << 30), Some(100), true));
+        let own = Program { memory_max: Some(Memory::None), processes_max: Some(7), ..Program::default() };
+        let caps = defaults.of(&own);
+        assert_eq!((caps.memory_max, caps.processes_max), (None, Some(7)));
+        let auto = Defaults::default().of(&Program::default());
+        assert!(!auto.memory_named, "nobody asked for it: no limit on single processes");
+        if cfg!(target_os = "linux") {
+            assert!(auto.memory_max.is_some_and(|bytes| bytes > 0));
+        }
+    }
+}
