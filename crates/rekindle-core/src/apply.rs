@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use crate::cause::Cause;
 use crate::event::{Body, Event, PauseReason};
-use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
+use crate::ids::{AttemptId, Epoch, TaskId};
 use crate::plan::Plan;
 use crate::report::Exit;
 use crate::state::{

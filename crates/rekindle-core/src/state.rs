@@ -19,6 +19,7 @@ use crate::review::{KeptDisagreement, Stage};
 use crate::role::Role;
 use crate::time::Time;
 
+pub use index::Index;
 pub use last_attempts::LastAttempts;
 pub use native::{Astray, Gate, Native, TOLD_KEPT, Told};
 pub use task::{Claim, Merging, Task, TaskState, Way};
@@ -83,8 +84,9 @@ pub struct State {
     /// How it is laid out: a stored state of another layout is not taken, the log tells the same.
     #[serde(default = "Layout::first")]
     pub layout: Layout,
+    /// Which tasks have begun; it follows from the tasks.
     #[serde(skip)]
-    index: index::Index,
+    pub index: Index,
 }
 
 /// How much was let go of a run whose tasks ended long ago: their rows and the log have it.

@@ -39,7 +39,12 @@ impl Work {
     pub fn declare(&self, key: &str, artifacts: &[String]) -> Result<()> {
         super::names::check(key)?;
         let paths: BTreeSet<PathBuf> = artifacts.iter().filter_map(|path| self.repo.declared_path(path)).collect();
-        held(&self.repo.locks.declared).insert(format!("{}/{key}", self.run), paths);
+        let (mut known, name) = (held(&self.repo.locks.declared), format!("{}/{key}", self.run));
+        // One for every task of the plan that promises something, until its workspace goes.
+        match paths.is_empty() {
+            true => known.remove(&name),
+            false => known.insert(name, paths),
+        };
         Ok(())
     }
 

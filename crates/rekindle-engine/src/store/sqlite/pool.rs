@@ -155,6 +155,10 @@ impl<T: Pooled> Read for T {
         self.pool().ask(|conn| read::rows(conn, table, run))
     }
 
+    fn row(&self, table: Table, run: &str, key: &str) -> Result<Option<Row>, Error> {
+        self.pool().ask(|conn| read::row(conn, table, run, key))
+    }
+
     fn log_tail(&self, agent: Option<&str>, n: usize) -> Result<Vec<StoredLine>, Error> {
         self.pool().ask(|conn| read::log_tail(conn, agent, n))
     }
