@@ -331,6 +331,9 @@ fn task_changed(state: &mut State, event: &Event) {
         native::checked(state, attempt);
         hold::worked(state);
     }
+    if matches!(event.body, Body::WorkMerged { .. }) {
+        hold::worked(state);
+    }
     let ended_by = holder.and_then(|holder| state.attempts.get(&holder)).and_then(|attempt| attempt.cause.clone());
     on_task(state, &id, |task| {
         change_task(task, event);

@@ -1,6 +1,6 @@
 //! The way of proven work: to the critic, to the auditor, back to the developer, into the run's branch, to completion.
 
-use super::{Reply, Turn, attempt, health, report, unreported};
+use super::{Reply, Turn, attempt, health, hold, report, unreported};
 use crate::event::{Body, EnvironmentsDiffer, HandedOn};
 use crate::ids::{AttemptId, TaskId};
 use crate::input::MergeOutcome;
@@ -240,6 +240,8 @@ pub(super) fn merged(turn: &mut Turn<'_>, id: &TaskId, epoch: crate::ids::Epoch,
     match outcome {
         MergeOutcome::Merged { commit } => {
             turn.emit_task(id, Body::WorkMerged { commit });
+            // What may have been refused went through: nothing more is held for it.
+            hold::forget_refusal(turn);
             complete(turn, id, merging.result, merging.unproven);
         }
         MergeOutcome::Conflict { files, advice } => {
