@@ -4,22 +4,25 @@ mod clock;
 mod hold;
 mod native;
 mod protocol;
+mod question;
+mod settle;
 
 use std::collections::BTreeMap;
 
 use crate::cause::Cause;
 use crate::event::{Body, Event, PauseReason};
-use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
+use crate::ids::{AttemptId, Epoch, TaskId};
 use crate::plan::Plan;
 use crate::report::Exit;
 use crate::state::{
-    Attempt, AttemptPhase, Breaker, Claim, Coordinator, Health, Inspection, NOTES_KEPT, Native, Note, Question, Run,
-    RunPhase, State, Stop, Task, TaskState, Usage, Way,
+    Attempt, AttemptPhase, Breaker, Claim, Coordinator, Health, Inspection, LastAttempts, NOTES_KEPT, Native, Note,
+    Past, Run, RunPhase, State, Stop, Task, TaskState, Usage, Way,
 };
 use crate::strategy::Strategy;
 
 /// Applies one event.
 pub fn apply(state: &mut State, event: &Event) {
+    state.ensure_index();
     state.last_time = state.last_time.max(event.time);
     match &event.body {
         Body::RunStarted { plan, plan_path, branch } => run_started(state, event, plan, plan_path, branch.as_ref()),
@@ -71,7 +74,7 @@ pub fn apply(state: &mut State, event: &Event) {
             state.breakers.insert(cli.clone(), Breaker { failed_starts: 0, until: Some(*until) });
         }
         Body::NoteRecorded { text } => noted(state, event, text),
-        Body::QuestionAsked { .. } | Body::QuestionAnswered { .. } => question(state, event),
+        Body::QuestionAsked { .. } | Body::QuestionAnswered { .. } => question::apply(state, event),
         Body::ReviewAuditDisagreement(_)
         | Body::FocusReset {}
         | Body::TaskAdded(_)
@@ -84,6 +87,7 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::UsageSeen(_) => protocol::apply(state, event),
         _ => task_changed(state, event),
     }
+    settle::after(state, event);
 }
 
 fn stop_ordered(state: &mut State, event: &Event, id: AttemptId, cause: &Cause, at_once: bool) {
@@ -107,6 +111,9 @@ fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, b
         .enumerate()
         .map(|(index, task)| (task.id.clone(), new_task(index, task.done, unblocks.get(index).copied().unwrap_or(0))))
         .collect();
+    state.forget_index();
+    state.ended.clear();
+    state.past = Past::default();
     state.attempts = BTreeMap::new();
     state.agents = BTreeMap::new();
     state.questions = BTreeMap::new();
@@ -155,9 +162,10 @@ pub(super) fn new_task(index: usize, done: bool, unblocks: u32) -> Task {
         crashes: 0,
         ended_at: None,
         unblocks,
-        last_attempts: BTreeMap::new(),
+        last_attempts: LastAttempts::default(),
         compactions: 0,
         compactions_before: 0,
+        settled: false,
         way: Way::default(),
     }
 }
@@ -241,7 +249,7 @@ fn dispatched(state: &mut State, event: &Event) {
             task.holder = Some(*attempt);
             task.epoch = epoch;
             task.not_before = None;
-            task.last_attempts.insert(task.way.stage, *attempt);
+            task.last_attempts.set(task.way.stage, *attempt);
         });
     }
     let new = Attempt {
@@ -314,47 +322,6 @@ fn ended(state: &mut State, event: &Event, id: AttemptId, cause: &Cause) {
     }
 }
 
-fn question(state: &mut State, event: &Event) {
-    match &event.body {
-        Body::QuestionAsked { id, attempt, text, options, context, takes_work } => {
-            native::heard(state, event);
-            // A question of rekindle's own may be about a task that nobody has worked on.
-            let agent = event.agent.clone().or_else(|| AgentName::new("rekindle").ok());
-            let (Some(task), Some(agent)) = (event.task.clone(), agent) else {
-                return;
-            };
-            state.last_question = state.last_question.max(id.0);
-            let new = Question {
-                task,
-                agent,
-                attempt: *attempt,
-                text: text.clone(),
-                options: options.clone(),
-                context: context.clone(),
-                takes_work: *takes_work,
-                answer: None,
-                asked_at: event.time,
-            };
-            state.questions.insert(*id, new);
-        }
-        Body::QuestionAnswered { id, answer } => {
-            native::answered(state, *id, event.time);
-            let Some(question) = state.questions.get_mut(id) else {
-                return;
-            };
-            question.answer = Some(answer.clone());
-            let (task, waited) = (question.task.clone(), event.time.since_ms(question.asked_at));
-            let more = state.open_question(&task).is_some();
-            on_task(state, &task, |task| match task.state {
-                TaskState::Blocked if !more => task.state = TaskState::Pending,
-                TaskState::InProgress => task.waited_ms = task.waited_ms.saturating_add(waited),
-                _ => {}
-            });
-        }
-        _ => {}
-    }
-}
-
 fn task_changed(state: &mut State, event: &Event) {
     native::heard(state, event);
     let Some(id) = event.task.clone() else { return };
@@ -362,6 +329,9 @@ fn task_changed(state: &mut State, event: &Event) {
     let checked = state.tasks.get(&id).and_then(|task| task.claim.as_ref()).map(|claim| claim.attempt);
     if let (Body::ChecksFinished { .. }, Some(attempt)) = (&event.body, checked) {
         native::checked(state, attempt);
+        hold::worked(state);
+    }
+    if matches!(event.body, Body::WorkMerged { .. }) {
         hold::worked(state);
     }
     let ended_by = holder.and_then(|holder| state.attempts.get(&holder)).and_then(|attempt| attempt.cause.clone());
@@ -479,6 +449,7 @@ fn end_task(task: &mut Task, event: &Event, state: TaskState) {
 }
 
 pub(super) fn release(task: &mut Task) {
+    task.settled = false;
     task.holder = None;
     task.claim = None;
     task.started_at = None;
@@ -494,7 +465,5 @@ fn held_in_progress(state: &State, id: AttemptId) -> Vec<TaskId> {
 }
 
 fn on_task(state: &mut State, id: &TaskId, change: impl FnOnce(&mut Task)) {
-    if let Some(task) = state.tasks.get_mut(id) {
-        change(task);
-    }
+    state.change_task(id, change);
 }

@@ -52,6 +52,9 @@ pub struct Limits {
     /// How long before a pause or a crash a completion is looked at again afterwards.
     #[serde(default = "default_validation_ms")]
     pub validation_window_ms: u64,
+    /// Ended tasks that are known in full; of older ones only what decisions need is kept.
+    #[serde(default = "default_ended_kept")]
+    pub ended_kept: u32,
 }
 
 /// What one kind of agent can do, as decisions see it.
@@ -136,6 +139,11 @@ fn default_validation_ms() -> u64 {
     60 * 60 * 1000
 }
 
+/// More than a person looks back at, and a fraction of what a plan may hold.
+fn default_ended_kept() -> u32 {
+    256
+}
+
 fn default_first_event_ms() -> u64 {
     2 * 60 * 1000
 }
@@ -168,6 +176,7 @@ impl Default for Limits {
             roles: BTreeMap::new(),
             worktrees: false,
             validation_window_ms: default_validation_ms(),
+            ended_kept: default_ended_kept(),
         }
     }
 }

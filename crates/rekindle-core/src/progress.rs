@@ -49,7 +49,8 @@ impl Progress {
                 () => found.available += 1,
             }
         }
-        found.compactions = state.attempts.values().map(|attempt| attempt.native.compactions).sum();
+        let kept: u32 = state.attempts.values().map(|attempt| attempt.native.compactions).sum();
+        found.compactions = kept + state.past.compactions;
         found
     }
 

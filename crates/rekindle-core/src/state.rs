@@ -1,9 +1,11 @@
 //! Everything that is known of a run. It changes only in `apply`, by events; nothing in here is a cache of the world.
 
+mod index;
+mod last_attempts;
 mod native;
 mod task;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +19,8 @@ use crate::review::{KeptDisagreement, Stage};
 use crate::role::Role;
 use crate::time::Time;
 
+pub use index::Index;
+pub use last_attempts::LastAttempts;
 pub use native::{Astray, Gate, Native, TOLD_KEPT, Told};
 pub use task::{Claim, Merging, Task, TaskState, Way};
 
@@ -34,7 +38,7 @@ pub struct State {
     pub limits: Limits,
     /// Tasks of the run.
     pub tasks: BTreeMap<TaskId, Task>,
-    /// Attempts of the run, ended ones included.
+    /// Attempts of the run, ended ones included while one of their tasks is known in full.
     pub attempts: BTreeMap<AttemptId, Attempt>,
     /// The highest epoch each agent's name has had.
     pub agents: BTreeMap<AgentName, Epoch>,
@@ -71,6 +75,50 @@ pub struct State {
     /// What the machine's clocks said when they were last looked at.
     #[serde(default)]
     pub clocks: ClockSeen,
+    /// The tasks that ended last, oldest first: these are known in full. Of older ones only what decisions need is kept.
+    #[serde(default)]
+    pub ended: VecDeque<TaskId>,
+    /// What was let go with older ones.
+    #[serde(default)]
+    pub past: Past,
+    /// How it is laid out: a stored state of another layout is not taken, the log tells the same.
+    #[serde(default = "Layout::first")]
+    pub layout: Layout,
+    /// Which tasks have begun; it follows from the tasks.
+    #[serde(skip)]
+    pub index: Index,
+}
+
+/// How much was let go of a run whose tasks ended long ago: their rows and the log have it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Past {
+    /// Attempts.
+    pub attempts: u64,
+    /// Questions.
+    pub questions: u64,
+    /// Compactions of those attempts.
+    pub compactions: u32,
+}
+
+/// The layout of a stored state. It changes when the same events add up to something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Layout(u32);
+
+impl Layout {
+    /// The layout of today: of tasks that ended long ago only what decisions need is kept.
+    pub const TODAY: Self = Self(2);
+
+    fn first() -> Self {
+        Self(1)
+    }
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Self::TODAY
+    }
 }
 
 /// A hold on new starts, and what remains of one: a machine that refused something is believed again when something worked.

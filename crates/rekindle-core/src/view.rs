@@ -283,7 +283,7 @@ impl Touched {
         let task = event.task.as_ref().filter(|task| state.tasks.contains_key(*task));
         if let Some(id) = task {
             self.tasks.insert(id.clone());
-            if state.tasks[id].state.is_terminal() || matches!(event.body, Body::TaskReopened { .. }) {
+            if ends_or_opens(&event.body) {
                 self.tasks.extend(dependants(state, id));
             }
         }
@@ -293,6 +293,14 @@ impl Touched {
             self.attempts.extend(newest.map(|(id, _)| *id));
         }
     }
+}
+
+/// Whether what waits for an event's task is shown in another way after it.
+fn ends_or_opens(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::TaskCompleted { .. } | Body::WorkflowFailed { .. } | Body::TaskSkipped { .. } | Body::TaskReopened { .. }
+    )
 }
 
 fn dependants<'a>(state: &'a State, id: &'a TaskId) -> impl Iterator<Item = TaskId> + 'a {

@@ -18,6 +18,8 @@ mod machine;
 mod properties;
 #[path = "core/sessions.rs"]
 mod sessions;
+#[path = "core/settled.rs"]
+mod settled;
 #[path = "core/team.rs"]
 mod team;
 #[path = "core/transitions.rs"]

@@ -241,6 +241,8 @@ pub struct Driver<W: World> {
     /// Effects are left to what is outstanding once the state is taken over.
     taking_over: bool,
     events_since_snapshot: usize,
+    /// Bytes of the newest stored state.
+    snapshot_bytes: usize,
     redactor: Redactor,
     tokens: Tokens,
     settings: Settings,
@@ -277,6 +279,7 @@ impl<W: World> Driver<W> {
             noticed: BTreeMap::new(),
             taking_over: false,
             events_since_snapshot: 0,
+            snapshot_bytes: 0,
             redactor,
             tokens,
             settings,
@@ -310,7 +313,8 @@ impl<W: World> Driver<W> {
     pub fn start(&mut self, pid: u32, limits: Limits, boot_id: String, boottime_ms: u64) -> Result<(), Error> {
         // Events of earlier coordinators count: many short lives would otherwise never store a state, and every start
         // would replay all of them.
-        let stored = self.store.latest_snapshot()?.map_or(0, |snapshot| snapshot.seq);
+        let (stored, bytes) = load::stored_state(&*self.store)?;
+        self.snapshot_bytes = bytes;
         self.events_since_snapshot = usize::try_from(self.last_seq.saturating_sub(stored)).unwrap_or(usize::MAX);
         self.rebuild_rows()?;
         let found = self.probe_all();
@@ -343,17 +347,6 @@ impl<W: World> Driver<W> {
             self.act(effect);
         }
         self.commit()
-    }
-
-    /// Derives the rows of this run anew; those of earlier runs stay as they are.
-    fn rebuild_rows(&mut self) -> Result<(), Error> {
-        let current = self.state.run.as_ref().map(|run| run.id.to_string());
-        let mut rows = rows::all_rows(&self.state);
-        for table in store::Table::ALL {
-            let earlier = self.store.rows(table, None)?;
-            rows.extend(earlier.into_iter().filter(|row| Some(&row.run) != current.as_ref()));
-        }
-        Ok(self.store.replace_rows(rows)?)
     }
 
     /// Handles what happened, in order, and makes it durable in one go.
@@ -494,6 +487,7 @@ impl<W: World> Driver<W> {
             self.pending.touched.add(&self.state, event);
             self.pending.batch.events.push(commit::encode(event));
         }
+        self.put_rows_before_they_go();
         self.pending.effects.extend(step.effects);
         step.reply
     }

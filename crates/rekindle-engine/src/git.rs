@@ -176,6 +176,9 @@ impl Error {
     }
 }
 
+/// How a lock that is in the way is named in words.
+pub(crate) const LOCKED: &str = "git is locked by ";
+
 /// The result of anything here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 

@@ -9,6 +9,8 @@ use rekindle_shim::refusal::is_refused;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
+use crate::git;
+
 /// Why something was not done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trouble {
@@ -44,9 +46,28 @@ pub fn errno_of(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(Errno::AGAIN.raw_os_error())
 }
 
+/// What git lacked that may go through later: a lock that somebody holds, or what the machine refused it.
+#[must_use]
+pub fn of_git(error: &git::Error, at: &Path) -> Refusal {
+    let said = error.to_string();
+    let other = || Refusal { reason: said.clone(), hint: String::new() };
+    in_text(&said, at).unwrap_or_else(other)
+}
+
+/// The git lock that an error on its way up names, with what it advises.
+fn locked(text: &str) -> Option<Refusal> {
+    let (_, lock) = text.split_once(git::LOCKED)?;
+    let (lock, advice) = lock.split_once(": ")?;
+    let hint = advice.split("; ").next().unwrap_or(advice);
+    Some(Refusal { reason: format!("{}{lock}", git::LOCKED), hint: hint.to_owned() })
+}
+
 /// The refusal in what another program, or an error on its way up, said, if it is one: programs have only words for it.
 #[must_use]
 pub fn in_text(text: &str, at: &Path) -> Option<Refusal> {
+    if let Some(refusal) = locked(text) {
+        return Some(refusal);
+    }
     const SAID: [(&str, Errno); 9] = [
         ("No space left on device", Errno::NOSPC),
         ("Disk quota exceeded", Errno::DQUOT),
@@ -126,5 +147,16 @@ mod tests {
         let said = "fatal: sha1 file '/p/.git/x' write error. Out of diskspace: No space left on device";
         assert!(in_text(said, Path::new("/p")).is_some_and(|refusal| refusal.reason.contains("space")));
         assert_eq!(in_text("fatal: not a git repository", Path::new("/p")), None);
+    }
+
+    #[test]
+    fn a_git_lock_is_named_with_what_to_type() {
+        let locked = git::Error::Locked { path: "/p/.git/HEAD.lock".to_owned(), seconds: Some(3) };
+        let refusal = of_git(&locked, Path::new("/p"));
+        assert!(refusal.reason.starts_with("git is locked by /p/.git/HEAD.lock"), "{refusal:?}");
+        assert!(refusal.hint.contains("rm '/p/.git/HEAD.lock'"), "{refusal:?}");
+        // The same on its way up, as one that starts an agent meets it.
+        let told = format!("the workspace of T1 could not be kept: {locked}");
+        assert_eq!(in_text(&told, Path::new("/p")), Some(refusal));
     }
 }

@@ -365,6 +365,10 @@ pub trait Read: Send + Sync {
     fn offset(&self, attempt: u64, stream: Stream) -> Result<u64, Error>;
     /// Rows of a derived table, of one run or of all, ordered by run, order and key.
     fn rows(&self, table: Table, run: Option<&str>) -> Result<Vec<Row>, Error>;
+    /// One row of a derived table.
+    fn row(&self, table: Table, run: &str, key: &str) -> Result<Option<Row>, Error> {
+        Ok(self.rows(table, Some(run))?.into_iter().find(|row| row.key == key))
+    }
     /// The last `n` lines, of one agent or of all, oldest first.
     fn log_tail(&self, agent: Option<&str>, n: usize) -> Result<Vec<StoredLine>, Error>;
     /// Up to `limit` lines after place `after`, of one agent or of all, oldest first.

@@ -4,5 +4,6 @@ pub mod browser;
 pub mod contract;
 pub mod installed;
 pub mod model;
+pub mod short_lives;
 pub mod sim;
 pub mod tidy;

@@ -336,6 +336,7 @@ impl Config {
             roles: self.role_agents()?,
             worktrees: false,
             validation_window_ms: self.duration_ms("validation.window"),
+            ended_kept: Limits::default().ended_kept,
         })
     }
 

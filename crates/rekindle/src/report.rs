@@ -16,6 +16,7 @@ use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
 use rekindle_engine::store::StoredEvent;
 
 use crate::error::Result;
+use crate::picture::history;
 use crate::story;
 use crate::view::{Counts, RunView, Spent};
 
@@ -24,6 +25,9 @@ const ENTRIES_MAX: usize = 500;
 
 /// Most files that are listed.
 const FILES_MAX: usize = 1_000;
+
+/// Where two saw the same work differently.
+const DISAGREEMENTS: [&str; 2] = ["review_audit_disagreement", "environment_disagreement"];
 
 /// The cause of a try whose work was sent back.
 const SENT_BACK: &str = "sent_back";
@@ -130,23 +134,7 @@ impl<T> List<T> {
 
 /// Whether events of a kind are told one by one.
 fn is_told(kind: &str) -> bool {
-    const TOLD: [&str; 14] = [
-        "agent_adopted",
-        "checks_finished",
-        "coordinator_recovered",
-        "environment_disagreement",
-        "review_audit_disagreement",
-        "task_completed",
-        "task_parked",
-        "task_reopened",
-        "task_requeued",
-        "task_rework",
-        "task_skipped",
-        "task_started",
-        "workflow_failed",
-        "run_started",
-    ];
-    TOLD.contains(&kind) || kind.ends_with("_dispatched")
+    history::is_course(kind) || DISAGREEMENTS.contains(&kind)
 }
 
 impl RunView<'_> {
@@ -229,7 +217,7 @@ pub fn gather(view: &RunView<'_>, now: Option<Time>) -> Result<Report> {
 impl Report {
     fn take(&mut self, event: &StoredEvent, body: Body) {
         let entry = |text: String| Entry::of(event, text);
-        if matches!(event.kind.as_str(), "review_audit_disagreement" | "environment_disagreement") {
+        if DISAGREEMENTS.contains(&event.kind.as_str()) {
             let what = event.kind.replace('_', " ");
             self.disagreements.add(entry(format!("{what}: {}", story::tell(event).text)));
             return;

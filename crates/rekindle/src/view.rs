@@ -3,6 +3,8 @@
 
 mod kinds;
 mod spent;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::path::Path;

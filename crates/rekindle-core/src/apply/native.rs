@@ -27,8 +27,8 @@ pub(super) fn apply(state: &mut State, event: &Event) {
                 native.compacted_at_turn = Some(*turns);
                 native.astray = Some(Astray { since: now, calls: *calls, told_again: false });
             });
-            if let Some(task) = event.task.as_ref().and_then(|task| state.tasks.get_mut(task)) {
-                task.compactions += 1;
+            if let Some(task) = &event.task {
+                state.change_task(task, |task| task.compactions += 1);
             }
         }
         Body::AgentStalled(stalled) => on(state, stalled.attempt, |native| {

@@ -62,12 +62,12 @@ fn add(state: &mut State, event: &Event, added: &Added) {
     if let Some(attempt) = added.holder {
         task.holder = Some(attempt);
         task.epoch = event.epoch.unwrap_or(Epoch(0));
-        task.last_attempts.insert(Stage::Implement, attempt);
+        task.last_attempts.set(Stage::Implement, attempt);
         if let Some(found) = state.attempts.get_mut(&attempt) {
             found.tasks.push(id.clone());
         }
     }
-    state.tasks.insert(id.clone(), task);
+    state.add_task(id.clone(), task);
     if let Some(parent) = &added.parent {
         split(state, parent, id);
     }
@@ -79,27 +79,25 @@ fn assign(state: &mut State, event: &Event, attempt: AttemptId) {
     found.tasks.push(id.clone());
     found.idle_since = None;
     let epoch = found.epoch;
-    if let Some(task) = state.tasks.get_mut(id) {
+    state.change_task(id, |task| {
         task.holder = Some(attempt);
         task.epoch = epoch;
         task.not_before = None;
-        task.last_attempts.insert(task.way.stage, attempt);
-    }
+        task.last_attempts.set(task.way.stage, attempt);
+    });
 }
 
 /// A task with parts is nobody's until they are through.
 fn split(state: &mut State, parent: &TaskId, part: TaskId) {
     let unblocks = state.tasks.get(parent).map_or(0, |task| task.unblocks + 1);
-    if let Some(task) = state.tasks.get_mut(&part) {
-        task.unblocks = unblocks;
-    }
-    if let Some(task) = state.tasks.get_mut(parent) {
+    state.change_task(&part, |task| task.unblocks = unblocks);
+    state.change_task(parent, |task| {
         release(task);
         task.state = TaskState::Pending;
         // Its parts are reported in its place.
         task.way.unreported = false;
         task.way.parts.push(part);
-    }
+    });
 }
 
 /// What changes one task.

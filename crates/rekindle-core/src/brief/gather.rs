@@ -1,5 +1,7 @@
 //! The facts of a brief that the state itself knows. Workspace, disk, activity and nonce are added by the engine.
 
+use std::collections::BTreeMap;
+
 use super::facts::{Answered, Asked, CheckSeen, Decision, Facts, NamedTask, PlanLine, Standing, TaskFacts, TaskResult};
 use crate::activity::UnderWay;
 use crate::decide;
@@ -7,11 +9,15 @@ use crate::ids::{AttemptId, TaskId};
 use crate::plan::PlanTask;
 use crate::review::focus_areas;
 use crate::role::Role;
-use crate::state::{Attempt, State, TaskState};
+use crate::state::{Attempt, State, Task, TaskState};
 use crate::view;
 
 /// Completed items of earlier checkpoints and tasks are listed as not to be redone, up to this many: more is no longer read.
 const REDO_MAX: usize = 100;
+
+/// Tasks of a plan whose completed ones are all named in a brief. Of a larger plan those that ended last are: a brief has no room for
+/// more, and looking at every task of a huge plan for every prompt would cost more than the prompt.
+const LISTED_MAX: usize = 2_000;
 
 /// Attempts in a row whose prompts never reached their session that are looked back at; a plan seldom gives a task more tries.
 const UNHEARD_MAX: usize = 16;
@@ -69,18 +75,25 @@ fn dead_ends(state: &State, id: AttemptId, current: Option<&TaskFacts>) -> Vec<S
     of_task.filter_map(|(_, attempt)| attempt.native.stalled.clone()).collect()
 }
 
-/// What the other tasks of the plan came to, in the plan's order.
+/// What the other tasks of the plan came to, in the plan's order: those that are known in full. Of older ones the engine adds
+/// what the current task waited for.
 fn results(state: &State, attempt: &Attempt, current: Option<&TaskFacts>) -> Vec<TaskResult> {
-    let planned = state.run.iter().flat_map(|run| &run.plan.tasks);
-    let others = planned.filter(|task| Some(&task.id) != current.map(|current| &current.id));
-    let result = |task: &PlanTask| {
-        let found = state.tasks.get(&task.id).filter(|found| found.state == TaskState::Complete)?;
+    let result = |(id, found): (&TaskId, &Task)| {
         let result = found.result.clone().filter(|result| !result.trim().is_empty())?;
-        let waited = current.is_some_and(|current| current.blocked_by.contains(&task.id));
-        let needed = waited || attempt.tasks.contains(&task.id);
-        Some(TaskResult { id: task.id.clone(), result, needed })
+        let waited = current.is_some_and(|current| current.blocked_by.contains(id));
+        let needed = waited || attempt.tasks.contains(id);
+        Some(TaskResult { id: id.clone(), result, needed })
     };
+    let others = ended_in_order(state)
+        .filter(|(id, task)| task.state == TaskState::Complete && Some(*id) != current.map(|current| &current.id));
     others.filter_map(result).collect()
+}
+
+/// The tasks that ended last, in the plan's order.
+fn ended_in_order(state: &State) -> impl Iterator<Item = (&TaskId, &Task)> {
+    let ended = state.ended.iter().filter_map(|id| state.tasks.get_key_value(id));
+    let by_index: BTreeMap<usize, (&TaskId, &Task)> = ended.map(|found| (found.1.index, found)).collect();
+    by_index.into_values()
 }
 
 /// Whether a session was compacted in an attempt before this one.
@@ -118,7 +131,9 @@ fn under_way(state: &State, id: AttemptId, attempt: &Attempt) -> UnderWay {
 
 /// Tasks the agent has completed before, in the plan's order, then those of this attempt in its own.
 fn own_tasks(state: &State, attempt: &Attempt) -> Vec<TaskFacts> {
-    let planned = state.run.iter().flat_map(|run| &run.plan.tasks);
+    // Only a name that the plan gives can have had other tasks.
+    let named = attempt.tasks.first().and_then(|id| state.plan_task(id)).is_some_and(|task| task.agent.is_some());
+    let planned = state.run.iter().filter(|_| named).flat_map(|run| &run.plan.tasks);
     let earlier = planned
         .filter(|task| task.agent.as_ref() == Some(&attempt.agent))
         .map(|task| &task.id)
@@ -156,12 +171,16 @@ fn completed(state: &State, id: &TaskId) -> bool {
 }
 
 fn elsewhere(state: &State, attempt: &Attempt) -> Vec<NamedTask> {
-    let planned = state.run.iter().flat_map(|run| &run.plan.tasks);
-    planned
-        .filter(|task| completed(state, &task.id))
-        .filter(|task| task.agent.as_ref() != Some(&attempt.agent) && !attempt.tasks.contains(&task.id))
-        .map(|task| NamedTask { id: task.id.clone(), title: task.title.clone() })
-        .collect()
+    let tasks = state.run.as_ref().map(|run| run.plan.tasks.as_slice()).unwrap_or_default();
+    let other = |task: &&PlanTask| {
+        completed(state, &task.id) && task.agent.as_ref() != Some(&attempt.agent) && !attempt.tasks.contains(&task.id)
+    };
+    let named = |task: &PlanTask| NamedTask { id: task.id.clone(), title: task.title.clone() };
+    if tasks.len() <= LISTED_MAX {
+        return tasks.iter().filter(other).map(named).collect();
+    }
+    let ended = ended_in_order(state).filter_map(|(id, _)| state.plan_task(id));
+    ended.filter(other).map(named).collect()
 }
 
 fn about_current(facts: &mut Facts, state: &State, id: &TaskId) {

@@ -6,7 +6,7 @@ use super::schedule::{Taken, validation_open};
 use super::{Turn, gate, hold, session};
 use crate::event::{Body, Finish, Outcome, PauseReason};
 use crate::ids::TaskId;
-use crate::state::{AttemptPhase, RunPhase, State, TaskState};
+use crate::state::{AttemptPhase, RunPhase, State, Task, TaskState};
 
 /// What a run that is not over waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum Standstill {
 #[must_use]
 pub fn standstill(state: &State) -> Standstill {
     let at_work = state.attempts.values().any(|attempt| attempt.phase != AttemptPhase::Ended)
-        || state.tasks.values().any(crate::state::Task::is_being_proven)
+        || state.begun().any(|(_, task)| task.is_being_proven())
         || state.health.checking
         || state.usage.asking;
     if at_work {
@@ -36,18 +36,18 @@ pub fn standstill(state: &State) -> Standstill {
             !open.is_empty() && open.iter().any(|task| state.open_question(task).is_some())
         });
         let all_live = state.attempts.values().all(|attempt| attempt.is_live() || attempt.phase == AttemptPhase::Ended);
-        let proving = state.tasks.values().any(crate::state::Task::is_being_proven)
-            || state.health.checking
-            || state.usage.asking;
+        let proving =
+            state.begun().any(|(_, task)| task.is_being_proven()) || state.health.checking || state.usage.asking;
         if !(only_person && all_live && !proving) {
             return Standstill::Working;
         }
     }
     let unreachable = unreachable(state);
-    let waiting = |id: &TaskId| {
-        let task = &state.tasks[id];
-        task.state == TaskState::Pending && task.holder.is_none() && !unreachable.contains(id)
+    let open = || state.begun().chain(state.untouched());
+    let waits = |(id, task): &(&TaskId, &Task)| {
+        task.state == TaskState::Pending && task.holder.is_none() && !unreachable.contains(*id)
     };
+    let waiting = || open().filter(waits).map(|(id, _)| id);
     // Agents that wait for an answer may hold every slot, a name or an artifact, and so may a task of an earlier wave: then
     // nothing behind them begins however ready it is.
     let slot_free = state.live_attempts().count() < state.limits.max_agents as usize;
@@ -60,18 +60,18 @@ pub fn standstill(state: &State) -> Standstill {
         later || behind || refused(id) || taken.conflicts(state, id) || !state.unmet_blockers(id).is_empty()
     };
     if slot_free {
-        let mut next = state.tasks.keys().filter(|id| waiting(id) && !held_back(id)).peekable();
+        let mut next = waiting().filter(|id| !held_back(id)).peekable();
         let reset = |id: &TaskId| gate::waits_for_reset(state, id, state.last_time);
         if next.peek().is_some() {
             return if next.all(reset) && !at_work { Standstill::Reset } else { Standstill::Time };
         }
     }
     // The question about credentials may stand with a task that was since left out.
-    let blocked = state.tasks.values().any(|task| task.state == TaskState::Blocked);
-    if at_work || blocked || state.tasks.keys().any(|id| waiting(id) && refused(id)) {
+    let blocked = state.begun().any(|(_, task)| task.state == TaskState::Blocked);
+    if at_work || blocked || waiting().any(refused) {
         return Standstill::Person;
     }
-    if state.tasks.keys().any(waiting) { Standstill::Time } else { Standstill::Over }
+    if waiting().next().is_some() { Standstill::Time } else { Standstill::Over }
 }
 
 /// Pending tasks behind one that failed, directly or not.
@@ -79,20 +79,20 @@ pub fn standstill(state: &State) -> Standstill {
 pub(crate) fn unreachable(state: &State) -> BTreeSet<TaskId> {
     let mut found: BTreeSet<TaskId> = BTreeSet::new();
     let Some(run) = &state.run else { return found };
-    if !state.tasks.values().any(|task| task.state == TaskState::Failed) {
+    if !state.has_failed() {
         return found;
     }
     // Document order is not dependency order, so this repeats until nothing is added; plans are shallow.
     loop {
         let before = found.len();
-        for planned in &run.plan.tasks {
-            let open = state.tasks[&planned.id].state == TaskState::Pending;
+        for (id, task) in state.tasks.iter().filter(|(_, task)| task.state == TaskState::Pending) {
+            let blocked_by = run.plan.tasks.get(task.index).map(|planned| planned.blocked_by.as_slice());
             let dead = |blocker: &TaskId| {
                 found.contains(blocker) || state.tasks.get(blocker).is_some_and(|task| task.state == TaskState::Failed)
             };
-            let parts = &state.tasks[&planned.id].way.parts;
-            if open && !found.contains(&planned.id) && planned.blocked_by.iter().chain(parts).any(dead) {
-                found.insert(planned.id.clone());
+            let mut before_it = blocked_by.unwrap_or_default().iter().chain(&task.way.parts);
+            if !found.contains(id) && before_it.any(dead) {
+                found.insert(id.clone());
             }
         }
         if found.len() == before {
@@ -105,8 +105,9 @@ pub(crate) fn unreachable(state: &State) -> BTreeSet<TaskId> {
 pub(super) fn open_wave(state: &State) -> u32 {
     let unreachable = unreachable(state);
     let Some(run) = &state.run else { return 0 };
-    let open = |id: &TaskId| !state.tasks[id].state.is_terminal() && !unreachable.contains(id);
-    run.plan.tasks.iter().filter(|task| open(&task.id)).map(|task| task.wave).min().unwrap_or(run.wave)
+    let open = |(id, task): &(&TaskId, &Task)| !task.state.is_terminal() && !unreachable.contains(*id);
+    let planned = state.tasks.iter().filter(open).filter_map(|(_, task)| run.plan.tasks.get(task.index));
+    planned.map(|task| task.wave).min().unwrap_or(run.wave)
 }
 
 pub(super) fn finish_if_over(turn: &mut Turn<'_>) {

@@ -121,7 +121,7 @@ pub(super) fn ask_person(turn: &mut Turn<'_>, id: &TaskId, detail: &str) {
          another round, or leave it out with `rekindle task skip {id}`"
     );
     let task = &turn.state.tasks[id];
-    let asker = task.holder.or_else(|| task.last_attempts.values().max().copied()).unwrap_or(AttemptId(0));
+    let asker = task.holder.or_else(|| task.last_attempts.newest()).unwrap_or(AttemptId(0));
     if let Some(question) = attempt::ask_person(turn, asker, id, text, String::new()) {
         turn.emit_task(id, Body::TaskParked { question });
     }

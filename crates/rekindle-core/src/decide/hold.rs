@@ -104,7 +104,8 @@ pub(super) fn release(turn: &mut Turn<'_>) {
     }
 }
 
-/// A new coordinator has descriptors and a start of its own: what its predecessor was refused is tried at once.
+/// A hold that a refusal began is over: a new coordinator has descriptors and a start of its own, and what was refused may have
+/// gone through.
 pub(super) fn forget_refusal(turn: &mut Turn<'_>) {
     if turn.state.hold.until.is_some() {
         release(turn);

@@ -82,7 +82,7 @@ fn named(turn: &Turn<'_>, id: AttemptId, report: Report) -> Report {
 fn handed_on_by(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> Option<TaskId> {
     let Report::Done { task, .. } = report else { return None };
     let held = turn.state.tasks.get(task)?;
-    let own = turn.state.attempts.get(&id)?.epoch == epoch && held.last_attempts.get(&Stage::Implement) == Some(&id);
+    let own = turn.state.attempts.get(&id)?.epoch == epoch && held.last_attempts.at(Stage::Implement) == Some(id);
     let with_reviewers = held.way.stage != Stage::Implement && !held.state.is_terminal();
     (own && held.epoch == epoch && with_reviewers).then(|| task.clone())
 }

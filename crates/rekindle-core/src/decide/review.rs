@@ -1,6 +1,6 @@
 //! The way of proven work: to the critic, to the auditor, back to the developer, into the run's branch, to completion.
 
-use super::{Reply, Turn, attempt, health, report, unreported};
+use super::{Reply, Turn, attempt, health, hold, report, unreported};
 use crate::event::{Body, EnvironmentsDiffer, HandedOn};
 use crate::ids::{AttemptId, TaskId};
 use crate::input::MergeOutcome;
@@ -62,7 +62,7 @@ pub(super) fn after_end(turn: &mut Turn<'_>, id: &TaskId) {
 /// Looks at every whole whose parts are through. Not at the end of its last part: a blocker of its own may be open by then.
 pub(super) fn claim_wholes(turn: &mut Turn<'_>) {
     let through = |(id, task): &(&TaskId, &Task)| task.waits_for_parts() && turn.state.unmet_blockers(id).is_empty();
-    let wholes: Vec<TaskId> = turn.state.tasks.iter().filter(through).map(|(id, _)| id.clone()).collect();
+    let wholes: Vec<TaskId> = turn.state.begun().filter(through).map(|(id, _)| id.clone()).collect();
     for whole in wholes {
         claim_for_itself(turn, &whole);
     }
@@ -71,7 +71,7 @@ pub(super) fn claim_wholes(turn: &mut Turn<'_>) {
 /// rekindle itself claims a task, to have its checks run: after its last part, or to look at old work again.
 pub(super) fn claim_for_itself(turn: &mut Turn<'_>, id: &TaskId) {
     let task = &turn.state.tasks[id];
-    let attempt = task.last_attempts.get(&Stage::Implement).copied().unwrap_or(AttemptId(0));
+    let attempt = task.last_attempts.at(Stage::Implement).unwrap_or(AttemptId(0));
     let result = task.result.clone();
     turn.emit_task(id, Body::TaskClaimed { attempt, door: Door::Own, result, verdict: None });
 }
@@ -240,6 +240,8 @@ pub(super) fn merged(turn: &mut Turn<'_>, id: &TaskId, epoch: crate::ids::Epoch,
     match outcome {
         MergeOutcome::Merged { commit } => {
             turn.emit_task(id, Body::WorkMerged { commit });
+            // What may have been refused went through: nothing more is held for it.
+            hold::forget_refusal(turn);
             complete(turn, id, merging.result, merging.unproven);
         }
         MergeOutcome::Conflict { files, advice } => {

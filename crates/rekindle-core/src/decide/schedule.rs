@@ -1,5 +1,6 @@
 //! Who works next: free slots go to ready tasks, most useful first; one process per named agent; no two on one artifact.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{About, Turn, finish, gate, health, hold, report, review, sign, team, usage};
@@ -28,22 +29,28 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
     if free == 0 {
         return;
     }
-    let ready = ready(turn.state, turn.now);
-    if ready.is_empty() || !usage::may_dispatch(turn) {
+    if ready(turn.state, turn.now).next().is_none() || !usage::may_dispatch(turn) {
         return;
     }
     let mut taken = Taken::of(turn.state);
-    for task in ready {
-        if free == 0 {
-            break;
+    // Who is begun may be in the way of who comes next: what is left of the places is given out again until nobody fits.
+    loop {
+        let (state, now) = (&*turn.state, turn.now);
+        let fits = |task: &TaskId| !taken.conflicts(state, task) && gate::cli_now(state, task, now).is_some();
+        let next: Vec<TaskId> = ready(state, now).filter(|task| fits(task)).take(free).cloned().collect();
+        let before = free;
+        for task in next {
+            if taken.conflicts(turn.state, &task) {
+                continue;
+            }
+            let Some(cli) = gate::cli_now(turn.state, &task, turn.now) else { continue };
+            if let Some(attempt) = dispatch(turn, &task, &cli, &taken) {
+                taken.add(turn.state, attempt);
+                free -= 1;
+            }
         }
-        if taken.conflicts(turn.state, &task) {
-            continue;
-        }
-        let Some(cli) = gate::cli_now(turn.state, &task, turn.now) else { continue };
-        if let Some(attempt) = dispatch(turn, &task, &cli, &taken) {
-            taken.add(turn.state, attempt);
-            free -= 1;
+        if free == 0 || free == before {
+            return;
         }
     }
 }
@@ -86,7 +93,7 @@ impl Taken {
         let goes_on = |id: &TaskId, task: &Task| {
             task.is_being_proven() || (!validating || task.way.validating) && comes_next(state, id)
         };
-        let begun = state.tasks.iter().filter(|(id, task)| task.is_between_stages() && goes_on(id, task));
+        let begun = state.begun().filter(|(id, task)| task.is_between_stages() && goes_on(id, task));
         for (id, _) in begun {
             taken.hold(state, id);
             if let Some(workspace) = state.workspace_of(id) {
@@ -158,35 +165,31 @@ fn wave_now(state: &State) -> u32 {
     state.run.as_ref().filter(|run| run.plan.explicit_waves).map_or(u32::MAX, |run| run.wave)
 }
 
-/// Tasks that could begin now, in the order in which they should.
-pub(super) fn ready(state: &State, now: crate::time::Time) -> Vec<TaskId> {
-    let Some(run) = &state.run else {
-        return Vec::new();
+/// Tasks that could begin now, in the order in which they should: what is begun is finished first.
+pub(super) fn ready(state: &State, now: crate::time::Time) -> impl Iterator<Item = &TaskId> {
+    let (open_wave, validating) = (wave_now(state), validation_open(state));
+    let planned = move |task: &Task| state.run.as_ref().and_then(|run| run.plan.tasks.get(task.index));
+    let rank = move |task: &Task| {
+        let priority = planned(task).map_or(0, |planned| planned.priority);
+        (finish_first(task.way.stage), Reverse(task.unblocks), Reverse(priority), task.index)
     };
-    let open_wave = wave_now(state);
-    let validating = validation_open(state);
-    let mut ready: Vec<_> = run
-        .plan
-        .tasks
-        .iter()
-        .enumerate()
-        .filter(|(_, planned)| planned.wave <= open_wave)
-        .filter_map(|(index, planned)| state.tasks.get(&planned.id).map(|task| (index, planned, task)))
-        .filter(|(_, planned, task)| {
-            task.state == TaskState::Pending
-                && task.holder.is_none()
-                && task.not_before.is_none_or(|time| time <= now)
-                && state.unmet_blockers(&planned.id).is_empty()
-                && (!validating || task.way.validating)
-                && !breaker_open(state, &cli_for(state, &planned.id), now)
-        })
-        .map(|(index, planned, task)| {
-            let (unblocks, priority) = (std::cmp::Reverse(task.unblocks), std::cmp::Reverse(planned.priority));
-            (finish_first(task.way.stage), unblocks, priority, index, planned.id.clone())
-        })
-        .collect();
-    ready.sort();
-    ready.into_iter().map(|(.., id)| id).collect()
+    let mut begun: Vec<(&TaskId, &Task)> = state.begun().filter(|(_, task)| task.state == TaskState::Pending).collect();
+    begun.sort_by_key(|(_, task)| rank(task));
+    let (mut begun, mut untouched) = (begun.into_iter().peekable(), state.untouched().peekable());
+    let in_order = std::iter::from_fn(move || match (begun.peek(), untouched.peek()) {
+        (Some((_, first)), Some((_, second))) if rank(second) < rank(first) => untouched.next(),
+        (Some(_), _) => begun.next(),
+        (None, _) => untouched.next(),
+    });
+    let may_begin = move |(id, task): &(&TaskId, &Task)| {
+        task.holder.is_none()
+            && planned(task).is_some_and(|planned| planned.wave <= open_wave)
+            && task.not_before.is_none_or(|time| time <= now)
+            && state.unmet_blockers(id).is_empty()
+            && (!validating || task.way.validating)
+            && !breaker_open(state, &cli_for(state, id), now)
+    };
+    in_order.filter(may_begin).map(|(id, _)| id)
 }
 
 /// Whether nothing that is to be done before a task is open.
@@ -203,7 +206,7 @@ pub(super) fn validation_open(state: &State) -> bool {
         TaskState::Pending => comes_next(state, id),
         _ => false,
     };
-    state.tasks.iter().any(|(id, task)| task.way.validating && goes_on(id, task))
+    state.begun().any(|(id, task)| task.way.validating && goes_on(id, task))
 }
 
 /// Reviewers before auditors before developers: what is begun is finished first.

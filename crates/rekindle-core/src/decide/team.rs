@@ -96,7 +96,7 @@ fn next_for(state: &State, id: AttemptId, now: Time) -> Option<TaskId> {
             && state.workspace_of(task) == place
             && gate::cli_now(state, task, now).as_deref() == Some(found.cli.as_str())
     };
-    let fitting: Vec<TaskId> = ready(state, now).into_iter().filter(fits).collect();
+    let fitting: Vec<TaskId> = ready(state, now).filter(|task| fits(task)).cloned().collect();
     let taken = (!fitting.is_empty()).then(|| Taken::beside(state, Some(id)))?;
     fitting.into_iter().find(|task| !taken.conflicts(state, task))
 }

@@ -108,8 +108,8 @@ fn deadlines(state: &State) -> impl Iterator<Item = (Time, Timer)> {
         .as_ref()
         .is_none_or(|run| matches!(run.phase, RunPhase::Finished(_) | RunPhase::Paused(_) | RunPhase::Waiting(_)));
     let starts =
-        state.tasks.values().filter(move |task| !over && task.state == TaskState::Pending && task.holder.is_none());
-    let backoffs = starts.filter_map(|task| task.not_before);
+        state.begun().filter(move |(_, task)| !over && task.state == TaskState::Pending && task.holder.is_none());
+    let backoffs = starts.filter_map(|(_, task)| task.not_before);
     let breakers = state.breakers.values().filter_map(|breaker| breaker.until);
     let attempts = state.live_attempts().flat_map(|(id, _)| attempt_deadlines(state, id));
     let resume = usage::resumes_at(state).map(|time| (time, Timer::Resume));

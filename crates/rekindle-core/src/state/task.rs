@@ -1,13 +1,12 @@
 //! A task of the run: how it stands, who holds it, and its way through review.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
 use crate::ids::{AttemptId, Epoch, TaskId};
 use crate::report::{Baseline, Checkpoint, Door, Evidence};
 use crate::review::{GivenVerdict, Rework, Stage, Verdict};
+use crate::state::LastAttempts;
 use crate::time::Time;
 
 /// How a task stands.
@@ -86,13 +85,16 @@ pub struct Task {
     pub unblocks: u32,
     /// The newest attempt at each stage.
     #[serde(default)]
-    pub last_attempts: BTreeMap<Stage, AttemptId>,
+    pub last_attempts: LastAttempts,
     /// Compactions of agents while they were at it.
     #[serde(default)]
     pub compactions: u32,
     /// How many of them were before the current attempt at it.
     #[serde(default)]
     pub compactions_before: u32,
+    /// It ended long ago: only what decisions need is kept, and its row says the rest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub settled: bool,
     /// What belongs to review, environments, parts and merges.
     #[serde(default)]
     pub way: Way,
@@ -182,7 +184,7 @@ impl Task {
     /// The newest attempt at the stage where it stands.
     #[must_use]
     pub fn last_attempt(&self) -> Option<AttemptId> {
-        self.last_attempts.get(&self.way.stage).copied()
+        self.last_attempts.at(self.way.stage)
     }
 
     /// Whether it was split and nobody has looked at the whole since.

@@ -228,12 +228,17 @@ fn check_step(before: &State, after: &State, events: &[Event]) {
 }
 
 fn play(moves: &[Move]) -> Story {
-    // Whether work is done apart and who reviews it differ from story to story as well.
+    // Whether work is done apart, who reviews it and how soon what has ended is let go differ from story to story as well.
     let by = moves.first().map_or(0, |made| made.3 >> 24);
     let review = ["", "review: [critic, auditor]\n", "review: [critic]\n", ""][by as usize / 2 % 4];
     let plan = PLAN.replacen("plan: demo\n", &format!("plan: demo\n{review}"), 1);
-    let limits =
-        Limits { max_agents: 2, traits: random_traits(moves.len()), worktrees: by % 2 == 1, ..Limits::default() };
+    let limits = Limits {
+        max_agents: 2,
+        traits: random_traits(moves.len()),
+        worktrees: by % 2 == 1,
+        ended_kept: [1, Limits::default().ended_kept][by as usize / 8 % 2],
+        ..Limits::default()
+    };
     let mut story = Story::with(&plan, limits);
     for &made in moves {
         story.after_ms(u64::from(made.3 % 400_000));

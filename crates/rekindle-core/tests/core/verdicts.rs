@@ -127,6 +127,7 @@ fn what_is_looked_at_again_keeps_nobody_waiting_whom_it_waits_for() {
         state.tasks.get_mut(&task(id)).expect("a task").state = TaskState::Pending;
     }
     state.tasks.get_mut(&task("T2")).expect("a task").way.validating = true;
+    state.forget_index();
     story.state = state;
     story.input(rekindle_core::input::Input::TimePassed);
     let (_, found) = story.state.live_attempts().next().expect("somebody begins");

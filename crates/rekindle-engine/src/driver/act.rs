@@ -114,6 +114,7 @@ impl<W: World> Driver<W> {
     fn facts_for(&mut self, id: AttemptId) -> Option<Facts> {
         let mut facts = brief::facts_from(&self.state, id)?;
         facts.calls = self.calls_of(id);
+        facts.results.splice(0..0, self.settled_results(&facts));
         let found = self.state.attempts.get(&id)?;
         facts.workspace.clone_from(&self.settings.workspace);
         facts.build_status_path.clone_from(&self.settings.build_status_path);
@@ -222,6 +223,10 @@ impl<W: World> Driver<W> {
     /// The artifacts of tasks, and of every other task that is worked on in the same workspace.
     fn declared_with(&self, tasks: &[TaskId]) -> Vec<String> {
         let places: Vec<String> = tasks.iter().filter_map(|id| self.state.workspace_of(id)).collect();
+        if places.is_empty() {
+            let promised = tasks.iter().filter_map(|id| self.state.plan_task(id));
+            return promised.flat_map(|planned| planned.artifacts.iter().cloned()).collect();
+        }
         let there = |id: &TaskId| {
             tasks.contains(id) || self.state.workspace_of(id).is_some_and(|place| places.contains(&place))
         };

@@ -7,8 +7,12 @@ use super::{Driver, Error, Pending, rows};
 use crate::store::NewEvent;
 use crate::world::World;
 
-/// Events after which the whole state is stored, so that a start replays at most this many.
+/// Events after which the whole state is stored, so that a start replays at most this many; more where the state is large.
 pub(super) const SNAPSHOT_EVERY: usize = 1_000;
+
+/// Bytes of a stored state that are read in the time in which one event is replayed: a state of a hundred thousand tasks is
+/// stored so seldom that replaying what came after it takes as long as reading it, and writing it costs little an event.
+const BYTES_PER_EVENT: usize = 1_024;
 
 /// Largest state that is stored: what a database takes as one value, with room to spare. A larger one is replayed instead.
 const SNAPSHOT_MAX_BYTES: usize = 512 * 1024 * 1024;
@@ -66,11 +70,12 @@ impl<W: World> Driver<W> {
         }
         let mut batch = self.pending.batch.clone();
         batch.expect_last_seq = Some(self.last_seq);
-        batch.rows = rows::touched_rows(&self.state, &self.pending.touched);
+        batch.rows.extend(rows::touched_rows(&self.state, &self.pending.touched));
         let events = self.events_since_snapshot + batch.events.len();
-        let snapshot = events >= SNAPSHOT_EVERY;
+        let snapshot = events >= SNAPSHOT_EVERY.max(self.snapshot_bytes / BYTES_PER_EVENT);
         if snapshot {
             let state = serde_json::to_vec(&self.state).expect("the state holds nothing that JSON cannot");
+            self.snapshot_bytes = state.len();
             batch.snapshot = Some(state).filter(|state| state.len() <= SNAPSHOT_MAX_BYTES);
         }
         self.last_seq = self.store.append(batch)?.last_seq;

@@ -3,13 +3,13 @@
 use rekindle_core::apply::apply;
 use rekindle_core::event::{Body, Event};
 use rekindle_core::ids::{AgentName, Epoch, RunId, TaskId};
-use rekindle_core::state::State;
+use rekindle_core::state::{Layout, State};
 use rekindle_core::time::Time;
 
 use crate::store::{self, Read, StoredEvent};
 
 /// Events fetched at once while loading.
-const PAGE: usize = 4_096;
+pub(super) const PAGE: usize = 4_096;
 
 /// Why a state cannot be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +37,10 @@ pub fn load(store: &(impl Read + ?Sized)) -> Result<(State, u64), LoadError> {
     // A snapshot that this version cannot read is no loss: the events before it tell the same.
     let snapshot = store.latest_snapshot()?.and_then(|found| {
         let mut state = serde_json::from_slice::<State>(&found.state).ok()?;
+        // Neither is one of another layout: what the events add up to is told by replay alone, once.
+        if state.layout != Layout::TODAY {
+            return None;
+        }
         // One that an earlier version stored may hold everything that checks ever printed.
         state.cut_outputs();
         Some((state, found.seq))
@@ -50,6 +54,22 @@ pub fn load(store: &(impl Read + ?Sized)) -> Result<(State, u64), LoadError> {
         }
         seq = last;
     }
+}
+
+/// The place and size of the newest stored state that this version takes; nothing where the log is replayed.
+///
+/// # Errors
+/// When the store refuses.
+pub(super) fn stored_state(store: &(impl Read + ?Sized)) -> Result<(u64, usize), store::Error> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        layout: Option<Layout>,
+    }
+    let found = store.latest_snapshot()?.filter(|found| {
+        let head = serde_json::from_slice::<Head>(&found.state).ok();
+        head.and_then(|head| head.layout) == Some(Layout::TODAY)
+    });
+    Ok(found.map_or((0, 0), |found| (found.seq, found.state.len())))
 }
 
 /// Where the log ends.

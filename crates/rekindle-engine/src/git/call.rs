@@ -232,7 +232,7 @@ impl Call {
         let (mut first, mut taken) = (None, 0);
         loop {
             let answer = self.once()?;
-            let Some(path) = answer.lock().filter(|_| answer.code != 0).map(|path| self.dir.join(path)) else {
+            let Some(path) = answer.lock(&self.dir).filter(|_| answer.code != 0) else {
                 return Ok(answer);
             };
             let seen = stale::stamp(&path).map(|stamp| (path.clone(), stamp));
@@ -412,14 +412,16 @@ impl Answer {
     }
 
     /// The lock file that was in its way.
-    fn lock(&self) -> Option<String> {
-        if let Some((before, _)) = self.err.split_once(".lock': File exists") {
-            let (_, path) = before.rsplit_once('\'')?;
-            return Some(format!("{path}.lock"));
+    fn lock(&self, dir: &Path) -> Option<PathBuf> {
+        let quoted = self.err.split_once(".lock': File exists").and_then(|(before, _)| before.rsplit_once('\''));
+        let config = || self.err.split_once("could not lock config file ")?.1.split_once(": File exists");
+        if let Some(path) = quoted.map(|(_, path)| path).or_else(|| config().map(|(path, _)| path)) {
+            return Some(dir.join(format!("{path}.lock")));
         }
-        let (_, after) = self.err.split_once("could not lock config file ")?;
-        let (path, _) = after.split_once(": File exists")?;
-        Some(format!("{path}.lock"))
+        // Words differ from one git to the next: what speaks of locking and names a lock file that is there was refused by it.
+        let speaks = self.err.contains("lock") && !self.err.contains("No such file");
+        let words = self.err.split(['\'', '"', ' ', '\n']).map(|word| word.trim_end_matches(['.', ':', ',', ';']));
+        words.filter(|word| speaks && word.ends_with(".lock")).map(|word| dir.join(word)).find(|path| path.exists())
     }
 }
 

@@ -31,6 +31,17 @@ const NAMED_MAX: usize = 20;
 /// What is declared for a worktree, in its git directory: paths that end with a zero byte.
 const LIST: &str = "rekindle-artifacts";
 
+/// Where files are staged.
+#[derive(Clone, Copy)]
+pub(super) struct Stage<'a> {
+    /// The checkout.
+    pub at: &'a Checkout,
+    /// An index of our own; none means the checkout's.
+    pub index: Option<&'a Path>,
+    /// Bytes as they are on disk, without filters.
+    pub raw: bool,
+}
+
 impl Work {
     /// Says which paths, as in the plan, the tasks of a workspace promise. It counts from now on.
     ///
@@ -39,7 +50,12 @@ impl Work {
     pub fn declare(&self, key: &str, artifacts: &[String]) -> Result<()> {
         super::names::check(key)?;
         let paths: BTreeSet<PathBuf> = artifacts.iter().filter_map(|path| self.repo.declared_path(path)).collect();
-        held(&self.repo.locks.declared).insert(format!("{}/{key}", self.run), paths);
+        let (mut known, name) = (held(&self.repo.locks.declared), format!("{}/{key}", self.run));
+        // One for every task of the plan that promises something, until its workspace goes.
+        match paths.is_empty() {
+            true => known.remove(&name),
+            false => known.insert(name, paths),
+        };
         Ok(())
     }
 
@@ -87,15 +103,9 @@ impl Repo {
     }
 
     /// Adds what is declared and ignored to an index in which everything else is staged.
-    pub(super) fn force(
-        &self,
-        at: &Checkout,
-        index: Option<&Path>,
-        raw: bool,
-        declared: &BTreeSet<PathBuf>,
-    ) -> Result<Vec<Left>> {
-        let real: BTreeSet<PathBuf> = declared.iter().flat_map(|path| behind_links(&at.dir, path)).collect();
-        let ignored = self.ignored(at, index, raw, &real)?;
+    pub(super) fn force(&self, stage: &Stage<'_>, declared: &BTreeSet<PathBuf>) -> Result<Vec<Left>> {
+        let at = stage.at;
+        let (real, ignored) = self.ignored(stage, declared)?;
         let (mut files, mut bytes, mut names, mut left) = (0, 0, Vec::new(), Vec::new());
         for artifact in &real {
             let own = || ignored.iter().filter(|file| file.starts_with(artifact));
@@ -113,7 +123,8 @@ impl Repo {
         }
         if !names.is_empty() {
             let arguments = ["add", "--force", "--sparse", "--ignore-errors", "--pathspec-from-file=-"];
-            let call = self.staging(at, index, raw)?.args(arguments).arg("--pathspec-file-nul").input(names);
+            let call =
+                self.staging(at, stage.index, stage.raw)?.args(arguments).arg("--pathspec-file-nul").input(names);
             let answer = call.run()?;
             if answer.code != 0 && answer.code != 1 {
                 return Err(answer.failed());
@@ -123,15 +134,9 @@ impl Repo {
     }
 
     /// Declared artifacts that are on disk and, in whole or in part, neither in an index nor in a repository inside.
-    pub(super) fn untaken(
-        &self,
-        at: &Checkout,
-        index: Option<&Path>,
-        raw: bool,
-        declared: &BTreeSet<PathBuf>,
-    ) -> Result<Vec<Left>> {
-        let real: BTreeSet<PathBuf> = declared.iter().flat_map(|path| behind_links(&at.dir, path)).collect();
-        let mut untaken = self.ignored(at, index, raw, &real)?;
+    pub(super) fn untaken(&self, stage: &Stage<'_>, declared: &BTreeSet<PathBuf>) -> Result<Vec<Left>> {
+        let at = stage.at;
+        let (real, mut untaken) = self.ignored(stage, declared)?;
         for artifact in &real {
             let inside = repository_around(&at.dir, artifact);
             if let Some((repository, rest)) = inside {
@@ -145,20 +150,18 @@ impl Repo {
         Ok(untaken.iter().take(NAMED_MAX).map(|path| Left::of(path, why)).collect())
     }
 
-    /// Ignored files below paths, as far as they are not in an index. A repository inside ends with a slash.
-    fn ignored(
-        &self,
-        at: &Checkout,
-        index: Option<&Path>,
-        raw: bool,
-        paths: &BTreeSet<PathBuf>,
-    ) -> Result<Vec<PathBuf>> {
-        if paths.is_empty() {
-            return Ok(Vec::new());
+    /// What declared paths are in the end, and the ignored files below them, as far as they are not in an index. A repository
+    /// inside ends with a slash.
+    fn ignored(&self, stage: &Stage<'_>, declared: &BTreeSet<PathBuf>) -> Result<(BTreeSet<PathBuf>, Vec<PathBuf>)> {
+        let Stage { at, index, raw } = *stage;
+        let real: BTreeSet<PathBuf> = declared.iter().flat_map(|path| behind_links(&at.dir, path)).collect();
+        if real.is_empty() {
+            return Ok((real, Vec::new()));
         }
         let arguments = ["ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--"];
-        let listed = self.staging(at, index, raw)?.args(arguments).args(paths).ok()?;
-        Ok(records(&listed).map(call::path).collect())
+        let listed = self.staging(at, index, raw)?.args(arguments).args(&real).ok()?;
+        let ignored = records(&listed).map(call::path).collect();
+        Ok((real, ignored))
     }
 }
 

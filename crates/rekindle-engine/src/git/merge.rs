@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use super::call::records;
+use super::declared::Stage;
 use super::nested::Take;
 use super::refs::Moved;
 use super::snapshot::Place;
@@ -102,9 +103,10 @@ impl Work {
         let head = verify()?;
         let declared = self.declared(key, at)?;
         let staged = self.repo.stage(at, None, false)?;
-        let mut left = self.repo.force(at, None, false, &declared)?;
+        let stage = Stage { at, index: None, raw: false };
+        let mut left = self.repo.force(&stage, &declared)?;
         left.extend(self.repo.take_nested(at, None, head.as_deref(), staged, Take::Foreign)?);
-        left.extend(self.repo.untaken(at, None, false, &declared)?);
+        left.extend(self.repo.untaken(&stage, &declared)?);
         let tree = self.repo.write_tree(at, None)?;
         let committed = match &head {
             Some(head) => self.repo.tree(head)?,

@@ -50,6 +50,7 @@ impl Work {
         self.forget(&path)?;
         delete(&self.worktrees().join(format!(".removed-{key}")))?;
         self.drop_branch(key)?;
+        held(&self.repo.locks.declared).remove(&format!("{}/{key}", self.run));
         Ok(Removed::Yes)
     }
 

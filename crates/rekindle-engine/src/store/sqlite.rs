@@ -201,6 +201,12 @@ impl SqliteReader {
         pool.ask(|_| Ok(()))?;
         Ok(SqliteReader { pool })
     }
+
+    /// Events that were read and checked through it so far.
+    #[must_use]
+    pub fn events_read(&self) -> u64 {
+        self.pool.events_read()
+    }
 }
 
 impl Pooled for SqliteReader {

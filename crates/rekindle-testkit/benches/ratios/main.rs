@@ -16,6 +16,7 @@ mod floor;
 mod hooks;
 mod ingest;
 mod long_log;
+mod long_run;
 mod measure;
 mod transitions;
 mod views;
@@ -39,7 +40,7 @@ const AREAS: &[Area] = &[
     ("adoption", adoption::of_living_agents),
     ("fleet", fleet::of_writers),
     ("views", views::of_a_fleet),
-    ("long", long_log::shown),
+    ("long", long_run::lived_and_shown),
 ];
 
 fn main() -> ExitCode {

@@ -1,8 +1,6 @@
 //! Work that is done apart: every task in a worktree of its own, accepted work on the run's branch, the user's checkout as it
 //! was, also when the coordinator is killed in between.
 
-use std::process::Command;
-
 use crate::rig::Rig;
 
 const PLAN: &str = "---\nplan: apart\n---\n# Apart\n\n### T1: one\n- artifacts: t1\n- accept: `test -s t1`\n\nWork.\n\n\
@@ -20,24 +18,14 @@ const AGENT: &str = "pwd >> \"$PROJECT/places\"\n\
     [ \"$REKINDLE_TASK\" != T3 ] || \"$FAKE\" wait \"$PROJECT/go\"\n\
     rekindle task done $REKINDLE_TASK\n";
 
-fn git(rig: &Rig, arguments: &[&str]) -> String {
-    let mut command = Command::new("git");
-    rig.prepare(&mut command);
-    let output = command.args(["-c", "user.name=t", "-c", "user.email=t@t"]).args(arguments).output().expect("git");
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
 #[test]
 fn accepted_work_is_merged_and_the_checkout_stays_as_it_was() {
     let agent = |rig: &Rig| AGENT.replace("$PROJECT", &rig.path("").to_string_lossy());
     let rig = Rig::new(PLAN, "true\n");
     rig.write("agent.sh", &agent(&rig));
     rig.write("shared", "base\n");
-    git(&rig, &["init", "-q", "-b", "main"]);
-    git(&rig, &["add", "shared"]);
-    git(&rig, &["commit", "-q", "-m", "first"]);
-    let (head, index) = (git(&rig, &["rev-parse", "HEAD"]), git(&rig, &["ls-files", "-s"]));
+    rig.commit_first("shared");
+    let (head, index) = (rig.git(&["rev-parse", "HEAD"]), rig.git(&["ls-files", "-s"]));
     let run = rig.run();
     rig.await_file("places");
     rig.until("both merged", || (rig.events_of("work_merged").len() >= 2).then_some(()));
@@ -48,12 +36,12 @@ fn accepted_work_is_merged_and_the_checkout_stays_as_it_was() {
     for id in ["T1", "T2", "T3"] {
         assert_eq!(rig.task(id)["state"], "complete", "{}", rig.story());
     }
-    assert_eq!(git(&rig, &["rev-parse", "HEAD"]), head, "the user's HEAD has moved");
-    assert_eq!(git(&rig, &["ls-files", "-s"]), index, "the user's index has changed");
+    assert_eq!(rig.git(&["rev-parse", "HEAD"]), head, "the user's HEAD has moved");
+    assert_eq!(rig.git(&["ls-files", "-s"]), index, "the user's index has changed");
     assert_eq!(std::fs::read_to_string(rig.path("shared")).expect("shared"), "base\n");
-    let tree = git(&rig, &["ls-tree", "-r", "--name-only", "rekindle/apart"]);
+    let tree = rig.git(&["ls-tree", "-r", "--name-only", "rekindle/apart"]);
     assert_eq!(tree.lines().collect::<Vec<_>>(), ["shared", "t1", "t2", "t3"], "{}", rig.story());
-    let merged = git(&rig, &["show", "rekindle/apart:shared"]);
+    let merged = rig.git(&["show", "rekindle/apart:shared"]);
     assert!(merged.contains("T1") && merged.contains("T2") && merged.contains("T3"), "{merged}\n{}", rig.story());
     let places = std::fs::read_to_string(rig.path("places")).expect("places");
     assert!(places.lines().all(|place| place.contains("/.rekindle/worktrees/T")), "{places}");
@@ -71,9 +59,7 @@ fn the_notice_after_a_compaction_names_the_worktree_and_what_was_changed_in_it()
         rekindle task done T1\n";
     rig.write("agent.sh", &agent.replace("$PROJECT", &rig.path("").to_string_lossy()));
     rig.write("shared", "base\n");
-    git(&rig, &["init", "-q", "-b", "main"]);
-    git(&rig, &["add", "shared"]);
-    git(&rig, &["commit", "-q", "-m", "first"]);
+    rig.commit_first("shared");
     rig.finish();
     let (place, told) = (rig.lines("place").concat(), rig.lines("told").join("\n"));
     assert!(place.contains("/.rekindle/worktrees/T1"), "{place}");

@@ -1,8 +1,6 @@
 //! `git clean -fdx` deletes the state directory under a run: that is noticed, its agents end, and the next run begins with none
 //! of them beside its own.
 
-use std::process::Command;
-
 use crate::processes;
 use crate::rig::Rig;
 
@@ -11,22 +9,13 @@ const PLAN: &str = "# Clean\n\n### T1: one\n- accept: `test -e made`\n\nWork.\n"
 /// Says that it began, and works until it is told to go on.
 const AGENT: &str = "echo $$ >> \"$OUTSIDE/began\"\n$FAKE wait \"$OUTSIDE/go\"\ntouch made\nrekindle task done T1\n";
 
-fn git(rig: &Rig, arguments: &[&str]) {
-    let mut command = Command::new("git");
-    rig.prepare(&mut command);
-    let output = command.args(["-c", "user.name=t", "-c", "user.email=t@t"]).args(arguments).output().expect("git");
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-}
-
 fn project(isolation: &str) -> Rig {
     let rig = Rig::new(PLAN, "true\n");
     let settings = std::fs::read_to_string(rig.path("rekindle.toml")).expect("settings");
     rig.write("rekindle.toml", &settings.replace("[run]\n", &format!("[run]\nisolation = \"{isolation}\"\n")));
     std::fs::create_dir(rig.outside("told")).expect("a directory");
     rig.write("agent.sh", &AGENT.replace("$OUTSIDE", &rig.outside("told").to_string_lossy()));
-    git(&rig, &["init", "-q", "-b", "main"]);
-    git(&rig, &["add", "-A"]);
-    git(&rig, &["commit", "-q", "-m", "first"]);
+    rig.commit_first("-A");
     rig
 }
 
@@ -39,7 +28,7 @@ fn began(rig: &Rig) -> Vec<u32> {
 fn cleaned(rig: &Rig) -> u32 {
     let agent = rig.until("the first agent", || began(rig).first().copied());
     rig.await_event("agent_started");
-    git(rig, &["clean", "-fdxq"]);
+    rig.git(&["clean", "-fdxq"]);
     assert!(!rig.state().join("state.db").exists());
     agent
 }
@@ -87,7 +76,7 @@ fn an_agent_that_nobody_ends_is_named_and_nobody_else_begins() {
     // Without its shim nobody ends the agent.
     rig.pin(shim).kill();
     run.kill();
-    git(&rig, &["clean", "-fdxq"]);
+    rig.git(&["clean", "-fdxq"]);
     let ended = rig.run().end();
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.err.contains(&agent.to_string()), "{agent} is not named: {ended:?}");

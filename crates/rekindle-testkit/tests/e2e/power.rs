@@ -83,23 +83,13 @@ const AGENT: &str = "mkdir -p made\ncp want made/$REKINDLE_TASK\n\
     case $REKINDLE_TASK in T1|T4) [ \"$APART\" = yes ] && git add -A && git -c user.name=a -c user.email=a@a commit -qm work;; esac\n\
     rekindle task done $REKINDLE_TASK\n";
 
-fn git(rig: &Rig, arguments: &[&str]) -> String {
-    let mut command = Command::new("git");
-    rig.prepare(&mut command);
-    let output = command.args(["-c", "user.name=t", "-c", "user.email=t@t"]).args(arguments).output().expect("git");
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
 fn project(disk: &Disk, isolation: &str) -> Rig {
     let rig = Rig::within(&disk.at, PLAN, AGENT);
     let settings = std::fs::read_to_string(rig.path("rekindle.toml")).expect("settings");
     rig.write("rekindle.toml", &settings.replace("[run]\n", &format!("[run]\nisolation = \"{isolation}\"\n")));
     rig.set("APART", if isolation == "worktree" { "yes" } else { "no" });
     rig.write("want", &"what the work is to be\n".repeat(5_000));
-    git(&rig, &["init", "-q", "-b", "main"]);
-    git(&rig, &["add", "-A"]);
-    git(&rig, &["commit", "-q", "-m", "first"]);
+    rig.commit_first("-A");
     // The project itself is old; only what the run writes is at stake.
     command("sync", &[]);
     rig
@@ -149,10 +139,10 @@ fn round(isolation: &str, round: u32) -> usize {
     let what = format!("{isolation}, round {round}, acknowledged {:?}", &known);
     if isolation == "worktree" {
         for task in &known {
-            let held = git(&rig, &["show", &format!("rekindle/power:made/{task}")]);
+            let held = rig.git(&["show", &format!("rekindle/power:made/{task}")]);
             assert!(held.starts_with("what the work"), "{what}: {task} is not in the run's branch");
         }
-        git(&rig, &["rev-list", "--objects", "--quiet", "rekindle/power"]);
+        rig.git(&["rev-list", "--objects", "--quiet", "rekindle/power"]);
     }
     let ended = rig.run().end();
     assert_eq!(ended.code, Some(0), "{what}: {ended:?}\n{}", rig.story());

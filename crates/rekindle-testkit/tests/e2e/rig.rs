@@ -144,6 +144,22 @@ impl Rig {
             .stdin(Stdio::null());
     }
 
+    /// Git in the project, as somebody; what it says.
+    pub fn git(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new("git");
+        self.prepare(&mut command);
+        let output = command.args(["-c", "user.name=t", "-c", "user.email=t@t"]).args(arguments).output().expect("git");
+        assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// A repository whose first commit holds these paths.
+    pub fn commit_first(&self, paths: &str) {
+        self.git(&["init", "-q", "-b", "main"]);
+        self.git(&["add", paths]);
+        self.git(&["commit", "-q", "-m", "first"]);
+    }
+
     /// Runs a command to its end.
     pub fn rekindle(&self, arguments: &[&str]) -> Ended {
         self.start(arguments).end()

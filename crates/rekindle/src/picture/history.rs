@@ -329,27 +329,13 @@ impl History {
     }
 }
 
-/// Kinds of events that a timeline is made of, but for those that carry a role in their name.
-const TOLD: [&str; 26] = [
+/// Kinds of events that the course of every task is made of, but for those that carry a role in their name.
+const COURSE: [&str; 12] = [
     "agent_adopted",
-    "agent_compacted",
-    "agent_crashed",
-    "agent_hung",
-    "agent_started",
-    "attempt_ended",
     "checks_finished",
     "coordinator_recovered",
-    "gate_closed",
-    "orphan_agent_detected",
-    "question_asked",
-    "run_finished",
-    "run_paused",
     "run_started",
-    "session_pause",
-    "session_resume",
-    "stop_ordered",
     "task_completed",
-    "task_handed_on",
     "task_parked",
     "task_reopened",
     "task_requeued",
@@ -359,10 +345,34 @@ const TOLD: [&str; 26] = [
     "workflow_failed",
 ];
 
-/// Whether events of a kind are told in a timeline: a long log has a million of those that are not.
+/// Kinds that a timeline tells besides.
+const BESIDES: [&str; 14] = [
+    "agent_compacted",
+    "agent_crashed",
+    "agent_hung",
+    "agent_started",
+    "attempt_ended",
+    "gate_closed",
+    "orphan_agent_detected",
+    "question_asked",
+    "run_finished",
+    "run_paused",
+    "session_pause",
+    "session_resume",
+    "stop_ordered",
+    "task_handed_on",
+];
+
+/// Whether events of a kind tell the course of a task: a long log has a million of those that do not.
+#[must_use]
+pub fn is_course(kind: &str) -> bool {
+    COURSE.contains(&kind) || kind.ends_with("dispatched")
+}
+
+/// Whether events of a kind are told in a timeline.
 #[must_use]
 pub fn is_told(kind: &str) -> bool {
-    TOLD.contains(&kind) || kind.ends_with("dispatched") || kind.ends_with("_timeout")
+    is_course(kind) || BESIDES.contains(&kind) || kind.ends_with("_timeout")
 }
 
 /// What an event is on a bar, if it is anything there.

@@ -3,6 +3,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
@@ -46,6 +47,7 @@ pub struct Pool {
     path: PathBuf,
     shadow: PathBuf,
     state: Mutex<State>,
+    events_read: AtomicU64,
 }
 
 #[derive(Default)]
@@ -57,7 +59,7 @@ struct State {
 impl Pool {
     /// Reads from the database at a path.
     pub fn new(path: PathBuf, shadow: PathBuf) -> Pool {
-        Pool { path, shadow, state: Mutex::default() }
+        Pool { path, shadow, state: Mutex::default(), events_read: AtomicU64::new(0) }
     }
 
     /// Closes all connections; every further question gets this answer.
@@ -65,6 +67,16 @@ impl Pool {
         let mut state = self.lock();
         state.closed = Some(why);
         state.idle.clear();
+    }
+
+    /// Events that were read and checked so far: what a view costs on a long log.
+    pub fn events_read(&self) -> u64 {
+        self.events_read.load(Ordering::Relaxed)
+    }
+
+    fn counted(&self, events: Vec<StoredEvent>) -> Vec<StoredEvent> {
+        self.events_read.fetch_add(events.len() as u64, Ordering::Relaxed);
+        events
     }
 
     /// Asks with one of the connections.
@@ -124,7 +136,7 @@ impl<T: Pooled> Read for T {
     }
 
     fn events(&self, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error> {
-        self.pool().ask(|conn| read::events(conn, after_seq, limit))
+        self.pool().ask(|conn| read::events(conn, after_seq, limit)).map(|events| self.pool().counted(events))
     }
 
     fn kinds(&self) -> Result<Vec<String>, Error> {
@@ -132,7 +144,7 @@ impl<T: Pooled> Read for T {
     }
 
     fn events_of(&self, kinds: &[&str], after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>, Error> {
-        self.pool().ask(|conn| kinds::events(conn, kinds, after_seq, limit))
+        self.pool().ask(|conn| kinds::events(conn, kinds, after_seq, limit)).map(|events| self.pool().counted(events))
     }
 
     fn count_of(&self, kind: &str, after_seq: u64) -> Result<u64, Error> {
@@ -153,6 +165,10 @@ impl<T: Pooled> Read for T {
 
     fn rows(&self, table: Table, run: Option<&str>) -> Result<Vec<Row>, Error> {
         self.pool().ask(|conn| read::rows(conn, table, run))
+    }
+
+    fn row(&self, table: Table, run: &str, key: &str) -> Result<Option<Row>, Error> {
+        self.pool().ask(|conn| read::row(conn, table, run, key))
     }
 
     fn log_tail(&self, agent: Option<&str>, n: usize) -> Result<Vec<StoredLine>, Error> {

@@ -135,25 +135,37 @@ fn checked_offset((attempt, stream, next, sum): (i64, i64, i64, i64)) -> Result<
     if chain::offset_sum(offset) == sum { Ok(offset) } else { Err(damaged()) }
 }
 
+/// One row of a derived table.
+pub fn row(conn: &Connection, table: Table, run: &str, key: &str) -> Result<Option<Row>, Error> {
+    let sql = format!("SELECT run, key, ord, json, sum FROM {} WHERE run = ?1 AND key = ?2", table_name(table));
+    let mut query = conn.prepare_cached(&sql).map_err(fault)?;
+    let mut found = query.query([run, key]).map_err(fault)?;
+    found.next().map_err(fault)?.map(|row| checked_row(table, row)).transpose()
+}
+
+fn checked_row(table: Table, row: &rusqlite::Row<'_>) -> Result<Row, Error> {
+    let read = Row {
+        table,
+        run: row.get(0).map_err(fault)?,
+        key: row.get(1).map_err(fault)?,
+        order: row.get::<_, i64>(2).map_err(fault)?.cast_unsigned(),
+        json: row.get(3).map_err(fault)?,
+    };
+    if chain::row_sum(&read) != row.get::<_, i64>(4).map_err(fault)? {
+        let name = table_name(table);
+        return Err(Error::Corrupt(format!("a row of table {name} does not match its checksum")));
+    }
+    Ok(read)
+}
+
 /// Rows of a derived table.
 pub fn rows(conn: &Connection, table: Table, run: Option<&str>) -> Result<Vec<Row>, Error> {
-    let name = table_name(table);
-    let sql = format!("SELECT run, key, ord, json, sum FROM {name} WHERE ?1 IS NULL OR run = ?1");
+    let sql = format!("SELECT run, key, ord, json, sum FROM {} WHERE ?1 IS NULL OR run = ?1", table_name(table));
     let mut query = conn.prepare_cached(&sql).map_err(fault)?;
     let mut found = query.query([run]).map_err(fault)?;
     let mut rows = Vec::new();
     while let Some(row) = found.next().map_err(fault)? {
-        let read = Row {
-            table,
-            run: row.get(0).map_err(fault)?,
-            key: row.get(1).map_err(fault)?,
-            order: row.get::<_, i64>(2).map_err(fault)?.cast_unsigned(),
-            json: row.get(3).map_err(fault)?,
-        };
-        if chain::row_sum(&read) != row.get::<_, i64>(4).map_err(fault)? {
-            return Err(Error::Corrupt(format!("a row of table {name} does not match its checksum")));
-        }
-        rows.push(read);
+        rows.push(checked_row(table, row)?);
     }
     rows.sort_by(|a, b| (&a.run, a.order, &a.key).cmp(&(&b.run, b.order, &b.key)));
     Ok(rows)

@@ -7,13 +7,14 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use rekindle_core::ids::{AttemptId, TaskId};
-use rekindle_core::input::{MergeOutcome, Noted};
+use rekindle_core::input::{MergeOutcome, Noted, Refused};
 use rekindle_core::report::Evidence;
 
 use super::Shared;
 use crate::driver::Message;
 use crate::durable;
 use crate::git::{self, Accepted, Place, Work};
+use crate::refusal;
 use crate::world::{CheckOrder, LeaveOrder, MergeOrder};
 
 /// Longest wait for what is under way when a coordinator leaves: what is cut off then is taken up by the next one.
@@ -84,11 +85,13 @@ impl Shared {
 
     /// The same for checks of proven work: what the machine refuses for now says nothing about the work, so it is tried again.
     /// Nothing when the coordinator leaves meanwhile.
-    pub(super) fn patient_place(&self, task: &TaskId, key: Option<&str>) -> Option<Result<PathBuf, String>> {
+    pub(super) fn patient_place(&self, order: &CheckOrder) -> Option<Result<PathBuf, String>> {
+        let key = order.workspace.as_deref();
         if let Some(standing) = key.zip(self.work.as_ref()).and_then(|(key, work)| work.standing(key)) {
             return Some(Ok(standing));
         }
-        let made = self.persistently(task, "its workspace", || self.made_place(key))?;
+        let checks = Refused::Checks(order.task.clone(), order.epoch);
+        let made = self.persistently(&order.task, &checks, "its workspace", || self.made_place(key))?;
         Some(made.map_err(|error| format!("there is no workspace for {}: {error}", key.unwrap_or_default())))
     }
 
@@ -127,7 +130,8 @@ impl Shared {
         let Ok(dir) = self.standing_place(order.workspace.as_deref()) else { return true };
         let artifacts = order.artifacts.iter().map(|path| dir.join(path));
         let places = durable::file_systems(std::iter::once(dir.clone()).chain(artifacts));
-        self.persistently(&order.task, "its disk", || self.synced(&order.task, &places))
+        let checks = Refused::Checks(order.task.clone(), order.epoch);
+        self.persistently(&order.task, &checks, "its disk", || self.synced(&order.task, &places))
             .is_some_and(|done| done.is_ok())
     }
 
@@ -157,18 +161,25 @@ impl Shared {
         }
     }
 
-    /// Does something with git or the disk until the machine does not refuse it any more, says once what is waited for, and
-    /// gives back what came of it. Nothing when the coordinator leaves first.
-    fn persistently<T>(&self, task: &TaskId, what: &str, act: impl Fn() -> git::Result<T>) -> Option<git::Result<T>> {
-        let mut told = String::new();
+    /// Does something with git or the disk until the machine does not refuse it any more, puts down once what is waited for, has
+    /// starts held for it, and gives back what came of it. Nothing when the coordinator leaves first.
+    fn persistently<T>(
+        &self,
+        task: &TaskId,
+        order: &Refused,
+        what: &str,
+        act: impl Fn() -> git::Result<T>,
+    ) -> Option<git::Result<T>> {
+        let mut told = false;
         loop {
             match act() {
                 Err(error) if error.passes() => {
-                    let reason = error.to_string();
-                    if told.is_empty() {
-                        self.note(Some(task), "waiting_for_machine", format!("{what} is waited for: {reason}"));
-                        told = reason;
+                    if !std::mem::replace(&mut told, true) {
+                        self.note(Some(task), "waiting_for_machine", format!("{what} is waited for: {error}"));
                     }
+                    // Again at every try: the hold of an earlier one may be over, and what is refused during one is part of it.
+                    let refusal = refusal::of_git(&error, &self.state_dir);
+                    let _leaving = self.messages.send(Message::Refused { what: order.clone(), refusal });
                     if !self.jobs.pause() {
                         return None;
                     }
@@ -254,7 +265,8 @@ impl Shared {
             self.put_on_record(work, Some(&order.task));
             accepted
         };
-        Some(match self.persistently(&order.task, "its merge", accept)? {
+        let merge = Refused::Merge(order.task.clone(), order.epoch);
+        Some(match self.persistently(&order.task, &merge, "its merge", accept)? {
             Ok(Accepted::Merged { commit, left, .. }) => {
                 for left in left {
                     let detail = format!("{} {}", left.path, left.why);

@@ -1,0 +1,231 @@
+//! The product's driver with an outside in which every agent does its work at once and leaves: many short tasks, as fast as the
+//! driver and the store take them.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use rekindle_core::ids::{AttemptId, Epoch, RunId, TaskId};
+use rekindle_core::input::{Found, Input};
+use rekindle_core::limits::Limits;
+use rekindle_core::plan;
+use rekindle_core::report::{CheckResult, Checkpoint, Evidence, Exit, Report};
+use rekindle_core::time::Time;
+use rekindle_engine::alert::Alert;
+use rekindle_engine::door::wire::Call;
+use rekindle_engine::driver::{self, Driver, Message, Settings};
+use rekindle_engine::redact::Redactor;
+use rekindle_engine::store::{Store, Stream};
+use rekindle_engine::token::Tokens;
+use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
+
+/// The key that tokens of these runs are made with.
+const KEY: [u8; 32] = [1; 32];
+
+/// Agents at work at once.
+const AGENTS: u32 = 16;
+
+/// An outside in which every agent does its work and leaves.
+#[derive(Default)]
+pub struct Short {
+    launched: Vec<AttemptId>,
+    checks: Vec<(TaskId, Epoch)>,
+    now: Time,
+}
+
+impl World for Short {
+    fn now(&mut self) -> Time {
+        // Every look is a millisecond later: what depends on time depends on the course of the run alone.
+        self.now = self.now.plus_ms(1);
+        self.now
+    }
+    fn launch(&mut self, order: LaunchOrder) -> Taken {
+        self.launched.push(order.attempt);
+        Taken::Yes
+    }
+    fn stop(&mut self, _: AttemptId, _: bool) {}
+    fn run_checks(&mut self, order: CheckOrder) -> Taken {
+        self.checks.push((order.task, order.epoch));
+        Taken::Yes
+    }
+    fn read_spool(
+        &mut self,
+        attempt: AttemptId,
+        stream: Stream,
+        offset: u64,
+        _: usize,
+        into: &mut Vec<u8>,
+    ) -> std::io::Result<()> {
+        if stream == Stream::Out && offset == 0 {
+            into.extend_from_slice(format!("attempt {attempt} works\n").as_bytes());
+        }
+        Ok(())
+    }
+    fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found> {
+        attempts.iter().map(|_| Found::Finished(Exit { code: Some(0), ..Exit::default() })).collect()
+    }
+    fn kept_reports(&mut self, _: AttemptId) -> std::io::Result<Vec<KeptReport>> {
+        Ok(Vec::new())
+    }
+    fn drop_kept_reports(&mut self, _: AttemptId) {}
+    fn missing(&mut self, _: &[String], _: Option<&str>) -> Vec<String> {
+        Vec::new()
+    }
+    fn merge(&mut self, _: MergeOrder) {}
+    fn check_health(&mut self, _: &[String]) -> Taken {
+        Taken::Yes
+    }
+    fn ask_usage(&mut self) {}
+    fn alert(&mut self, _: &Alert) {}
+    fn watch(&mut self, _: AttemptId) {}
+    fn forget(&mut self, _: AttemptId) {}
+}
+
+/// A run of short tasks.
+pub struct ShortLives {
+    /// The driver.
+    pub driver: Driver<Short>,
+    /// Agents that have lived.
+    pub lives: usize,
+}
+
+/// A plan of so many tasks that wait for nothing.
+#[must_use]
+pub fn plan_text(tasks: usize) -> String {
+    let mut text = "# Plan\n\nThe goal of all of it.\n".to_owned();
+    for number in 1..=tasks {
+        let _written = write!(
+            text,
+            "\n### T{number}: Task number {number}\n\n- accept: `make check-{number}`\n\nWork until it is done.\n"
+        );
+    }
+    text
+}
+
+impl ShortLives {
+    /// A new run of so many tasks, taken over by a driver.
+    ///
+    /// # Panics
+    /// When the store refuses.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, tasks: usize) -> Self {
+        let plan = plan::parse("plan", plan_text(tasks).as_bytes()).plan.expect("a plan");
+        let run = RunId::new("run").expect("a name");
+        let input = Input::RunRequested { run, plan: Box::new(plan), plan_path: "/w/plan.md".into(), branch: None };
+        Self::over(store, Some(input))
+    }
+
+    /// Another driver over what a store holds.
+    ///
+    /// # Panics
+    /// When the store refuses.
+    #[must_use]
+    pub fn again(store: Arc<dyn Store>) -> Self {
+        Self::over(store, None)
+    }
+
+    fn over(store: Arc<dyn Store>, request: Option<Input>) -> Self {
+        let settings = Settings {
+            log_context_lines: 10,
+            brief_budget_bytes: 48 * 1024,
+            prompts: std::collections::BTreeMap::new(),
+            workspace: "/w".into(),
+            build_status_path: "/w/b.md".into(),
+        };
+        let redactor = Redactor::new(std::iter::empty::<(&str, &str)>());
+        let state = driver::load(&*store).expect("a state");
+        let world = Short { now: state.0.last_time, ..Short::default() };
+        let mut driver = Driver::new(store, world, state, Tokens::new(KEY), redactor, settings);
+        if let Some(input) = request {
+            driver.request_run(input).expect("a run");
+        }
+        let limits = Limits { max_agents: AGENTS, clis: vec!["default".into()], ..Limits::default() };
+        driver.start(1, limits, "boot".into(), 1).expect("a start");
+        Self { driver, lives: 0 }
+    }
+
+    /// Lets so many agents live, or as many as there are tasks for; how many there were.
+    ///
+    /// # Panics
+    /// When the store refuses.
+    pub fn live(&mut self, lives: usize) -> usize {
+        let before = self.lives;
+        while self.lives - before < lives {
+            let mut launched = std::mem::take(&mut self.driver.world().launched);
+            let rest = launched.split_off(launched.len().min(lives - (self.lives - before)));
+            self.driver.world().launched = rest;
+            if launched.is_empty() {
+                break;
+            }
+            self.lives += launched.len();
+            self.all(&launched);
+        }
+        self.lives - before
+    }
+
+    /// The whole lives of agents, side by side: each is heard, prints, claims and leaves. Every fiftieth never starts; the claim of
+    /// every seventieth is not proven, it leaves, rekindle looks at its work again, and another is begun.
+    fn all(&mut self, launched: &[AttemptId]) {
+        let (never, lived): (Vec<AttemptId>, Vec<AttemptId>) =
+            launched.iter().partition(|attempt| attempt.0.is_multiple_of(50));
+        let reason = || "no such program".to_owned();
+        self.hear(never.iter().map(|attempt| Message::NotStarted { attempt: *attempt, reason: reason() }).collect());
+        self.hear(lived.iter().map(|id| Message::Started { attempt: *id, pid: 2, shim_pid: 3 }).collect());
+        let known: Vec<(AttemptId, Epoch, TaskId)> = lived
+            .iter()
+            .filter_map(|id| {
+                let found = self.driver.state().attempts.get(id)?;
+                Some((*id, found.epoch, found.tasks.first()?.clone()))
+            })
+            .collect();
+        let words = known.iter().flat_map(|(attempt, epoch, task)| {
+            let checkpoint = Checkpoint { status: format!("{task} is half done"), ..Checkpoint::default() };
+            let result = Some(format!("{task} is done: `src/{task}.rs` holds it, and its tests pass"));
+            let reports =
+                [Report::Checkpoint { task: task.clone(), checkpoint }, Report::Done { task: task.clone(), result }];
+            reports.map(|report| Message::Called {
+                token: Some(Tokens::new(KEY).token(*attempt, *epoch)),
+                ancestors: Vec::new(),
+                call: Call::report(report),
+                reply: Box::new(|_| {}),
+            })
+        });
+        self.hear(words.collect());
+        self.hear(known.iter().map(|(attempt, ..)| Message::Grew { attempt: *attempt }).collect());
+        self.check(|holder| !holder.is_some_and(|attempt| attempt.0.is_multiple_of(70)));
+        self.hear(known.iter().map(|(attempt, ..)| Message::Ended { attempt: *attempt }).collect());
+        self.check(|_| false);
+        // Whoever has to wait before another try has waited by now.
+        self.driver.world().now = self.driver.world().now.plus_ms(60_000);
+        self.driver.pass_time().expect("time passes");
+    }
+
+    /// Answers every order for checks; whether they pass depends on who holds the task.
+    fn check(&mut self, passes: impl Fn(Option<AttemptId>) -> bool) {
+        let checks = std::mem::take(&mut self.driver.world().checks);
+        let tasks = &self.driver.state().tasks;
+        let done = |(task, epoch): (TaskId, Epoch)| {
+            let holder = tasks.get(&task).and_then(|found| found.holder);
+            Message::ChecksDone { task, epoch, evidence: evidence(passes(holder)) }
+        };
+        let done: Vec<Message> = checks.into_iter().map(done).collect();
+        self.hear(done);
+    }
+
+    fn hear(&mut self, messages: Vec<Message>) {
+        self.driver.handle(messages).expect("a store that takes it");
+    }
+}
+
+fn evidence(passed: bool) -> Evidence {
+    let check = CheckResult {
+        command: "make check".into(),
+        passed,
+        code: Some(i32::from(!passed)),
+        timed_out: false,
+        output: "x".repeat(2_000),
+        kept: None,
+        took_ms: 1,
+        environment: None,
+    };
+    Evidence { checks: vec![check], ..Evidence::default() }
+}
