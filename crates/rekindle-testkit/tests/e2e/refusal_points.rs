@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::crash_points::ALL;
 use crate::rig::{Rig, objects, program};
+use crate::tally;
 
 /// What a machine without room says.
 const ERRORS: [&str; 5] = ["EMFILE", "ENOSPC", "EIO", "EAGAIN", "ENOMEM"];
@@ -66,6 +67,7 @@ fn one(calls: &str, nth: usize, error: &str) {
     }
     rig.assert_nothing_left();
     rig.audit();
+    tally::add("refusal", &[("tasks", 2), (error, 1)]);
 }
 
 /// How often it was held with a reason and a hint so far.
