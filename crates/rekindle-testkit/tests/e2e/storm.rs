@@ -97,13 +97,13 @@ struct Hits {
 }
 
 /// Kills until the run is over or enough were killed.
-fn storm(rig: &Rig, random: &mut Random) -> Hits {
+fn storm(rig: &Rig, random: &mut Random, what: &str) -> Hits {
     let mut hits = Hits::default();
     let mut run = rig.run();
     loop {
         let pause = Duration::from_millis(random.below(PAUSE_MS));
         if let Some(status) = crate::rig::until_within(pause, || run.has_ended()) {
-            assert_eq!(status.code(), Some(0), "{hits:?}: {}\n{}", run.said(), rig.story());
+            assert_eq!(status.code(), Some(0), "{what}: {hits:?}: {}\n{}", run.said(), rig.story());
             return hits;
         }
         match random.below(4) {
@@ -159,9 +159,11 @@ fn judge(rig: &Rig, hits: &Hits, what: &str) {
         }
         *seen.entry((kind, task)).or_default() += 1;
     }
+    let status = rig.status();
     for id in TASKS {
         let count = |kind| seen.get(&(kind, id)).copied().unwrap_or(0);
-        let task = rig.task(id);
+        let task = status["tasks"].as_array().and_then(|tasks| tasks.iter().find(|task| task["id"] == id));
+        let task = task.unwrap_or_else(|| panic!("no {id}: {}", story()));
         assert_eq!(task["state"], "complete", "{}", story());
         let attempts = task["attempts"].as_u64().expect("attempts");
         if hits.tasks.contains(id) {
@@ -193,8 +195,8 @@ fn round(seed: u64) {
     let apart = seed % 2 == 1;
     let rig = project(apart);
     let mut bystander = Bystander::new(rig.root());
-    let hits = storm(&rig, &mut Random::new(seed));
     let what = format!("seed {seed}, {}", if apart { "apart" } else { "shared" });
+    let hits = storm(&rig, &mut Random::new(seed), &what);
     judge(&rig, &hits, &what);
     rig.audit();
     assert!(bystander.lives(), "{what}: a stranger was signalled");
