@@ -50,6 +50,7 @@ struct Global {
 #[derive(Debug, Subcommand)]
 enum Command {
     Demo(commands::demo::DemoArgs),
+    Chaos(commands::chaos::ChaosArgs),
     Init(commands::init::InitArgs),
     Plan(commands::plan::PlanArgs),
     Run(commands::run::RunArgs),
@@ -102,6 +103,8 @@ pub fn hidden() -> Option<ExitCode> {
         }
         (commands::serve::ROUTES_COMMAND, _) => Some(commands::serve::print_routes()),
         (commands::demo::agent::COMMAND, _) => Some(commands::demo::agent::main()),
+        (commands::chaos::agent::COMMAND, Some(dir)) => Some(commands::chaos::agent::main(&dir)),
+        (commands::chaos::ROUND_COMMAND, Some(dir)) => Some(commands::chaos::round_main(&dir)),
         _ => None,
     }
 }
@@ -129,6 +132,7 @@ fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
     let context = &Context { ui, project };
     match &cli.command {
         Command::Demo(args) => commands::demo::run(args, context),
+        Command::Chaos(args) => commands::chaos::run(args, context),
         Command::Init(args) => commands::init::run(args, context),
         Command::Plan(args) => commands::plan::run(args, context),
         Command::Run(args) => commands::run::run(args, context),
