@@ -50,7 +50,6 @@ struct Global {
 #[derive(Debug, Subcommand)]
 enum Command {
     Demo(commands::demo::DemoArgs),
-    Chaos(commands::chaos::ChaosArgs),
     Init(commands::init::InitArgs),
     Plan(commands::plan::PlanArgs),
     Run(commands::run::RunArgs),
@@ -79,6 +78,7 @@ enum Command {
     Hook(commands::hook::HookArgs),
     Mcp(commands::mcp::McpArgs),
     Doctor(commands::doctor::DoctorArgs),
+    Chaos(commands::chaos::ChaosArgs),
     Completions(commands::completions::CompletionsArgs),
     Man(commands::man::ManArgs),
 }
@@ -132,7 +132,6 @@ fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
     let context = &Context { ui, project };
     match &cli.command {
         Command::Demo(args) => commands::demo::run(args, context),
-        Command::Chaos(args) => commands::chaos::run(args, context),
         Command::Init(args) => commands::init::run(args, context),
         Command::Plan(args) => commands::plan::run(args, context),
         Command::Run(args) => commands::run::run(args, context),
@@ -161,6 +160,7 @@ fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
         Command::Hook(args) => commands::hook::run(args, context),
         Command::Mcp(args) => commands::mcp::run(args, context),
         Command::Doctor(args) => commands::doctor::run(args, context),
+        Command::Chaos(args) => commands::chaos::run(args, context),
         Command::Completions(args) => commands::completions::run(args, context),
         Command::Man(args) => commands::man::run(args, context),
     }

@@ -40,7 +40,7 @@ fn left_in(dir: &std::path::Path) -> Vec<String> {
 fn every_party_is_killed_and_every_promise_holds() {
     let place = place();
     let (code, told) =
-        chaos(&place, "90s", &["--fault", "kill-coordinator", "--fault", "kill-all", "--fault", "agent-lie"]);
+        chaos(&place, "4m", &["--fault", "kill-coordinator", "--fault", "kill-all", "--fault", "agent-lie"]);
     assert_eq!((code, &told["held"]), (Some(0), &true.into()), "{told:#}");
     for run in told["runs"].as_array().expect("runs") {
         assert!(run["injected"].as_u64().expect("a number") >= 1, "{run}");
@@ -55,10 +55,32 @@ fn every_party_is_killed_and_every_promise_holds() {
     assert_eq!(left_in(&place.path("tmp")), [""; 0], "nothing is kept");
 }
 
+/// In a repository, where agents work apart. What the machine refuses is refused to this run alone: it has a namespace of its own.
+#[test]
+fn what_the_machine_refuses_costs_nothing_and_the_repository_stays_as_it_is() {
+    let place = place();
+    let git = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.args(["-c", "user.name=t", "-c", "user.email=t@t"]).args(arguments).current_dir(place.root());
+        let output = command.output().expect("git");
+        assert!(output.status.success(), "git {arguments:?}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    place.write(".gitignore", "tmp\n*.txt\n");
+    git(&["init", "-q"]);
+    git(&["add", "-A"]);
+    git(&["commit", "-q", "-m", "first"]);
+    let (code, told) = chaos(&place, "4m", &["--fault", "no-inotify", "--fault", "full-disk"]);
+    assert_eq!((code, &told["held"]), (Some(0), &true.into()), "{told:#}");
+    assert!(told["runs"].as_array().expect("runs").iter().all(|run| run["not_injected"].is_null()), "{told:#}");
+    assert_eq!(git(&["status", "--porcelain"]), "");
+    assert_eq!(git(&["for-each-ref"]).lines().count(), 1, "no branch and no ref of a run");
+}
+
 #[test]
 fn a_planted_break_is_seen_and_its_evidence_is_kept() {
     let place = place();
-    let (code, told) = chaos(&place, "90s", &["--fault", "freeze", "--plant"]);
+    let (code, told) = chaos(&place, "4m", &["--fault", "kill-coordinator", "--plant"]);
     assert_eq!((code, &told["held"]), (Some(1), &false.into()), "{told:#}");
     let healthy = promise(&told, "healthy");
     assert_eq!(healthy["held"], false, "{told:#}");
@@ -76,5 +98,20 @@ fn a_fault_that_was_asked_for_and_not_injected_does_not_pass() {
 
 #[test]
 fn the_faults_are_listed_by_name() {
-    insta::assert_snapshot!(Environment::new().run(&["chaos", "--list"]));
+    insta::assert_snapshot!(Environment::new().run(&["chaos", "--list"]), @"
+    out| kill-coordinator   kill -9 of the coordinator while agents work
+    out| kill-shim          kill -9 of the process that supervises an agent
+    out| kill-agent         kill -9 of an agent
+    out| kill-all           kill -9 of coordinator, supervisor and agent at once
+    out| freeze             the coordinator stands still for seconds and goes on (SIGSTOP, SIGCONT)
+    out| no-descriptors     the coordinator gets no file descriptor for a while
+    out| no-inotify         the machine has no inotify watch left
+    out| full-disk          the disk of the state directory is full for a while
+    out| usage-limit        the provider's allowance is used up until a reset
+    out| connection-lost    the provider closes the connection: the agent gives up with an error
+    out| agent-crash        an agent crashes by itself
+    out| agent-hang         an agent falls silent
+    out| agent-lie          an agent says done and has done nothing
+    exit 0
+    ");
 }

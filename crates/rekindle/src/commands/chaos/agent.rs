@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::{Signal, getpid, getppid, kill_process};
 
 use super::sandbox::{WORK_DIR, task_file};
 use super::witness::{Note, What, Witness};
@@ -13,6 +13,10 @@ use crate::ui;
 
 /// The hidden subcommand under which the one binary becomes this agent.
 pub const COMMAND: &str = "__chaos-agent";
+
+/// What such a process is that only lives: for a while, or as long as the one that started it.
+pub const IDLE: &str = "idle";
+pub const BYSTANDER: &str = "bystander";
 
 /// Lines of one task.
 const STEPS: u32 = 20;
@@ -31,8 +35,15 @@ const TRY_MS: u32 = 500;
 
 /// Works on the tasks that the environment names.
 pub fn main(dir: &Path) -> ExitCode {
-    if dir == Path::new("idle") {
+    if dir == Path::new(IDLE) {
         ui::pause(IDLE_MS);
+        return ExitCode::SUCCESS;
+    }
+    if dir == Path::new(BYSTANDER) {
+        let parent = getppid();
+        while getppid() == parent {
+            ui::pause(TRY_MS);
+        }
         return ExitCode::SUCCESS;
     }
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
@@ -81,7 +92,7 @@ impl StandIn {
             return self.say(&said.1);
         }
         // Something that an agent leaves behind in a session of its own: nothing of it may be left in the end.
-        Command::new("setsid").arg(std::env::current_exe()?).args([COMMAND, "idle"]).stdout(Stdio::null()).spawn().ok();
+        Command::new("setsid").arg(std::env::current_exe()?).args([COMMAND, IDLE]).stdout(Stdio::null()).spawn().ok();
         for step in 1..=STEPS {
             self.say(&format!("{task}: step {step} of {STEPS}, bundle {}", self.bundle))?;
             ui::pause(STEP_MS);
@@ -89,7 +100,7 @@ impl StandIn {
                 self.misbehave(task, order)?;
             }
         }
-        self.make(task)?;
+        patient(|| self.make(task))?;
         self.report(task, &["task", "done", task, "--result", "by a stand-in"])
     }
 
@@ -140,11 +151,27 @@ impl StandIn {
     /// Prints a line, then keeps it: of two that were printed and one that was kept, the second was its last.
     fn say(&self, text: &str) -> io::Result<()> {
         for line in text.lines() {
-            writeln!(io::stdout(), "{line}")?;
+            let whole = format!("{line}\n");
+            let mut left = whole.as_bytes();
+            while !left.is_empty() {
+                let written = patient(|| Ok(rustix::io::write(rustix::stdio::stdout(), left)?))?;
+                left = &left[written..];
+            }
             self.witness.printed(self.bundle, line)?;
         }
         Ok(())
     }
+}
+
+/// Tries again while the disk is full: what an agent does then is its own affair, and not what is judged here.
+fn patient<T>(mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 0..TRIES {
+        match act() {
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => ui::pause(TRY_MS),
+            other => return other,
+        }
+    }
+    act()
 }
 
 /// Runs the one binary and says whether it succeeded and what it printed.

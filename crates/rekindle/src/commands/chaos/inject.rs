@@ -82,7 +82,9 @@ pub fn at(round: &mut Round<'_>, held: &Held) -> io::Result<()> {
     match fault {
         Fault::KillCoordinator => {
             round.remember();
-            round.replace_coordinator()?;
+            if !round.replace_coordinator()? {
+                return Ok(());
+            }
         }
         Fault::KillShim | Fault::KillAgent | Fault::KillAll => {
             let shim = fault != Fault::KillAgent && held.kill(&held.record.shim);
@@ -163,7 +165,7 @@ fn without_descriptors(round: &mut Round<'_>) -> io::Result<()> {
     let pid = i32::try_from(coordinator.id().pid).ok().and_then(Pid::from_raw);
     let before = read_limit(coordinator.id().pid)?;
     // Our own child, not waited for: its number is its own.
-    prlimit(pid, Resource::Nofile, Rlimit { current: Some(FEW_DESCRIPTORS), ..before.clone() })?;
+    prlimit(pid, Resource::Nofile, Rlimit { current: Some(FEW_DESCRIPTORS), ..before })?;
     ui::pause(SHORT_MS);
     prlimit(pid, Resource::Nofile, before)?;
     Ok(())

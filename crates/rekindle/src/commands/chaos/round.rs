@@ -169,6 +169,10 @@ impl Round<'_> {
             let now = clock::boottime_ms();
             let open: Vec<Held> = parties::attempts(&self.state).into_iter().filter(|held| held.open).collect();
             let due = open.iter().find_map(|held| {
+                // One that is hit again and again fails, and should.
+                if held.tasks.iter().any(|task| self.evidence.was_hit(task)) {
+                    return None;
+                }
                 let since = now.saturating_sub(held.record.started_boottime_ms);
                 let task = held.tasks.iter().find(|task| moments.get(*task).is_some_and(|after| since >= *after))?;
                 Some((task.clone(), held))
@@ -197,16 +201,16 @@ impl Round<'_> {
         Process::of_child(self.coordinator.id())
     }
 
-    /// Kills the coordinator and starts the next one.
+    /// Kills the coordinator and starts the next one. Says whether it was killed: it may just have ended.
     ///
     /// # Errors
     /// When that is refused.
-    pub fn replace_coordinator(&mut self) -> io::Result<()> {
+    pub fn replace_coordinator(&mut self) -> io::Result<bool> {
         self.coordinator.kill()?;
-        self.coordinator.wait()?;
+        let killed = self.coordinator.wait()?.code().is_none();
         self.starts += 1;
         self.coordinator = start(self.spec, &self.state, self.starts)?;
-        Ok(())
+        Ok(killed)
     }
 
     /// Notes all events that anybody could have read by now: none of them may be gone in the end.
@@ -285,7 +289,7 @@ fn start(spec: &Spec, state: &Path, nth: u32) -> io::Result<Child> {
 /// A process beside the run that has nothing to do with it.
 fn bystander(root: &Path) -> io::Result<Child> {
     Command::new(std::env::current_exe()?)
-        .args([agent::COMMAND, "idle"])
+        .args([agent::COMMAND, agent::BYSTANDER])
         .current_dir(root)
         .process_group(0)
         .stdin(Stdio::null())

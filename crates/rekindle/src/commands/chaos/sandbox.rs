@@ -85,6 +85,9 @@ impl Sandbox {
             real,
             pristine,
         };
+        if rekindle_core::plan::parse("chaos", sandbox.plan.as_bytes()).plan.is_none() {
+            return Err(CliError::internal("the plan cannot be written anew for stand-ins"));
+        }
         std::fs::create_dir_all(sandbox.pristine.join(&sandbox.below)).map_err(failed)?;
         Ok(sandbox)
     }
@@ -159,7 +162,8 @@ fn stand_in_plan(plan: &Plan, config: &Config) -> String {
     }
     text += "---\n# Chaos\n\nA sandbox: stand-ins do the work.\n";
     for task in &plan.tasks {
-        text += &format!("\n### {}: {}\n", task.id, crate::ui::one_line(&task.title));
+        let title = crate::ui::one_line(&task.title);
+        text += &format!("\n### {}: {}\n", task.id, if title.is_empty() { "a task" } else { &title });
         if plan.explicit_waves {
             text += &format!("- wave: {}\n", task.wave);
         }
@@ -176,10 +180,10 @@ fn stand_in_plan(plan: &Plan, config: &Config) -> String {
         if task.done {
             text += "- done: yes\n";
         } else {
-            if !task.artifacts.is_empty() {
-                text += &format!("- artifacts: {}\n", task.artifacts.join(", "));
-            }
-            text += &format!("- accept: `grep -qx done {WORK_DIR}/{}`\n", task_file(task.id.as_str()));
+            let file = format!("{WORK_DIR}/{}", task_file(task.id.as_str()));
+            // Declared, so that it is kept although the project's ignore rules may name it.
+            let artifacts: Vec<&str> = task.artifacts.iter().chain([&file]).map(String::as_str).collect();
+            text += &format!("- artifacts: {}\n- accept: `grep -qx done {file}`\n", artifacts.join(", "));
         }
         text += "\nA stand-in does it.\n";
     }
@@ -199,7 +203,7 @@ fn settings(dir: &Path, fault: Fault, config: &Config) -> io::Result<String> {
         agent::COMMAND
     );
     if fault == Fault::AgentHang {
-        text += "\n[hang]\nsilence = \"4s\"\n";
+        text += "\n[hang]\nsilence = \"6s\"\n";
     }
     if fault == Fault::UsageLimit {
         let command = format!("cat {}", dir.join("allowance").display());

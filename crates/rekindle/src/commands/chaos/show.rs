@@ -57,6 +57,7 @@ pub fn outcome(context: &Context, outcome: &Outcome, json: bool) {
     }
     let said = match &outcome.not_injected {
         Some(why) => format!("not injected: {why}"),
+        None if outcome.injected == 1 => format!("injected once in {}", elapsed(outcome.took_ms)),
         None => format!("injected {} times in {}", outcome.injected, elapsed(outcome.took_ms)),
     };
     let verdict = match (outcome.is_broken(), &outcome.not_injected) {

@@ -141,6 +141,12 @@ impl Evidence {
         self.hits.push((held.bundle, held.tasks.clone()));
     }
 
+    /// Whether an attempt at a task was hit.
+    #[must_use]
+    pub fn was_hit(&self, task: &str) -> bool {
+        self.hits.iter().any(|(_, tasks)| tasks.iter().any(|known| known == task))
+    }
+
     fn noted(&self, what: What) -> impl Iterator<Item = &Note> {
         self.notes.iter().filter(move |note| note.what == what)
     }
