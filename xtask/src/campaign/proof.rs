@@ -14,17 +14,26 @@ const HEAD: &str = "| campaign | rounds | counted | broken | commit | day | core
 /// Rows of other commits that stay: the last few tell how things went, more is the history's business.
 const OLD_ROWS: usize = 15;
 
-/// Writes the section anew.
-pub(crate) fn write(path: &Path, commit: &str, tally: &Tally) -> Result<(), Failure> {
-    let text = super::read(path)?;
-    let rows = rows(commit, &super::today()?, super::cores(), tally);
-    let written = merged(&text, commit, &rows)
-        .ok_or_else(|| Failure::new(format!("{} has no section `{BEGIN}` … `{END}`", path.display())))?;
-    std::fs::write(path, written).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+/// What was counted at a commit.
+pub(crate) struct Counted {
+    pub(crate) commit: String,
+    pub(crate) day: String,
+    pub(crate) cores: usize,
+    pub(crate) tally: Tally,
+}
+
+/// Writes the section anew: the rows of these commits, the last one first, and those of others that stand there.
+pub(crate) fn write(path: &Path, counted: &[Counted]) -> Result<(), Failure> {
+    let mut text = super::read(path)?;
+    for one in counted {
+        text = merged(&text, &one.commit, &rows(one))
+            .ok_or_else(|| Failure::new(format!("{} has no section `{BEGIN}` … `{END}`", path.display())))?;
+    }
+    std::fs::write(path, text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }
 
 /// The rows of a commit.
-fn rows(commit: &str, day: &str, cores: usize, tally: &Tally) -> Vec<String> {
+fn rows(Counted { commit, day, cores, tally }: &Counted) -> Vec<String> {
     let of = |campaign: &str, what: &[(&str, &str)]| {
         let said: Vec<String> =
             what.iter().map(|(name, words)| format!("{} {words}", tally.count(campaign, name))).collect();
