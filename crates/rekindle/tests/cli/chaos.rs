@@ -24,6 +24,21 @@ fn chaos(place: &Environment, time: &str, arguments: &[&str]) -> (Option<i32>, V
     (output.status.code(), told)
 }
 
+/// The verdicts and the events of each run that broke one.
+fn story(place: &Environment, told: &Value) -> String {
+    let mut story = format!("{told:#}\n");
+    let promises = told["promises"].as_array().into_iter().flatten();
+    for broken in promises.flat_map(|promise| promise["broken"].as_array().into_iter().flatten()) {
+        let dir = broken["dir"].as_str().unwrap_or_default();
+        for state in ["project/.rekindle", "disk-kept/state"].map(|state| format!("{dir}/{state}")) {
+            if std::path::Path::new(&state).is_dir() {
+                story += &place.run(&["--state-dir", &state, "events"]);
+            }
+        }
+    }
+    story
+}
+
 fn promise<'a>(told: &'a Value, name: &str) -> &'a Value {
     let promises = told["promises"].as_array().expect("promises");
     promises.iter().find(|promise| promise["promise"] == name).unwrap_or_else(|| panic!("{name}: {told}"))
@@ -41,7 +56,7 @@ fn every_party_is_killed_and_every_promise_holds() {
     let place = place();
     let (code, told) =
         chaos(&place, "4m", &["--fault", "kill-coordinator", "--fault", "kill-all", "--fault", "agent-lie"]);
-    assert_eq!((code, &told["held"]), (Some(0), &true.into()), "{told:#}");
+    assert_eq!((code, &told["held"]), (Some(0), &true.into()), "{}", story(&place, &told));
     for run in told["runs"].as_array().expect("runs") {
         assert!(run["injected"].as_u64().expect("a number") >= 1, "{run}");
     }
@@ -71,7 +86,7 @@ fn what_the_machine_refuses_costs_nothing_and_the_repository_stays_as_it_is() {
     git(&["add", "-A"]);
     git(&["commit", "-q", "-m", "first"]);
     let (code, told) = chaos(&place, "4m", &["--fault", "no-inotify", "--fault", "full-disk"]);
-    assert_eq!((code, &told["held"]), (Some(0), &true.into()), "{told:#}");
+    assert_eq!((code, &told["held"]), (Some(0), &true.into()), "{}", story(&place, &told));
     assert!(told["runs"].as_array().expect("runs").iter().all(|run| run["not_injected"].is_null()), "{told:#}");
     assert_eq!(git(&["status", "--porcelain"]), "");
     assert_eq!(git(&["for-each-ref"]).lines().count(), 1, "no branch and no ref of a run");

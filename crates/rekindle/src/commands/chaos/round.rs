@@ -180,12 +180,19 @@ impl Round<'_> {
             if let Some((task, held)) = due {
                 moments.remove(&task);
                 inject::at(self, held)?;
-            } else if let (false, Some(held)) = (planted, open.first()) {
-                planted = held.kill(&held.record.agent);
+            } else if !planted {
+                let begun = open.iter().find(|held| self.has_begun(held.bundle));
+                planted = begun.is_some_and(|held| held.kill(&held.record.agent));
             }
             inject::meanwhile(self)?;
             ui::pause(LOOK_MS);
         }
+    }
+
+    /// Whether the stand-in of a bundle has written down that it began.
+    fn has_begun(&self, bundle: u64) -> bool {
+        let notes = Witness::of(&self.spec.dir).notes().unwrap_or_default();
+        notes.iter().any(|note| note.bundle == bundle)
     }
 
     fn is_over(&self) -> bool {
