@@ -3,6 +3,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool talks to its terminal")]
 
+mod campaign;
 mod step;
 mod tools;
 
@@ -23,7 +24,7 @@ const SHIPPED: &[&str] = &["rekindle", "rekindle-core", "rekindle-engine", "reki
 const HELP: &str = "\
 usage: cargo xtask <command> [arguments]
 
-  ci              everything below but bench, demo and screenshots, as CI runs it
+  ci              everything below but campaign, bench, demo and screenshots, as CI runs it
   fmt [--check]   format the code
   lint            clippy and rustdoc, every warning an error
   tidy            the house rules: sizes, names, imports, banned calls
@@ -33,6 +34,9 @@ usage: cargo xtask <command> [arguments]
                   gives by name instead of the pinned ones, --full with the long campaigns,
                   names for some of them
   sim [args]      the simulator: --seeds N (default 2000), --seed S for one
+  campaign        --hours N: kills, damage, power cuts, refusals and simulated faults in turns
+                  until the time is over, written up in docs/proof.md; --only kill,power for
+                  some of them. Needs root and loop devices for the power cuts
   bench [args]    benchmarks: the table of ratios, then criterion's; with arguments only the
                   ratios: --quick, or areas by name (transition, death, …)
   demo [args]     the demonstration, from a debug build
@@ -57,6 +61,7 @@ fn main() -> ExitCode {
         "agents" => agents(&mut steps, rest),
         "sim" => sim(&mut steps, rest),
         "bench" => bench(&mut steps, rest),
+        "campaign" => campaign::run(&mut steps, rest),
         "demo" => steps.run("demo", cargo(["run", "-p", "rekindle", "--", "demo"]).args(rest)),
         "screenshots" => screenshots(&mut steps),
         "help" | "--help" | "-h" => {

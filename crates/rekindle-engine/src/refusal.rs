@@ -65,10 +65,7 @@ fn locked(text: &str) -> Option<Refusal> {
 /// The refusal in what another program, or an error on its way up, said, if it is one: programs have only words for it.
 #[must_use]
 pub fn in_text(text: &str, at: &Path) -> Option<Refusal> {
-    if let Some(refusal) = locked(text) {
-        return Some(refusal);
-    }
-    const SAID: [(&str, Errno); 9] = [
+    const SAID: [(&str, Errno); 12] = [
         ("No space left on device", Errno::NOSPC),
         ("Disk quota exceeded", Errno::DQUOT),
         ("Too many open files in system", Errno::NFILE),
@@ -78,7 +75,14 @@ pub fn in_text(text: &str, at: &Path) -> Option<Refusal> {
         ("Resource temporarily unavailable", Errno::AGAIN),
         ("Read-only file system", Errno::ROFS),
         ("Input/output error", Errno::IO),
+        // Git's words where a write to a file that it has opened fails: it does not say why, and only a disk makes it so.
+        ("unable to write file", Errno::NOSPC),
+        ("unable to write new index file", Errno::NOSPC),
+        ("Could not write new index file", Errno::NOSPC),
     ];
+    if let Some(refusal) = locked(text) {
+        return Some(refusal);
+    }
     let (_, errno) = SAID.iter().find(|(words, _)| text.contains(words))?;
     Some(words(errno.raw_os_error(), at))
 }
@@ -146,6 +150,9 @@ mod tests {
         assert_eq!(of(Errno::NOENT), None, "nothing is short of that");
         let said = "fatal: sha1 file '/p/.git/x' write error. Out of diskspace: No space left on device";
         assert!(in_text(said, Path::new("/p")).is_some_and(|refusal| refusal.reason.contains("space")));
+        let reset =
+            "git reset failed: error: unable to write file plan.md; fatal: Could not reset index file to revision";
+        assert!(in_text(reset, Path::new("/p")).is_some(), "git does not always say why it could not write");
         assert_eq!(in_text("fatal: not a git repository", Path::new("/p")), None);
     }
 

@@ -78,6 +78,7 @@ enum Command {
     Hook(commands::hook::HookArgs),
     Mcp(commands::mcp::McpArgs),
     Doctor(commands::doctor::DoctorArgs),
+    Chaos(commands::chaos::ChaosArgs),
     Completions(commands::completions::CompletionsArgs),
     Man(commands::man::ManArgs),
 }
@@ -102,6 +103,8 @@ pub fn hidden() -> Option<ExitCode> {
         }
         (commands::serve::ROUTES_COMMAND, _) => Some(commands::serve::print_routes()),
         (commands::demo::agent::COMMAND, _) => Some(commands::demo::agent::main()),
+        (commands::chaos::agent::COMMAND, Some(dir)) => Some(commands::chaos::agent::main(&dir)),
+        (commands::chaos::ROUND_COMMAND, Some(dir)) => Some(commands::chaos::round_main(&dir)),
         _ => None,
     }
 }
@@ -157,6 +160,7 @@ fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
         Command::Hook(args) => commands::hook::run(args, context),
         Command::Mcp(args) => commands::mcp::run(args, context),
         Command::Doctor(args) => commands::doctor::run(args, context),
+        Command::Chaos(args) => commands::chaos::run(args, context),
         Command::Completions(args) => commands::completions::run(args, context),
         Command::Man(args) => commands::man::run(args, context),
     }

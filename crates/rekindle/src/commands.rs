@@ -3,6 +3,7 @@
 pub mod answer;
 pub mod ask;
 pub mod audit;
+pub mod chaos;
 pub mod checkpoint;
 pub mod completions;
 pub mod context;

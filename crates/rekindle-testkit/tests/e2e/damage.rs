@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::rig::Rig;
+use crate::tally;
 
 const PLAN: &str = "# Damage\n\n### T1: early\n- artifacts: made\n- accept: `test -s made`\n\nWork.\n\n### T2: late\n- blocked by: T1\n\nWork.\n";
 
@@ -48,6 +49,7 @@ impl Bed {
             assert!(ended.err.contains("error: "), "{what}: {ended:?}");
             assert!(!ended.err.contains("panicked"), "{what}: {ended:?}");
             self.rig.assert_nothing_left();
+            tally::add("damage", &[("refused", 1)]);
             return Some(format!("{what}: {}", ended.err));
         }
         let after = self.rig.events();
@@ -62,6 +64,7 @@ impl Bed {
         );
         let audited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.rig.audit()));
         assert!(audited.is_ok(), "{what}: see above; the run said {ended:?}");
+        tally::add("damage", &[("repaired", 1)]);
         None
     }
 }

@@ -34,5 +34,7 @@ mod session;
 mod signals;
 mod smoke;
 mod stalled;
+mod storm;
+mod tally;
 mod top;
 mod trust;

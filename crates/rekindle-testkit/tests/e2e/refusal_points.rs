@@ -8,6 +8,7 @@ use rustix::process::Signal;
 use crate::crash_points::ALL;
 use crate::processes;
 use crate::rig::{Rig, Running, objects, program};
+use crate::tally;
 
 /// What a machine without room says.
 const ERRORS: [&str; 5] = ["EMFILE", "ENOSPC", "EIO", "EAGAIN", "ENOMEM"];
@@ -74,6 +75,7 @@ fn one(calls: &str, nth: usize, error: &str) {
     }
     rig.assert_nothing_left();
     rig.audit();
+    tally::add("refusal", &[("tasks", 2), (error, 1)]);
 }
 
 /// Tells the coordinator to leave.

@@ -257,6 +257,11 @@ impl Rig {
         self.until(&format!("process {pid} of this test"), || Pinned::new(pid, &self.mark))
     }
 
+    /// The same for one that may have ended.
+    pub fn pinned(&self, pid: u32) -> Option<Pinned> {
+        Pinned::new(pid, &self.mark)
+    }
+
     /// Processes of this project that still run.
     pub fn living(&self) -> Vec<u32> {
         processes::marked(&self.mark)

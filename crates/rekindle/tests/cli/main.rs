@@ -2,6 +2,7 @@
 
 mod agent;
 mod alerts;
+mod chaos;
 mod demo;
 mod environment;
 mod guarding;

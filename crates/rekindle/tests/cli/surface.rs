@@ -45,6 +45,7 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   hook         Record one hook event of a guarded session (called by the installed hooks)
     out|   mcp          Serve an agent's tools over the Model Context Protocol (for agents)
     out|   doctor       Look for trouble, and show the effective configuration
+    out|   chaos        Inject faults into a run of your plan, in a sandbox, and judge every promise
     out|   completions  Print completions for a shell
     out|   man          Print a manual page, or write all of them
     out|   help         Print this message or the help of the given subcommand(s)

@@ -1,0 +1,75 @@
+//! The faults by name: what each does, and what it needs of the machine. How they are done is `inject`'s business.
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+/// A fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// kill -9 of the coordinator while agents work
+    KillCoordinator,
+    /// kill -9 of the process that supervises an agent
+    KillShim,
+    /// kill -9 of an agent
+    KillAgent,
+    /// kill -9 of coordinator, supervisor and agent at once
+    KillAll,
+    /// the coordinator stands still for seconds and goes on (SIGSTOP, SIGCONT)
+    Freeze,
+    /// the coordinator gets no file descriptor for a while
+    NoDescriptors,
+    /// the machine has no inotify watch left
+    NoInotify,
+    /// the disk of the state directory is full for a while
+    FullDisk,
+    /// the provider's allowance is used up until a reset
+    UsageLimit,
+    /// the provider closes the connection: the agent gives up with an error
+    ConnectionLost,
+    /// an agent crashes by itself
+    AgentCrash,
+    /// an agent falls silent
+    AgentHang,
+    /// an agent says done and has done nothing
+    AgentLie,
+}
+
+impl Fault {
+    /// The name, as it is typed.
+    #[must_use]
+    pub fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
+    /// What it does, in a line.
+    #[must_use]
+    pub fn what(self) -> String {
+        let value = self.to_possible_value();
+        value.and_then(|value| value.get_help().map(ToString::to_string)).unwrap_or_default()
+    }
+
+    /// What a stand-in does by itself, as it is ordered to.
+    #[must_use]
+    pub fn order(self) -> Option<&'static str> {
+        match self {
+            Self::AgentCrash => Some("crash"),
+            Self::AgentHang => Some("hang"),
+            Self::AgentLie => Some("lie"),
+            Self::ConnectionLost => Some("gone"),
+            _ => None,
+        }
+    }
+
+    /// Whether only a stand-in can show it.
+    #[must_use]
+    pub fn needs_stand_in(self) -> bool {
+        self.order().is_some() || self == Self::UsageLimit
+    }
+
+    /// Whether the run needs a namespace of its own, so that the machine's limits stay as they are for everybody else.
+    #[must_use]
+    pub fn needs_namespace(self) -> bool {
+        matches!(self, Self::NoInotify | Self::FullDisk)
+    }
+}

@@ -1,0 +1,205 @@
+//! How each fault is done. Signals go to processes that are proven to be the sandbox's own; limits are those of the coordinator alone
+//! or of a namespace in which nobody else lives.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rekindle_engine::clock;
+use rekindle_shim::atomic;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+use super::fault::Fault;
+use super::parties::Held;
+use super::round::{self, Round, Spec};
+use super::witness::{What, Witness};
+use crate::ui;
+
+/// How long the coordinator stands still.
+const FREEZE_MS: u32 = 3_000;
+
+/// How long it has no descriptor, or its disk no room: several of its looks.
+const SHORT_MS: u32 = 2_000;
+
+/// Descriptors that are always open: with these alone nothing can be opened.
+const FEW_DESCRIPTORS: u64 = 3;
+
+/// The disk of a state directory that can be filled: room for some hundred tasks of stand-ins.
+const DISK_MEGABYTES: u32 = 64;
+
+/// Written at once when a disk is filled.
+const CHUNK: usize = 64 * 1024;
+
+/// How long the allowance is used up.
+const LIMIT_MS: u64 = 4_000;
+
+/// How many inotify watches there are where there are none.
+const WATCHES: &str = "/proc/sys/user/max_inotify_watches";
+
+/// Where the state is kept, and what has to be there before.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn state_dir(spec: &Spec) -> io::Result<PathBuf> {
+    if spec.fault != Fault::FullDisk {
+        return Ok(spec.root.join(crate::project::STATE_DIR_NAME));
+    }
+    let disk = spec.dir.join("disk");
+    std::fs::create_dir_all(&disk)?;
+    let options = format!("size={DISK_MEGABYTES}m,mode=0700");
+    let done = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&disk).output()?;
+    if !done.status.success() {
+        return Err(io::Error::other(String::from_utf8_lossy(&done.stderr).into_owned()));
+    }
+    Ok(disk.join("state"))
+}
+
+/// What is arranged before the run begins.
+///
+/// # Errors
+/// When it cannot be arranged.
+pub fn before<'a>(spec: &Spec, victims: impl Iterator<Item = &'a String>) -> io::Result<()> {
+    let witness = Witness::of(&spec.dir);
+    if let Some(order) = spec.fault.order() {
+        for task in victims {
+            witness.order(task, order)?;
+        }
+    }
+    match spec.fault {
+        Fault::NoInotify => OpenOptions::new().write(true).open(WATCHES)?.write_all(b"0"),
+        Fault::UsageLimit => allow(spec, 0, clock::wall().0 + i64::try_from(LIMIT_MS).unwrap_or(0)),
+        _ => Ok(()),
+    }
+}
+
+/// The chosen moment of an attempt has come.
+///
+/// # Errors
+/// When the fault could not be injected for a reason other than that its victim has just ended.
+pub fn at(round: &mut Round<'_>, held: &Held) -> io::Result<()> {
+    let fault = round.spec.fault;
+    match fault {
+        Fault::KillCoordinator => {
+            round.remember();
+            if !round.replace_coordinator()? {
+                return Ok(());
+            }
+        }
+        Fault::KillShim | Fault::KillAgent | Fault::KillAll => {
+            let shim = fault != Fault::KillAgent && held.kill(&held.record.shim);
+            let agent = fault != Fault::KillShim && held.kill(&held.record.agent);
+            if !shim && !agent {
+                // It had just ended.
+                return Ok(());
+            }
+            round.evidence.hit(held);
+            if fault == Fault::KillAll {
+                round.remember();
+                round.replace_coordinator()?;
+            }
+        }
+        Fault::Freeze => {
+            round.remember();
+            round::freeze(&round.coordinator()?, FREEZE_MS)?;
+        }
+        Fault::NoDescriptors => without_descriptors(round)?,
+        Fault::FullDisk => {
+            let ballast = fill(&round.spec.dir.join("disk"))?;
+            ui::pause(SHORT_MS);
+            std::fs::remove_file(ballast)?;
+        }
+        // Theirs are arranged before, and counted after.
+        Fault::NoInotify
+        | Fault::UsageLimit
+        | Fault::ConnectionLost
+        | Fault::AgentCrash
+        | Fault::AgentHang
+        | Fault::AgentLie => return Ok(()),
+    }
+    round.evidence.injected += 1;
+    Ok(())
+}
+
+/// What goes on beside the run.
+///
+/// # Errors
+/// When it cannot.
+pub fn meanwhile(round: &mut Round<'_>) -> io::Result<()> {
+    if round.spec.fault == Fault::UsageLimit && round.evidence.injected == 0 {
+        let paused = super::verdict::events(&round.project())
+            .is_ok_and(|events| events.iter().any(|event| event.kind == "session_pause"));
+        if paused {
+            round.evidence.injected = 1;
+            allow(round.spec, 100, 0)?;
+        }
+    }
+    Ok(())
+}
+
+/// What stand-ins did by themselves is counted by what they wrote down.
+pub fn after(round: &mut Round<'_>) {
+    let misbehaved =
+        |notes: Vec<super::witness::Note>| notes.iter().filter(|note| note.what == What::Misbehaves).count();
+    match round.spec.fault {
+        fault if fault.order().is_some() => {
+            let count = Witness::of(&round.spec.dir).notes().map_or(0, misbehaved);
+            round.evidence.injected = u32::try_from(count).unwrap_or(u32::MAX);
+        }
+        Fault::NoInotify => round.evidence.injected = u32::from(round::readable(&round.project())),
+        _ => {}
+    }
+}
+
+/// A disk that is gone with its namespace is copied where somebody will look at it.
+pub fn keep(spec: &Spec, broken: bool) {
+    if spec.fault == Fault::FullDisk && broken {
+        // What cannot be kept is missing from what is looked at, no more.
+        let _ = Command::new("cp").arg("-a").arg(spec.dir.join("disk/.")).arg(spec.dir.join("disk-kept")).status();
+    }
+}
+
+/// Takes the coordinator's descriptors away for a while. Only its soft limit is touched, which its owner may raise again.
+fn without_descriptors(round: &mut Round<'_>) -> io::Result<()> {
+    let coordinator = round.coordinator()?;
+    let pid = i32::try_from(coordinator.id().pid).ok().and_then(Pid::from_raw);
+    let before = read_limit(coordinator.id().pid)?;
+    // Our own child, not waited for: its number is its own.
+    prlimit(pid, Resource::Nofile, Rlimit { current: Some(FEW_DESCRIPTORS), ..before })?;
+    ui::pause(SHORT_MS);
+    prlimit(pid, Resource::Nofile, before)?;
+    Ok(())
+}
+
+/// The limits on descriptors of a process.
+fn read_limit(pid: u32) -> io::Result<Rlimit> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/limits"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Max open files"));
+    let mut numbers = line.unwrap_or_default().split_whitespace().map(|word| word.parse::<u64>().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(current), Some(maximum)) => Ok(Rlimit { current, maximum }),
+        _ => Err(io::Error::other("the limits of a process cannot be read here")),
+    }
+}
+
+/// Fills a disk to the last byte and says with which file.
+fn fill(disk: &Path) -> io::Result<PathBuf> {
+    let path = disk.join("ballast");
+    let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+    let mut size = CHUNK;
+    while size > 0 {
+        match file.write(&vec![0; size]) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => size /= 2,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(path)
+}
+
+/// What the stand-in for the provider says is left.
+fn allow(spec: &Spec, percent: u32, resets_at_ms: i64) -> io::Result<()> {
+    let reset = jiff::Timestamp::from_millisecond(resets_at_ms).map_err(io::Error::other)?;
+    let text = format!("{{\"remaining_percent\": {percent}, \"resets_at\": \"{reset}\"}}\n");
+    atomic::save(&spec.dir, "allowance", text.as_bytes())
+}

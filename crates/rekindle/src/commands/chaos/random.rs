@@ -1,0 +1,31 @@
+//! Chance that goes by a seed: the same seed chooses the same victims and moments.
+
+/// A small generator (SplitMix64).
+pub struct Random(u64);
+
+impl Random {
+    /// One that begins with a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below another, which is not zero.
+    pub fn below(&mut self, bound: usize) -> usize {
+        let bound = u64::try_from(bound).unwrap_or(u64::MAX).max(1);
+        usize::try_from(self.next() % bound).unwrap_or(0)
+    }
+
+    /// A seed for somebody else.
+    pub fn seed(&mut self) -> u64 {
+        self.next()
+    }
+}

@@ -1,0 +1,320 @@
+//! One run of the sandbox's plan with one fault: it is started, hurt, started again where its coordinator died, and brought to its
+//! end. What is made of it is `verdict`'s business.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rekindle_engine::clock;
+use rekindle_shim::identity::Process;
+use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
+
+use super::agent;
+use super::fault::Fault;
+use super::inject;
+use super::parties::{self, Held};
+use super::random::Random;
+use super::sandbox::PLAN;
+use super::verdict::{self, Evidence, Finding};
+use super::witness::Witness;
+use crate::error::Result;
+use crate::project::Project;
+use crate::ui;
+use crate::view::View;
+
+/// Between two looks at the run.
+const LOOK_MS: u32 = 20;
+
+/// Moments of a fault in one run: with more, a task could use up its attempts by right.
+const MOMENTS: usize = 3;
+
+/// The longest after an agent's start that something happens to it: about a stand-in's time at its task.
+const LATEST_MS: u64 = 900;
+
+/// How long what a finished run left may take to end.
+const LAST_LOOK_MS: u64 = 10_000;
+
+/// What a run is to be, written down for a process that may be another one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Spec {
+    /// The run's directory.
+    pub dir: PathBuf,
+    /// The project in it.
+    pub root: PathBuf,
+    /// The fault.
+    pub fault: Fault,
+    /// Which of its kind.
+    pub round: u32,
+    /// What chance goes by.
+    pub seed: u64,
+    /// How long it may take.
+    pub budget_ms: u64,
+    /// Tasks that are open at its start.
+    pub tasks: Vec<String>,
+    /// Whether the configured agents work.
+    pub real: bool,
+    /// A healthy agent is killed and nobody is told: a verdict must break.
+    pub plant: bool,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The fault.
+    pub fault: Fault,
+    /// Which of its kind.
+    pub round: u32,
+    /// How often it was injected.
+    pub injected: u32,
+    /// Why it was not, where it was not.
+    pub not_injected: Option<String>,
+    /// How long it took.
+    pub took_ms: u64,
+    /// The promises, looked at.
+    pub findings: Vec<Finding>,
+    /// Its directory.
+    pub dir: PathBuf,
+}
+
+impl Outcome {
+    /// One of a fault that did not happen.
+    #[must_use]
+    pub fn without(spec: &Spec, why: impl Into<String>) -> Self {
+        Self {
+            fault: spec.fault,
+            round: spec.round,
+            injected: 0,
+            not_injected: Some(why.into()),
+            took_ms: 0,
+            findings: Vec::new(),
+            dir: spec.dir.clone(),
+        }
+    }
+
+    /// Whether a promise was broken.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.findings.iter().any(|finding| !finding.broken.is_empty())
+    }
+}
+
+/// A run under way.
+pub struct Round<'a> {
+    /// What it is to be.
+    pub spec: &'a Spec,
+    /// Its state directory.
+    pub state: PathBuf,
+    /// What happened so far.
+    pub evidence: Evidence,
+    coordinator: Child,
+    starts: u32,
+    began_ms: u64,
+    stop: &'a AtomicBool,
+}
+
+/// Plays it.
+///
+/// # Errors
+/// When the sandbox itself fails.
+pub fn play(spec: &Spec, stop: &AtomicBool) -> Result<Outcome> {
+    let failed = |error: io::Error| crate::error::CliError::internal("the sandbox failed").because(&error);
+    let began_ms = clock::boottime_ms();
+    let state = inject::state_dir(spec).map_err(failed)?;
+    Witness::of(&spec.dir).create().map_err(failed)?;
+    let mut random = Random::new(spec.seed);
+    let moments = moments(spec, &mut random);
+    inject::before(spec, moments.keys()).map_err(failed)?;
+    let mut bystander = bystander(&spec.root).map_err(failed)?;
+    let coordinator = start(spec, &state, 1).map_err(failed)?;
+    let mut round = Round { spec, state, evidence: Evidence::default(), coordinator, starts: 1, began_ms, stop };
+    let ended = round.drive(moments).map_err(failed);
+    round.settle();
+    let lives = matches!(bystander.try_wait(), Ok(None));
+    // Our own child, not waited for yet.
+    let _ = bystander.kill().and_then(|()| bystander.wait());
+    round.evidence.strangers = u32::from(!lives);
+    ended?;
+    Ok(round.outcome())
+}
+
+/// When something happens to whom: so long after an agent of that task was started.
+fn moments(spec: &Spec, random: &mut Random) -> BTreeMap<String, u64> {
+    let mut tasks = spec.tasks.clone();
+    let mut chosen = BTreeMap::new();
+    while chosen.len() < MOMENTS && !tasks.is_empty() {
+        let task = tasks.swap_remove(random.below(tasks.len()));
+        chosen.insert(task, random.below(usize::try_from(LATEST_MS).unwrap_or(1)) as u64);
+    }
+    chosen
+}
+
+impl Round<'_> {
+    /// Looks at the run until it has ended, and hurts it at the chosen moments.
+    fn drive(&mut self, mut moments: BTreeMap<String, u64>) -> io::Result<()> {
+        let mut planted = !self.spec.plant;
+        loop {
+            if let Some(status) = self.coordinator.try_wait()? {
+                self.evidence.exit = status.code();
+                return Ok(());
+            }
+            if self.is_over() {
+                self.evidence.gave_up = true;
+                return self.give_up();
+            }
+            let now = clock::boottime_ms();
+            let open: Vec<Held> = parties::attempts(&self.state).into_iter().filter(|held| held.open).collect();
+            let due = open.iter().find_map(|held| {
+                // One that is hit again and again fails, and should.
+                if held.tasks.iter().any(|task| self.evidence.was_hit(task)) {
+                    return None;
+                }
+                let since = now.saturating_sub(held.record.started_boottime_ms);
+                let task = held.tasks.iter().find(|task| moments.get(*task).is_some_and(|after| since >= *after))?;
+                Some((task.clone(), held))
+            });
+            if let Some((task, held)) = due {
+                moments.remove(&task);
+                inject::at(self, held)?;
+            } else if !planted {
+                let begun = open.iter().find(|held| self.has_begun(held.bundle));
+                planted = begun.is_some_and(|held| held.kill(&held.record.agent));
+            }
+            inject::meanwhile(self)?;
+            ui::pause(LOOK_MS);
+        }
+    }
+
+    /// Whether the stand-in of a bundle has written down that it began.
+    fn has_begun(&self, bundle: u64) -> bool {
+        let notes = Witness::of(&self.spec.dir).notes().unwrap_or_default();
+        notes.iter().any(|note| note.bundle == bundle)
+    }
+
+    fn is_over(&self) -> bool {
+        let late = clock::boottime_ms().saturating_sub(self.began_ms) > self.spec.budget_ms;
+        late || self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The coordinator, pinned: our own child, which keeps its number until we wait for it.
+    ///
+    /// # Errors
+    /// When it cannot be pinned.
+    pub fn coordinator(&self) -> io::Result<Process> {
+        Process::of_child(self.coordinator.id())
+    }
+
+    /// Kills the coordinator and starts the next one. Says whether it was killed: it may just have ended.
+    ///
+    /// # Errors
+    /// When that is refused.
+    pub fn replace_coordinator(&mut self) -> io::Result<bool> {
+        self.coordinator.kill()?;
+        let killed = self.coordinator.wait()?.code().is_none();
+        self.starts += 1;
+        self.coordinator = start(self.spec, &self.state, self.starts)?;
+        Ok(killed)
+    }
+
+    /// Notes all events that anybody could have read by now: none of them may be gone in the end.
+    pub fn remember(&mut self) {
+        let Ok(events) = verdict::events(&self.project()) else { return };
+        self.evidence.seen.extend(events.into_iter().map(|event| (event.seq, event.hash)));
+    }
+
+    /// The sandbox's project.
+    #[must_use]
+    pub fn project(&self) -> Project {
+        Project::from(&self.spec.root, Some(&self.state))
+    }
+
+    fn give_up(&mut self) -> io::Result<()> {
+        self.coordinator.kill()?;
+        self.evidence.exit = self.coordinator.wait()?.code();
+        Ok(())
+    }
+
+    /// Looks whether all processes end; ends them otherwise.
+    fn settle(&mut self) {
+        let began = clock::boottime_ms();
+        loop {
+            let (living, looked_at) = parties::living(&self.state);
+            self.evidence.processes = looked_at;
+            self.evidence.left = living.iter().map(|process| format!("process {}", process.id().pid)).collect();
+            let patience = if self.evidence.gave_up { 0 } else { LAST_LOOK_MS };
+            if living.is_empty() || clock::boottime_ms().saturating_sub(began) > patience {
+                break;
+            }
+            ui::pause(LOOK_MS);
+        }
+        parties::end_all(&self.state);
+        if self.evidence.gave_up {
+            self.evidence.left.clear();
+        }
+    }
+
+    fn outcome(mut self) -> Outcome {
+        inject::after(&mut self);
+        let injected = self.evidence.injected;
+        let not_injected = (injected == 0).then(|| match &self.evidence.refused {
+            Some(why) => why.clone(),
+            None => "the run was over before its moment came".to_owned(),
+        });
+        let findings = verdict::judge(self.spec, &self.project(), &mut self.evidence);
+        inject::keep(self.spec, findings.iter().any(|finding| !finding.broken.is_empty()));
+        Outcome {
+            fault: self.spec.fault,
+            round: self.spec.round,
+            injected,
+            not_injected,
+            took_ms: clock::boottime_ms().saturating_sub(self.began_ms),
+            findings,
+            dir: self.spec.dir.clone(),
+        }
+    }
+}
+
+/// `rekindle run`, as anybody would type it, in a process group of its own: Ctrl-C is for us.
+fn start(spec: &Spec, state: &Path, nth: u32) -> io::Result<Child> {
+    let log = File::create(spec.dir.join(format!("run-{nth}.log")))?;
+    let mut command = Command::new(std::env::current_exe()?);
+    // A run inside a run must not take the outer one's place.
+    for name in std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("REKINDLE_"))
+    {
+        command.env_remove(name);
+    }
+    // The user's alerts are for the user's runs.
+    command.env("REKINDLE_NOTIFY_NEEDS_YOU", "false").env("REKINDLE_NOTIFY_FINISHED", "off");
+    command.args(["run", PLAN, "--state-dir"]).arg(state).current_dir(&spec.root).process_group(0);
+    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn()
+}
+
+/// A process beside the run that has nothing to do with it.
+fn bystander(root: &Path) -> io::Result<Child> {
+    Command::new(std::env::current_exe()?)
+        .args([agent::COMMAND, agent::BYSTANDER])
+        .current_dir(root)
+        .process_group(0)
+        .stdin(Stdio::null())
+        .spawn()
+}
+
+/// Whether a run can be read at all.
+#[must_use]
+pub fn readable(project: &Project) -> bool {
+    View::open(project).is_ok_and(|view| matches!(view.run(), Ok(Some(_))))
+}
+
+/// Stops and lets go on, through a pinned process.
+///
+/// # Errors
+/// When it has ended.
+pub fn freeze(process: &Process, ms: u32) -> io::Result<()> {
+    process.signal(Signal::STOP)?;
+    ui::pause(ms);
+    process.signal(Signal::CONT)
+}
