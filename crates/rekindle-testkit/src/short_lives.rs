@@ -17,6 +17,7 @@ use rekindle_engine::redact::Redactor;
 use rekindle_engine::store::{Store, Stream};
 use rekindle_engine::token::Tokens;
 use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
+use rekindle_shim::tree::Activity;
 
 /// The key that tokens of these runs are made with.
 const KEY: [u8; 32] = [1; 32];
@@ -76,6 +77,12 @@ impl World for Short {
     }
     fn ask_usage(&mut self) {}
     fn alert(&mut self, _: &Alert) {}
+    fn written(&mut self, _: AttemptId) -> u64 {
+        0
+    }
+    fn activity(&mut self, _: AttemptId) -> std::io::Result<Option<Activity>> {
+        Ok(None)
+    }
     fn watch(&mut self, _: AttemptId) {}
     fn forget(&mut self, _: AttemptId) {}
 }
