@@ -349,7 +349,7 @@ fn a_cap_that_makes_no_sense_is_told_with_what_to_write() {
         ("memory_max = true", "`memory_max` is an amount of memory, not true or false", "write memory_max = \"4GiB\""),
         ("processes_max = 2", "`processes_max` is 2, which is out of range", "write a whole number from 16 to 4194304"),
         ("processes_max = \"many\"", "`processes_max` is a whole number, not a text", "write processes_max = 4096"),
-        ("memory = \"4GiB\"", "unknown key `memory` in [agents.a]", "did you mean `memory_max`?"),
+        ("memory_mx = \"4GiB\"", "unknown key `memory_mx` in [agents.a]", "did you mean `memory_max`?"),
     ];
     for (line, message, hint) in cases {
         let error = load(&format!("{AGENT}{line}\n")).expect_err(line);
