@@ -123,6 +123,8 @@ fn set_out(options: Options) -> Sim {
     let setting = Setting::draw(&mut rng);
     // Some of what the plan calls health may be broken before anybody begins.
     let sick = setting.plan.settings.health.iter().filter(|_| rng.chance(35)).cloned().collect();
+    // On some machines processes cannot be looked at before the faults are over.
+    let blind_until_ms = if rng.chance(35) { setting.quiet_at_ms } else { 0 };
     let mut sim = Sim {
         rng,
         queue: Queue::default(),
@@ -135,7 +137,7 @@ fn set_out(options: Options) -> Sim {
         disk: BTreeSet::new(),
         sick,
         short: false,
-        blind_until_ms: 0,
+        blind_until_ms,
         plan_file: Some(setting.plan.hash.clone()),
         merges: Vec::new(),
         coordinator: Coordinator::default(),

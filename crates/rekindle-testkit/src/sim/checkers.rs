@@ -89,7 +89,7 @@ pub struct Truth {
     /// When the machine slept.
     pub sleeps: Vec<awake::Sleep>,
     /// When attempts were handed their tasks.
-    dispatched: BTreeMap<AttemptId, Time>,
+    dispatched: BTreeMap<AttemptId, u64>,
 }
 
 impl Truth {

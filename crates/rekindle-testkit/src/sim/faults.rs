@@ -128,8 +128,8 @@ impl Sim {
                 let ms = self.rng.between(MINUTE, 600 * MINUTE);
                 self.queue.suspend(ms);
                 self.machine.sleep(ms);
-                let until = self.machine.now(self.queue.now_ms());
-                self.checkers.truth.sleeps.push(Sleep { until, ms });
+                let until_ms = self.queue.now_ms();
+                self.checkers.truth.sleeps.push(Sleep { until_ms, ms });
             }
             Fault::WallClock => {
                 let shift = self.draw_shift();

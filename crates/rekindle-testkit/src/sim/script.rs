@@ -72,7 +72,7 @@ pub fn draw(sim: &mut Sim, attempt: AttemptId, tasks: &[TaskId]) -> (&'static st
         }
         // Some work for long and say nothing meanwhile.
         let silence_ms = sim.setting.limits.silence_ms;
-        let (least, most) = if sim.rng.chance(6) { (silence_ms, 2 * silence_ms) } else { (50, 20 * SECOND) };
+        let (least, most) = if sim.rng.chance(20) { (silence_ms, 2 * silence_ms) } else { (50, 20 * SECOND) };
         script.push(Act::Pause(sim.rng.between(least, most)));
         if mood == "worker" || index != victim {
             work(&mut sim.rng, &mut script, task, way);

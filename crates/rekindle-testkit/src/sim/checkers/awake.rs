@@ -16,8 +16,8 @@ const SLACK_MS: u64 = 1_000;
 /// A time that the machine slept.
 #[derive(Clone, Copy, Debug)]
 pub struct Sleep {
-    /// Its end, by the coordinator's clock.
-    pub until: Time,
+    /// Its end, by the story's own clock: a coordinator's begins anew with every boot.
+    pub until_ms: u64,
     /// How long.
     pub ms: u64,
 }
@@ -27,7 +27,8 @@ impl Sim {
     pub(super) fn check_awake(&mut self, event: &Event) {
         let (attempt, since, limit_ms) = match &event.body {
             Body::Dispatched { attempt, .. } => {
-                self.checkers.truth.dispatched.insert(*attempt, event.time);
+                let at_ms = self.decided_ms(event.time);
+                self.checkers.truth.dispatched.insert(*attempt, at_ms);
                 return;
             }
             Body::RoleTimeout { attempt, timeout_ms, .. } => {
@@ -35,14 +36,14 @@ impl Sim {
             }
             Body::AgentHung { attempt, quiet_ms, .. } => {
                 // What was written down at once is judged by what the agent is doing now.
-                let at_once = self.at(self.queue.now_ms()) == event.time;
+                let at_once = self.decided_ms(event.time) == self.queue.now_ms();
                 if at_once && self.is_busy(*attempt) {
                     let what = format!("attempt {attempt} works and is taken for silent");
                     return self.checkers.broken(Invariant::Awake, what);
                 }
                 let active_ms = self.bundles.get(attempt).map(|bundle| bundle.active_ms);
                 // Processes are looked at only after half of the limit: what they did before that is nobody's evidence.
-                (*attempt, active_ms.map(|at| self.at(at)), *quiet_ms / 2)
+                (*attempt, active_ms, *quiet_ms / 2)
             }
             Body::AgentFailed { attempt, .. } => {
                 (*attempt, self.storm_broken(*attempt), self.checkers.replayed.limits.silence_ms)
@@ -50,26 +51,28 @@ impl Sim {
             _ => return,
         };
         // Something it did after that was decided says nothing about it.
-        let Some(since) = since.filter(|since| *since <= event.time) else { return };
-        let slept = self.checkers.truth.sleeps.iter().filter(|sleep| sleep.until > since && sleep.until <= event.time);
-        let awake_ms = event.time.since_ms(since).saturating_sub(slept.map(|sleep| sleep.ms).sum());
+        let at_ms = self.decided_ms(event.time);
+        let Some(since_ms) = since.filter(|since_ms| *since_ms <= at_ms) else { return };
+        let between = |sleep: &&Sleep| sleep.until_ms > since_ms && sleep.until_ms <= at_ms;
+        let slept_ms: u64 = self.checkers.truth.sleeps.iter().filter(between).map(|sleep| sleep.ms).sum();
+        let awake_ms = (at_ms - since_ms).saturating_sub(slept_ms);
         let verdict = require(awake_ms + SLACK_MS >= limit_ms, Invariant::Awake, || {
             format!("attempt {attempt}: {} after {awake_ms} of {limit_ms} ms awake", event.body.name())
         });
         self.checkers.judge(verdict);
     }
 
-    /// A moment of the story by the coordinator's clock.
-    fn at(&self, at_ms: u64) -> Time {
+    /// When the coordinator that lives decided something, by the story's own clock.
+    fn decided_ms(&self, time: Time) -> u64 {
         let now_ms = self.queue.now_ms();
-        self.machine.now(now_ms).minus_ms(now_ms - at_ms.min(now_ms))
+        now_ms.saturating_sub(self.machine.now(now_ms).since_ms(time))
     }
 
     /// Since when an agent was trying again, when it is put down as failed without having said so.
-    fn storm_broken(&self, attempt: AttemptId) -> Option<Time> {
+    fn storm_broken(&self, attempt: AttemptId) -> Option<u64> {
         let bundle = self.bundles.get(&attempt)?;
         let since = bundle.retrying_ms?;
         let printed = tells::read_all(&bundle.out).iter().filter(|told| matches!(told, Activity::Failed(_))).count();
-        (self.checkers.failures_taken(attempt) > printed as u64).then(|| self.at(since))
+        (self.checkers.failures_taken(attempt) > printed as u64).then_some(since)
     }
 }
