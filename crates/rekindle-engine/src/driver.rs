@@ -241,7 +241,7 @@ pub struct Driver<W: World> {
     /// Effects are left to what is outstanding once the state is taken over.
     taking_over: bool,
     events_since_snapshot: usize,
-    /// Bytes of the newest stored state.
+    /// Bytes of the newest state that this driver stored.
     snapshot_bytes: usize,
     redactor: Redactor,
     tokens: Tokens,
@@ -313,8 +313,7 @@ impl<W: World> Driver<W> {
     pub fn start(&mut self, pid: u32, limits: Limits, boot_id: String, boottime_ms: u64) -> Result<(), Error> {
         // Events of earlier coordinators count: many short lives would otherwise never store a state, and every start
         // would replay all of them.
-        let (stored, bytes) = load::stored_state(&*self.store)?;
-        self.snapshot_bytes = bytes;
+        let stored = load::stored_state(&*self.store)?;
         self.events_since_snapshot = usize::try_from(self.last_seq.saturating_sub(stored)).unwrap_or(usize::MAX);
         self.rebuild_rows()?;
         let found = self.probe_all();

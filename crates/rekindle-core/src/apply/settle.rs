@@ -17,11 +17,11 @@ const ANSWERS_KEPT: usize = 500;
 /// Lets go of what has become too old by an event.
 pub(super) fn after(state: &mut State, event: &Event) {
     match (&event.body, &event.task) {
-        (Body::TaskCompleted { .. } | Body::WorkflowFailed { .. } | Body::TaskSkipped { .. }, Some(id)) => {
-            if state.tasks.contains_key(id) {
-                state.ended.push_back(id.clone());
-                let_go_of_oldest(state);
-            }
+        (Body::TaskCompleted { .. } | Body::WorkflowFailed { .. } | Body::TaskSkipped { .. }, Some(id))
+            if state.tasks.contains_key(id) =>
+        {
+            state.ended.push_back(id.clone());
+            let_go_of_oldest(state);
         }
         // Fewer are kept from now on.
         (Body::CoordinatorStarted { .. }, _) => let_go_of_oldest(state),

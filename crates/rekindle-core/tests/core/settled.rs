@@ -1,7 +1,7 @@
 //! What is let go of tasks that ended long ago, and that decisions about them are the same.
 
 use rekindle_core::ids::{AttemptId, QuestionId};
-use rekindle_core::input::{Input, Order};
+use rekindle_core::input::{Found, Input, Order};
 use rekindle_core::limits::Limits;
 use rekindle_core::report::Report;
 use rekindle_core::state::{State, TaskState};
@@ -60,7 +60,15 @@ fn a_task_that_was_let_go_is_opened_again_with_a_new_epoch() {
     let mut story = told();
     let first = task("T1");
     assert!(story.state.tasks[&first].settled);
-    story.input(Input::DiskInspected { missing: vec![(first.clone(), vec!["made".into()])] });
+    // The next coordinator finds that its artifact is gone.
+    story.input(Input::CoordinatorStarted {
+        pid: 2,
+        limits: Box::new(Limits { max_agents: 1, ended_kept: 2, ..Limits::default() }),
+        boot_id: "boot".into(),
+        boottime_ms: 0,
+        found: vec![(AttemptId(ENDED as u64 + 1), Found::NeverStarted)],
+        missing: vec![(first.clone(), vec!["made".into()])],
+    });
     let found = &story.state.tasks[&first];
     assert!(!found.settled && found.epoch.0 > 1, "{found:?}");
     assert_eq!(story.state, story.replayed());

@@ -56,11 +56,11 @@ pub fn load(store: &(impl Read + ?Sized)) -> Result<(State, u64), LoadError> {
     }
 }
 
-/// The place and size of the newest stored state that this version takes; nothing where the log is replayed.
+/// The place of the newest stored state that this version takes; 0 where the log is replayed.
 ///
 /// # Errors
 /// When the store refuses.
-pub(super) fn stored_state(store: &(impl Read + ?Sized)) -> Result<(u64, usize), store::Error> {
+pub(super) fn stored_state(store: &(impl Read + ?Sized)) -> Result<u64, store::Error> {
     #[derive(serde::Deserialize)]
     struct Head {
         layout: Option<Layout>,
@@ -69,7 +69,7 @@ pub(super) fn stored_state(store: &(impl Read + ?Sized)) -> Result<(u64, usize),
         let head = serde_json::from_slice::<Head>(&found.state).ok();
         head.and_then(|head| head.layout) == Some(Layout::TODAY)
     });
-    Ok(found.map_or((0, 0), |found| (found.seq, found.state.len())))
+    Ok(found.map_or(0, |found| found.seq))
 }
 
 /// Where the log ends.
