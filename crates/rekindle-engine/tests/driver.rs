@@ -274,6 +274,24 @@ fn output_that_can_never_be_read_is_given_up_with_a_name() {
 }
 
 #[test]
+fn an_attempt_that_was_refused_is_not_read_for_ever() {
+    let store = Arc::new(MemoryStore::new());
+    let world = world(&store);
+    let attempt = AttemptId(1);
+    drop(coordinator(&store, &world, 0));
+    // The next coordinator cannot look at it, nor read what it may have written.
+    (world.0.borrow_mut().found, world.0.borrow_mut().unreadable) = (Found::Unresponsive, 1);
+    let mut driver = coordinator(&store, &world, 0);
+    world.0.borrow_mut().found = Found::NeverStarted;
+    world.0.borrow_mut().taken = Taken::Refused(Refusal { reason: "no thread".into(), hint: "ulimit -u".into() });
+    driver.handle([Message::Ended { attempt }]).expect("handled");
+    assert_eq!(driver.state().held.as_deref(), Some("no thread"));
+    let later = world.0.borrow().now.plus_ms(60_000);
+    world.0.borrow_mut().now = later;
+    assert_eq!(driver.unread(), [], "it was never begun: a coordinator that read it would do nothing else");
+}
+
+#[test]
 fn a_launch_that_is_refused_at_once_holds_the_run_and_costs_nothing() {
     let store = Arc::new(MemoryStore::new());
     let world = world(&store);

@@ -95,8 +95,7 @@ impl<W: World> Driver<W> {
     /// The machine had no room for something.
     pub(super) fn refused(&mut self, what: Refused, refusal: Refusal) {
         if let Refused::Attempt(attempt) = what {
-            self.own_bytes.remove(&attempt);
-            self.world.forget(attempt);
+            self.forget(attempt);
         }
         self.take(Input::Refused { what, refusal });
     }

@@ -50,6 +50,10 @@ impl Sim {
             }
             _ => return,
         };
+        // Of another boot nothing lives, and how long the machine was down nobody knows: what it ends with is judged elsewhere.
+        if self.bundles.get(&attempt).is_some_and(|bundle| bundle.boot != self.machine.boot) {
+            return;
+        }
         // Something it did after that was decided says nothing about it.
         let at_ms = self.decided_ms(event.time);
         let Some(since_ms) = since.filter(|since_ms| *since_ms <= at_ms) else { return };
