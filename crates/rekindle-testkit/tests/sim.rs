@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rekindle_testkit::sim::{Options, Outcome, play};
 
 /// Seeds played in the tests; `cargo xtask sim` plays many more.
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 100;
 
 /// What must happen in some of them, or nothing is shown about it.
 const TOLD: [&str; 22] = [

@@ -11,7 +11,7 @@ fn every_value_is_shown_with_where_it_came_from() {
     );
     environment.variable("REKINDLE_HANG_SILENCE", "90s");
     let shown = environment.run(&["doctor"]);
-    let machine = ["rekindle:", "system:", "SQLite:", "process handles:", "disk:", "git:"];
+    let machine = ["rekindle:", "system:", "SQLite:", "process handles:", "disk:", "git:", "caps:"];
     let rest: Vec<&str> = shown.lines().filter(|line| !machine.iter().any(|name| line.contains(name))).collect();
     insta::assert_snapshot!(rest.join("\n"), @r#"
     out|       ok  state: none yet at $ROOT/.rekindle
@@ -47,6 +47,8 @@ fn every_value_is_shown_with_where_it_came_from() {
     out| hang.first_event              "2m"                     default
     out| hang.silence                  "1m30s"                  variable REKINDLE_HANG_SILENCE
     out| hang.after_result             "30s"                    default
+    out| caps.memory_max               "auto"                   default
+    out| caps.processes_max            4096                     default
     out| usage.command                 ""                       default
     out| usage.threshold_percent       10                       default
     out| usage.agents                  []                       default
