@@ -8,7 +8,7 @@ use rekindle_testkit::sim::{Options, Outcome, play};
 const SEEDS: u64 = 100;
 
 /// What must happen in some of them, or nothing is shown about it.
-const TOLD: [&str; 22] = [
+const TOLD: [&str; 24] = [
     "critic_dispatched",
     "auditor_dispatched",
     "remediation_dispatched",
@@ -31,6 +31,8 @@ const TOLD: [&str; 22] = [
     "validation_started",
     "question_asked",
     "starts_held",
+    "clock_moved",
+    "agent_hung",
 ];
 
 fn story(seed: u64) -> Outcome {

@@ -56,7 +56,7 @@ impl Sim {
             self.checkers.truth.proofs.insert((order.task.clone(), order.epoch));
         }
         let trusted = self.plant == Some(Plant::TrustDone);
-        let odd = (!self.quiet && self.rng.chance(8)).then(|| self.rng.pick(&order.environments).cloned()).flatten();
+        let odd = (!self.quiet && self.rng.chance(20)).then(|| self.rng.pick(&order.environments).cloned()).flatten();
         let mut checks = Vec::new();
         for place in places(&order.environments) {
             let differs = odd.is_some() && odd == place;

@@ -50,8 +50,9 @@ impl Sim {
             }
             _ => return,
         };
-        // Of another boot nothing lives, and how long the machine was down nobody knows: what it ends with is judged elsewhere.
-        if self.bundles.get(&attempt).is_some_and(|bundle| bundle.boot != self.machine.boot) {
+        // Of another boot nothing lives, and how long the machine was down nobody knows: what it ends with is judged elsewhere. Nor has
+        // anybody used time who was never begun.
+        if self.bundles.get(&attempt).is_none_or(|bundle| bundle.boot != self.machine.boot) {
             return;
         }
         // Something it did after that was decided says nothing about it.
