@@ -84,7 +84,7 @@ fn run(shared: &Shared, order: &CheckOrder) -> Result<Option<Evidence>, Refusal>
     let _made_or_there = super::make_dir(&place);
     end_leftovers(&place);
     let label = format!("{}-{}", order.task, order.epoch);
-    let dir = match shared.patient_place(&order) {
+    let dir = match shared.patient_place(order) {
         None => return Ok(None),
         Some(Ok(dir)) => dir,
         Some(Err(reason)) => {
