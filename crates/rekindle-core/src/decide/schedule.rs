@@ -94,7 +94,9 @@ impl Taken {
             task.is_being_proven() || (!validating || task.way.validating) && comes_next(state, id)
         };
         let begun = state.begun().filter(|(id, task)| task.is_between_stages() && goes_on(id, task));
-        for (id, _) in begun {
+        // In a workspace that several tasks share, the one that is being proven or merged comes before one that waits for its turn.
+        let (proven, waiting): (Vec<_>, Vec<_>) = begun.partition(|(_, task)| task.is_being_proven());
+        for (id, _) in proven.into_iter().chain(waiting) {
             taken.hold(state, id);
             if let Some(workspace) = state.workspace_of(id) {
                 taken.begun.entry(workspace).or_insert_with(|| state.root_of(id));
