@@ -7,7 +7,7 @@ use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use crate::report::{Door, Evidence, OVER, Report};
 use crate::review::{GivenVerdict, Stage, Verdict};
 use crate::role::Role;
-use crate::state::{AttemptPhase, TaskState};
+use crate::state::{AttemptPhase, Task, TaskState};
 
 /// Refused reports that are written into the log for one attempt; a confused agent may send any number.
 const REFUSALS_LOGGED: u32 = 20;
@@ -94,6 +94,13 @@ fn noted(turn: &Turn<'_>, id: AttemptId, text: &str) -> bool {
     turn.state.notes.iter().rev().take_while(|note| note.time >= found.dispatched_at).any(|note| same(&note))
 }
 
+/// Whether an attempt's own work completed a task that was then opened again only to be verified: who says so again, because the
+/// answer was lost with a coordinator, is told that it is complete.
+fn was_completed_by(held: &Task, id: AttemptId, epoch: Epoch) -> bool {
+    let verified = held.way.validating && held.claim.is_some() || held.state == TaskState::Complete;
+    held.epoch != epoch && verified && held.last_attempts.at(Stage::Implement) == Some(id)
+}
+
 enum Refusal {
     Already,
     Because(String),
@@ -132,6 +139,9 @@ fn may_report(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> 
             let parts: Vec<String> = parts.iter().map(ToString::to_string).collect();
             let reason = format!("task {task} was split: report its parts instead, in order: {}", parts.join(", "));
             return Err(Refusal::Because(reason));
+        }
+        if matches!(report, Report::Done { .. }) && was_completed_by(held, id, epoch) {
+            return Err(Refusal::Already);
         }
         if held.epoch != epoch || held.holder != Some(id) {
             return over(format!("task {task} is no longer yours: epoch {epoch} is over"));

@@ -460,6 +460,25 @@ fn work_of_a_later_wave_that_was_sent_back_does_not_stand_in_the_way_of_this_one
 }
 
 #[test]
+fn a_claim_that_is_repeated_after_a_restart_is_answered_as_complete() {
+    let mut story = Story::of("# Demo\n\n### T1: a\n- accept: `true`\n\n### T2: b\n- accept: `true`\n");
+    story.started(1);
+    story.started(2);
+    story.done(1, "T1");
+    story.checked("T1", true);
+    let limits = story.state.limits.clone();
+    let alive = Found::Alive { pid: 100, shim_pid: 99 };
+    story.coordinator(limits, vec![(AttemptId(1), alive.clone()), (AttemptId(2), alive)]);
+    assert!(story.state.tasks[&task("T1")].way.validating, "it is verified again");
+    assert_eq!(story.done(1, "T1").reply, Reply::Already, "the answer was lost with the coordinator");
+    story.checked("T1", true);
+    assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Complete);
+    assert_eq!(story.done(1, "T1").reply, Reply::Already);
+    story.order(Order::Retry { task: task("T1") });
+    assert!(matches!(story.done(1, "T1").reply, Reply::Refused { .. }), "now it is somebody else's");
+}
+
+#[test]
 fn a_failed_task_that_is_completed_by_hand_ends_in_an_epoch_of_its_own() {
     let mut story = Story::with("# Demo\n\n### T1: a\n- attempts: 1\n- accept: `true`\n", apart());
     story.started(1);
