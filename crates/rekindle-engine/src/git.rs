@@ -392,11 +392,13 @@ impl Work {
         &self.branch
     }
 
-    /// The project's directory in the worktree of a key, where there is one; it is left as it is.
+    /// The project's directory in the worktree of a key, where there is one and all its files are written; it is left as it is.
     #[must_use]
     pub fn standing(&self, key: &str) -> Option<PathBuf> {
         let top = self.path(key);
-        top.join(".git").exists().then(|| self.repo.project_in(&top))
+        // A git that outlives its coordinator may still be writing the files: half of them prove nothing.
+        let is_whole = top.join(".git").exists() && !self.is_in_the_making(key);
+        is_whole.then(|| self.repo.project_in(&top))
     }
 
     /// The commit that the work of a key began with, where it is recorded.

@@ -174,6 +174,9 @@ fn during_the_making_of_a_workspace() {
     let crash = Crash::new();
     crash.everywhere("workspace", "T3", |bed, what| {
         let work = after(bed);
+        // Checks run in a workspace that stands: half of one would fail proven work.
+        let standing = work.standing("T3");
+        assert!(standing.is_none_or(|dir| dir.join("from-two").exists()), "{what}: half a workspace stands");
         let space = work.workspace("T3").unwrap_or_else(|error| panic!("{what}: {error}"));
         assert_eq!(git_any(&space.dir, &["status", "--porcelain"]), (0, String::new()), "{what}");
         assert_eq!(git(&space.dir, &["rev-parse", "HEAD"]), bed.git(&["rev-parse", "rekindle/plan"]), "{what}");
