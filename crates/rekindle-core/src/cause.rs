@@ -48,7 +48,7 @@ pub enum Cause {
     Auth,
     /// It waits for a person.
     WaitingForInput,
-    /// The kernel ended it for want of memory.
+    /// The kernel killed it for lack of memory.
     OutOfMemory {
         /// Its own cap in bytes, where it met that; none where the machine had no memory left.
         #[serde(rename = "memory_cap_bytes", default, skip_serializing_if = "Option::is_none")]
@@ -146,9 +146,9 @@ impl Cause {
             Self::Auth => "its credentials were refused".into(),
             Self::WaitingForInput => "it waited for a person's answer".into(),
             Self::OutOfMemory { cap: Some(cap) } => {
-                format!("it needed more memory than its cap of {}, and the kernel ended it", size::format(*cap))
+                format!("it needed more memory than its cap of {}, and the kernel killed it", size::format(*cap))
             }
-            Self::OutOfMemory { cap: None } => "the machine ran out of memory, and the kernel ended it".into(),
+            Self::OutOfMemory { cap: None } => "the machine ran out of memory, and the kernel killed it".into(),
             Self::StartFailed { reason } => format!("it could not be started: {reason}"),
             Self::Machine(refused) => format!("the machine had no room for it: {}", refused.reason),
             Self::ShimLost => "the process that supervised it was killed".into(),

@@ -286,7 +286,7 @@ pub struct Exit {
     pub signal: Option<i32>,
     /// Why the program could not be started.
     pub start_error: Option<String>,
-    /// Whether the kernel ended it for want of memory.
+    /// Whether the kernel killed it for lack of memory.
     #[serde(default)]
     pub out_of_memory: bool,
     /// The cap in bytes that it met then; none where the machine had no memory left.

@@ -25,7 +25,7 @@ const MEMORY_LOW_PART: u64 = 10;
 /// So many times as much is little: agents are then started one after the other.
 const MEMORY_TIGHT_TIMES: u64 = 4;
 
-/// Share of the last ten seconds, in percent, in which everything stood still for want of memory: the machine is thrashing.
+/// Share of the last ten seconds, in percent, in which everything stalled for lack of memory: the machine is thrashing.
 const STALLED_PERCENT: f64 = 20.0;
 
 /// What the machine is short of, if anything.
@@ -80,7 +80,7 @@ fn stalled(table: &str) -> Option<Refusal> {
     let line = table.lines().find_map(|line| line.strip_prefix("full avg10="))?;
     let percent: f64 = line.split(' ').next()?.parse().ok()?;
     (percent >= STALLED_PERCENT).then(|| Refusal {
-        reason: format!("the machine stood still for want of memory for {percent:.0} % of the last ten seconds"),
+        reason: format!("the machine stalled for lack of memory for {percent:.0} % of the last ten seconds"),
         hint: hint(),
     })
 }

@@ -210,7 +210,7 @@ pub struct ExitRecord {
     pub stop_requested: bool,
     /// A log could not be brought to the disk, and why.
     pub sync_error: Option<String>,
-    /// The kernel ended it for want of memory.
+    /// The kernel killed it for lack of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_of_memory: Option<OutOfMemory>,
 }

@@ -58,7 +58,7 @@ pub struct Held {
     pub processes: By,
 }
 
-/// What the kernel ended for want of memory.
+/// What the kernel killed for lack of memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutOfMemory {
     /// The agent's own cap in bytes, where it met that; none where the machine had no memory left.

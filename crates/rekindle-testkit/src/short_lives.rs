@@ -9,15 +9,12 @@ use rekindle_core::input::{Found, Input};
 use rekindle_core::limits::Limits;
 use rekindle_core::plan;
 use rekindle_core::report::{CheckResult, Checkpoint, Evidence, Exit, Report};
-use rekindle_core::time::Time;
-use rekindle_engine::alert::Alert;
 use rekindle_engine::door::wire::Call;
 use rekindle_engine::driver::{self, Driver, Message, Settings};
 use rekindle_engine::redact::Redactor;
-use rekindle_engine::store::{Store, Stream};
+use rekindle_engine::store::Store;
 use rekindle_engine::token::Tokens;
-use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
-use rekindle_shim::tree::Activity;
+use rekindle_engine::world::MemoryWorld;
 
 /// The key that tokens of these runs are made with.
 const KEY: [u8; 32] = [1; 32];
@@ -25,72 +22,10 @@ const KEY: [u8; 32] = [1; 32];
 /// Agents at work at once.
 const AGENTS: u32 = 16;
 
-/// An outside in which every agent does its work and leaves.
-#[derive(Default)]
-pub struct Short {
-    launched: Vec<AttemptId>,
-    checks: Vec<(TaskId, Epoch)>,
-    now: Time,
-}
-
-impl World for Short {
-    fn now(&mut self) -> Time {
-        // Every look is a millisecond later: what depends on time depends on the course of the run alone.
-        self.now = self.now.plus_ms(1);
-        self.now
-    }
-    fn launch(&mut self, order: LaunchOrder) -> Taken {
-        self.launched.push(order.attempt);
-        Taken::Yes
-    }
-    fn stop(&mut self, _: AttemptId, _: bool) {}
-    fn run_checks(&mut self, order: CheckOrder) -> Taken {
-        self.checks.push((order.task, order.epoch));
-        Taken::Yes
-    }
-    fn read_spool(
-        &mut self,
-        attempt: AttemptId,
-        stream: Stream,
-        offset: u64,
-        _: usize,
-        into: &mut Vec<u8>,
-    ) -> std::io::Result<()> {
-        if stream == Stream::Out && offset == 0 {
-            into.extend_from_slice(format!("attempt {attempt} works\n").as_bytes());
-        }
-        Ok(())
-    }
-    fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found> {
-        attempts.iter().map(|_| Found::Finished(Exit { code: Some(0), ..Exit::default() })).collect()
-    }
-    fn kept_reports(&mut self, _: AttemptId) -> std::io::Result<Vec<KeptReport>> {
-        Ok(Vec::new())
-    }
-    fn drop_kept_reports(&mut self, _: AttemptId) {}
-    fn missing(&mut self, _: &[String], _: Option<&str>) -> Vec<String> {
-        Vec::new()
-    }
-    fn merge(&mut self, _: MergeOrder) {}
-    fn check_health(&mut self, _: &[String]) -> Taken {
-        Taken::Yes
-    }
-    fn ask_usage(&mut self) {}
-    fn alert(&mut self, _: &Alert) {}
-    fn written(&mut self, _: AttemptId) -> u64 {
-        0
-    }
-    fn activity(&mut self, _: AttemptId) -> std::io::Result<Option<Activity>> {
-        Ok(None)
-    }
-    fn watch(&mut self, _: AttemptId) {}
-    fn forget(&mut self, _: AttemptId) {}
-}
-
 /// A run of short tasks.
 pub struct ShortLives {
     /// The driver.
-    pub driver: Driver<Short>,
+    pub driver: Driver<MemoryWorld>,
     /// Agents that have lived.
     pub lives: usize,
 }
@@ -140,7 +75,14 @@ impl ShortLives {
         };
         let redactor = Redactor::new(std::iter::empty::<(&str, &str)>());
         let state = driver::load(&*store).expect("a state");
-        let world = Short { now: state.0.last_time, ..Short::default() };
+        // Every look is a millisecond later: what depends on time depends on the course of the run alone.
+        let world = MemoryWorld {
+            time: state.0.last_time,
+            tick_ms: 1,
+            found: Found::Finished(Exit { code: Some(0), ..Exit::default() }),
+            output: b"it works\n".to_vec(),
+            ..MemoryWorld::default()
+        };
         let mut driver = Driver::new(store, world, state, Tokens::new(KEY), redactor, settings);
         if let Some(input) = request {
             driver.request_run(input).expect("a run");
@@ -202,7 +144,9 @@ impl ShortLives {
         self.hear(known.iter().map(|(attempt, ..)| Message::Ended { attempt: *attempt }).collect());
         self.check(|_| false);
         // Whoever has to wait before another try has waited by now.
-        self.driver.world().now = self.driver.world().now.plus_ms(60_000);
+        let world = self.driver.world();
+        world.time = world.time.plus_ms(60_000);
+        world.forgotten.clear();
         self.driver.pass_time().expect("time passes");
     }
 

@@ -77,10 +77,10 @@ pub(super) fn strike(turn: &mut Turn<'_>, refusal: Refusal) {
     begin(turn, refusal, Some(until));
 }
 
-/// The machine had no memory left and the kernel ended an agent: the next ones are begun one at a time.
+/// The machine had no memory left and the kernel killed an agent: the next ones are begun one at a time.
 pub(super) fn out_of_memory(turn: &mut Turn<'_>, id: AttemptId) {
     let Some(ended) = turn.state.attempts.get(&id) else { return };
-    let reason = format!("the machine ran out of memory, and the kernel ended `{}`", ended.agent);
+    let reason = format!("the machine ran out of memory, and the kernel killed `{}`", ended.agent);
     let hint = Cause::OutOfMemory { cap: None }.remedy(&ended.cli).unwrap_or_default();
     strike(turn, Refusal { reason, hint });
 }

@@ -164,7 +164,7 @@ fn a_run_that_is_not_to_wait_leaves_after_a_few_refusals() {
     }
 }
 
-/// The kernel ended an agent for want of memory.
+/// The kernel killed an agent for lack of memory.
 fn starve(story: &mut Story, attempt: u64, memory_cap: Option<u64>) -> Step {
     story.started(attempt);
     let exit = Exit { signal: Some(9), out_of_memory: true, memory_cap, ..Exit::default() };

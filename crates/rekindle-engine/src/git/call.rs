@@ -405,10 +405,8 @@ impl Answer {
     pub fn failed(&self) -> Error {
         let said = self.err.trim();
         let said = if said.is_empty() { format!("exit code {}", self.code) } else { said.replace('\n', "; ") };
-        Error::Failed {
-            what: self.what.clone(),
-            said: rekindle_core::text::truncate_bytes(&said, TOLD_BYTES).to_owned(),
-        }
+        let said = rekindle_core::text::truncate_bytes(&said, TOLD_BYTES).to_owned();
+        Error::Failed { what: self.what.clone(), said }
     }
 
     /// The lock file that was in its way.
@@ -418,10 +416,10 @@ impl Answer {
         if let Some(path) = quoted.map(|(_, path)| path).or_else(|| config().map(|(path, _)| path)) {
             return Some(dir.join(format!("{path}.lock")));
         }
-        // Words differ from one git to the next: what speaks of locking and names a lock file that is there was refused by it.
-        let speaks = self.err.contains("lock") && !self.err.contains("No such file");
+        // Words differ from one git to the next: what names a lock file that is there was refused by it.
         let words = self.err.split(['\'', '"', ' ', '\n']).map(|word| word.trim_end_matches(['.', ':', ',', ';']));
-        words.filter(|word| speaks && word.ends_with(".lock")).map(|word| dir.join(word)).find(|path| path.exists())
+        let there = |word: &str| Some(dir.join(word)).filter(|path| word.ends_with(".lock") && path.exists());
+        words.filter(|_| !self.err.contains("No such file")).find_map(there)
     }
 }
 

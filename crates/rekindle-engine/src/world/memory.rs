@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use rekindle_core::event::ClockSeen;
-use rekindle_core::ids::{AttemptId, Epoch};
+use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
 use rekindle_core::time::Time;
 use rekindle_shim::tree::Activity;
@@ -20,6 +20,8 @@ use crate::store::Stream;
 pub struct MemoryWorld {
     /// The time, where it stands still.
     pub time: Time,
+    /// Milliseconds that pass with every look at the time.
+    pub tick_ms: u64,
     /// What tells the time, where it goes on.
     pub clock: Option<Clock>,
     /// What the machine's other clocks say, where it has any.
@@ -36,6 +38,8 @@ pub struct MemoryWorld {
     pub outputs: Option<Outputs>,
     /// Attempts that were to be launched.
     pub launched: Vec<AttemptId>,
+    /// Tasks whose checks were to be run.
+    pub checks: Vec<(TaskId, Epoch)>,
     /// Attempts that nothing more will be asked about.
     pub forgotten: BTreeSet<AttemptId>,
 }
@@ -45,6 +49,7 @@ impl Default for MemoryWorld {
     fn default() -> Self {
         Self {
             time: Time(1_000),
+            tick_ms: 0,
             clock: None,
             clocks: None,
             found: Found::NeverStarted,
@@ -53,6 +58,7 @@ impl Default for MemoryWorld {
             activity: Some(Activity::default()),
             outputs: None,
             launched: Vec::new(),
+            checks: Vec::new(),
             forgotten: BTreeSet::new(),
         }
     }
@@ -60,6 +66,7 @@ impl Default for MemoryWorld {
 
 impl World for MemoryWorld {
     fn now(&mut self) -> Time {
+        self.time = self.time.plus_ms(self.tick_ms);
         self.clock.as_ref().map_or(self.time, Clock::now)
     }
 
@@ -78,7 +85,8 @@ impl World for MemoryWorld {
 
     fn stop(&mut self, _: AttemptId, _: bool) {}
 
-    fn run_checks(&mut self, _: CheckOrder) -> Taken {
+    fn run_checks(&mut self, order: CheckOrder) -> Taken {
+        self.checks.push((order.task, order.epoch));
         Taken::Yes
     }
 

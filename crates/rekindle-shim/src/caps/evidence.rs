@@ -1,4 +1,4 @@
-//! Whether an agent's end was one for want of memory: what its cgroup counted, else what the kernel's log says, else the
+//! Whether an agent's end was one for lack of memory: what its cgroup counted, else what the kernel's log says, else the
 //! kernel's count of such ends beside a kill that nobody here sent.
 
 use std::fs::{self, File};
@@ -17,7 +17,7 @@ const RECORD_BYTES: usize = 8 << 10;
 /// The namespace in which the kernel's log numbers processes.
 const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 
-/// The signal that the kernel ends a process with for want of memory.
+/// The signal that the kernel ends a process with for lack of memory.
 const KILL: i32 = 9;
 
 /// The exit code of a shell whose last command was ended so.
@@ -106,7 +106,7 @@ impl Evidence {
     }
 }
 
-/// Processes that the kernel has ended for want of memory since the machine's start; 0 where it does not tell.
+/// Processes that the kernel has ended for lack of memory since the machine's start; 0 where it does not tell.
 fn counted_by_machine() -> u64 {
     let table = fs::read_to_string("/proc/vmstat").unwrap_or_default();
     table.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok()).unwrap_or(0)
@@ -120,7 +120,7 @@ fn log_from_now() -> Option<File> {
     Some(log)
 }
 
-/// The processes that the log names as killed for want of memory.
+/// The processes that the log names as killed for lack of memory.
 fn killed_in(log: &mut impl Read) -> Vec<u32> {
     let mut record = vec![0; RECORD_BYTES];
     let mut killed = Vec::new();

@@ -49,7 +49,7 @@ pub struct Dir {
 /// What a group's memory controller counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Oom {
-    /// Processes that the kernel ended for want of memory.
+    /// Processes that the kernel killed for lack of memory.
     pub kills: u64,
     /// The group met its own cap.
     pub at_cap: bool,
