@@ -80,7 +80,7 @@ impl Pulse {
     pub fn take<W: World>(&mut self, now: Time, driver: &mut Driver<W>) -> Vec<Message> {
         self.looked_at = Some(now);
         let state = driver.state();
-        self.sleep_through(state.clocks.slept_ms);
+        self.sleep_through(now, state.clocks.slept_ms);
         let running: Vec<Watched> = state
             .live_attempts()
             .filter(|(_, attempt)| attempt.phase == AttemptPhase::Running && attempt.stop.is_none())
@@ -107,15 +107,16 @@ impl Pulse {
         silent
     }
 
-    /// Time that the machine slept is nobody's silence.
-    fn sleep_through(&mut self, slept_ms: u64) {
+    /// Time that the machine slept is nobody's silence. A look may come before the sleep is known: nothing it saw lies in the future.
+    fn sleep_through(&mut self, now: Time, slept_ms: u64) {
         let more_ms = slept_ms.saturating_sub(self.slept_ms.unwrap_or(slept_ms));
         self.slept_ms = Some(slept_ms);
+        if more_ms == 0 {
+            return;
+        }
         for seen in self.seen.values_mut() {
-            seen.alive_at = seen.alive_at.plus_ms(more_ms);
-            if let Some((since, _)) = &mut seen.baseline {
-                *since = since.plus_ms(more_ms);
-            }
+            seen.alive_at = seen.alive_at.plus_ms(more_ms).min(now);
+            seen.baseline = None;
         }
     }
 
@@ -143,8 +144,13 @@ impl Pulse {
             seen.baseline = Some((now, activity));
             return None;
         };
-        if works(watched.tells, before, activity, now.since_ms(since)) {
+        let window_ms = now.since_ms(since);
+        if works(watched.tells, before, activity, window_ms) {
             *seen = Seen { alive_at: now, output, baseline: None };
+            return None;
+        }
+        // Two looks in quick succession cannot tell work from idling.
+        if window_ms < IDLE_WINDOW_MS.min(watched.shortest_ms() / 2) {
             return None;
         }
         let connection_ms = watched.answer_ms.and_then(|_| world.connections_quiet_ms(id));
@@ -260,6 +266,38 @@ mod tests {
         world.activity = Some(Activity { cpu_ticks: 7, io_bytes: 7, processes: 1 });
         assert_eq!(look(&mut world, 1_000), None, "a first look");
         assert_eq!(look(&mut world, 1_015), Some(Hung::Silent(1_015_000)), "it does nothing");
+    }
+
+    #[test]
+    fn two_looks_in_quick_succession_conclude_nothing() {
+        let (mut pulse, busy) = (Pulse::new(), watched(None));
+        let mut world = MemoryWorld::default();
+        let mut look = |at_ms: i64, ticks: u64| {
+            world.activity = Some(Activity { cpu_ticks: ticks, io_bytes: 0, processes: 1 });
+            pulse.look(Time(at_ms), &busy, &mut world)
+        };
+        assert_eq!(look(0, 0), None);
+        assert_eq!(look(400_000, 5_000), None, "the first look at its processes");
+        assert_eq!(look(400_275, 5_027), None, "it worked all the time between");
+        assert_eq!(look(405_000, 5_500), None, "and goes on");
+        assert_eq!(look(560_000, 5_500), None);
+        assert_eq!(look(706_000, 5_500), Some(Hung::Silent(301_000)), "until it does not");
+    }
+
+    #[test]
+    fn a_sleep_that_is_known_late_hides_no_later_silence() {
+        let (mut pulse, silent) = (Pulse::new(), watched(None));
+        let mut world = MemoryWorld { activity: Some(Activity { cpu_ticks: 7, io_bytes: 7, processes: 1 }), ..MemoryWorld::default() };
+        let night_ms = 8 * 3_600_000;
+        let mut look = |at_ms: i64, slept_ms: u64| {
+            pulse.sleep_through(Time(at_ms), slept_ms);
+            pulse.look(Time(at_ms), &silent, &mut world)
+        };
+        assert_eq!(look(0, 0), None);
+        assert_eq!(look(night_ms, 0), None, "the machine woke up, and nobody has said so yet");
+        assert_eq!(look(night_ms + 6_000, night_ms as u64), None, "its silence begins with the sleep's end");
+        assert_eq!(look(night_ms + 200_000, night_ms as u64), None);
+        assert_eq!(look(night_ms + 310_000, night_ms as u64), Some(Hung::Silent(310_000)));
     }
 
     #[test]

@@ -105,13 +105,7 @@ pub(super) fn lost(turn: &mut Turn<'_>, id: AttemptId, with_host: bool) -> Reply
     // What its stream told before its shim was lost still holds: a limit is met by the next one as well.
     let told = || found.native.failure.as_ref().and_then(crate::activity::Failure::cause);
     let cause = if with_host { Cause::HostLost } else { stopped.or_else(told).unwrap_or(Cause::ShimLost) };
-    if turn.state.open_tasks(id).iter().any(|task| turn.state.tasks[task].is_being_proven()) {
-        // What it claimed before it was lost is proven first; its end is put down when the checks are through.
-        turn.emit_attempt(id, Body::StopOrdered { attempt: id, cause, at_once: true });
-        turn.emit_attempt(id, Body::AttemptExited { attempt: id, exit: Exit::default() });
-        return Reply::Accepted;
-    }
-    end(turn, id, &cause, true);
+    end_once_proven(turn, id, cause, true);
     Reply::Accepted
 }
 
@@ -119,8 +113,19 @@ pub(super) fn not_started(turn: &mut Turn<'_>, id: AttemptId, reason: String) ->
     if !turn.state.attempts.get(&id).is_some_and(crate::state::Attempt::is_live) {
         return Reply::Already;
     }
-    end(turn, id, &Cause::StartFailed { reason }, true);
+    end_once_proven(turn, id, Cause::StartFailed { reason }, true);
     Reply::Accepted
+}
+
+/// Ends an attempt whose process is gone or never was. What it claimed, or an operator completed, is proven and merged first; its end
+/// is put down after that.
+pub(super) fn end_once_proven(turn: &mut Turn<'_>, id: AttemptId, cause: Cause, may_count: bool) {
+    if turn.state.open_tasks(id).iter().any(|task| turn.state.tasks[task].is_being_proven()) {
+        turn.emit_attempt(id, Body::StopOrdered { attempt: id, cause, at_once: true });
+        turn.emit_attempt(id, Body::AttemptExited { attempt: id, exit: Exit::default() });
+    } else {
+        end(turn, id, &cause, may_count);
+    }
 }
 
 /// The output of an attempt that has ended cannot be read to its end: that is named before the rest of it is decided.

@@ -49,7 +49,7 @@ pub(super) fn refused(turn: &mut Turn<'_>, what: Refused, refusal: Refusal) -> R
             if !turn.state.attempts.get(id).is_some_and(|found| found.is_live()) {
                 return Reply::Already;
             }
-            attempt::end(turn, *id, &Cause::Machine(refusal.into()), true);
+            attempt::end_once_proven(turn, *id, Cause::Machine(refusal.into()), true);
             return Reply::Accepted;
         }
         Refused::Checks(task, epoch) => {

@@ -151,7 +151,7 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>, saved_at: Time) 
             Found::NeverStarted | Found::Refused(_) => {
                 orphaned += 1;
                 note_found(turn, id, "never_started", "its process was never started");
-                attempt::end(turn, id, &Cause::ShimLost, false);
+                attempt::end_once_proven(turn, id, Cause::ShimLost, false);
             }
             Found::Unreadable { reason } => {
                 orphaned += 1;

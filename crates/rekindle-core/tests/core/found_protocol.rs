@@ -5,8 +5,9 @@ use rekindle_core::cause::Cause;
 use rekindle_core::decide::{self, Reply, Standstill};
 use rekindle_core::event::{Body, PauseReason, UsageLeft};
 use rekindle_core::ids::{AttemptId, QuestionId};
-use rekindle_core::input::{Found, Input, MergeOutcome, Order};
+use rekindle_core::input::{Found, Input, MergeOutcome, Order, Refused};
 use rekindle_core::limits::{Limits, Traits, UsageLimits};
+use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{CheckResult, Report};
 use rekindle_core::review::{Findings, Stage, Verdict};
 use rekindle_core::role::Role;
@@ -106,6 +107,52 @@ fn an_operators_word_decides_a_claim_and_ends_its_agent_before_the_merge() {
     let step = story.checked("T1", false);
     assert_eq!(step.reply, Reply::Already);
     assert!(story.state.tasks[&task("T1")].way.merging.is_some());
+}
+
+/// Work that the operator completed and that is being merged, with an agent dispatched for it of which nothing is known yet.
+fn merging_beside_a_new_agent() -> Story {
+    let mut story = Story::with("# Demo\n\n### T1: a\n- accept: `true`\n", apart());
+    story.started(1);
+    story.exited(1, exit_code(1));
+    story.after_ms(600_000).input(Input::TimePassed);
+    assert_eq!(story.state.attempts.len(), 2, "its second agent is dispatched");
+    story.order(Order::Complete { task: task("T1"), result: None });
+    assert!(story.state.tasks[&task("T1")].way.merging.is_some());
+    story
+}
+
+/// The agent of `merging_beside_a_new_agent` is gone: the merge goes on, nobody is dispatched, and the task ends complete.
+fn goes_on_being_merged(story: &mut Story) {
+    assert_eq!(story.state.attempts.len(), 2, "nobody else is dispatched");
+    let requeued = story.log.iter().filter(|event| matches!(event.body, Body::TaskRequeued { .. })).count();
+    assert_eq!(requeued, 1, "after its first agent");
+    assert!(story.state.tasks[&task("T1")].way.merging.is_some(), "the operator's word holds");
+    let epoch = story.state.tasks[&task("T1")].epoch;
+    story.input(Input::WorkMerged { task: task("T1"), epoch, outcome: MergeOutcome::Merged { commit: None } });
+    assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Complete);
+    assert!(!story.state.attempts[&AttemptId(2)].is_live());
+}
+
+#[test]
+fn an_agent_that_never_started_does_not_reopen_what_is_being_merged() {
+    let mut story = merging_beside_a_new_agent();
+    story.coordinator(apart(), vec![(AttemptId(2), Found::NeverStarted)]);
+    goes_on_being_merged(&mut story);
+}
+
+#[test]
+fn an_agent_that_cannot_start_does_not_reopen_what_is_being_merged() {
+    let mut story = merging_beside_a_new_agent();
+    story.input(Input::AttemptNotStarted { attempt: AttemptId(2), reason: "no such file".into() });
+    goes_on_being_merged(&mut story);
+}
+
+#[test]
+fn an_agent_that_the_machine_refuses_does_not_reopen_what_is_being_merged() {
+    let mut story = merging_beside_a_new_agent();
+    let refusal = Refusal { reason: "no process".into(), hint: "ulimit -u".into() };
+    story.input(Input::Refused { what: Refused::Attempt(AttemptId(2)), refusal });
+    goes_on_being_merged(&mut story);
 }
 
 #[test]
