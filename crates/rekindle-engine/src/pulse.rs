@@ -138,8 +138,13 @@ impl Pulse {
         if quiet_ms < watched.shortest_ms() / 2 {
             return None;
         }
-        // Processes that cannot be looked at may be at work: nothing is concluded.
-        let activity = world.activity(id).ok()?.unwrap_or_default();
+        let Ok(activity) = world.activity(id) else {
+            // Processes that cannot be looked at may be at work: nothing is concluded, and that time proves nothing later.
+            *seen =
+                Seen { alive_at: seen.alive_at.max(now.minus_ms(watched.shortest_ms() / 2)), output, baseline: None };
+            return None;
+        };
+        let activity = activity.unwrap_or_default();
         let Some((since, before)) = seen.baseline else {
             seen.baseline = Some((now, activity));
             return None;
@@ -265,7 +270,9 @@ mod tests {
         }
         world.activity = Some(Activity { cpu_ticks: 7, io_bytes: 7, processes: 1 });
         assert_eq!(look(&mut world, 1_000), None, "a first look");
-        assert_eq!(look(&mut world, 1_015), Some(Hung::Silent(1_015_000)), "it does nothing");
+        assert_eq!(look(&mut world, 1_015), None, "what it did before that look, nobody saw");
+        assert_eq!(look(&mut world, 1_139), None);
+        assert_eq!(look(&mut world, 1_140), Some(Hung::Silent(300_000)), "it does nothing");
     }
 
     #[test]
@@ -287,7 +294,10 @@ mod tests {
     #[test]
     fn a_sleep_that_is_known_late_hides_no_later_silence() {
         let (mut pulse, silent) = (Pulse::new(), watched(None));
-        let mut world = MemoryWorld { activity: Some(Activity { cpu_ticks: 7, io_bytes: 7, processes: 1 }), ..MemoryWorld::default() };
+        let mut world = MemoryWorld {
+            activity: Some(Activity { cpu_ticks: 7, io_bytes: 7, processes: 1 }),
+            ..MemoryWorld::default()
+        };
         let night_ms = 8 * 3_600_000;
         let mut look = |at_ms: i64, slept_ms: u64| {
             pulse.sleep_through(Time(at_ms), slept_ms);
