@@ -32,7 +32,7 @@ impl Checkers {
     /// Work is asked about once its checks have passed. What an operator ordered while they ran, even a stop of the agent that had
     /// left, changes nothing about how it left: the claim that was made then counts.
     pub(super) fn asked_about(&self, event: &Event, attempt: AttemptId, text: &str, takes_work: bool) -> bool {
-        let words = self.replayed.attempts.get(&attempt).map(|found| found.native.last_words.as_str());
+        let words = self.replayed.attempts.get(&attempt).map(|found| found.cli_session.last_words.as_str());
         let of_claim = || event.task.as_ref().is_some_and(|task| self.left.contains(&(attempt, task.clone())));
         match takes_work {
             true => of_claim(),
@@ -59,7 +59,7 @@ impl Checkers {
     pub(super) fn taken(&self, event: &Event) -> Verdict {
         let task = event.task.as_ref().and_then(|id| Some((id, self.replayed.tasks.get(id)?)));
         let rests = task.is_some_and(|(id, task)| {
-            let failed = task.way.baseline.as_ref().is_some_and(|baseline| baseline.failed.is_some());
+            let failed = task.workflow.baseline.as_ref().is_some_and(|baseline| baseline.failed.is_some());
             failed || self.truth.confirmed.contains(id) || self.truth.completed.contains(id)
         });
         require(rests, Invariant::Unreported, || format!("nothing shows that it was done: {}", line(event)))
