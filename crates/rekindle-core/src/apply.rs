@@ -7,6 +7,8 @@ mod protocol;
 mod question;
 mod settle;
 
+pub use settle::may_let_go;
+
 use std::collections::BTreeMap;
 
 use crate::cause::Cause;

@@ -42,7 +42,7 @@ use crate::world::World;
 pub use answer::HIDDEN_TOKEN;
 pub use commit::encode;
 pub use load::{LoadError, decode, load, stored_head};
-pub use rows::{all_rows, touched_rows};
+pub use rows::{all_rows, rows_from_log, touched_rows};
 
 /// Sleep or a step of the wall that is worth an event: two readings of one clock lie further apart than a millisecond.
 const CLOCK_STEP_MS: u64 = 1_000;
@@ -296,7 +296,10 @@ impl<W: World> Driver<W> {
         &mut self.world
     }
 
-    /// Begins a new run.
+    /// Takes what is to be put down before the state is taken over: a new run first of all.
+    ///
+    /// The clocks are looked at by `start`: an agent whose time a changed clock brings must not be started before it is known
+    /// what became of every other.
     ///
     /// # Errors
     /// When the store refuses.

@@ -14,6 +14,20 @@ const ATTEMPTS_KEPT: usize = 32;
 /// Answered questions that are kept for briefs; a person answers fewer in any run that is read by one.
 const ANSWERS_KEPT: usize = 500;
 
+/// Whether something may be let go of by an event: who makes rows of the state makes them before it.
+#[must_use]
+pub fn may_let_go(event: &Event) -> bool {
+    matches!(
+        event.body,
+        Body::TaskCompleted { .. }
+            | Body::WorkflowFailed { .. }
+            | Body::TaskSkipped { .. }
+            | Body::CoordinatorStarted { .. }
+            | Body::AttemptEnded { .. }
+            | Body::QuestionAnswered { .. }
+    )
+}
+
 /// Lets go of what has become too old by an event.
 pub(super) fn after(state: &mut State, event: &Event) {
     match (&event.body, &event.task) {

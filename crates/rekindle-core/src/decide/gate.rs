@@ -105,7 +105,9 @@ pub(super) fn close_for(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, held:
     };
     // A wait that is already longer stands, and so does a question that nobody has answered.
     let again = same.zip(tries).is_some_and(|(gate, tries)| gate.reset.is_some() && tries.reset <= gate.reset);
-    let stands = known.as_ref().filter(|gate| gate.until > Some(turn.now) && (again || gate.until > until));
+    let named = tries.is_some_and(|tries| tries.reset.is_some());
+    let longer = |gate: &Gate| gate.until > until && !(named && is_guess(gate));
+    let stands = known.as_ref().filter(|gate| gate.until > Some(turn.now) && (again || longer(gate)));
     let (until, reset, probe) = match stands {
         Some(gate) => (gate.until, gate.reset, gate.probe),
         None => (until, tries.and_then(|tries| tries.reset), tries.map_or(0, |tries| tries.number)),
@@ -113,6 +115,12 @@ pub(super) fn close_for(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, held:
     let question = question.or(known.and_then(|gate| gate.question));
     let closed = GateClosed { account, cause: cause.clone(), until, question, strikes, reset, probe };
     turn.emit_attempt(id, Body::GateClosed(closed));
+}
+
+/// Whether a gate waits for a limit whose reset nobody has named. A reset that is named takes its place, sooner or later: kept
+/// beside it, the reset would be forgotten, and a wall that is set could not move the wait for it.
+pub(super) fn is_guess(gate: &Gate) -> bool {
+    gate.probe > 0 && gate.reset.is_none()
 }
 
 /// The probe that a gate waited for, which has met the limit again; none where its account has worked since.

@@ -96,7 +96,9 @@ fn time_out(turn: &mut Turn<'_>, id: AttemptId) {
         return;
     };
     let role = found.role;
-    let task = turn.state.open_tasks(id).into_iter().find(|task| task_deadline(turn.state, id, task).is_some());
+    // Of several tasks under way, the one that is over its time: each may have a limit that the plan gave it.
+    let over = |task: &crate::ids::TaskId| task_deadline(turn.state, id, task).is_some_and(|at| at <= turn.now);
+    let task = turn.state.open_tasks(id).into_iter().find(over);
     let timeout_ms = task.map_or(0, |task| timeout_ms(turn.state, id, &task));
     turn.emit_attempt(id, Body::RoleTimeout { role, attempt: id, timeout_ms });
     attempt::order_stop(turn, id, Cause::TimedOut, false);

@@ -59,7 +59,7 @@ pub(super) fn seen(turn: &mut Turn<'_>, left: UsageLeft) -> Reply {
         let known = turn.state.gates.get(&account);
         let next = goes_on_at(turn, gate::tried(known), left.resets_at);
         let stands = |gate: &Gate| {
-            let longer = gate.until >= Some(next.at);
+            let longer = gate.until >= Some(next.at) && !(next.reset.is_some() && gate::is_guess(gate));
             longer || gate.until > Some(turn.now) && gate.reset.is_some() && next.reset <= gate.reset
         };
         if known.is_some_and(stands) {

@@ -146,3 +146,18 @@ fn what_was_put_right_outside_stands_on_record_and_changes_nothing() {
     assert_eq!(story.state.tasks, before.tasks);
     assert_eq!(story.replayed(), story.state);
 }
+
+#[test]
+fn a_timeout_names_the_limit_of_the_task_that_is_over_its_time() {
+    let plan = "# Demo\n\n### T1: a\n- agent: duo\n\nDo.\n\n### T2: b\n- agent: duo\n- timeout: 1m\n- accept: `true`\n";
+    let mut story = Story::of(plan);
+    story.started(1);
+    story.done(1, "T2");
+    story.checked("T2", false);
+    story.after_ms(60_000).input(Input::TimePassed);
+    let told = story.log.iter().find_map(|event| match &event.body {
+        Body::RoleTimeout { timeout_ms, .. } => Some(*timeout_ms),
+        _ => None,
+    });
+    assert_eq!(told, Some(60_000), "T1 has the time of its role, which is not over");
+}

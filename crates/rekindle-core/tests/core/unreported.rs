@@ -292,3 +292,23 @@ fn only_the_first_baseline_counts_and_a_task_that_is_opened_again_gets_another()
     story.order(Order::Retry { task: task("T1") });
     assert_eq!(first(&story).workflow.baseline, None);
 }
+
+#[test]
+fn done_does_not_take_a_task_that_was_split_since_it_was_asked_about() {
+    let mut story = Story::of(BARE);
+    leaves(&mut story, 1, "Done.");
+    story.checked("T1", true);
+    story.order(Order::Split { task: task("T1"), subtasks: vec!["one half".into(), "the other".into()] });
+    story.order(Order::Answer { id: QuestionId(1), text: "done".into() });
+    assert!(!claimed(&story), "its parts are to be done first");
+    assert_eq!(first(&story).state, TaskState::Pending);
+    for (attempt, part) in [(2, "T1.1"), (3, "T1.2")] {
+        story.started(attempt);
+        story.done(attempt, part);
+        story.checked(part, true);
+        story.exited(attempt, exit_code(0));
+    }
+    story.checked("T1", true);
+    assert_eq!(first(&story).state, TaskState::Complete);
+    assert_eq!(story.replayed(), story.state);
+}

@@ -215,3 +215,47 @@ fn after_a_hang_the_next_attempt_has_the_whole_silence() {
     story.input(Input::Streamed { attempt: AttemptId(2), sign: StreamEvent::Session { id: "s1".into(), model: None } });
     assert_eq!(answer_limit(&story), None, "a slow provider must not use up the attempts");
 }
+
+#[test]
+fn a_reset_that_is_named_takes_the_place_of_a_guess_and_follows_the_wall() {
+    const HOUR_MS: i64 = 3_600_000;
+    let clocks = |wall_ahead_ms| {
+        Input::ClockSeen(rekindle_core::event::ClockSeen { boot_id: "boot".into(), slept_ms: 0, wall_ahead_ms })
+    };
+    let mut story = story();
+    story.input(clocks(0));
+    fails(&mut story, 1, Problem::UsageLimit, None);
+    let guess = story.state.gates["able"].until.expect("a time");
+    let reset = story.now.plus_ms(60_000);
+    fails(&mut story, 2, Problem::UsageLimit, Some(reset));
+    let gate = &story.state.gates["able"];
+    assert_eq!((gate.reset, gate.until), (Some(reset), Some(reset.plus_ms(10_000))));
+    assert!(gate.until < Some(guess), "nobody knew better than to wait for longer");
+    story.input(clocks(-HOUR_MS));
+    story.now = guess;
+    story.input(Input::TimePassed);
+    assert_eq!(story.state.live_attempts().count(), 0, "by the wall the reset is an hour later");
+    assert_eq!(probing(&mut story), 3);
+    assert!(story.state.clocks.wall(story.now) > reset);
+    assert_eq!(story.replayed(), story.state);
+}
+
+#[test]
+fn a_reset_that_the_usage_command_names_takes_the_place_of_a_guess_too() {
+    let usage = rekindle_core::limits::UsageLimits { asks: true, agents: vec!["default".into()], ..Default::default() };
+    let mut story = Story::with(TWO, Limits { usage, ..limits() });
+    let left = |remaining_percent, resets_at| {
+        Input::UsageSeen(rekindle_core::event::UsageLeft { remaining_percent: Some(remaining_percent), resets_at })
+    };
+    story.input(left(80, None));
+    story.started(1);
+    fails(&mut story, 1, Problem::UsageLimit, None);
+    let guess = story.state.gates["able"].until;
+    story.after_ms(61_000).input(Input::TimePassed);
+    story.state.usage.asking = true;
+    let reset = story.now.plus_ms(60_000);
+    story.input(left(0, Some(reset)));
+    let gate = &story.state.gates["able"];
+    assert_eq!(gate.reset, Some(reset));
+    assert!(gate.until < guess);
+}

@@ -211,7 +211,7 @@ impl<W: World, H: House> Loop<W, H> {
         let short = self.house.short();
         // A run that was paused for want of room and does not wait would be paused again before anybody looks.
         if short.is_some() || self.driver.is_over() && self.held_by_look() {
-            self.driver.handle([Message::Pressure { short }])?;
+            self.driver.request_run(Input::PressureSeen { short })?;
         }
         self.driver.reindex(&start.gaps)?;
         self.driver.index_ended(start.repaired)?;
@@ -343,3 +343,6 @@ impl<W: World, H: House> Loop<W, H> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

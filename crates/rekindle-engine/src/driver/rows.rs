@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use rekindle_core::apply::apply;
+use rekindle_core::apply::{apply, may_let_go};
 use rekindle_core::brief::{Facts, TaskResult};
 use rekindle_core::ids::{AttemptId, QuestionId, TaskId};
 use rekindle_core::state::State;
@@ -88,7 +88,7 @@ impl<W: World> Driver<W> {
             rows.extend(let_go);
         } else {
             rows.retain(|row| Some(&row.run) != current.as_ref());
-            rows.extend(from_log(&*self.store)?.into_iter().filter(|row| Some(&row.run) == current.as_ref()));
+            rows.extend(rows_from_log(&*self.store)?.into_iter().filter(|row| Some(&row.run) == current.as_ref()));
         }
         Ok(self.store.replace_rows(rows)?)
     }
@@ -145,7 +145,10 @@ fn is_whole(state: &State, rows: &[Row]) -> bool {
 }
 
 /// The rows of all runs as the log tells them, event by event.
-fn from_log(store: &(impl Read + ?Sized)) -> Result<Vec<Row>, Error> {
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn rows_from_log(store: &(impl Read + ?Sized)) -> Result<Vec<Row>, Error> {
     let (mut state, mut seq, mut touched) = (State::default(), 0, Touched::default());
     let mut rows = BTreeMap::new();
     let mut put = |state: &State, touched: &mut Touched| {
@@ -159,14 +162,12 @@ fn from_log(store: &(impl Read + ?Sized)) -> Result<Vec<Row>, Error> {
         for stored in &page {
             let event = decode(stored).map_err(|error| store::Error::Corrupt(error.to_string()))?;
             // The rows of a run are told by its own state.
-            if state.run.as_ref().is_some_and(|run| run.id != event.run) {
+            // What is let go stands in rows by then: a few tasks that end again and again push the others out.
+            if may_let_go(&event) || state.run.as_ref().is_some_and(|run| run.id != event.run) {
                 put(&state, &mut touched);
             }
             apply(&mut state, &event);
             touched.add(&state, &event);
-            if is_full(&state, &touched) {
-                put(&state, &mut touched);
-            }
         }
         seq = last;
     }

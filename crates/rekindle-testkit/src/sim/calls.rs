@@ -30,8 +30,8 @@ pub enum Caller {
     Waits(AttemptId, QuestionId),
     /// An agent with something small.
     Plain(AttemptId),
-    /// Somebody with a token whose time is over.
-    Stale(String),
+    /// Somebody with a token whose time is over, and who it is where it may have said this before.
+    Stale(String, Option<AttemptId>),
     /// Somebody who may not say this at all.
     Intruder(String),
     /// Somebody who may say this and waits for nothing.
@@ -99,7 +99,7 @@ impl Sim {
         });
         let caller = match (own, fits) {
             (true, true) => Caller::Report(attempt, report.clone()),
-            (true, false) => Caller::Stale(format!("attempt {attempt}, which may not say {}", words(&report))),
+            (true, false) => Caller::Stale(format!("attempt {attempt}, which may not say {}", words(&report)), None),
             (false, _) => Caller::Intruder(format!("attempt {attempt} for {:?}", report.task())),
         };
         let own = own && fits;
@@ -259,7 +259,7 @@ impl Sim {
         let over = self.checkers.is_over(attempt, report.task());
         self.say(format_args!("a late {:?} by the token of attempt {attempt}, over: {over}", report.task()));
         let who = format!("attempt {attempt} for {:?}", report.task());
-        let caller = if over { Caller::Stale(who) } else { Caller::Entitled };
+        let caller = if over { Caller::Stale(who, Some(attempt)) } else { Caller::Entitled };
         if !over {
             // The token speaks for a living attempt: whoever holds it is that attempt.
             self.note_said(attempt, &report);
@@ -291,12 +291,21 @@ impl Sim {
                 self.checkers.broken(Invariant::OwnTasks, format!("{who} was answered {}", short(&answer)));
             }
             // A claim that is repeated is answered as before: it is with its reviewers.
-            Caller::Stale(who) if !(refused || matches!(answer, Answer::Already | Answer::HandedOn { .. })) => {
-                self.checkers
-                    .broken(Invariant::StaleEpoch, format!("{who}, long over, was answered {}", short(&answer)));
+            Caller::Stale(who, attempt)
+                if !(refused || matches!(answer, Answer::Already | Answer::HandedOn { .. })) =>
+            {
+                // Nor does it matter that it was complete by the time of the answer: on the operator's word, for one.
+                let repeats = match (&answer, attempt) {
+                    (Answer::Complete { task }, Some(attempt)) => self.checkers.repeats(attempt, task, Verb::Done),
+                    _ => false,
+                };
+                if !repeats {
+                    let what = format!("{who}, long over, was answered {}", short(&answer));
+                    self.checkers.broken(Invariant::StaleEpoch, what);
+                }
             }
             Caller::Pauses => self.checkers.truth.paused = answer == Answer::Accepted,
-            Caller::Intruder(_) | Caller::Stale(_) | Caller::Entitled => {}
+            Caller::Intruder(_) | Caller::Stale(..) | Caller::Entitled => {}
             Caller::Plain(attempt) | Caller::Waits(attempt, _) => self.go_on(attempt, id, 5),
             Caller::Report(attempt, report) => self.report_answered(attempt, id, &report, &answer),
             Caller::Asked(attempt, _, wait) => match answer {

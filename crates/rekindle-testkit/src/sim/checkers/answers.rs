@@ -25,7 +25,7 @@ impl Sim {
         let may_wait = |caller: &Caller| match caller {
             Caller::Waits(_, question) => open(question),
             Caller::Report(_, Report::Done { .. } | Report::Verdict { .. }) => proving,
-            Caller::Stale(_) | Caller::Intruder(_) | Caller::Entitled => proving,
+            Caller::Stale(..) | Caller::Intruder(_) | Caller::Entitled => proving,
             Caller::Report(..) | Caller::Asked(..) | Caller::Plain(_) | Caller::Pauses => false,
         };
         let forgotten = self.calls.waiting.iter().find(|(_, caller)| !may_wait(caller));

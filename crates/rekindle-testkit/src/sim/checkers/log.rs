@@ -77,8 +77,11 @@ impl Checkers {
             (Body::StopOrdered { attempt, at_once, .. }, ..) => {
                 self.stops.insert(*attempt, *at_once);
             }
-            (Body::TaskClaimed { attempt, .. }, Some(task), Some(epoch)) => {
+            (Body::TaskClaimed { attempt, door, .. }, Some(task), Some(epoch)) => {
                 self.claims.insert((task.clone(), epoch), *attempt);
+                if *door == Channel::Unreported {
+                    self.left.insert((*attempt, task.clone()));
+                }
             }
             (Body::TaskCompleted { .. }, Some(task), Some(epoch)) => {
                 self.ended.insert((task.clone(), epoch));

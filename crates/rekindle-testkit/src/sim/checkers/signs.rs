@@ -40,10 +40,13 @@ struct Counts {
 #[derive(Clone, Copy, Debug, Default)]
 struct Wait {
     until: Time,
+    /// The end of the wait for a limit that named no reset. One that is named later takes its place.
+    guess: Time,
     /// The reset that was named, by the wall.
     reset: Option<Time>,
     person: bool,
-    /// A reset was named: a limit that is met again after it is probed sooner than one without any.
+    /// A reset was named, by an agent or by the usage command: a limit that is met again after it is probed sooner than one
+    /// without any.
     named: bool,
 }
 
@@ -108,7 +111,7 @@ impl Checkers {
         let account = state.limits.traits_of(cli).account;
         if let Some(wait) = self.signs.waits.get(&account) {
             let reset = wait.reset.is_none_or(|reset| reset <= state.clocks.wall(now));
-            let open = !wait.person && wait.until <= now && reset;
+            let open = !wait.person && wait.until <= now && wait.guess <= now && reset;
             require(open, Invariant::GateHeld, || format!("`{cli}` is started at {now:?}, its account has {wait:?}"))?;
         }
         let Some(gate) = state.gates.get(&account) else { return Ok(()) };
@@ -199,6 +202,22 @@ impl Sim {
         }
     }
 
+    /// The usage command named a reset for accounts that are used up.
+    pub(super) fn note_usage(&mut self, event: &Event) {
+        let Body::UsageSeen(left) = &event.body else { return };
+        let state = &self.checkers.replayed;
+        let usage = &state.limits.usage;
+        let wall = state.clocks.wall(event.time);
+        let used_up = left.remaining_percent.is_some_and(|percent| percent <= usage.threshold_percent);
+        let near = left.resets_at.is_some_and(|reset| reset.plus_ms(usage.grace_ms) > wall);
+        if used_up && near {
+            for cli in &usage.agents {
+                let wait = self.checkers.signs.waits.entry(state.limits.traits_of(cli).account).or_default();
+                (wait.named, wait.guess) = (true, event.time);
+            }
+        }
+    }
+
     /// An attempt that ended by itself after a failure of its account: from here on the account has to wait.
     pub(super) fn note_wait(&mut self, event: &Event) {
         let Body::AttemptEnded { attempt, cause, .. } = &event.body else { return };
@@ -218,8 +237,12 @@ impl Sim {
                 let named = wait.named;
                 wait.named |= reset.is_some();
                 wait.reset = wait.reset.max(reset);
-                let default = if named { event.time } else { event.time.plus_ms(limits.usage.default_wait_ms) };
-                reset.map_or(default, |_| event.time)
+                match (reset, named) {
+                    (Some(_), _) => wait.guess = event.time,
+                    (None, true) => {}
+                    (None, false) => wait.guess = event.time.plus_ms(limits.usage.default_wait_ms),
+                }
+                event.time
             }
             Problem::Overloaded => event.time.plus_ms(limits.backoff_ms),
             _ => event.time,

@@ -28,9 +28,16 @@ impl Checkers {
     }
 
     /// rekindle asks about such work, or with the words that its agent ended in.
+    ///
+    /// Work is asked about once its checks have passed. What an operator ordered while they ran, even a stop of the agent that had
+    /// left, changes nothing about how it left: the claim that was made then counts.
     pub(super) fn asked_about(&self, event: &Event, attempt: AttemptId, text: &str, takes_work: bool) -> bool {
         let words = self.replayed.attempts.get(&attempt).map(|found| found.cli_session.last_words.as_str());
-        event.task.is_some() && self.left_by_choice(attempt) && (takes_work || words == Some(text))
+        let of_claim = || event.task.as_ref().is_some_and(|task| self.left.contains(&(attempt, task.clone())));
+        match takes_work {
+            true => of_claim(),
+            false => event.task.is_some() && self.left_by_choice(attempt) && words == Some(text),
+        }
     }
 
     /// A person took the work.
