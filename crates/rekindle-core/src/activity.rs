@@ -23,7 +23,7 @@ pub use under_way::{Ending, Held, History, Lost, UnderWay, under_way};
 /// One thing seen in an agent's output or transcript.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Activity {
-    /// The native session has this id.
+    /// The CLI session has this id.
     Session {
         /// The id that resumes it.
         id: String,
@@ -122,7 +122,7 @@ pub enum Problem {
     CompactionLoop,
     /// The program noticed by itself that the model goes round in circles, and gave up.
     Looping,
-    /// The native session that was to be resumed is not there.
+    /// The CLI session that was to be resumed is not there.
     SessionGone,
     /// Anything else; the end of the process tells more.
     Other,
@@ -183,8 +183,8 @@ impl Usage {
 
 /// What decisions depend on, folded from activities.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Sign {
-    /// The native session is known.
+pub enum StreamEvent {
+    /// The CLI session is known.
     Session {
         /// Its id.
         id: String,
@@ -251,7 +251,7 @@ impl Measure {
     }
 }
 
-/// How the native session's transcript was found after the end of an attempt.
+/// How the CLI session's transcript was found after the end of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transcript {

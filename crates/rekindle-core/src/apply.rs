@@ -1,8 +1,8 @@
 //! How each event changes the state. The only place that does; it never refuses, because an event is already a fact.
 
+mod cli_session;
 mod clock;
 mod hold;
-mod native;
 mod protocol;
 mod question;
 mod settle;
@@ -15,8 +15,8 @@ use crate::ids::{AttemptId, Epoch, TaskId};
 use crate::plan::Plan;
 use crate::report::Exit;
 use crate::state::{
-    Attempt, AttemptPhase, Breaker, Claim, Coordinator, Health, Inspection, LastAttempts, NOTES_KEPT, Native, Note,
-    Past, Run, RunPhase, State, Stop, Task, TaskState, Usage, Way,
+    Attempt, AttemptPhase, Breaker, Claim, CliSession, Coordinator, Health, Inspection, LastAttempts, NOTES_KEPT, Note,
+    Past, Run, RunPhase, State, Stop, Task, TaskState, Usage, Workflow,
 };
 use crate::strategy::Strategy;
 
@@ -41,10 +41,10 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::Dispatched { .. } => dispatched(state, event),
         Body::AgentStarted { attempt, pid, shim_pid, .. } | Body::AgentAdopted { attempt, pid, shim_pid } => {
             started(state, *attempt, *pid, *shim_pid);
-            native::begun(state, event, *attempt);
+            cli_session::begun(state, event, *attempt);
             hold::worked(state);
         }
-        Body::OrphanAgentDetected { attempt, .. } => native::orphaned(state, *attempt),
+        Body::OrphanAgentDetected { attempt, .. } => cli_session::orphaned(state, *attempt),
         Body::StopOrdered { attempt, cause, at_once } => stop_ordered(state, event, *attempt, cause, *at_once),
         Body::AttemptExited { attempt, exit } => exited(state, event, *attempt, exit),
         Body::AttemptEnded { attempt, cause, .. } => ended(state, event, *attempt, cause),
@@ -67,8 +67,8 @@ pub fn apply(state: &mut State, event: &Event) {
         | Body::StatusAsked { .. }
         | Body::StatusAnswered { .. }
         | Body::AgentSaid(_)
-        | Body::SessionClosed(_) => native::apply(state, event),
-        Body::GateClosed(_) | Body::GateWidened { .. } | Body::GateOpened { .. } => native::gate(state, event),
+        | Body::SessionClosed(_) => cli_session::apply(state, event),
+        Body::GateClosed(_) | Body::GateWidened { .. } | Body::GateOpened { .. } => cli_session::gate(state, event),
         Body::StartsHeld(_) | Body::StartsReleased {} => hold::apply(state, event),
         Body::ClockMoved(seen) => clock::moved(state, seen),
         Body::BreakerOpened { cli, until } => {
@@ -167,7 +167,7 @@ pub(super) fn new_task(index: usize, done: bool, unblocks: u32) -> Task {
         compactions: 0,
         compactions_before: 0,
         settled: false,
-        way: Way::default(),
+        workflow: Workflow::default(),
     }
 }
 
@@ -250,7 +250,7 @@ fn dispatched(state: &mut State, event: &Event) {
             task.holder = Some(*attempt);
             task.epoch = epoch;
             task.not_before = None;
-            task.last_attempts.set(task.way.stage, *attempt);
+            task.last_attempts.set(task.workflow.stage, *attempt);
         });
     }
     let new = Attempt {
@@ -271,11 +271,11 @@ fn dispatched(state: &mut State, event: &Event) {
         orphaned: false,
         idle_since: None,
         refused: 0,
-        native: Native {
+        cli_session: CliSession {
             strategy: *strategy,
             resumes: session.clone(),
             asks_for_report: *asks_for_report,
-            ..Native::default()
+            ..CliSession::default()
         },
     };
     state.attempts.insert(*attempt, new);
@@ -309,7 +309,7 @@ fn ended(state: &mut State, event: &Event, id: AttemptId, cause: &Cause) {
     let breaker = state.breakers.entry(attempt.cli.clone()).or_default();
     match cause {
         // A session that did not come back says nothing of the program.
-        Cause::StartFailed { .. } if attempt.native.strategy == Strategy::Resume => {}
+        Cause::StartFailed { .. } if attempt.cli_session.strategy == Strategy::Resume => {}
         Cause::StartFailed { .. } => breaker.failed_starts += 1,
         _ => *breaker = Breaker::default(),
     }
@@ -324,12 +324,12 @@ fn ended(state: &mut State, event: &Event, id: AttemptId, cause: &Cause) {
 }
 
 fn task_changed(state: &mut State, event: &Event) {
-    native::heard(state, event);
+    cli_session::heard(state, event);
     let Some(id) = event.task.clone() else { return };
     let holder = state.tasks.get(&id).and_then(|task| task.holder);
     let checked = state.tasks.get(&id).and_then(|task| task.claim.as_ref()).map(|claim| claim.attempt);
     if let (Body::ChecksFinished { .. }, Some(attempt)) = (&event.body, checked) {
-        native::checked(state, attempt);
+        cli_session::checked(state, attempt);
         hold::worked(state);
     }
     if matches!(event.body, Body::WorkMerged { .. }) {
@@ -378,10 +378,10 @@ fn change_task(task: &mut Task, event: &Event) {
             end_task(task, event, TaskState::Complete);
             // What an earlier attempt failed of no longer says anything about it.
             task.reason = None;
-            task.way.rework = None;
+            task.workflow.rework = None;
             task.result.clone_from(result);
             task.unproven = *unproven;
-            task.way.unreported = *unreported;
+            task.workflow.unreported = *unreported;
         }
         Body::CheckpointSaved { checkpoint } => task.checkpoint = Some(checkpoint.clone()),
         Body::SplitProposed { subtasks } => task.split.clone_from(subtasks),
@@ -392,7 +392,7 @@ fn change_task(task: &mut Task, event: &Event) {
             task.last_cause = Some(cause.clone());
             task.reason = Some(reason.clone());
             if matches!(cause, Cause::Compacted | Cause::CompactionLoop | Cause::ContextExhausted | Cause::TimedOut) {
-                task.way.too_large += 1;
+                task.workflow.too_large += 1;
             }
             if !counted {
                 let tries = task.tries_mut();
@@ -432,8 +432,8 @@ fn reopen(task: &mut Task, reason: &str, reset_attempts: bool) {
     if reset_attempts {
         task.attempts = 0;
         task.crashes = 0;
-        task.way.baseline = None;
-        task.way.unreported = false;
+        task.workflow.baseline = None;
+        task.workflow.unreported = false;
     }
     protocol::reopen(task);
 }
@@ -443,8 +443,8 @@ fn end_task(task: &mut Task, event: &Event, state: TaskState) {
     let started_at = task.started_at;
     release(task);
     task.started_at = started_at;
-    task.way.validating = false;
-    task.way.merging = None;
+    task.workflow.validating = false;
+    task.workflow.merging = None;
     task.state = state;
     task.ended_at = Some(event.time);
 }

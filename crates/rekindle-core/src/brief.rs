@@ -4,9 +4,9 @@
 //! that it cannot close. Collecting the facts from disk and spool is left to the engine; the state's own part is in
 //! `gather`.
 
+mod collect;
 mod facts;
 pub(crate) mod fence;
-mod gather;
 pub(crate) mod judge;
 mod own;
 pub(crate) mod parts;
@@ -20,11 +20,11 @@ pub mod template;
 pub mod under_way;
 pub(crate) mod whole_plan;
 
+pub use collect::{facts_after, facts_from};
 pub use facts::{
     Activity, Answered, Asked, CheckSeen, Decision, Disk, Doors, Facts, LineKind, NamedTask, PlanLine, ReviewFacts,
     Standing, Stream, TaskFacts, TaskResult,
 };
-pub use gather::{facts_after, facts_from};
 pub use own::{TOKEN_BYTES, own_bytes};
 pub use reinject::{REINJECT_BYTES, reinject};
 pub use resumed::render_resumed;

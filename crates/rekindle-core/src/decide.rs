@@ -15,8 +15,8 @@ mod report;
 mod review;
 mod schedule;
 mod session;
-mod sign;
 mod split;
+mod stream;
 mod team;
 mod timers;
 mod unreported;
@@ -35,7 +35,7 @@ use crate::time::Time;
 pub use attempt::{answer_limit_ms, silence_limit_ms};
 pub use finish::Standstill;
 pub use finish::standstill;
-pub use sign::reloads;
+pub use stream::reloads;
 pub use timers::{next_deadline, next_deadline_but};
 
 /// What a decision comes to.
@@ -110,9 +110,9 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
         Input::AttemptSilent { attempt, quiet_ms, evidence } => attempt::silent(turn, attempt, quiet_ms, evidence),
         Input::Reported { attempt, epoch, door, report } => report::reported(turn, attempt, epoch, door, report),
         Input::ChecksFinished { task, epoch, evidence } => report::checks_finished(turn, &task, epoch, evidence),
-        Input::Signed { attempt, sign } => sign::signed(turn, attempt, sign),
+        Input::Streamed { attempt, sign } => stream::streamed(turn, attempt, sign),
         Input::SessionClosed { attempt, measure, transcript, cut_off, under_way } => {
-            sign::session_closed(turn, attempt, measure, (transcript, cut_off, under_way))
+            stream::session_closed(turn, attempt, measure, (transcript, cut_off, under_way))
         }
         Input::AgentSaid(said) => unreported::said(turn, said),
         Input::BaselineSeen { attempt, task, baseline } => unreported::baseline_seen(turn, attempt, &task, baseline),
@@ -153,10 +153,10 @@ pub fn outstanding(state: &State) -> Vec<Effect> {
             effects.push(Effect::StopAttempt { attempt: id, at_once: stop.at_once });
         }
         // Delivered or not: a message acts once by its number, and so does the end of all messages.
-        for told in &attempt.native.told {
+        for told in &attempt.cli_session.told {
             effects.push(Effect::TellAgent { attempt: id, number: told.number, text: told.text.clone() });
         }
-        if attempt.native.input_closed {
+        if attempt.cli_session.input_closed {
             effects.push(Effect::CloseInput { attempt: id });
         }
     }
@@ -173,7 +173,7 @@ pub fn outstanding(state: &State) -> Vec<Effect> {
         if let Some(claim) = &task.claim {
             effects.push(Effect::RunChecks { task: id.clone(), epoch: claim.epoch });
         }
-        if task.way.merging.is_some() {
+        if task.workflow.merging.is_some() {
             effects.push(Effect::MergeWork { task: id.clone(), epoch: task.epoch });
         }
     }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::activity::{Measure, Sign, Transcript, UnderWay};
+use crate::activity::{Measure, StreamEvent, Transcript, UnderWay};
 use crate::event::{AgentSaid, ClockSeen, PauseReason, UsageLeft, WorkBranch};
 use crate::ids::{AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
-use crate::report::{Baseline, CheckResult, Door, Evidence, Exit, Report};
+use crate::report::{Baseline, Channel, CheckResult, Evidence, Exit, Report};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,11 +83,11 @@ pub enum Input {
         evidence: String,
     },
     /// An agent's own stream said something that decisions depend on.
-    Signed {
+    Streamed {
         /// Its attempt.
         attempt: AttemptId,
         /// What.
-        sign: Sign,
+        sign: StreamEvent,
     },
     /// An agent has ended, and its own session was looked at.
     SessionClosed {
@@ -120,7 +120,7 @@ pub enum Input {
         /// The epoch its token names.
         epoch: Epoch,
         /// The door.
-        door: Door,
+        door: Channel,
         /// What it said.
         report: Report,
     },

@@ -68,10 +68,11 @@ pub struct Traits {
     /// Which `[agents.NAME]` takes over while its account has to wait.
     pub fallback: Option<String>,
     /// Its stream is understood: it tells its session, its calls and its ends.
-    pub tells: bool,
+    #[serde(rename = "tells")]
+    pub structured_output: bool,
     /// It tells of every call when it begins: without one, it waits for its model.
     pub shows_calls: bool,
-    /// A native session can be resumed by its id.
+    /// A CLI session can be resumed by its id.
     pub resumes: bool,
     /// It takes messages while it runs.
     pub takes_messages: bool,

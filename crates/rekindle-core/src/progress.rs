@@ -40,7 +40,7 @@ impl Progress {
             }
             let unmet = state.unmet_blockers(id).len();
             found.relationships += small(unmet);
-            let audit = task.way.stage == Stage::Audit;
+            let audit = task.workflow.stage == Stage::Audit;
             let blocked = task.state == TaskState::Blocked || (task.state == TaskState::Pending && unmet > 0);
             match () {
                 () if audit => found.pending_audit += 1,
@@ -49,7 +49,7 @@ impl Progress {
                 () => found.available += 1,
             }
         }
-        let kept: u32 = state.attempts.values().map(|attempt| attempt.native.compactions).sum();
+        let kept: u32 = state.attempts.values().map(|attempt| attempt.cli_session.compactions).sum();
         found.compactions = kept + state.past.compactions;
         found
     }
@@ -62,7 +62,7 @@ impl Progress {
 }
 
 fn is_begun(task: &Task) -> bool {
-    task.state == TaskState::InProgress || task.way.stage == Stage::Review
+    task.state == TaskState::InProgress || task.workflow.stage == Stage::Review
 }
 
 fn small(count: usize) -> u32 {

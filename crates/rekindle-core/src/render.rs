@@ -19,7 +19,7 @@ fn in_plan_order(state: &State) -> impl Iterator<Item = (&crate::plan::PlanTask,
     let planned = state.run.iter().flat_map(|run| &run.plan.tasks);
     let all = planned.filter_map(|planned| Some((planned, state.tasks.get(&planned.id)?)));
     let mut ordered = Vec::new();
-    for (planned, task) in all.filter(|(_, task)| task.way.parent.is_none()) {
+    for (planned, task) in all.filter(|(_, task)| task.workflow.parent.is_none()) {
         with_parts(state, (planned, task), &mut ordered);
     }
     ordered.into_iter()
@@ -31,7 +31,7 @@ fn with_parts<'a>(
     ordered: &mut Vec<(&'a crate::plan::PlanTask, &'a Task)>,
 ) {
     ordered.push(whole);
-    for part in &whole.1.way.parts {
+    for part in &whole.1.workflow.parts {
         if let (Some(planned), Some(task)) = (state.plan_task(part), state.tasks.get(part)) {
             with_parts(state, (planned, task), ordered);
         }
@@ -40,7 +40,7 @@ fn with_parts<'a>(
 
 /// How deep a task is a part of others.
 fn depth(state: &State, task: &Task) -> usize {
-    let parent = task.way.parent.as_ref().and_then(|parent| state.tasks.get(parent));
+    let parent = task.workflow.parent.as_ref().and_then(|parent| state.tasks.get(parent));
     parent.map_or(0, |parent| 1 + depth(state, parent))
 }
 
@@ -50,11 +50,11 @@ fn status_word(state: &State, id: &crate::ids::TaskId, task: &Task) -> &'static 
         TaskState::Complete => "PASS",
         TaskState::Failed => "FAIL",
         TaskState::Skipped => "SKIPPED",
-        TaskState::Pending | TaskState::InProgress if task.way.stage == Stage::Review => "AWAITING REVIEW",
-        TaskState::Pending | TaskState::InProgress if task.way.stage == Stage::Audit => "AWAITING AUDIT",
+        TaskState::Pending | TaskState::InProgress if task.workflow.stage == Stage::Review => "AWAITING REVIEW",
+        TaskState::Pending | TaskState::InProgress if task.workflow.stage == Stage::Audit => "AWAITING AUDIT",
         TaskState::InProgress => "IN PROGRESS",
         TaskState::Blocked => "BLOCKED",
-        TaskState::Pending if task.way.rework.is_some() => "REWORK",
+        TaskState::Pending if task.workflow.rework.is_some() => "REWORK",
         TaskState::Pending if task.attempts > 0 && task.last_cause.is_some() => "FAIL",
         TaskState::Pending if crate::view::shown_state(state, id).0 == "blocked" => "BLOCKED",
         TaskState::Pending => "PENDING",

@@ -10,7 +10,7 @@ use crate::role::Role;
 /// Through which door a report came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Door {
+pub enum Channel {
     /// The command line, over the coordinator's socket.
     Command,
     /// A signal line in the agent's output.

@@ -1,8 +1,8 @@
 //! Everything that is known of a run. It changes only in `apply`, by events; nothing in here is a cache of the world.
 
+mod cli_session;
 mod index;
 mod last_attempts;
-mod native;
 mod task;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -19,10 +19,10 @@ use crate::review::{KeptDisagreement, Stage};
 use crate::role::Role;
 use crate::time::Time;
 
+pub use cli_session::{Astray, CliSession, Gate, TOLD_KEPT, Told};
 pub use index::Index;
 pub use last_attempts::LastAttempts;
-pub use native::{Astray, Gate, Native, TOLD_KEPT, Told};
-pub use task::{Claim, Merging, Task, TaskState, Way};
+pub use task::{Claim, Merging, Task, TaskState, Workflow};
 
 /// Decisions kept for briefs; older ones stay in the log.
 pub const NOTES_KEPT: usize = 200;
@@ -281,7 +281,8 @@ pub struct Attempt {
     pub refused: u32,
     /// Its own session.
     #[serde(default)]
-    pub native: Native,
+    #[serde(rename = "native")]
+    pub cli_session: CliSession,
 }
 
 impl Attempt {
@@ -423,7 +424,7 @@ impl State {
         let Some(plan_task) = self.plan_task(id) else {
             return Vec::new();
         };
-        let parts = self.tasks.get(id).map(|task| task.way.parts.as_slice()).unwrap_or_default();
+        let parts = self.tasks.get(id).map(|task| task.workflow.parts.as_slice()).unwrap_or_default();
         plan_task
             .blocked_by
             .iter()
@@ -437,7 +438,7 @@ impl State {
     #[must_use]
     pub fn root_of(&self, id: &TaskId) -> TaskId {
         let mut root = id;
-        while let Some(parent) = self.tasks.get(root).and_then(|task| task.way.parent.as_ref()) {
+        while let Some(parent) = self.tasks.get(root).and_then(|task| task.workflow.parent.as_ref()) {
             root = parent;
         }
         root.clone()
@@ -447,7 +448,7 @@ impl State {
     #[must_use]
     pub fn role_of(&self, id: &TaskId) -> Role {
         let Some(task) = self.tasks.get(id) else { return Role::Developer };
-        match (task.way.stage, task.way.health) {
+        match (task.workflow.stage, task.workflow.health) {
             (Stage::Implement, true) => Role::Remediation,
             (Stage::Implement, false) => {
                 self.plan_task(id).and_then(|planned| planned.role.as_deref()).and_then(Role::of).unwrap_or_default()

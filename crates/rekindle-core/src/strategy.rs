@@ -29,7 +29,7 @@ pub enum Strategy {
     /// Nobody was at the task before.
     #[default]
     First,
-    /// The native session goes on.
+    /// The CLI session goes on.
     Resume,
     /// A new agent with a brief.
     Fresh,
@@ -61,7 +61,7 @@ impl fmt::Display for Strategy {
 pub struct Choice {
     /// How.
     pub strategy: Strategy,
-    /// The native session to resume.
+    /// The CLI session to resume.
     pub session: Option<String>,
     /// Whether only a report is asked for.
     pub asks_for_report: bool,
@@ -85,7 +85,7 @@ pub fn choose(state: &State, id: &TaskId, agent: &AgentName, cli: &str) -> Choic
         return choice;
     }
     let last = task.last_attempt().and_then(|id| state.attempts.get(&id));
-    if task.way.stage != Stage::Implement && last.is_none_or(|last| last.cause == Some(Cause::Completed)) {
+    if task.workflow.stage != Stage::Implement && last.is_none_or(|last| last.cause == Some(Cause::Completed)) {
         let reason = format!("proven work for its {}", state.role_of(id));
         return Choice { reason, ..Choice::without_session(Strategy::First, String::new()) };
     }
@@ -100,7 +100,7 @@ pub fn choose(state: &State, id: &TaskId, agent: &AgentName, cli: &str) -> Choic
     };
     let Some(cause) = last.cause.as_ref().filter(|cause| **cause != Cause::Completed) else {
         // Its last agent ended well; what is to be done again was found later.
-        let again = match task.way.stage {
+        let again = match task.workflow.stage {
             Stage::Implement => "the task was opened again",
             Stage::Review | Stage::Audit => "its work is looked at again",
         };
@@ -130,13 +130,13 @@ pub fn choose(state: &State, id: &TaskId, agent: &AgentName, cli: &str) -> Choic
 /// whose work is reviewed.
 fn goes_on(state: &State, task: &Task, agent: &AgentName, cli: &str) -> Option<Choice> {
     let reviewed = state.reviews(Role::Critic) || state.reviews(Role::Auditor);
-    let why = match (&task.way.rework, task.way.stage) {
+    let why = match (&task.workflow.rework, task.workflow.stage) {
         (Some(_), Stage::Implement) => "its work was sent back and its session knows it",
         (None, Stage::Implement) if task.last_attempt().is_none() && reviewed => "its agent goes on with its next task",
         _ => return None,
     };
     let ended = |attempt: &&Attempt| attempt.phase == AttemptPhase::Ended && attempt.agent == *agent;
-    let last = match &task.way.rework {
+    let last = match &task.workflow.rework {
         Some(_) => task.last_attempt().and_then(|id| state.attempts.get(&id)).filter(|last| last.agent == *agent)?,
         None => state.attempts.values().rev().find(ended)?,
     };
@@ -152,12 +152,12 @@ fn goes_on(state: &State, task: &Task, agent: &AgentName, cli: &str) -> Option<C
 /// not count. One that cannot be resumed is not asked, so it counts: else it could end without a word for ever.
 #[must_use]
 pub fn lacks_report(state: &State, last: &Attempt, cause: &Cause) -> bool {
-    let native = &last.native;
+    let cli_session = &last.cli_session;
     *cause == Cause::ExitedIncomplete
         && state.limits.traits_of(&last.cli).resumes
-        && !native.reported
-        && !native.reminded
-        && !native.asks_for_report
+        && !cli_session.reported
+        && !cli_session.reminded
+        && !cli_session.asks_for_report
         && resumable(state, last, cause).is_ok()
 }
 
@@ -173,7 +173,7 @@ fn resumable(state: &State, last: &Attempt, cause: &Cause) -> Result<(String, St
         _ => {}
     }
     // One that ended before it named its session was to go on with this one.
-    let Some(session) = last.native.session.clone().or_else(|| last.native.resumes.clone()) else {
+    let Some(session) = last.cli_session.session.clone().or_else(|| last.cli_session.resumes.clone()) else {
         return Err("its session is not known".to_owned());
     };
     let failed = fast_resumes(state, &session);
@@ -184,13 +184,13 @@ fn resumable(state: &State, last: &Attempt, cause: &Cause) -> Result<(String, St
     if overloaded >= OVERLOADED_RESUMES {
         return Err(format!("its session met an overloaded provider {overloaded} times in a row, another one may not"));
     }
-    if last.native.transcript == Some(Transcript::Missing) {
+    if last.cli_session.transcript == Some(Transcript::Missing) {
         return Err("the transcript of its session is gone".to_owned());
     }
-    if last.native.compactions >= limits.compaction.hand_over_after.max(1) {
-        return Err(format!("its session was compacted {} times", last.native.compactions));
+    if last.cli_session.compactions >= limits.compaction.hand_over_after.max(1) {
+        return Err(format!("its session was compacted {} times", last.cli_session.compactions));
     }
-    match last.native.measure.remaining_percent() {
+    match last.cli_session.measure.remaining_percent() {
         Some(left) if left <= limits.compaction.threshold_percent => {
             Err(format!("only {left} % of its context is left"))
         }
@@ -201,15 +201,19 @@ fn resumable(state: &State, last: &Attempt, cause: &Cause) -> Result<(String, St
 
 /// How many of the newest attempts with a session ended for an overloaded provider.
 fn overloaded_in_a_row(state: &State, session: &str) -> usize {
-    let of_session = state.attempts.values().rev().filter(|attempt| attempt.native.session.as_deref() == Some(session));
+    let of_session =
+        state.attempts.values().rev().filter(|attempt| attempt.cli_session.session.as_deref() == Some(session));
     of_session.take_while(|attempt| attempt.cause == Some(Cause::Overloaded)).count()
 }
 
 /// How many of the newest attempts with a session were resumes that ended at once with nothing said.
 fn fast_resumes(state: &State, session: &str) -> usize {
     let same = |id: &Option<String>| id.as_deref() == Some(session);
-    let of_session =
-        state.attempts.values().rev().filter(|attempt| same(&attempt.native.resumes) || same(&attempt.native.session));
+    let of_session = state
+        .attempts
+        .values()
+        .rev()
+        .filter(|attempt| same(&attempt.cli_session.resumes) || same(&attempt.cli_session.session));
     let fast = |attempt: &&Attempt| {
         let waits = matches!(
             attempt.cause,
@@ -223,9 +227,9 @@ fn fast_resumes(state: &State, session: &str) -> usize {
             )
         );
         let lasted = attempt.ended_at.map(|ended| ended.since_ms(attempt.dispatched_at));
-        attempt.native.strategy == Strategy::Resume
-            && !attempt.native.reported
-            && attempt.native.measure.usage.tokens() == 0
+        attempt.cli_session.strategy == Strategy::Resume
+            && !attempt.cli_session.reported
+            && attempt.cli_session.measure.usage.tokens() == 0
             && !waits
             && lasted.is_some_and(|lasted| lasted < FAST_MS)
     };

@@ -34,7 +34,7 @@ impl Class {
 #[must_use]
 pub fn class_of(state: &State, id: AttemptId) -> Option<Class> {
     let found = state.attempts.get(&id).filter(|found| found.is_live())?;
-    Some(match (found.native.status_asked, state.open_tasks(id).is_empty()) {
+    Some(match (found.cli_session.status_asked, state.open_tasks(id).is_empty()) {
         (Some(_), _) => Class::Unresponsive,
         (None, true) => Class::Idle,
         (None, false) => Class::Working,

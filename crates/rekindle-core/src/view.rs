@@ -306,7 +306,7 @@ fn ends_or_opens(body: &Body) -> bool {
 fn dependants<'a>(state: &'a State, id: &'a TaskId) -> impl Iterator<Item = TaskId> + 'a {
     let tasks = state.run.as_ref().map(|run| run.plan.tasks.as_slice()).unwrap_or_default();
     // A whole waits for its parts as others wait for their blockers.
-    let whole = state.tasks.get(id).and_then(|task| task.way.parent.clone());
+    let whole = state.tasks.get(id).and_then(|task| task.workflow.parent.clone());
     tasks.iter().filter(|task| task.blocked_by.contains(id)).map(|task| task.id.clone()).chain(whole)
 }
 
@@ -365,7 +365,7 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         reason: waits_for.or_else(|| task.reason.clone().filter(|_| task.state != TaskState::InProgress)),
         result: task.result.clone(),
         unproven: task.unproven && task.state == TaskState::Complete,
-        unreported: task.way.unreported && task.state == TaskState::Complete,
+        unreported: task.workflow.unreported && task.state == TaskState::Complete,
         verifying: task.is_being_proven(),
         epoch: task.epoch,
         blocked_by: planned.blocked_by.clone(),
@@ -375,12 +375,12 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         checkpoint: task.checkpoint.clone(),
         evidence: task.evidence.clone(),
         compactions: task.compactions,
-        stage: task.way.stage,
-        rework: task.way.rework.clone(),
-        verdicts: task.way.verdicts.clone(),
-        parent: task.way.parent.clone(),
-        merged: task.way.merged.clone(),
-        parts: task.way.parts.clone(),
+        stage: task.workflow.stage,
+        rework: task.workflow.rework.clone(),
+        verdicts: task.workflow.verdicts.clone(),
+        parent: task.workflow.parent.clone(),
+        merged: task.workflow.merged.clone(),
+        parts: task.workflow.parts.clone(),
         environments: environments_of(state, planned),
         workspace: state.workspace_of(id),
     })
@@ -404,16 +404,19 @@ pub fn shown_state(state: &State, id: &TaskId) -> (&'static str, Option<String>)
             let unmet = state.unmet_blockers(id);
             if unmet.is_empty() || task.holder.is_some() {
                 let sent_back = || {
-                    task.way.rework.as_ref().map(|rework| format!("sent back: {}", rework.findings.issues.join("; ")))
+                    task.workflow
+                        .rework
+                        .as_ref()
+                        .map(|rework| format!("sent back: {}", rework.findings.issues.join("; ")))
                 };
-                return (task.way.stage.awaiting().unwrap_or("pending"), sent_back());
+                return (task.workflow.stage.awaiting().unwrap_or("pending"), sent_back());
             }
             let names: Vec<String> = unmet.iter().map(ToString::to_string).collect();
             ("blocked", Some(format!("blocked by {}", names.join(", "))))
         }
         TaskState::InProgress => match question() {
             Some(question) => ("blocked", Some(question)),
-            None => (task.way.stage.awaiting().unwrap_or("in_progress"), None),
+            None => (task.workflow.stage.awaiting().unwrap_or("in_progress"), None),
         },
         TaskState::Blocked => ("blocked", question()),
         TaskState::Complete => ("complete", None),
@@ -451,12 +454,12 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
         ended_at: attempt.ended_at,
         cause: attempt.cause.as_ref().map(ToString::to_string),
         kind: state.limits.traits_of(&attempt.cli).kind,
-        strategy: attempt.native.strategy,
-        session_id: attempt.native.session.clone(),
-        model: attempt.native.model.clone(),
-        measure: attempt.native.measured_at.map(|_| attempt.native.measure),
-        own_tokens: attempt.native.own_bytes / brief::TOKEN_BYTES,
-        compactions: attempt.native.compactions,
+        strategy: attempt.cli_session.strategy,
+        session_id: attempt.cli_session.session.clone(),
+        model: attempt.cli_session.model.clone(),
+        measure: attempt.cli_session.measured_at.map(|_| attempt.cli_session.measure),
+        own_tokens: attempt.cli_session.own_bytes / brief::TOKEN_BYTES,
+        compactions: attempt.cli_session.compactions,
         last_words: last_words_of(attempt),
         class: class_of(state, id),
     })
@@ -465,7 +468,7 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
 /// What an attempt said last, where it left work open.
 fn last_words_of(attempt: &Attempt) -> Option<String> {
     let left_work = attempt.cause.as_ref().is_some_and(|cause| *cause != Cause::Completed);
-    left_work.then(|| last_words::short(&attempt.native.last_words)).flatten()
+    left_work.then(|| last_words::short(&attempt.cli_session.last_words)).flatten()
 }
 
 /// A question's row.

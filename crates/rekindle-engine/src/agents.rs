@@ -10,10 +10,10 @@ pub mod command;
 mod fields;
 mod foreign;
 pub mod gemini;
-pub mod guarded;
+pub mod guard_adapter;
 pub mod history;
-mod hooked;
-pub mod installable;
+mod hook_events;
+pub mod hook_installer;
 pub mod opencode;
 mod pieces;
 mod quote;
@@ -92,7 +92,7 @@ pub struct Start<'a> {
     pub program: &'a Program,
     /// The prompt.
     pub prompt: &'a str,
-    /// The native session to resume; nothing starts a new one.
+    /// The CLI session to resume; nothing starts a new one.
     pub resume: Option<&'a str>,
     /// An id that a new session may be given, where the program lets one choose: a UUID of this attempt alone.
     pub new_session: &'a str,

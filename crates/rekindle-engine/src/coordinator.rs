@@ -25,8 +25,8 @@ use rekindle_core::state::{Run, RunPhase, State};
 use rekindle_core::time::Time;
 
 use crate::clock::{self, Clock};
+use crate::control;
 use crate::descriptors;
-use crate::door;
 use crate::driver::{self, Driver, LoadError, Message, Settings};
 use crate::files::Files;
 use crate::isolation;
@@ -220,7 +220,7 @@ impl Coordinator {
         if let Reply::Refused { reason } = turns.begin(setup.new_run, lost, made.clone())? {
             return Err(Error::Refused(reason));
         }
-        door::server::open(setup.dir.path(), sender.clone())
+        control::server::open(setup.dir.path(), sender.clone())
             .map_err(|source| Error::Os { what: "cannot open the socket", source })?;
         if !report.whole {
             verify_beside(&store, &setup.dir, &sender);

@@ -32,7 +32,7 @@ use rekindle_core::role::Role;
 use rekindle_core::state::{RunPhase, State};
 use rekindle_core::time::Time;
 
-use crate::door::wire::{Answer, Call};
+use crate::control::wire::{Answer, Call};
 use crate::redact::Redactor;
 use crate::refusal;
 use crate::store::{self, Store};
@@ -127,7 +127,7 @@ pub enum Message {
         /// What was looked at.
         evidence: String,
     },
-    /// Somebody spoke through the door.
+    /// Somebody spoke through the control socket.
     Called {
         /// The agent's token; none means the operator.
         token: Option<String>,
@@ -322,7 +322,7 @@ impl<W: World> Driver<W> {
             .attempts
             .iter()
             .filter(|(_, known)| known.is_live())
-            .map(|(id, known)| (*id, known.native.compactions))
+            .map(|(id, known)| (*id, known.cli_session.compactions))
             .collect();
         let input = Input::CoordinatorStarted {
             pid,
@@ -405,7 +405,7 @@ impl<W: World> Driver<W> {
         self.last_seq
     }
 
-    /// When each agent last spoke through the door.
+    /// When each agent last spoke through the control socket.
     pub fn heard_from(&self) -> &BTreeMap<AttemptId, Time> {
         &self.heard_from
     }

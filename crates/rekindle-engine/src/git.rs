@@ -38,7 +38,7 @@ pub use call::{ask, ask_within};
 pub use diff::{Changes, ChangesIn};
 pub use merge::Accepted;
 pub use remove::Removed;
-pub use salvage::{Found, Restored};
+pub use salvage::{Leftover, Restored};
 pub use snapshot::{Left, Place, Snapshot};
 pub use workspace::Workspace;
 

@@ -7,7 +7,7 @@ use rekindle_core::time::Time;
 use rekindle_core::view::Touched;
 
 use crate::clock::Clock;
-use crate::door::server;
+use crate::control::server;
 use crate::driver::{self, LoadError};
 use crate::state_dir::{self, StateDir};
 use crate::store::{self, Batch, SqliteStore, Store};

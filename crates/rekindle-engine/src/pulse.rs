@@ -89,7 +89,7 @@ impl Pulse {
                 id,
                 limit_ms: decide::silence_limit_ms(state, attempt),
                 answer_ms: decide::answer_limit_ms(state, attempt).filter(|_| driver.waits_for_model(id)),
-                tells: state.limits.traits_of(&attempt.cli).tells,
+                structured_output: state.limits.traits_of(&attempt.cli).structured_output,
                 heard: driver.heard_from().get(&id).copied(),
             })
             .collect();
@@ -143,7 +143,7 @@ impl Pulse {
             seen.baseline = Some((now, activity));
             return None;
         };
-        if works(watched.tells, before, activity, now.since_ms(since)) {
+        if works(watched.structured_output, before, activity, now.since_ms(since)) {
             *seen = Seen { alive_at: now, output, baseline: None };
             return None;
         }
@@ -195,7 +195,7 @@ struct Watched {
     limit_ms: u64,
     /// How long its model may take for a byte, while it is known to wait for that and nothing else.
     answer_ms: Option<u64>,
-    tells: bool,
+    structured_output: bool,
     heard: Option<Time>,
 }
 
@@ -206,8 +206,8 @@ impl Watched {
 }
 
 /// Whether processes did something between two looks. Of a program that nothing is known of, anything at all counts.
-fn works(tells: bool, before: Activity, after: Activity, elapsed_ms: u64) -> bool {
-    if !tells || before.processes != after.processes {
+fn works(structured_output: bool, before: Activity, after: Activity, elapsed_ms: u64) -> bool {
+    if !structured_output || before.processes != after.processes {
         return before != after;
     }
     let cpu_ms = after.cpu_ticks.saturating_sub(before.cpu_ticks).saturating_mul(TICK_MS);
@@ -226,7 +226,7 @@ mod tests {
     use crate::world::MemoryWorld;
 
     fn watched(answer_ms: Option<u64>) -> Watched {
-        Watched { id: AttemptId(1), limit_ms: 300_000, answer_ms, tells: true, heard: None }
+        Watched { id: AttemptId(1), limit_ms: 300_000, answer_ms, structured_output: true, heard: None }
     }
 
     #[test]

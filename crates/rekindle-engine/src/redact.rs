@@ -36,7 +36,7 @@ pub struct Redactor {
 #[derive(Clone)]
 enum Pattern {
     /// A spelling of a known value, and whether it is base64, whose last characters may belong to what follows.
-    Known { name: String, is_base64: bool },
+    KnownSecret { name: String, is_base64: bool },
     /// The beginning of a form.
     Form(form::Form),
 }
@@ -69,7 +69,7 @@ impl Redactor {
         M: AsRef<str>,
         W: AsRef<str>,
     {
-        let mut known = Known::default();
+        let mut known = KnownSecret::default();
         for (name, value) in secrets {
             known.add(name.as_ref(), value.as_ref());
         }
@@ -131,7 +131,7 @@ impl Redactor {
         let mut form_end = 0;
         for hit in self.automaton.find_overlapping_iter(text) {
             match &self.patterns[hit.pattern().as_usize()] {
-                Pattern::Known { name, is_base64 } => {
+                Pattern::KnownSecret { name, is_base64 } => {
                     let end = if *is_base64 { encode::end_of_base64(text, hit.end()) } else { hit.end() };
                     found.push((hit.start()..end, name));
                 }
@@ -168,13 +168,13 @@ impl fmt::Debug for Redactor {
 
 /// Spellings collected so far.
 #[derive(Default)]
-struct Known {
+struct KnownSecret {
     texts: Vec<String>,
     patterns: Vec<Pattern>,
     secrets: usize,
 }
 
-impl Known {
+impl KnownSecret {
     fn add(&mut self, name: &str, value: &str) {
         let value = value.trim();
         if value.len() < VALUE_MIN_BYTES {
@@ -187,7 +187,7 @@ impl Known {
                 continue;
             }
             self.texts.push(spelling);
-            self.patterns.push(Pattern::Known { name: name.to_owned(), is_base64 });
+            self.patterns.push(Pattern::KnownSecret { name: name.to_owned(), is_base64 });
         }
     }
 

@@ -61,7 +61,7 @@ impl Tokens {
         self.mac("fence", attempt, epoch).chars().take(32).collect()
     }
 
-    /// An id for an attempt's native session, in the form of a random UUID.
+    /// An id for an attempt's CLI session, in the form of a random UUID.
     #[must_use]
     pub fn session(&self, attempt: AttemptId, epoch: Epoch) -> String {
         let mut hex: Vec<char> = self.mac("session", attempt, epoch).chars().take(32).collect();

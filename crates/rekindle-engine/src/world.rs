@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agents::Reader;
 use crate::alert::Alert;
-use crate::door::wire::Answer;
+use crate::control::wire::Answer;
 use crate::driver::Answerer;
 use crate::store::Stream;
 
@@ -42,7 +42,7 @@ pub struct LaunchOrder {
     pub tasks: Vec<TaskId>,
     /// Which try at the first task.
     pub number: u32,
-    /// The native session to resume.
+    /// The CLI session to resume.
     pub resume: Option<String>,
     /// Checks of its tasks that are run before it begins, to know later what its work changed.
     pub baselines: Vec<CheckOrder>,

@@ -11,7 +11,7 @@ use rekindle_core::plan;
 use rekindle_core::refusal::Refusal;
 use rekindle_core::report::Exit;
 use rekindle_core::time::Time;
-use rekindle_engine::door::wire::{Answer, Call};
+use rekindle_engine::control::wire::{Answer, Call};
 use rekindle_engine::driver::{self, Driver, Message, Settings};
 use rekindle_engine::redact::Redactor;
 use rekindle_engine::store::memory::Fault;

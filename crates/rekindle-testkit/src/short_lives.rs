@@ -9,7 +9,7 @@ use rekindle_core::input::{Found, Input};
 use rekindle_core::limits::Limits;
 use rekindle_core::plan;
 use rekindle_core::report::{CheckResult, Checkpoint, Evidence, Exit, Report};
-use rekindle_engine::door::wire::Call;
+use rekindle_engine::control::wire::Call;
 use rekindle_engine::driver::{self, Driver, Message, Settings};
 use rekindle_engine::redact::Redactor;
 use rekindle_engine::store::Store;

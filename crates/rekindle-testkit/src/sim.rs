@@ -8,8 +8,8 @@ mod agent;
 mod calls;
 mod checkers;
 mod clock;
+mod control;
 mod coordinator;
-mod door;
 mod faults;
 mod house;
 mod judge;
@@ -23,8 +23,8 @@ mod seam;
 mod shim;
 mod store;
 mod story;
+mod stream;
 mod teller;
-mod tells;
 mod told;
 mod trace;
 mod world;
@@ -142,7 +142,7 @@ fn set_out(options: Options) -> Sim {
         merges: Vec::new(),
         coordinator: Coordinator::default(),
         inbox: VecDeque::new(),
-        calls: door::Calls::default(),
+        calls: control::Calls::default(),
         reads_refused: Arc::default(),
         tokens: Tokens::new([7; 32]),
         durable: Arc::new(MemoryStore::new()),

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use rekindle_engine::agents::installable::plugins;
+use rekindle_engine::agents::hook_installer::plugins;
 
 /// Set to write the files instead of comparing them.
 const WRITE: &str = "REKINDLE_WRITE_INTEGRATIONS";

@@ -1,14 +1,14 @@
-//! The command line's side of the coordinator's door: who is speaking (an agent with its token, or the operator), how a
+//! The command line's side of the the control socket: who is speaking (an agent with its token, or the operator), how a
 //! call reaches the coordinator, and what happens when there is none.
 
 pub mod agent;
-mod door;
+mod control;
 pub mod orders;
 mod stall;
 mod told;
 
 pub use agent::Agent;
-pub use door::{Away, Door};
+pub use control::{Away, ControlSocket};
 pub use told::Told;
 
 /// The variable that holds an agent's token.

@@ -1,5 +1,5 @@
 //! The MCP server: an agent's verbs as tools over standard input and output. It keeps nothing: the token names the attempt,
-//! and every call is one word through the coordinator's door.
+//! and every call is one word through the control socket.
 //!
 //! What is wrong with a call is told in the tool's result, where the model reads it; errors of the protocol are for its
 //! client. An async runtime lives in here and in `web`, and nowhere else.

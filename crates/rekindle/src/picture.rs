@@ -105,7 +105,7 @@ impl Picture {
 }
 
 /// Looks at a run again and again.
-pub struct Eye {
+pub struct RunReader {
     project: Project,
     /// The run that was asked for; the newest where none was.
     wanted: Option<String>,
@@ -114,7 +114,7 @@ pub struct Eye {
     last: Option<Arc<Picture>>,
 }
 
-impl Eye {
+impl RunReader {
     /// An eye on a run of a project: the newest, or the one whose id is, or begins with, `wanted`.
     #[must_use]
     pub fn new(project: &Project, wanted: Option<&str>) -> Self {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rekindle_core::plan::{self, PLAN_MAX_BYTES, Parsed, Plan, Problem, Severity};
 
 use crate::error::{CliError, Result};
-use crate::ui::{Diagnostic, Place};
+use crate::ui::{Diagnostic, SourceSpan};
 
 /// The plan that is meant when none is named.
 pub const DEFAULT_PLAN: &str = "plan.md";
@@ -88,7 +88,7 @@ impl PlanFile {
             warning: problem.severity == Severity::Warning,
             message: problem.message.clone(),
             hint: problem.hint.clone(),
-            place: Some(Place {
+            place: Some(SourceSpan {
                 path: self.path.display().to_string(),
                 source: Arc::clone(&self.source),
                 span: problem.span.start..problem.span.end,

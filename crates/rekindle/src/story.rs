@@ -10,7 +10,7 @@ use rekindle_core::duration;
 use rekindle_core::event::{AgentSaid, Body, CompactionNear, Finish, Outcome, PauseReason, Recovery};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::last_words;
-use rekindle_core::report::{Baseline, Door, Evidence, Exit, Origin};
+use rekindle_core::report::{Baseline, Channel, Evidence, Exit, Origin};
 use rekindle_core::review;
 use rekindle_core::role::Role;
 use rekindle_core::time::Time;
@@ -97,10 +97,10 @@ fn tell_known(body: &Body, now: Time) -> Option<Parts> {
 fn tell_task(body: &Body) -> Option<Parts> {
     Some(match body {
         Body::TaskStarted { number, .. } => ("BEGUN", Tone::Active, format!("attempt {number} starts")),
-        Body::TaskClaimed { door: Door::Unreported, .. } => {
+        Body::TaskClaimed { door: Channel::Unreported, .. } => {
             ("LOOKED AT", Tone::Warning, "its agent ended without a report: rekindle runs its checks".to_owned())
         }
-        Body::TaskClaimed { door: Door::Operator, .. } => {
+        Body::TaskClaimed { door: Channel::Operator, .. } => {
             ("CLAIMED", Tone::Active, "a person says it is done".to_owned())
         }
         Body::TaskClaimed { door, result, .. } => {
@@ -327,14 +327,14 @@ fn pausing(reason: PauseReason) -> &'static str {
     }
 }
 
-fn through(door: Door) -> &'static str {
+fn through(door: Channel) -> &'static str {
     match door {
-        Door::Command => "by command",
-        Door::Signal => "by a signal in its output",
-        Door::Kept => "kept while no coordinator was running",
-        Door::Mcp => "by MCP",
-        Door::Operator => "by the operator",
-        Door::Own | Door::Unreported => "by rekindle itself",
+        Channel::Command => "by command",
+        Channel::Signal => "by a signal in its output",
+        Channel::Kept => "kept while no coordinator was running",
+        Channel::Mcp => "by MCP",
+        Channel::Operator => "by the operator",
+        Channel::Own | Channel::Unreported => "by rekindle itself",
     }
 }
 

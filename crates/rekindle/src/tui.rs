@@ -34,7 +34,7 @@ use self::reader::Reader;
 use self::screen::{Ending, Screen};
 pub use self::theme::{Theme, ThemeChoice};
 use crate::error::{CliError, Result};
-use crate::picture::Eye;
+use crate::picture::RunReader;
 use crate::project::Project;
 
 /// Longest wait for a key before news is looked at.
@@ -80,7 +80,7 @@ pub fn show(project: &Project, options: Options) -> Result<Left> {
     let ending = Ending::watch()?;
     let (tell, news) = sync_channel(NEWS_MAX);
     let (ask, wants) = sync_channel(WANTS_MAX);
-    let eye = Eye::new(project, options.run.as_deref());
+    let eye = RunReader::new(project, options.run.as_deref());
     let reader = Reader::new(options.run.clone(), tell.clone());
     let reading = thread::spawn(move || reader.run(eye, &wants));
     let app = App::new(project.clone(), options.theme, options.read_only, options.run, screen.size());

@@ -14,7 +14,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use serde::Serialize;
 
 pub use count::{dollars, short_count};
-pub use diagnostic::{Diagnostic, Place};
+pub use diagnostic::{Diagnostic, SourceSpan};
 pub use duration::{clock_time, elapsed, near_time, stamp};
 pub use paint::{ColorChoice, Paint, Tone};
 pub use status_line::StatusLine;

@@ -5,9 +5,9 @@
 //! connections are held, `room` how many. Blocking work goes to threads of its own; everything else is one thread.
 
 mod answer;
+mod cache;
 mod flow;
 mod gate;
-mod looks;
 mod orders;
 mod pages;
 mod port;
@@ -26,8 +26,8 @@ use signal_hook::iterator::Signals;
 use tokio::sync::oneshot;
 
 use self::answer::Problem;
+use self::cache::Looks;
 use self::gate::{Names, Token};
-use self::looks::Looks;
 use self::stream::Feed;
 use crate::error::{CliError, Result};
 use crate::project::Project;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::progress::Progress;
-use super::{Activity, Call, Ledger, Measure, Sign};
+use super::{Activity, Call, Ledger, Measure, StreamEvent};
 use crate::text;
 
 /// Calls that are under way at once and remembered; parallel calls are few.
@@ -31,11 +31,11 @@ pub struct Fold {
 
 impl Fold {
     /// Takes one activity and gives the signs that follow from it.
-    pub fn take(&mut self, activity: &Activity) -> Vec<Sign> {
+    pub fn take(&mut self, activity: &Activity) -> Vec<StreamEvent> {
         self.ledger.take(activity);
         self.note_words(activity);
         match activity {
-            Activity::Session { id, model } => vec![Sign::Session { id: id.clone(), model: model.clone() }],
+            Activity::Session { id, model } => vec![StreamEvent::Session { id: id.clone(), model: model.clone() }],
             Activity::Turn => {
                 self.turns += 1;
                 Vec::new()
@@ -54,12 +54,12 @@ impl Fold {
             Activity::Compacted { automatic } => {
                 self.after_compaction = true;
                 self.progress.begin_anew();
-                vec![Sign::Compacted { automatic: *automatic, turns: self.turns, calls: self.calls }]
+                vec![StreamEvent::Compacted { automatic: *automatic, turns: self.turns, calls: self.calls }]
             }
-            Activity::Failed(failure) => vec![Sign::Failed(failure.clone())],
+            Activity::Failed(failure) => vec![StreamEvent::Failed(failure.clone())],
             // The end of a turn is not the end of the work while agents in the background go on: another turn follows theirs.
             Activity::Result { .. } if self.background > 0 => Vec::new(),
-            Activity::Result { ok, .. } => vec![Sign::Result { ok: *ok }],
+            Activity::Result { ok, .. } => vec![StreamEvent::Result { ok: *ok }],
             Activity::Background { open } => {
                 self.background = *open;
                 Vec::new()
@@ -128,15 +128,15 @@ impl Fold {
         self.measure
     }
 
-    fn measured(&mut self) -> Vec<Sign> {
+    fn measured(&mut self) -> Vec<StreamEvent> {
         if self.told == Some(self.measure) {
             return Vec::new();
         }
         self.told = Some(self.measure);
-        vec![Sign::Measured(self.measure)]
+        vec![StreamEvent::Measured(self.measure)]
     }
 
-    fn call_started(&mut self, call: &Call) -> Vec<Sign> {
+    fn call_started(&mut self, call: &Call) -> Vec<StreamEvent> {
         self.calls += 1;
         if self.open.len() == OPEN_CALLS {
             self.open.pop_front();
@@ -144,19 +144,21 @@ impl Fold {
         self.open.push_back(call.clone());
         let mut signs = Vec::new();
         if self.after_compaction {
-            signs.push(Sign::Called { calls: self.calls });
+            signs.push(StreamEvent::Called { calls: self.calls });
             if call.acts {
-                signs.push(Sign::Acted);
+                signs.push(StreamEvent::Acted);
             }
         }
         signs
     }
 
-    fn call_ended(&mut self, id: &str, ok: bool, output: &str) -> Vec<Sign> {
+    fn call_ended(&mut self, id: &str, ok: bool, output: &str) -> Vec<StreamEvent> {
         let Some(at) = self.open.iter().position(|call| call.id == id) else { return Vec::new() };
         let Some(call) = self.open.remove(at) else { return Vec::new() };
         match self.progress.ended(&call, ok, output) {
-            Some(circle) => vec![Sign::Stalled { times: circle.times, words: circle.words, printed: circle.printed }],
+            Some(circle) => {
+                vec![StreamEvent::Stalled { times: circle.times, words: circle.words, printed: circle.printed }]
+            }
             None => Vec::new(),
         }
     }

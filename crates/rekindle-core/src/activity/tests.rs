@@ -19,7 +19,7 @@ fn the_same_call_eight_times_is_a_stall_and_a_different_result_is_none() {
         signs.extend(fold.take(&ended(&n.to_string(), "nothing")));
     }
     let words = "`Bash: ls` ran 8 times in a row and printed the same each time".to_owned();
-    assert_eq!(signs, [Sign::Stalled { times: 8, words, printed: "nothing".to_owned() }]);
+    assert_eq!(signs, [StreamEvent::Stalled { times: 8, words, printed: "nothing".to_owned() }]);
     let mut fold = Fold::default();
     for n in 0..100 {
         fold.take(&call(&n.to_string(), "ls"));
@@ -55,8 +55,8 @@ fn calls_are_told_only_after_a_compaction() {
     let mut fold = Fold::default();
     assert!(fold.take(&call("a", "ls")).is_empty());
     let signs = fold.take(&Activity::Compacted { automatic: Some(true) });
-    assert_eq!(signs, [Sign::Compacted { automatic: Some(true), turns: 0, calls: 1 }]);
-    assert_eq!(fold.take(&call("b", "ls")), [Sign::Called { calls: 2 }, Sign::Acted]);
+    assert_eq!(signs, [StreamEvent::Compacted { automatic: Some(true), turns: 0, calls: 1 }]);
+    assert_eq!(fold.take(&call("b", "ls")), [StreamEvent::Called { calls: 2 }, StreamEvent::Acted]);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn a_turn_that_ends_while_agents_work_in_the_background_is_no_end() {
     assert_eq!(fold.take(&Activity::Background { open: 1 }), []);
     assert_eq!(fold.take(&result), [], "another turn follows when the agent is through");
     fold.take(&Activity::Background { open: 0 });
-    assert_eq!(fold.take(&result), [Sign::Result { ok: true }]);
+    assert_eq!(fold.take(&result), [StreamEvent::Result { ok: true }]);
 }
 
 #[test]

@@ -33,9 +33,9 @@ fn give_back(state: &mut State, slept_ms: u64) {
     let later = |time: &mut Time| *time = time.plus_ms(slept_ms);
     for attempt in state.attempts.values_mut().filter(|attempt| attempt.is_live()) {
         attempt.idle_since.as_mut().map(later);
-        attempt.native.preparing.as_mut().map(later);
-        attempt.native.status_asked.as_mut().map(later);
-        if let Some(astray) = &mut attempt.native.astray {
+        attempt.cli_session.preparing.as_mut().map(later);
+        attempt.cli_session.status_asked.as_mut().map(later);
+        if let Some(astray) = &mut attempt.cli_session.astray {
             later(&mut astray.since);
         }
         if let Some(stop) = &mut attempt.stop {

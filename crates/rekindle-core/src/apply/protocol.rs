@@ -3,7 +3,7 @@
 use super::{new_task, release};
 use crate::event::{Added, Body, Event};
 use crate::ids::{AttemptId, Epoch, TaskId};
-use crate::report::{Door, cut_outputs};
+use crate::report::{Channel, cut_outputs};
 use crate::review::{
     DISAGREEMENTS_KEPT, FREE_CONFLICTS, KeptDisagreement, ReworkSource, Stage, VERDICTS_KEPT, Verdict,
 };
@@ -57,8 +57,8 @@ fn add(state: &mut State, event: &Event, added: &Added) {
     let index = run.plan.tasks.len();
     run.plan.tasks.push(added.task.clone());
     let mut task = new_task(index, false, 0);
-    task.way.parent.clone_from(&added.parent);
-    task.way.health = added.health;
+    task.workflow.parent.clone_from(&added.parent);
+    task.workflow.health = added.health;
     if let Some(attempt) = added.holder {
         task.holder = Some(attempt);
         task.epoch = event.epoch.unwrap_or(Epoch(0));
@@ -83,7 +83,7 @@ fn assign(state: &mut State, event: &Event, attempt: AttemptId) {
         task.holder = Some(attempt);
         task.epoch = epoch;
         task.not_before = None;
-        task.last_attempts.set(task.way.stage, attempt);
+        task.last_attempts.set(task.workflow.stage, attempt);
     });
 }
 
@@ -95,8 +95,8 @@ fn split(state: &mut State, parent: &TaskId, part: TaskId) {
         release(task);
         task.state = TaskState::Pending;
         // Its parts are reported in its place.
-        task.way.unreported = false;
-        task.way.parts.push(part);
+        task.workflow.unreported = false;
+        task.workflow.parts.push(part);
     });
 }
 
@@ -108,18 +108,18 @@ pub(super) fn change_task(task: &mut Task, event: &Event) {
             task.state = TaskState::Pending;
             task.last_cause = None;
             task.not_before = None;
-            task.way.stage = on.stage;
-            task.way.rework = None;
+            task.workflow.stage = on.stage;
+            task.workflow.rework = None;
             task.result.clone_from(&on.result);
             if on.stage == Stage::Review {
-                task.way.review_tries = 0;
+                task.workflow.review_tries = 0;
             }
-            task.way.audit_tries = 0;
+            task.workflow.audit_tries = 0;
         }
         Body::VerdictGiven(given) => {
-            task.way.verdicts.push(given.clone());
-            let excess = task.way.verdicts.len().saturating_sub(VERDICTS_KEPT);
-            task.way.verdicts.drain(..excess);
+            task.workflow.verdicts.push(given.clone());
+            let excess = task.workflow.verdicts.len().saturating_sub(VERDICTS_KEPT);
+            task.workflow.verdicts.drain(..excess);
         }
         Body::TaskRework(rework) => {
             release(task);
@@ -128,47 +128,49 @@ pub(super) fn change_task(task: &mut Task, event: &Event) {
             task.not_before = None;
             task.ended_at = None;
             // What its checks said before the first work says nothing about the rework.
-            task.way.baseline = None;
+            task.workflow.baseline = None;
             // A conflict says nothing against the work, and a look at old work begins its count anew.
             match rework.source {
                 ReworkSource::Merge => {
-                    task.way.conflicts += 1;
-                    let given_back = u32::from(task.way.conflicts <= FREE_CONFLICTS);
+                    task.workflow.conflicts += 1;
+                    let given_back = u32::from(task.workflow.conflicts <= FREE_CONFLICTS);
                     task.attempts = task.attempts.saturating_sub(given_back);
                 }
                 ReworkSource::Validation => task.attempts = 0,
                 _ => {}
             }
-            task.way.stage = Stage::Implement;
-            task.way.merging = None;
-            task.way.validating = false;
-            task.way.bypassed = false;
+            task.workflow.stage = Stage::Implement;
+            task.workflow.merging = None;
+            task.workflow.validating = false;
+            task.workflow.bypassed = false;
             // What was split is one task again: its parts are through, the whole is not right.
-            task.way.parts.clear();
-            task.way.reworks += 1;
-            task.way.rework = Some(rework.clone());
+            task.workflow.parts.clear();
+            task.workflow.reworks += 1;
+            task.workflow.rework = Some(rework.clone());
         }
-        Body::CriticBypassed {} => task.way.bypassed = true,
+        Body::CriticBypassed {} => task.workflow.bypassed = true,
         Body::MergeOrdered(merging) => {
             task.state = TaskState::InProgress;
             // An operator's word decides a claim that is still being proven.
             task.claim = None;
-            task.way.merging = Some(merging.clone());
+            task.workflow.merging = Some(merging.clone());
         }
-        Body::WorkMerged { commit } => task.way.merged = commit.clone().or(task.way.merged.take()),
-        Body::BaselineSeen(baseline) => task.way.baseline = Some(baseline.clone()),
-        Body::ValidationStarted {} => task.way.validating = true,
+        Body::WorkMerged { commit } => task.workflow.merged = commit.clone().or(task.workflow.merged.take()),
+        Body::BaselineSeen(baseline) => task.workflow.baseline = Some(baseline.clone()),
+        Body::ValidationStarted {} => task.workflow.validating = true,
         _ => {}
     }
 }
 
 /// Whether an agent reported the work that is claimed: a reviewer's verdict and a look at old work say nothing of that.
-pub(super) fn claimed(task: &mut Task, door: Door, verdict: Option<Verdict>) {
+pub(super) fn claimed(task: &mut Task, door: Channel, verdict: Option<Verdict>) {
     match door {
-        Door::Unreported | Door::Operator => task.way.unreported = true,
-        Door::Command | Door::Signal | Door::Kept | Door::Mcp if verdict.is_none() => task.way.unreported = false,
+        Channel::Unreported | Channel::Operator => task.workflow.unreported = true,
+        Channel::Command | Channel::Signal | Channel::Kept | Channel::Mcp if verdict.is_none() => {
+            task.workflow.unreported = false
+        }
         // Its parts are reported in its place.
-        Door::Own if !task.way.parts.is_empty() => task.way.unreported = false,
+        Channel::Own if !task.workflow.parts.is_empty() => task.workflow.unreported = false,
         _ => {}
     }
 }
@@ -176,12 +178,12 @@ pub(super) fn claimed(task: &mut Task, door: Door, verdict: Option<Verdict>) {
 /// A task that is opened again begins with its work, whatever became of it before.
 pub(super) fn reopen(task: &mut Task) {
     // It is one task again: its parts were of a try that is over.
-    task.way.parts.clear();
-    task.way.stage = Stage::Implement;
-    task.way.review_tries = 0;
-    task.way.audit_tries = 0;
-    task.way.bypassed = false;
-    task.way.rework = None;
-    task.way.merging = None;
-    task.way.validating = false;
+    task.workflow.parts.clear();
+    task.workflow.stage = Stage::Implement;
+    task.workflow.review_tries = 0;
+    task.workflow.audit_tries = 0;
+    task.workflow.bypassed = false;
+    task.workflow.rework = None;
+    task.workflow.merging = None;
+    task.workflow.validating = false;
 }

@@ -7,7 +7,7 @@ use crate::state::{Question, State, TaskState};
 pub(super) fn apply(state: &mut State, event: &Event) {
     match &event.body {
         Body::QuestionAsked { id, attempt, text, options, context, takes_work } => {
-            super::native::heard(state, event);
+            super::cli_session::heard(state, event);
             // A question of rekindle's own may be about a task that nobody has worked on.
             let agent = event.agent.clone().or_else(|| AgentName::new("rekindle").ok());
             let (Some(task), Some(agent)) = (event.task.clone(), agent) else {
@@ -28,7 +28,7 @@ pub(super) fn apply(state: &mut State, event: &Event) {
             state.questions.insert(*id, new);
         }
         Body::QuestionAnswered { id, answer } => {
-            super::native::answered(state, *id, event.time);
+            super::cli_session::answered(state, *id, event.time);
             let Some(question) = state.questions.get_mut(id) else {
                 return;
             };

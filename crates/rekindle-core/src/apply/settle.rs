@@ -60,9 +60,9 @@ fn lighten(task: &mut Task) {
     task.checkpoint = None;
     task.evidence = None;
     task.split = Vec::new();
-    task.way.rework = None;
-    task.way.verdicts = Vec::new();
-    task.way.baseline = None;
+    task.workflow.rework = None;
+    task.workflow.verdicts = Vec::new();
+    task.workflow.baseline = None;
 }
 
 /// Whether no decision asks for an attempt any more. A named agent whose work is reviewed goes on with the session of its last
@@ -84,7 +84,7 @@ fn is_named(state: &State, attempt: &Attempt) -> bool {
 fn forget(state: &mut State, id: AttemptId) {
     let Some(gone) = state.attempts.remove(&id) else { return };
     state.past.attempts += 1;
-    state.past.compactions += gone.native.compactions;
+    state.past.compactions += gone.cli_session.compactions;
     let known = state.agents.get(&gone.agent).copied();
     let as_high = gone.tasks.iter().filter_map(|task| state.tasks.get(task)).any(|task| Some(task.epoch) >= known);
     let used = state.attempts.values().any(|other| other.agent == gone.agent);

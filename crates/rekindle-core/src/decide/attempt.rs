@@ -53,7 +53,7 @@ pub(super) fn end_if_settled(turn: &mut Turn<'_>, id: AttemptId) {
     let cause = match cause_of_exit(attempt, !in_progress.is_empty()) {
         // It asked and left, as it may: that is no failure, however soon the answer came.
         Cause::ExitedIncomplete
-            if attempt.native.asked || in_progress.iter().all(|task| turn.state.open_question(task).is_some()) =>
+            if attempt.cli_session.asked || in_progress.iter().all(|task| turn.state.open_question(task).is_some()) =>
         {
             Cause::WaitingForInput
         }
@@ -69,7 +69,7 @@ pub(super) fn end_if_settled(turn: &mut Turn<'_>, id: AttemptId) {
     // An end without a word is asked about once before it counts.
     let ended = &turn.state.attempts[&id];
     // Neither does a session that could not be resumed cost an attempt: a fresh agent follows, so this cannot go on for ever.
-    let in_vain = ended.native.strategy == Strategy::Resume && matches!(cause, Cause::StartFailed { .. });
+    let in_vain = ended.cli_session.strategy == Strategy::Resume && matches!(cause, Cause::StartFailed { .. });
     let may_count = !in_vain && !strategy::lacks_report(turn.state, ended, &cause);
     end(turn, id, &cause, may_count);
 }
@@ -83,7 +83,7 @@ fn cause_of_exit(attempt: &Attempt, work_open: bool) -> Cause {
     if let Some(stop) = &attempt.stop {
         return stop.cause.clone();
     }
-    if let Some(cause) = attempt.native.failure.as_ref().and_then(crate::activity::Failure::cause) {
+    if let Some(cause) = attempt.cli_session.failure.as_ref().and_then(crate::activity::Failure::cause) {
         return cause;
     }
     match attempt.exit.as_ref() {
@@ -103,7 +103,7 @@ pub(super) fn lost(turn: &mut Turn<'_>, id: AttemptId, with_host: bool) -> Reply
     let found = &turn.state.attempts[&id];
     let stopped = found.stop.as_ref().map(|stop| stop.cause.clone());
     // What its stream told before its shim was lost still holds: a limit is met by the next one as well.
-    let told = || found.native.failure.as_ref().and_then(crate::activity::Failure::cause);
+    let told = || found.cli_session.failure.as_ref().and_then(crate::activity::Failure::cause);
     let cause = if with_host { Cause::HostLost } else { stopped.or_else(told).unwrap_or(Cause::ShimLost) };
     if turn.state.open_tasks(id).iter().any(|task| turn.state.tasks[task].is_being_proven()) {
         // What it claimed before it was lost is proven first; its end is put down when the checks are through.
@@ -148,7 +148,7 @@ pub(super) fn silent(turn: &mut Turn<'_>, id: AttemptId, quiet_ms: u64, evidence
     }
     turn.emit_attempt(id, Body::AgentHung { attempt: id, quiet_ms, evidence });
     order_stop(turn, id, cause, false);
-    if turn.state.attempts[&id].native.status_asked.is_some() {
+    if turn.state.attempts[&id].cli_session.status_asked.is_some() {
         let standing = team::standing(turn.state);
         turn.emit_run(Body::TeamChecked(standing));
     }
@@ -173,10 +173,10 @@ enum Stage {
 }
 
 fn stage(state: &State, attempt: &Attempt) -> Stage {
-    let tells = state.limits.traits_of(&attempt.cli).tells;
-    match (&attempt.native.session, attempt.native.turn_ended) {
+    let structured_output = state.limits.traits_of(&attempt.cli).structured_output;
+    match (&attempt.cli_session.session, attempt.cli_session.turn_ended) {
         (_, Some(_)) => Stage::AfterResult,
-        (None, None) if tells => Stage::BeforeFirstEvent,
+        (None, None) if structured_output => Stage::BeforeFirstEvent,
         _ => Stage::AtWork,
     }
 }
@@ -241,7 +241,7 @@ pub(super) fn end(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, may_count: 
         turn.emit_attempt(id, Body::AgentCrashed { attempt: id, code: *code, signal: *signal });
     }
     let words = turn.state.attempts.get(&id).filter(|_| *cause != Cause::Completed);
-    let last_words = words.and_then(|found| last_words::short(&found.native.last_words));
+    let last_words = words.and_then(|found| last_words::short(&found.cli_session.last_words));
     turn.emit_attempt(id, Body::AttemptEnded { attempt: id, cause: cause.clone(), last_words });
     match cause {
         Cause::Completed => gate::widen_for(turn, id),
@@ -279,7 +279,7 @@ pub(super) fn settle(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_count:
         let detail = unreported::detail(turn, id, told);
         let reason = unreported::limit_reason(turn, id, role, cause);
         return match role {
-            _ if task.way.health => health::ask_person(turn, id, &detail),
+            _ if task.workflow.health => health::ask_person(turn, id, &detail),
             role if role.reviews() => review::reviewer_exhausted(turn, id, role, &reason, detail),
             _ => fail(turn, id, &reason, detail),
         };

@@ -56,7 +56,7 @@ pub fn standstill(state: &State) -> Standstill {
     let held_back = |id: &TaskId| {
         let later = state.run.as_ref().is_some_and(|run| run.plan.explicit_waves)
             && state.plan_task(id).is_some_and(|planned| planned.wave > wave);
-        let behind = validating && !state.tasks[id].way.validating;
+        let behind = validating && !state.tasks[id].workflow.validating;
         later || behind || refused(id) || taken.conflicts(state, id) || !state.unmet_blockers(id).is_empty()
     };
     if slot_free {
@@ -90,7 +90,7 @@ pub(crate) fn unreachable(state: &State) -> BTreeSet<TaskId> {
             let dead = |blocker: &TaskId| {
                 found.contains(blocker) || state.tasks.get(blocker).is_some_and(|task| task.state == TaskState::Failed)
             };
-            let mut before_it = blocked_by.unwrap_or_default().iter().chain(&task.way.parts);
+            let mut before_it = blocked_by.unwrap_or_default().iter().chain(&task.workflow.parts);
             if !found.contains(id) && before_it.any(dead) {
                 found.insert(id.clone());
             }

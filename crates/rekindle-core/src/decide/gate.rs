@@ -143,7 +143,7 @@ pub(super) fn pause_for_reset(turn: &mut Turn<'_>) -> bool {
 fn ask(turn: &mut Turn<'_>, id: AttemptId, held: &[TaskId]) -> Option<QuestionId> {
     let task = held.first()?;
     let found = turn.state.attempts.get(&id)?;
-    let said = found.native.failure.as_ref().map(|failure| failure.text.clone()).unwrap_or_default();
+    let said = found.cli_session.failure.as_ref().map(|failure| failure.text.clone()).unwrap_or_default();
     let text = format!("the credentials of `{}` were refused: log in, then answer `done`", found.cli);
     attempt::ask_person(turn, id, task, text, said)
 }

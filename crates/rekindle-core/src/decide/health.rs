@@ -56,7 +56,7 @@ pub(super) fn classify(state: &State, evidence: &mut Evidence) {
 
 /// Failures that the work did not introduce go to repair.
 pub(super) fn after_claim(turn: &mut Turn<'_>, id: &TaskId, evidence: &Evidence) {
-    if turn.state.tasks.get(id).is_none_or(|task| task.way.health) {
+    if turn.state.tasks.get(id).is_none_or(|task| task.workflow.health) {
         return;
     }
     let others = |seen: &&crate::report::HealthResult| matches!(seen.origin, Some(Origin::Before | Origin::Uncertain));
@@ -67,7 +67,7 @@ pub(super) fn after_claim(turn: &mut Turn<'_>, id: &TaskId, evidence: &Evidence)
 /// Adds the repair as a task, unless there is one for this run already.
 fn remediate(turn: &mut Turn<'_>, failing: &[String]) {
     let over = turn.state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Finished(_)));
-    let known = turn.state.tasks.values().any(|task| task.way.health);
+    let known = turn.state.tasks.values().any(|task| task.workflow.health);
     if failing.is_empty() || known || over {
         return;
     }
@@ -107,7 +107,7 @@ fn remediate(turn: &mut Turn<'_>, failing: &[String]) {
 /// A repair that is through counts from now on: whoever breaks it again introduced that.
 pub(super) fn repaired(turn: &mut Turn<'_>, id: &TaskId) {
     let task = &turn.state.tasks[id];
-    let proof = task.evidence.as_ref().filter(|evidence| task.way.health && evidence.passed());
+    let proof = task.evidence.as_ref().filter(|evidence| task.workflow.health && evidence.passed());
     let (Some(proof), Some(baseline)) = (proof, &turn.state.health.baseline) else { return };
     let newer = |check: &CheckResult| proof.checks.iter().find(|seen| seen.command == check.command);
     let results = baseline.iter().map(|check| newer(check).unwrap_or(check).clone()).collect();

@@ -57,7 +57,8 @@ pub(super) fn refused(turn: &mut Turn<'_>, what: Refused, refusal: Refusal) -> R
             claim.filter(|claim| claim.epoch == *epoch).map(|_| format!("the checks of {task} could not be run"))
         }
         Refused::Merge(task, epoch) => {
-            let merging = turn.state.tasks.get(task).filter(|task| task.way.merging.is_some() && task.epoch == *epoch);
+            let merging =
+                turn.state.tasks.get(task).filter(|task| task.workflow.merging.is_some() && task.epoch == *epoch);
             merging.map(|_| format!("the work of {task} could not be merged"))
         }
         Refused::Health => turn.state.health.checking.then(|| "the plan's health commands could not be run".to_owned()),

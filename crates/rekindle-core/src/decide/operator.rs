@@ -1,6 +1,6 @@
 //! What an operator may order, whatever agents say.
 
-use super::{About, Reply, Turn, attempt, reconcile, review, session, sign, split, unreported};
+use super::{About, Reply, Turn, attempt, reconcile, review, session, split, stream, unreported};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AttemptId, QuestionId, TaskId};
@@ -101,7 +101,7 @@ fn stop(turn: &mut Turn<'_>, id: &TaskId) -> Reply {
 
 /// A whole that ends on the operator's word takes what is open of its parts with it.
 fn skip_parts(turn: &mut Turn<'_>, id: &TaskId) {
-    for part in turn.state.tasks[id].way.parts.clone() {
+    for part in turn.state.tasks[id].workflow.parts.clone() {
         let Some(task) = turn.state.tasks.get(&part).filter(|task| !task.state.is_terminal()) else { continue };
         let holder = task.holder;
         skip_parts(turn, &part);
@@ -118,7 +118,7 @@ fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>) -> Reply {
         return Reply::Already;
     }
     let holder = task.holder;
-    if task.way.merging.is_some() {
+    if task.workflow.merging.is_some() {
         return Reply::Already;
     }
     // Work that was done apart goes into the run's branch on the operator's word too.
@@ -135,7 +135,7 @@ fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>) -> Reply {
         turn.emit_task(id, Body::TaskCompleted { result, unproven: true, unreported: false });
         review::after_end(turn, id);
     }
-    let merging = turn.state.tasks[id].way.merging.is_some();
+    let merging = turn.state.tasks[id].workflow.merging.is_some();
     let lives = |id: &AttemptId| turn.state.attempts.get(id).is_some_and(crate::state::Attempt::is_live);
     if let Some(holder) = holder.filter(|id| merging && lives(id)) {
         // Nobody goes on changing what is being merged.
@@ -198,7 +198,7 @@ fn answer(turn: &mut Turn<'_>, id: QuestionId, answer: String) -> Reply {
     let (attempt, text) = (question.attempt, question.text.clone());
     turn.emit(about, Body::QuestionAnswered { id, answer: answer.clone() });
     if !unreported::answered(turn, id, &answer) {
-        sign::answered(turn, attempt, &text, &answer);
+        stream::answered(turn, attempt, &text, &answer);
     }
     Reply::Accepted
 }

@@ -52,7 +52,7 @@ pub(super) fn recent(state: &State, before: Time) -> Vec<TaskId> {
     let recent = state.tasks.iter().filter(|(id, task)| {
         let provable = state.plan_task(id).is_some_and(|planned| !planned.is_unproven());
         task.state == TaskState::Complete
-            && task.way.parent.is_none()
+            && task.workflow.parent.is_none()
             && task.ended_at.is_some_and(|at| at >= from)
             && (provable || state.reviews(Role::Auditor))
     });

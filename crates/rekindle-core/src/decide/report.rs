@@ -1,10 +1,10 @@
 //! What agents say and what the checks saw. An agent speaks only for its own attempt, and its word alone completes nothing.
 
-use super::{About, Reply, Turn, attempt, health, review, session, sign, split};
+use super::{About, Reply, Turn, attempt, health, review, session, split, stream};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
-use crate::report::{Door, Evidence, OVER, Report};
+use crate::report::{Channel, Evidence, OVER, Report};
 use crate::review::{GivenVerdict, Stage, Verdict};
 use crate::role::Role;
 use crate::state::{AttemptPhase, Task, TaskState};
@@ -12,7 +12,7 @@ use crate::state::{AttemptPhase, Task, TaskState};
 /// Refused reports that are written into the log for one attempt; a confused agent may send any number.
 const REFUSALS_LOGGED: u32 = 20;
 
-pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: Door, report: Report) -> Reply {
+pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: Channel, report: Report) -> Reply {
     let report = named(turn, id, report);
     if let Some(task) = handed_on_by(turn, id, epoch, &report) {
         return Reply::Verifying { task, epoch };
@@ -23,7 +23,7 @@ pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: D
             Refusal::Because(reason) => refuse(turn, id, reason),
         };
     }
-    sign::reported(turn, id);
+    stream::reported(turn, id);
     match report {
         Report::Start { task } => start(turn, id, &task),
         Report::Done { task, .. } if turn.state.role_of(&task).reviews() => {
@@ -83,7 +83,7 @@ fn handed_on_by(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -
     let Report::Done { task, .. } = report else { return None };
     let held = turn.state.tasks.get(task)?;
     let own = turn.state.attempts.get(&id)?.epoch == epoch && held.last_attempts.at(Stage::Implement) == Some(id);
-    let with_reviewers = held.way.stage != Stage::Implement && !held.state.is_terminal();
+    let with_reviewers = held.workflow.stage != Stage::Implement && !held.state.is_terminal();
     (own && held.epoch == epoch && with_reviewers).then(|| task.clone())
 }
 
@@ -97,7 +97,7 @@ fn noted(turn: &Turn<'_>, id: AttemptId, text: &str) -> bool {
 /// Whether an attempt's own work completed a task that was then opened again only to be verified: who says so again, because the
 /// answer was lost with a coordinator, is told that it is complete.
 fn was_completed_by(held: &Task, id: AttemptId, epoch: Epoch) -> bool {
-    let verified = held.way.validating && held.claim.is_some() || held.state == TaskState::Complete;
+    let verified = held.workflow.validating && held.claim.is_some() || held.state == TaskState::Complete;
     held.epoch != epoch && verified && held.last_attempts.at(Stage::Implement) == Some(id)
 }
 
@@ -124,11 +124,11 @@ fn may_report(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> 
         if held.state == TaskState::Complete && held.epoch == epoch {
             return Err(Refusal::Already);
         }
-        let given = |verdict: &Verdict| held.way.verdicts.iter().any(|g| g.attempt == id && g.verdict == *verdict);
+        let given = |verdict: &Verdict| held.workflow.verdicts.iter().any(|g| g.attempt == id && g.verdict == *verdict);
         if matches!(report, Report::Verdict { verdict, .. } if given(verdict)) {
             return Err(Refusal::Already);
         }
-        let parts = &held.way.parts;
+        let parts = &held.workflow.parts;
         let again = matches!(report, Report::Split { subtasks, .. } if *subtasks == held.split);
         if held.epoch == epoch && again && !parts.is_empty() {
             return Err(Refusal::Already);
@@ -147,7 +147,7 @@ fn may_report(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> 
             return over(format!("task {task} is no longer yours: epoch {epoch} is over"));
         }
         // Its work is accepted: nothing its agent says of it changes that any more.
-        if held.way.merging.is_some() && !matches!(report, Report::Done { .. }) {
+        if held.workflow.merging.is_some() && !matches!(report, Report::Done { .. }) {
             return Err(Refusal::Already);
         }
     }
@@ -181,7 +181,7 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId) {
     );
 }
 
-fn claim(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, door: Door, result: Option<String>) -> Reply {
+fn claim(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, door: Channel, result: Option<String>) -> Reply {
     let epoch = turn.state.tasks[task].epoch;
     if !turn.state.tasks[task].is_being_proven() {
         if turn.state.tasks[task].state == TaskState::Pending {
@@ -246,7 +246,7 @@ pub(super) fn checks_finished(turn: &mut Turn<'_>, id: &TaskId, epoch: Epoch, mu
     if passed {
         go_on(turn, claim.attempt);
     }
-    sign::after_turn(turn, claim.attempt);
+    stream::after_turn(turn, claim.attempt);
     attempt::end_if_settled(turn, claim.attempt);
     Reply::Accepted
 }
@@ -257,7 +257,7 @@ pub(super) fn go_on(turn: &mut Turn<'_>, id: AttemptId) {
         return;
     };
     // One whose context is nearly full gets no further task.
-    if !found.is_live() || found.stop.is_some() || found.native.preparing.is_some() {
+    if !found.is_live() || found.stop.is_some() || found.cli_session.preparing.is_some() {
         return;
     }
     let open = turn.state.open_tasks(id);

@@ -4,7 +4,7 @@ use super::{Reply, Turn, attempt, health, hold, report, unreported};
 use crate::event::{Body, EnvironmentsDiffer, HandedOn};
 use crate::ids::{AttemptId, TaskId};
 use crate::input::MergeOutcome;
-use crate::report::{Door, Evidence};
+use crate::report::{Channel, Evidence};
 use crate::review::{
     self, Disagreement, DisagreementType, Findings, GivenVerdict, Rework, ReworkSource, Stage, Verdict, categorise,
 };
@@ -25,7 +25,7 @@ pub(super) fn proven(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>, u
 
 /// The stage after the one where a task stands. A part of a task is reviewed with the whole.
 fn next_stage(state: &State, id: &TaskId) -> Option<Stage> {
-    let way = &state.tasks.get(id)?.way;
+    let way = &state.tasks.get(id)?.workflow;
     let audited = state.reviews(Role::Auditor).then_some(Stage::Audit);
     match (way.stage, way.health) {
         _ if way.parent.is_some() => None,
@@ -38,7 +38,7 @@ fn next_stage(state: &State, id: &TaskId) -> Option<Stage> {
 
 /// Accepted work goes into the run's branch where it was done apart, then its task is complete.
 pub(super) fn accept(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>, unproven: bool) {
-    let way = &turn.state.tasks[id].way;
+    let way = &turn.state.tasks[id].workflow;
     // What was only looked at again is in the run's branch already; its workspace may hold the next task's work by now.
     let apart = turn.state.limits.worktrees && way.parent.is_none() && !way.validating;
     if apart {
@@ -49,7 +49,7 @@ pub(super) fn accept(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>, u
 }
 
 fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>, unproven: bool) {
-    let unreported = turn.state.tasks[id].way.unreported;
+    let unreported = turn.state.tasks[id].workflow.unreported;
     turn.emit_task(id, Body::TaskCompleted { result, unproven, unreported });
     after_end(turn, id);
 }
@@ -73,11 +73,11 @@ pub(super) fn claim_for_itself(turn: &mut Turn<'_>, id: &TaskId) {
     let task = &turn.state.tasks[id];
     let attempt = task.last_attempts.at(Stage::Implement).unwrap_or(AttemptId(0));
     let result = task.result.clone();
-    turn.emit_task(id, Body::TaskClaimed { attempt, door: Door::Own, result, verdict: None });
+    turn.emit_task(id, Body::TaskClaimed { attempt, door: Channel::Own, result, verdict: None });
 }
 
 /// A verdict counts only from the role that may give it, at the stage where it is asked for.
-pub(super) fn verdict(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, door: Door, given: GivenVerdict) -> Reply {
+pub(super) fn verdict(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, door: Channel, given: GivenVerdict) -> Reply {
     let role = turn.state.role_of(task);
     if given.role != role || turn.state.attempts[&id].role != role {
         let own = turn.state.attempts[&id].role;
@@ -120,9 +120,9 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &TaskId, claim: &Claim, evidence:
     if let Some((passed, failed)) = review::environments(evidence) {
         turn.emit_task(id, Body::EnvironmentDisagreement(EnvironmentsDiffer { passed, failed }));
     }
-    let validating = turn.state.tasks[id].way.validating;
+    let validating = turn.state.tasks[id].workflow.validating;
     match (claim.verdict, evidence.passed()) {
-        (None, true) if claim.door == Door::Unreported => unreported::passed(turn, id, claim, unproven),
+        (None, true) if claim.door == Channel::Unreported => unreported::passed(turn, id, claim, unproven),
         (None | Some(Verdict::Pass), true) => proven(turn, id, claim.result.clone(), unproven),
         (Some(Verdict::Fail | Verdict::Blocked), _) => audit_failed(turn, id, evidence),
         (Some(Verdict::Pass), false) => send_back(turn, id, from_checks(evidence, ReworkSource::Checks)),
@@ -136,10 +136,12 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &TaskId, claim: &Claim, evidence:
 }
 
 fn audit_failed(turn: &mut Turn<'_>, id: &TaskId, evidence: &Evidence) {
-    let verdicts = &turn.state.tasks[id].way.verdicts;
+    let verdicts = &turn.state.tasks[id].workflow.verdicts;
     let Some(audit) = verdicts.last().cloned() else { return };
     let critic = verdicts.iter().rev().skip(1).find(|given| given.role == Role::Critic);
-    if let Some(critic) = critic.filter(|given| given.verdict == Verdict::Pass && !turn.state.tasks[id].way.bypassed) {
+    if let Some(critic) =
+        critic.filter(|given| given.verdict == Verdict::Pass && !turn.state.tasks[id].workflow.bypassed)
+    {
         let critic_passed = match critic.findings.passed.as_slice() {
             [] => "REVIEW_PASSED".to_owned(),
             passed => format!("REVIEW_PASSED: {}", passed.join("; ")),
@@ -153,7 +155,8 @@ fn audit_failed(turn: &mut Turn<'_>, id: &TaskId, evidence: &Evidence) {
             turn.emit_task(id, Body::CriticMissedQualityIssue { issues: audit.findings.issues.clone() });
         }
     }
-    let source = if turn.state.tasks[id].way.validating { ReworkSource::Validation } else { ReworkSource::Auditor };
+    let source =
+        if turn.state.tasks[id].workflow.validating { ReworkSource::Validation } else { ReworkSource::Auditor };
     let mut rework = rework_of(source, audit);
     let checks = from_checks(evidence, source);
     rework.findings.issues.extend(checks.findings.issues);
@@ -192,7 +195,7 @@ fn from_checks(evidence: &Evidence, source: ReworkSource) -> Rework {
 pub(super) fn send_back(turn: &mut Turn<'_>, id: &TaskId, rework: Rework) {
     let (task, limit) = (&turn.state.tasks[id], turn.state.attempt_limit(id));
     let free = match rework.source {
-        ReworkSource::Merge => task.way.conflicts < review::FREE_CONFLICTS,
+        ReworkSource::Merge => task.workflow.conflicts < review::FREE_CONFLICTS,
         ReworkSource::Validation => true,
         _ => false,
     };
@@ -202,7 +205,7 @@ pub(super) fn send_back(turn: &mut Turn<'_>, id: &TaskId, rework: Rework) {
     let issues = text::one_line(&rework.findings.issues.join("; "), OUTPUT_MAX_BYTES).to_string();
     let detail =
         format!("sent back by the {}: {issues}; {} of {limit} attempts used", source_words(&rework), task.attempts);
-    if task.way.health {
+    if task.workflow.health {
         // Should a person want another round, it begins with the repair.
         turn.emit_task(id, Body::TaskRework(rework));
         return health::ask_person(turn, id, &detail);
@@ -235,7 +238,7 @@ pub(super) fn reviewer_exhausted(turn: &mut Turn<'_>, id: &TaskId, role: Role, r
 /// The merge of accepted work is through.
 pub(super) fn merged(turn: &mut Turn<'_>, id: &TaskId, epoch: crate::ids::Epoch, outcome: MergeOutcome) -> Reply {
     let Some(task) = turn.state.tasks.get(id) else { return Reply::Already };
-    let Some(merging) = task.way.merging.clone().filter(|_| task.epoch == epoch) else { return Reply::Already };
+    let Some(merging) = task.workflow.merging.clone().filter(|_| task.epoch == epoch) else { return Reply::Already };
     let holder = task.holder;
     match outcome {
         MergeOutcome::Merged { commit } => {
@@ -258,7 +261,7 @@ pub(super) fn merged(turn: &mut Turn<'_>, id: &TaskId, epoch: crate::ids::Epoch,
     }
     if let Some(holder) = holder {
         report::go_on(turn, holder);
-        super::sign::after_turn(turn, holder);
+        super::stream::after_turn(turn, holder);
         attempt::end_if_settled(turn, holder);
     }
     Reply::Accepted

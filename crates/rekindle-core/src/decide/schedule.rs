@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{About, Turn, finish, gate, health, hold, report, review, sign, team, usage};
+use super::{About, Turn, finish, gate, health, hold, report, review, stream, team, usage};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
@@ -91,7 +91,7 @@ impl Taken {
         // One that could not go on itself holds nobody up: it may be waiting for just that.
         let validating = validation_open(state);
         let goes_on = |id: &TaskId, task: &Task| {
-            task.is_being_proven() || (!validating || task.way.validating) && comes_next(state, id)
+            task.is_being_proven() || (!validating || task.workflow.validating) && comes_next(state, id)
         };
         let begun = state.begun().filter(|(id, task)| task.is_between_stages() && goes_on(id, task));
         // In a workspace that several tasks share, the one that is being proven or merged comes before one that waits for its turn.
@@ -173,7 +173,7 @@ pub(super) fn ready(state: &State, now: crate::time::Time) -> impl Iterator<Item
     let planned = move |task: &Task| state.run.as_ref().and_then(|run| run.plan.tasks.get(task.index));
     let rank = move |task: &Task| {
         let priority = planned(task).map_or(0, |planned| planned.priority);
-        (finish_first(task.way.stage), Reverse(task.unblocks), Reverse(priority), task.index)
+        (finish_first(task.workflow.stage), Reverse(task.unblocks), Reverse(priority), task.index)
     };
     let mut begun: Vec<(&TaskId, &Task)> = state.begun().filter(|(_, task)| task.state == TaskState::Pending).collect();
     begun.sort_by_key(|(_, task)| rank(task));
@@ -188,7 +188,7 @@ pub(super) fn ready(state: &State, now: crate::time::Time) -> impl Iterator<Item
             && planned(task).is_some_and(|planned| planned.wave <= open_wave)
             && task.not_before.is_none_or(|time| time <= now)
             && state.unmet_blockers(id).is_empty()
-            && (!validating || task.way.validating)
+            && (!validating || task.workflow.validating)
             && !breaker_open(state, &cli_for(state, id), now)
     };
     in_order.filter(may_begin).map(|(id, _)| id)
@@ -208,7 +208,7 @@ pub(super) fn validation_open(state: &State) -> bool {
         TaskState::Pending => comes_next(state, id),
         _ => false,
     };
-    state.begun().any(|(id, task)| task.way.validating && goes_on(id, task))
+    state.begun().any(|(id, task)| task.workflow.validating && goes_on(id, task))
 }
 
 /// Reviewers before auditors before developers: what is begun is finished first.
@@ -248,7 +248,7 @@ fn dispatch(turn: &mut Turn<'_>, first: &TaskId, cli: &str, taken: &Taken) -> Op
     let attempt = AttemptId(turn.state.last_attempt + 1);
     let task = &turn.state.tasks[first];
     let number = task.tries() + 1;
-    let resumed = task.last_cause.is_some() || number > 1 || task.way.rework.is_some();
+    let resumed = task.last_cause.is_some() || number > 1 || task.workflow.rework.is_some();
     let handed_over = task.last_attempt().and_then(|before| prepared_by(turn.state, before));
     let choice = strategy::choose(turn.state, first, &agent, cli);
     let blocked_by = turn.state.plan_task(first).map(|task| task.blocked_by.clone()).unwrap_or_default();
@@ -278,16 +278,16 @@ fn dispatch(turn: &mut Turn<'_>, first: &TaskId, cli: &str, taken: &Taken) -> Op
     }
     report::begin(turn, attempt, first);
     if let Some(number) = handed_over {
-        sign::compaction_over(turn, attempt, number);
+        stream::compaction_over(turn, attempt, number);
     }
     Some(attempt)
 }
 
 /// The compaction that an attempt prepared for and could not do: whoever takes over goes on in its place.
 fn prepared_by(state: &State, before: AttemptId) -> Option<u32> {
-    let found = state.attempts.get(&before).filter(|found| found.native.preparing.is_some())?;
+    let found = state.attempts.get(&before).filter(|found| found.cli_session.preparing.is_some())?;
     let full = matches!(found.cause, Some(Cause::ContextExhausted | Cause::Compacted | Cause::CompactionLoop));
-    full.then_some(found.native.compactions + 1)
+    full.then_some(found.cli_session.compactions + 1)
 }
 
 /// The list a process is given: every open task of its named agent, in the plan's order, whose blockers are complete or

@@ -1,6 +1,6 @@
 //! The beginning of a run, of a coordinator, and of a pause: what is taken over from before.
 
-use super::{About, Reply, Turn, attempt, health, hold, reconcile, report, review, sign};
+use super::{About, Reply, Turn, attempt, health, hold, reconcile, report, review, stream};
 use crate::cause::Cause;
 use crate::event::{AttemptsLost, Body, Pause, PauseReason, Recovery, Resume, TeamStanding};
 use crate::ids::{AttemptId, RunId, TaskId};
@@ -212,8 +212,8 @@ fn mend(turn: &mut Turn<'_>) {
 /// A log that ends inside a second look at a completion leaves a task open whose attempts are used up: it begins anew.
 fn reopen_spent(turn: &mut Turn<'_>) {
     let spent = turn.state.tasks.iter().filter(|(id, task)| {
-        let idle = task.state == TaskState::Pending && task.holder.is_none() && task.way.parts.is_empty();
-        idle && task.way.stage == Stage::Implement && task.attempts >= turn.state.attempt_limit(id)
+        let idle = task.state == TaskState::Pending && task.holder.is_none() && task.workflow.parts.is_empty();
+        idle && task.workflow.stage == Stage::Implement && task.attempts >= turn.state.attempt_limit(id)
     });
     let spent: Vec<TaskId> = spent.map(|(id, _)| id.clone()).collect();
     for id in spent {
@@ -262,7 +262,7 @@ pub(super) fn pause(turn: &mut Turn<'_>, reason: PauseReason) -> Reply {
 pub(super) fn collect_and_stop(turn: &mut Turn<'_>, at_once: bool) {
     let live: Vec<AttemptId> = turn.state.live_attempts().map(|(id, _)| id).collect();
     for id in live {
-        if at_once || !sign::ask_for_checkpoint(turn, id) {
+        if at_once || !stream::ask_for_checkpoint(turn, id) {
             attempt::order_stop(turn, id, Cause::StoppedByOperator, at_once);
         }
     }
@@ -271,7 +271,7 @@ pub(super) fn collect_and_stop(turn: &mut Turn<'_>, at_once: bool) {
 /// When agents that were asked for a checkpoint are stopped without one.
 pub(super) fn pause_stop_at(state: &State) -> Option<Time> {
     let run = state.run.as_ref().filter(|run| matches!(run.phase, RunPhase::Pausing(_)))?;
-    run.paused_at.map(|at| at.plus_ms(sign::CHECKPOINT_MS))
+    run.paused_at.map(|at| at.plus_ms(stream::CHECKPOINT_MS))
 }
 
 /// An agent saved a checkpoint; in a pause that is what it was kept for.

@@ -26,7 +26,7 @@ pub(super) fn split(turn: &mut Turn<'_>, id: &TaskId, by: Option<AttemptId>, sub
     let Some(task) = turn.state.tasks.get(id) else {
         return Reply::Refused { reason: format!("there is no task {id} in this run") };
     };
-    if task.split == subtasks && !task.way.parts.is_empty() {
+    if task.split == subtasks && !task.workflow.parts.is_empty() {
         return Reply::Already;
     }
     // A person may split a task that failed because it was too large.
@@ -62,9 +62,13 @@ pub(super) fn split(turn: &mut Turn<'_>, id: &TaskId, by: Option<AttemptId>, sub
 
 /// The whole that a part belongs to, where it no longer waits for its parts: opening one again would be for nothing.
 pub(super) fn whole_that_went_on(state: &State, id: &TaskId) -> Option<TaskId> {
-    let whole = state.tasks.get(id)?.way.parent.clone()?;
+    let whole = state.tasks.get(id)?.workflow.parent.clone()?;
     let task = state.tasks.get(&whole)?;
-    if task.waits_for_parts() && task.way.parts.contains(id) { whole_that_went_on(state, &whole) } else { Some(whole) }
+    if task.waits_for_parts() && task.workflow.parts.contains(id) {
+        whole_that_went_on(state, &whole)
+    } else {
+        Some(whole)
+    }
 }
 
 fn named_parts(
@@ -81,18 +85,18 @@ fn named_parts(
         return Err(format!("task {id} is a part of {whole}, which is past it: there is nothing to split"));
     }
     let ended = task.state.is_terminal() && !failed;
-    if ended || task.is_being_proven() || task.way.stage != Stage::Implement {
+    if ended || task.is_being_proven() || task.workflow.stage != Stage::Implement {
         return Err(format!("task {id} is no longer being worked on: there is nothing to split"));
     }
-    if !task.way.parts.is_empty() {
-        let parts: Vec<String> = task.way.parts.iter().map(ToString::to_string).collect();
+    if !task.workflow.parts.is_empty() {
+        let parts: Vec<String> = task.workflow.parts.iter().map(ToString::to_string).collect();
         return Err(format!("task {id} was split already, into {}; split one of those", parts.join(", ")));
     }
     let mut depth = 1;
-    let mut above = task.way.parent.as_ref();
+    let mut above = task.workflow.parent.as_ref();
     while let Some(parent) = above {
         depth += 1;
-        above = turn.state.tasks.get(parent).and_then(|task| task.way.parent.as_ref());
+        above = turn.state.tasks.get(parent).and_then(|task| task.workflow.parent.as_ref());
     }
     if depth > DEPTH_MAX {
         return Err(format!("task {id} is a part of a part already: finish it in one go"));
@@ -134,7 +138,10 @@ fn part_of(
 /// A task that was too large again and again should be split: said once, to its next agent and to a person.
 pub(super) fn suggest(turn: &mut Turn<'_>, id: &TaskId) {
     let task = &turn.state.tasks[id];
-    if task.way.too_large != TOO_LARGE || !task.way.parts.is_empty() || task.way.stage != Stage::Implement {
+    if task.workflow.too_large != TOO_LARGE
+        || !task.workflow.parts.is_empty()
+        || task.workflow.stage != Stage::Implement
+    {
         return;
     }
     let reason = format!("{TOO_LARGE} compactions or timeouts: it is too large for one go");

@@ -2,7 +2,7 @@
 //! next task of its name instead of a new process.
 
 use super::schedule::{Taken, ready};
-use super::{About, Turn, gate, health, report, sign, usage};
+use super::{About, Turn, gate, health, report, stream, usage};
 use crate::event::{Body, TeamStanding};
 use crate::ids::{AttemptId, TaskId};
 use crate::plan::PlanTask;
@@ -31,22 +31,22 @@ pub(super) fn standing(state: &State) -> TeamStanding {
 /// messages, once. The evidence goes on being looked at: whoever shows something is not asked about again.
 pub(super) fn asks_first(turn: &mut Turn<'_>, id: AttemptId) -> bool {
     let Some(found) = turn.state.attempts.get(&id) else { return false };
-    if let Some(asked) = found.native.status_asked {
+    if let Some(asked) = found.cli_session.status_asked {
         return turn.now.since_ms(asked) < ANSWER_MS;
     }
-    if !found.native.adopted || !sign::hears(turn.state, id) {
+    if !found.cli_session.adopted || !stream::hears(turn.state, id) {
         return false;
     }
     turn.emit_attempt(id, Body::StatusAsked { attempt: id });
     let text = "Status check after a restart of the coordinator: report your current task state. Save a checkpoint of your \
                 task with rekindle now, then go on with it.";
-    sign::tell(turn, id, text.to_owned(), false);
+    stream::tell(turn, id, text.to_owned(), false);
     true
 }
 
 /// An agent that was asked how it stands showed that it is there.
 pub(super) fn answered(turn: &mut Turn<'_>, id: AttemptId) {
-    if turn.state.attempts.get(&id).is_some_and(|found| found.native.status_asked.is_some()) {
+    if turn.state.attempts.get(&id).is_some_and(|found| found.cli_session.status_asked.is_some()) {
         turn.emit_attempt(id, Body::StatusAnswered { attempt: id });
     }
 }
@@ -69,7 +69,7 @@ pub(super) fn hand_next(turn: &mut Turn<'_>, id: AttemptId) -> bool {
     let about = About { attempt: Some(id), task: Some(task.clone()), epoch: None };
     turn.emit(about, Body::TaskAssigned { attempt: id });
     report::begin(turn, id, &task);
-    sign::tell(turn, id, text, false);
+    stream::tell(turn, id, text, false);
     true
 }
 
@@ -87,7 +87,7 @@ fn next_for(state: &State, id: AttemptId, now: Time) -> Option<TaskId> {
             return false;
         };
         let open = &state.tasks[task];
-        let untouched = open.tries() == 0 && open.last_cause.is_none() && open.way.rework.is_none();
+        let untouched = open.tries() == 0 && open.last_cause.is_none() && open.workflow.rework.is_none();
         // Its word counts only for what was never handed to a later one.
         untouched
             && !planned.done
@@ -103,13 +103,13 @@ fn next_for(state: &State, id: AttemptId, now: Time) -> Option<TaskId> {
 
 fn is_usable(state: &State, id: AttemptId) -> bool {
     let Some(found) = state.attempts.get(&id) else { return false };
-    let native = &found.native;
-    let fresh = native.preparing.is_none() && native.failure.is_none() && native.astray.is_none();
+    let cli_session = &found.cli_session;
+    let fresh = cli_session.preparing.is_none() && cli_session.failure.is_none() && cli_session.astray.is_none();
     found.phase == AttemptPhase::Running
         && found.stop.is_none()
         && found.role == Role::Developer
         && fresh
-        && !native.input_closed
+        && !cli_session.input_closed
         && state.limits.traits_of(&found.cli).takes_messages
         && class_of(state, id) == Some(Class::Idle)
 }

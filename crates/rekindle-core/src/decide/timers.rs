@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Reply, Turn, attempt, gate, hold, session, sign, usage};
+use super::{Reply, Turn, attempt, gate, hold, session, stream, usage};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::AttemptId;
@@ -79,7 +79,7 @@ pub(super) fn fire_due(turn: &mut Turn<'_>, gone: &BTreeSet<AttemptId>) -> Reply
         match timer {
             Timer::TaskTimeout(id) => time_out(turn, id),
             Timer::AfterResult(id) => attempt::order_stop(turn, id, Cause::HungAfterResult, false),
-            Timer::Astray(id) => sign::lost_its_thread(turn, id),
+            Timer::Astray(id) => stream::lost_its_thread(turn, id),
             Timer::HandOver(id) => attempt::order_stop(turn, id, Cause::ContextExhausted, false),
             Timer::StopOverdue(id) => attempt::repeat_stop(turn, id),
             Timer::Resume => session::go_on_by_itself(turn),
@@ -134,8 +134,8 @@ fn attempt_deadlines(state: &State, id: AttemptId) -> Vec<(Time, Timer)> {
         all.push((since.plus_ms(limits.after_result_ms), Timer::AfterResult(id)));
     }
     all.extend(session::pause_stop_at(state).map(|time| (time, Timer::PauseStop(id))));
-    all.extend(sign::astray_at(state, id).map(|time| (time, Timer::Astray(id))));
-    all.extend(sign::hand_over_at(state, id).map(|time| (time, Timer::HandOver(id))));
+    all.extend(stream::astray_at(state, id).map(|time| (time, Timer::Astray(id))));
+    all.extend(stream::hand_over_at(state, id).map(|time| (time, Timer::HandOver(id))));
     all
 }
 

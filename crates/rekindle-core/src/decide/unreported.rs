@@ -1,13 +1,13 @@
 //! Work that its agent left without a report, by its own choice: rekindle looks at it itself. Checks that failed before and pass
 //! now prove it; where they cannot tell, a person is asked, and so is one when the agent keeps ending in a question.
 
-use super::sign::WORDS_MAX;
+use super::stream::WORDS_MAX;
 use super::{Reply, Turn, review};
 use crate::cause::Cause;
 use crate::event::{AgentSaid, Body};
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::last_words;
-use crate::report::{Baseline, Door};
+use crate::report::{Baseline, Channel};
 use crate::role::Role;
 use crate::state::{Attempt, Claim, State, TaskState};
 use crate::strategy;
@@ -22,7 +22,7 @@ pub(super) fn cause(turn: &mut Turn<'_>, id: AttemptId) -> Option<Cause> {
     if !by_its_own_choice(found) || strategy::lacks_report(turn.state, found, &Cause::ExitedIncomplete) {
         return Some(Cause::ExitedIncomplete);
     }
-    let looked = found.native.looked;
+    let looked = found.cli_session.looked;
     let open = turn.state.open_tasks(id).into_iter();
     let open: Vec<TaskId> = open.filter(|task| turn.state.tasks[task].state == TaskState::InProgress).collect();
     if !looked && !found.role.reviews() {
@@ -30,7 +30,7 @@ pub(super) fn cause(turn: &mut Turn<'_>, id: AttemptId) -> Option<Cause> {
         let shown: Vec<TaskId> = open.iter().filter(|task| may_be_done(turn.state, id, task)).cloned().collect();
         for task in &shown {
             let result = words.clone();
-            turn.emit_task(task, Body::TaskClaimed { attempt: id, door: Door::Unreported, result, verdict: None });
+            turn.emit_task(task, Body::TaskClaimed { attempt: id, door: Channel::Unreported, result, verdict: None });
         }
         if !shown.is_empty() {
             return None;
@@ -51,29 +51,29 @@ pub(super) fn cause(turn: &mut Turn<'_>, id: AttemptId) -> Option<Cause> {
 /// An agent that ended its turn itself, and well. A crash, a stop or a failure of its program is none of its choices.
 fn by_its_own_choice(found: &Attempt) -> bool {
     let exited_well = found.exit.as_ref().is_some_and(|exit| exit.code == Some(0) && exit.start_error.is_none());
-    exited_well && found.stop.is_none() && found.native.failure.is_none() && !found.native.turn_failed
+    exited_well && found.stop.is_none() && found.cli_session.failure.is_none() && !found.cli_session.turn_failed
 }
 
 /// Whether a look can show that a task is done. One without checks whose agent said itself that work is left is not.
 fn may_be_done(state: &State, id: AttemptId, task: &TaskId) -> bool {
     let provable = state.plan_task(task).is_some_and(|planned| !planned.is_unproven());
-    provable || !state.attempts[&id].native.leaves_work
+    provable || !state.attempts[&id].cli_session.leaves_work
 }
 
 fn words_of(state: &State, id: AttemptId) -> Option<String> {
-    state.attempts.get(&id).map(|found| found.native.last_words.clone()).filter(|words| !words.is_empty())
+    state.attempts.get(&id).map(|found| found.cli_session.last_words.clone()).filter(|words| !words.is_empty())
 }
 
 /// The checks of such work passed: it is taken where one of them failed before, and else a person is asked.
 pub(super) fn passed(turn: &mut Turn<'_>, id: &TaskId, claim: &Claim, unproven: bool) {
     let task = &turn.state.tasks[id];
-    let baseline = task.way.baseline.clone().unwrap_or_else(|| Baseline {
+    let baseline = task.workflow.baseline.clone().unwrap_or_else(|| Baseline {
         failed: None,
         unknown: Some("they were not run before the work began".to_owned()),
     });
     // Work whose agent asks for more is not taken behind the person's back.
     let question = claim.result.as_deref().is_some_and(last_words::ends_in_question);
-    let leaves_work = turn.state.attempts.get(&claim.attempt).is_some_and(|found| found.native.leaves_work);
+    let leaves_work = turn.state.attempts.get(&claim.attempt).is_some_and(|found| found.cli_session.leaves_work);
     match &baseline.failed {
         Some(_) if !unproven && !question => review::proven(turn, id, claim.result.clone(), false),
         _ if leaves_work => {}
@@ -103,16 +103,17 @@ pub(super) fn passed(turn: &mut Turn<'_>, id: &TaskId, claim: &Claim, unproven: 
 /// its own or the last of the attempt before it.
 fn asks(state: &State, id: AttemptId) -> bool {
     let Some(found) = state.attempts.get(&id) else { return false };
-    if found.native.asks {
+    if found.cli_session.asks {
         return true;
     }
-    let question = |attempt: &Attempt| last_words::ends_in_question(&attempt.native.last_words);
+    let question = |attempt: &Attempt| last_words::ends_in_question(&attempt.cli_session.last_words);
     let same_work =
         |before: &&Attempt| before.role == found.role && before.tasks.iter().any(|task| found.tasks.contains(task));
     let before = || state.attempts.range(..id).rev().map(|(_, attempt)| attempt).find(same_work);
     question(found)
-        && (found.native.asking >= 2
-            || before().is_some_and(|before| !before.native.asked && by_its_own_choice(before) && question(before)))
+        && (found.cli_session.asking >= 2
+            || before()
+                .is_some_and(|before| !before.cli_session.asked && by_its_own_choice(before) && question(before)))
 }
 
 fn ask(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, text: String, context: String, takes_work: bool) {
@@ -137,7 +138,7 @@ pub(super) fn answered(turn: &mut Turn<'_>, question: QuestionId, answer: &str) 
     });
     if done && free {
         let result = words_of(turn.state, attempt);
-        turn.emit_task(&id, Body::TaskClaimed { attempt, door: Door::Operator, result, verdict: None });
+        turn.emit_task(&id, Body::TaskClaimed { attempt, door: Channel::Operator, result, verdict: None });
     }
     done && free
 }
@@ -155,7 +156,8 @@ pub(super) fn limit_reason(turn: &Turn<'_>, id: &TaskId, role: Role, cause: &Cau
 
 /// What a task's checks said before anybody worked on it. Only the attempt that holds it can tell, and only once.
 pub(super) fn baseline_seen(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, baseline: Baseline) -> Reply {
-    let wanted = turn.state.tasks.get(task).is_some_and(|held| held.holder == Some(id) && held.way.baseline.is_none());
+    let wanted =
+        turn.state.tasks.get(task).is_some_and(|held| held.holder == Some(id) && held.workflow.baseline.is_none());
     if wanted {
         turn.emit_task(task, Body::BaselineSeen(baseline));
         return Reply::Accepted;
@@ -169,7 +171,7 @@ pub(super) fn said(turn: &mut Turn<'_>, said: AgentSaid) -> Reply {
         return Reply::Already;
     };
     let text = crate::text::tail_bytes(&said.text, last_words::KEPT_BYTES).trim().to_owned();
-    let known = &found.native;
+    let known = &found.cli_session;
     let spent = known.words >= WORDS_MAX;
     if spent || text.is_empty() || (known.last_words == text && known.asks == said.asks) {
         return Reply::Already;
@@ -182,5 +184,5 @@ pub(super) fn said(turn: &mut Turn<'_>, said: AgentSaid) -> Reply {
 /// Why a task failed for good, with what its last agent said.
 pub(super) fn detail(turn: &Turn<'_>, id: &TaskId, told: String) -> String {
     let holder = turn.state.tasks[id].holder.and_then(|holder| turn.state.attempts.get(&holder));
-    last_words::with(&told, holder.and_then(|found| last_words::short(&found.native.last_words)).as_deref())
+    last_words::with(&told, holder.and_then(|found| last_words::short(&found.cli_session.last_words)).as_deref())
 }

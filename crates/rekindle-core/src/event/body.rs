@@ -12,7 +12,7 @@ use crate::cause::Cause;
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::limits::Limits;
 use crate::plan::Plan;
-use crate::report::{Baseline, Checkpoint, Door, Evidence, Exit};
+use crate::report::{Baseline, Channel, Checkpoint, Evidence, Exit};
 use crate::review::{Disagreement, GivenVerdict, Rework, Verdict};
 use crate::{role::Role, state::Merging, strategy::Strategy, time::Time};
 
@@ -85,7 +85,7 @@ pub enum Body {
         /// How it is started.
         #[serde(default)]
         strategy: Strategy,
-        /// The native session that is resumed.
+        /// The CLI session that is resumed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<String>,
         /// Whether only a report is asked for, after an end without one.
@@ -125,7 +125,7 @@ pub enum Body {
         /// The attempt.
         attempt: AttemptId,
         /// The door.
-        door: Door,
+        door: Channel,
         /// The outcome in the agent's words.
         result: Option<String>,
         /// The verdict that is being proven, where a reviewer's is.

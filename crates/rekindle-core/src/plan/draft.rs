@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, ops::Range};
 use super::{
     PlanTask,
     keys::Keys,
-    problem::{Place, Problems, Span, quote},
+    problem::{Location, Problems, Span, quote},
     values::Piece,
 };
 use crate::ids::TaskId;
@@ -66,7 +66,7 @@ fn unique(values: Vec<String>) -> Vec<String> {
 
 /// The drafts stand in the order of the text, so one pass finds all their lines.
 pub(super) fn number_lines(text: &str, drafts: &mut [Draft]) {
-    let mut place = Place::new(text);
+    let mut place = Location::new(text);
     for draft in drafts {
         draft.task.line = place.advance_to(draft.id_span.start).0;
     }

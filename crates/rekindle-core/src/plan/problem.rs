@@ -99,7 +99,7 @@ impl Problems {
     /// The problems in the order of the text, each with its line and column.
     pub(super) fn finish(mut self, text: &str) -> Vec<Problem> {
         self.found.sort_by_key(|p| (p.span.start, p.severity, p.code, p.span.end));
-        let mut place = Place::new(text);
+        let mut place = Location::new(text);
         for problem in &mut self.found {
             (problem.line, problem.column) = place.advance_to(problem.span.start);
         }
@@ -128,17 +128,17 @@ impl Noted<'_> {
 
 /// Walks forward through a text and says the line and column of each offset: linear over all of them, also when
 /// thousands stand on one line.
-pub(super) struct Place<'a> {
+pub(super) struct Location<'a> {
     text: &'a str,
     at: usize,
     line: u32,
     column: u32,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Location<'a> {
     /// Begins at the first character.
     pub(super) fn new(text: &'a str) -> Self {
-        Place { text, at: 0, line: 1, column: 1 }
+        Location { text, at: 0, line: 1, column: 1 }
     }
 
     /// Line and column of an offset, which must not lie before the last one asked for.

@@ -95,7 +95,7 @@ fn detail(state: &State, id: &TaskId, task: &Task) -> String {
         return waits_for;
     }
     match task.state {
-        TaskState::Complete if task.way.unreported => {
+        TaskState::Complete if task.workflow.unreported => {
             last_words::with("unreported: its agent did not report it", task.result.as_deref())
         }
         TaskState::Complete if task.unproven => "unproven: on its agent's word".to_owned(),

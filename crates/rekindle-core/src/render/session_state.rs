@@ -103,11 +103,11 @@ fn tasks(state: &State) -> Vec<Item> {
         if task.state == TaskState::Complete && task.unproven {
             text += ", unproven";
         }
-        if task.state == TaskState::Complete && task.way.unreported {
+        if task.state == TaskState::Complete && task.workflow.unreported {
             text += ", unreported";
         }
         text += ")\n";
-        if let Some(rework) = &task.way.rework {
+        if let Some(rework) = &task.workflow.rework {
             let _ = writeln!(text, "{indent}  sent back: {}", label(&rework.findings.issues.join("; ")));
         }
         match (&task.result, &task.reason) {
@@ -182,10 +182,10 @@ fn next_steps(state: &State) -> Vec<Item> {
 
 /// What comes next for a task that nobody is at.
 fn next_verb(task: &crate::state::Task) -> &'static str {
-    match task.way.stage {
+    match task.workflow.stage {
         Stage::Review => "review",
         Stage::Audit => "audit",
-        Stage::Implement if task.way.rework.is_some() => "rework",
+        Stage::Implement if task.workflow.rework.is_some() => "rework",
         Stage::Implement => "begin",
     }
 }

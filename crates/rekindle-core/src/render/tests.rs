@@ -8,7 +8,7 @@ use crate::cause::Cause;
 use crate::event::{Body, Event};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::plan::{Plan, PlanTask};
-use crate::report::{Checkpoint, Door};
+use crate::report::{Channel, Checkpoint};
 use crate::role::Role;
 use crate::time::Time;
 
@@ -296,7 +296,7 @@ proptest! {
     }
 
     #[test]
-    fn claims_leave_both_files_whole(door in prop::sample::select(vec![Door::Signal, Door::Command])) {
+    fn claims_leave_both_files_whole(door in prop::sample::select(vec![Channel::Signal, Channel::Command])) {
         let mut log = Log(state());
         let body = Body::TaskClaimed { attempt: AttemptId(2), door, result: None, verdict: None };
         log.add(Some("T3"), Some(("backend", 2)), body);

@@ -71,7 +71,7 @@ fn rank(task: &Task, plan: Option<&Plan>) -> Rank {
 
 /// Whether nothing has happened to a task: it waits for a slot, or for others, and for nothing else.
 fn is_untouched(task: &Task) -> bool {
-    let way = &task.way;
+    let way = &task.workflow;
     task.state == TaskState::Pending
         && task.holder.is_none()
         && task.claim.is_none()

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
 use crate::ids::{AttemptId, Epoch, TaskId};
-use crate::report::{Baseline, Checkpoint, Door, Evidence};
+use crate::report::{Baseline, Channel, Checkpoint, Evidence};
 use crate::review::{GivenVerdict, Rework, Stage, Verdict};
 use crate::state::LastAttempts;
 use crate::time::Time;
@@ -97,13 +97,14 @@ pub struct Task {
     pub settled: bool,
     /// What belongs to review, environments, parts and merges.
     #[serde(default)]
-    pub way: Way,
+    #[serde(rename = "way")]
+    pub workflow: Workflow,
 }
 
 /// A task's way through the stages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Way {
+pub struct Workflow {
     /// Where it stands.
     pub stage: Stage,
     /// Attempts of critics that count.
@@ -153,52 +154,54 @@ impl Task {
     /// Whether a claim or the acceptance of its work is under way: nothing else is decided about it meanwhile.
     #[must_use]
     pub fn is_being_proven(&self) -> bool {
-        self.claim.is_some() || self.way.merging.is_some()
+        self.claim.is_some() || self.workflow.merging.is_some()
     }
 
     /// Whether its parts are worked on in its place.
     #[must_use]
     pub fn is_in_parts(&self) -> bool {
-        !self.way.parts.is_empty() && self.holder.is_none() && !self.state.is_terminal()
+        !self.workflow.parts.is_empty() && self.holder.is_none() && !self.state.is_terminal()
     }
 
     /// Attempts that count at the stage where it stands.
     #[must_use]
     pub fn tries(&self) -> u32 {
-        match self.way.stage {
+        match self.workflow.stage {
             Stage::Implement => self.attempts,
-            Stage::Review => self.way.review_tries,
-            Stage::Audit => self.way.audit_tries,
+            Stage::Review => self.workflow.review_tries,
+            Stage::Audit => self.workflow.audit_tries,
         }
     }
 
     /// The same, to change it.
     pub(crate) fn tries_mut(&mut self) -> &mut u32 {
-        match self.way.stage {
+        match self.workflow.stage {
             Stage::Implement => &mut self.attempts,
-            Stage::Review => &mut self.way.review_tries,
-            Stage::Audit => &mut self.way.audit_tries,
+            Stage::Review => &mut self.workflow.review_tries,
+            Stage::Audit => &mut self.workflow.audit_tries,
         }
     }
 
     /// The newest attempt at the stage where it stands.
     #[must_use]
     pub fn last_attempt(&self) -> Option<AttemptId> {
-        self.last_attempts.at(self.way.stage)
+        self.last_attempts.at(self.workflow.stage)
     }
 
     /// Whether it was split and nobody has looked at the whole since.
     #[must_use]
     pub fn waits_for_parts(&self) -> bool {
-        let free = self.state == TaskState::Pending && self.holder.is_none() && self.way.stage == Stage::Implement;
-        free && !self.way.parts.is_empty()
+        let free = self.state == TaskState::Pending && self.holder.is_none() && self.workflow.stage == Stage::Implement;
+        free && !self.workflow.parts.is_empty()
     }
 
     /// Whether its work has begun and is not through: others leave its files alone.
     #[must_use]
     pub fn is_between_stages(&self) -> bool {
         !self.state.is_terminal()
-            && (self.way.stage != Stage::Implement || self.way.rework.is_some() || self.way.merging.is_some())
+            && (self.workflow.stage != Stage::Implement
+                || self.workflow.rework.is_some()
+                || self.workflow.merging.is_some())
     }
 }
 
@@ -210,7 +213,7 @@ pub struct Claim {
     /// Its epoch.
     pub epoch: Epoch,
     /// The door.
-    pub door: Door,
+    pub door: Channel,
     /// The outcome in the agent's words.
     pub result: Option<String>,
     /// The verdict that is being proven, where it is a reviewer's.

@@ -1,6 +1,6 @@
 //! Agents that tell of themselves: how they are taken up again, what follows from a compaction, a limit, an end of a turn.
 
-use rekindle_core::activity::{Failure, Measure, Problem, Sign, Transcript, UnderWay};
+use rekindle_core::activity::{Failure, Measure, Problem, StreamEvent, Transcript, UnderWay};
 use rekindle_core::cause::Cause;
 use rekindle_core::decide::{self, Standstill, Step};
 use rekindle_core::effect::Effect;
@@ -19,7 +19,7 @@ const ONE: &str = "# Demo\n\n### T1: first\n- accept: `true`\n\nDo it.\n";
 const FOUR: &str = "# Demo\n\n### T1: a\n\nDo.\n\n### T2: b\n\nDo.\n\n### T3: c\n\nDo.\n\n### T4: d\n\nDo.\n";
 
 fn able() -> Traits {
-    Traits { tells: true, resumes: true, compacts: true, reinjects: true, mcp: true, ..Traits::new("able") }
+    Traits { structured_output: true, resumes: true, compacts: true, reinjects: true, mcp: true, ..Traits::new("able") }
 }
 
 fn limits(traits: Traits) -> Limits {
@@ -36,25 +36,25 @@ fn running(traits: Traits) -> Story {
     story
 }
 
-fn session(id: &str) -> Sign {
-    Sign::Session { id: id.to_owned(), model: None }
+fn session(id: &str) -> StreamEvent {
+    StreamEvent::Session { id: id.to_owned(), model: None }
 }
 
-fn sign(story: &mut Story, attempt: u64, sign: Sign) -> Step {
-    story.input(Input::Signed { attempt: AttemptId(attempt), sign })
+fn sign(story: &mut Story, attempt: u64, sign: StreamEvent) -> Step {
+    story.input(Input::Streamed { attempt: AttemptId(attempt), sign })
 }
 
-fn measured(used: u64) -> Sign {
-    Sign::Measured(Measure { context_used: Some(used), context_window: Some(100), ..Measure::default() })
+fn measured(used: u64) -> StreamEvent {
+    StreamEvent::Measured(Measure { context_used: Some(used), context_window: Some(100), ..Measure::default() })
 }
 
-fn failed(problem: Problem, resets_at: Option<Time>) -> Sign {
-    Sign::Failed(Failure { problem, resets_at, text: "said so".into(), runaway: false })
+fn failed(problem: Problem, resets_at: Option<Time>) -> StreamEvent {
+    StreamEvent::Failed(Failure { problem, resets_at, text: "said so".into(), runaway: false })
 }
 
 fn closed(story: &mut Story, attempt: u64, transcript: Transcript) {
     let cut_off = Some("Bash: sleep 100".to_owned());
-    let measure = story.state.attempts[&AttemptId(attempt)].native.measure;
+    let measure = story.state.attempts[&AttemptId(attempt)].cli_session.measure;
     story.input(Input::SessionClosed {
         attempt: AttemptId(attempt),
         measure,
@@ -96,9 +96,9 @@ fn a_killed_agent_with_context_left_is_resumed_and_the_reason_says_so() {
     let (strategy, reason) = next(&mut story);
     assert_eq!(strategy, Strategy::Resume);
     assert_eq!(reason, "resume: it was ended by signal 9; its session is whole and has 80 % of its context left");
-    let native = &story.state.attempts[&AttemptId(2)].native;
-    assert_eq!(native.resumes.as_deref(), Some("s1"));
-    assert_eq!(story.state.attempts[&AttemptId(1)].native.cut_off.as_deref(), Some("Bash: sleep 100"));
+    let cli_session = &story.state.attempts[&AttemptId(2)].cli_session;
+    assert_eq!(cli_session.resumes.as_deref(), Some("s1"));
+    assert_eq!(story.state.attempts[&AttemptId(1)].cli_session.cut_off.as_deref(), Some("Bash: sleep 100"));
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn an_end_without_a_word_is_asked_about_once_and_then_counts() {
     story.exited(1, exit_code(0));
     assert_eq!(next(&mut story).0, Strategy::Resume);
     assert_eq!(story.state.tasks[&task("T1")].attempts, 1, "still the first that counts");
-    assert!(story.state.attempts[&AttemptId(2)].native.asks_for_report);
+    assert!(story.state.attempts[&AttemptId(2)].cli_session.asks_for_report);
     story.started(2);
     sign(&mut story, 2, session("s1"));
     story.exited(2, exit_code(0));
@@ -243,7 +243,7 @@ fn another_kind_takes_over_while_an_account_waits_if_it_was_asked_for() {
     sign(&mut story, 1, failed(Problem::UsageLimit, None));
     story.exited(1, exit_code(1));
     let newest = &story.state.attempts[&AttemptId(2)];
-    assert_eq!((newest.cli.as_str(), newest.native.strategy), ("other", Strategy::Other));
+    assert_eq!((newest.cli.as_str(), newest.cli_session.strategy), ("other", Strategy::Other));
 }
 
 #[test]
@@ -274,11 +274,11 @@ fn no_wait_ends_a_run_that_only_waits_for_a_reset() {
 #[test]
 fn repeated_compaction_hands_over_to_a_fresh_agent_that_is_advised_to_split() {
     let mut story = running(able());
-    let compacted = |turns| Sign::Compacted { automatic: Some(true), turns, calls: turns };
+    let compacted = |turns| StreamEvent::Compacted { automatic: Some(true), turns, calls: turns };
     sign(&mut story, 1, compacted(10));
     assert_eq!(stop_cause(&story, 1), None, "once is told again and goes on");
-    sign(&mut story, 1, Sign::Acted);
-    assert!(story.state.attempts[&AttemptId(1)].native.astray.is_none(), "at its task");
+    sign(&mut story, 1, StreamEvent::Acted);
+    assert!(story.state.attempts[&AttemptId(1)].cli_session.astray.is_none(), "at its task");
     sign(&mut story, 1, compacted(30));
     assert_eq!(stop_cause(&story, 1), Some(&Cause::Compacted));
     story.exited(1, exit_code(1));
@@ -291,27 +291,27 @@ fn repeated_compaction_hands_over_to_a_fresh_agent_that_is_advised_to_split() {
 #[test]
 fn two_compactions_with_few_answers_between_them_are_a_loop() {
     let mut story = running(able());
-    sign(&mut story, 1, Sign::Compacted { automatic: None, turns: 10, calls: 1 });
-    sign(&mut story, 1, Sign::Compacted { automatic: None, turns: 14, calls: 2 });
+    sign(&mut story, 1, StreamEvent::Compacted { automatic: None, turns: 10, calls: 1 });
+    sign(&mut story, 1, StreamEvent::Compacted { automatic: None, turns: 14, calls: 2 });
     assert_eq!(stop_cause(&story, 1), Some(&Cause::CompactionLoop));
 }
 
 #[test]
 fn a_kind_that_cannot_be_told_again_is_handed_over_at_its_first_compaction() {
     let mut story = running(Traits { reinjects: false, ..able() });
-    sign(&mut story, 1, Sign::Compacted { automatic: None, turns: 10, calls: 1 });
+    sign(&mut story, 1, StreamEvent::Compacted { automatic: None, turns: 10, calls: 1 });
     assert_eq!(stop_cause(&story, 1), Some(&Cause::Compacted));
 }
 
 #[test]
 fn one_that_is_not_seen_at_its_task_is_told_once_more_and_then_handed_over() {
     let mut story = running(Traits { takes_messages: true, ..able() });
-    sign(&mut story, 1, Sign::Compacted { automatic: None, turns: 10, calls: 5 });
+    sign(&mut story, 1, StreamEvent::Compacted { automatic: None, turns: 10, calls: 5 });
     for calls in 6..15 {
-        sign(&mut story, 1, Sign::Called { calls });
+        sign(&mut story, 1, StreamEvent::Called { calls });
     }
-    assert!(story.state.attempts[&AttemptId(1)].native.told.is_empty());
-    let step = sign(&mut story, 1, Sign::Called { calls: 15 });
+    assert!(story.state.attempts[&AttemptId(1)].cli_session.told.is_empty());
+    let step = sign(&mut story, 1, StreamEvent::Called { calls: 15 });
     assert!(step.effects.iter().any(|effect| matches!(effect, Effect::TellAgent { number: 1, .. })), "{step:?}");
     story.after_ms(5 * 60 * 1000);
     story.input(Input::TimePassed);
@@ -321,9 +321,9 @@ fn one_that_is_not_seen_at_its_task_is_told_once_more_and_then_handed_over() {
 #[test]
 fn a_report_shows_that_it_is_at_its_task() {
     let mut story = running(able());
-    sign(&mut story, 1, Sign::Compacted { automatic: None, turns: 10, calls: 5 });
+    sign(&mut story, 1, StreamEvent::Compacted { automatic: None, turns: 10, calls: 5 });
     story.report(1, Report::Checkpoint { task: task("T1"), checkpoint: Checkpoint::default() });
-    assert!(story.state.attempts[&AttemptId(1)].native.astray.is_none());
+    assert!(story.state.attempts[&AttemptId(1)].cli_session.astray.is_none());
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn nearly_full_context_is_prepared_for() {
     let names: Vec<String> = step.events.iter().map(|event| event.body.name()).collect();
     assert_eq!(names, ["agent_measured", "compaction_start", "agent_told"]);
     assert!(sign(&mut story, 1, measured(91)).effects.is_empty(), "asked once");
-    let step = sign(&mut story, 1, Sign::Compacted { automatic: Some(true), turns: 50, calls: 9 });
+    let step = sign(&mut story, 1, StreamEvent::Compacted { automatic: Some(true), turns: 50, calls: 9 });
     assert!(step.events.iter().any(|event| event.body.name() == "compaction_complete"));
     // One that cannot compact is handed over.
     let mut story = running(Traits { compacts: false, ..able() });
@@ -356,9 +356,10 @@ fn every_second_compaction_puts_the_whole_plan_before_it_again() {
     };
     let mut story = Story::with(ONE, limits(Traits { takes_messages: true, reinjects: false, ..able() }));
     story.started(1);
-    let told = |story: &Story| story.state.attempts[&AttemptId(1)].native.told.last().map(|told| told.text.clone());
+    let told =
+        |story: &Story| story.state.attempts[&AttemptId(1)].cli_session.told.last().map(|told| told.text.clone());
     let compact = |story: &mut Story, n: u64| {
-        let step = sign(story, 1, Sign::Compacted { automatic: Some(true), turns: n * 50, calls: n * 9 });
+        let step = sign(story, 1, StreamEvent::Compacted { automatic: Some(true), turns: n * 50, calls: n * 9 });
         step.events.iter().any(|event| matches!(&event.body, Body::CompactionComplete(over) if over.full_reload))
     };
     assert!(!compact(&mut story, 1), "the first");
@@ -375,9 +376,9 @@ fn one_that_waits_for_messages_is_reminded_once_and_then_let_go() {
     let mut story = running(Traits { takes_messages: true, ..able() });
     let told = |step: &Step| step.effects.iter().any(|effect| matches!(effect, Effect::TellAgent { .. }));
     let let_go = |step: &Step| step.effects.contains(&Effect::CloseInput { attempt: AttemptId(1) });
-    let step = sign(&mut story, 1, Sign::Result { ok: true });
+    let step = sign(&mut story, 1, StreamEvent::Result { ok: true });
     assert!(told(&step) && !let_go(&step), "{step:?}");
-    let step = sign(&mut story, 1, Sign::Result { ok: true });
+    let step = sign(&mut story, 1, StreamEvent::Result { ok: true });
     assert!(!told(&step) && let_go(&step), "{step:?}");
     story.exited(1, exit_code(0));
     story.checked("T1", false);
@@ -389,7 +390,7 @@ fn one_that_waits_for_messages_is_reminded_once_and_then_let_go() {
 fn one_that_has_finished_is_let_go_when_its_claim_is_proven() {
     let mut story = running(Traits { takes_messages: true, ..able() });
     story.done(1, "T1");
-    let step = sign(&mut story, 1, Sign::Result { ok: true });
+    let step = sign(&mut story, 1, StreamEvent::Result { ok: true });
     assert!(step.effects.is_empty(), "its claim is being proven: {step:?}");
     let step = story.checked("T1", true);
     assert_eq!(step.effects, [Effect::CloseInput { attempt: AttemptId(1) }]);
@@ -401,7 +402,7 @@ fn one_that_has_finished_is_let_go_when_its_claim_is_proven() {
 fn a_failed_turn_lets_it_go_and_its_own_words_are_the_cause() {
     let mut story = running(Traits { takes_messages: true, ..able() });
     sign(&mut story, 1, failed(Problem::UsageLimit, None));
-    let step = sign(&mut story, 1, Sign::Result { ok: false });
+    let step = sign(&mut story, 1, StreamEvent::Result { ok: false });
     assert!(step.effects.contains(&Effect::CloseInput { attempt: AttemptId(1) }));
     story.exited(1, exit_code(1));
     assert_eq!(cause(&story, 1), Some(&Cause::UsageLimit { resets_at: None }));
@@ -411,12 +412,12 @@ fn a_failed_turn_lets_it_go_and_its_own_words_are_the_cause() {
 fn a_runaway_is_stopped() {
     let mut story = running(able());
     let failure = Failure { problem: Problem::Overloaded, resets_at: None, text: "again".into(), runaway: true };
-    sign(&mut story, 1, Sign::Failed(failure));
+    sign(&mut story, 1, StreamEvent::Failed(failure));
     assert_eq!(stop_cause(&story, 1), Some(&Cause::Overloaded));
 }
 
-fn circles() -> Sign {
-    Sign::Stalled { times: 8, words: "`ls` ran 8 times".into(), printed: "nothing".into() }
+fn circles() -> StreamEvent {
+    StreamEvent::Stalled { times: 8, words: "`ls` ran 8 times".into(), printed: "nothing".into() }
 }
 
 #[test]
@@ -447,7 +448,7 @@ fn one_that_does_not_listen_is_stopped_at_the_second_time_and_its_successor_is_t
 fn a_program_that_gives_up_for_a_loop_is_not_resumed_although_it_ends_well() {
     let mut story = running(able());
     sign(&mut story, 1, failed(Problem::Looping, None));
-    sign(&mut story, 1, Sign::Result { ok: true });
+    sign(&mut story, 1, StreamEvent::Result { ok: true });
     story.exited(1, exit_code(0));
     assert_eq!(cause(&story, 1), Some(&Cause::StalledNoProgress));
 }
@@ -466,7 +467,7 @@ fn silence_means_what_the_stage_says() {
     quiet(&mut story);
     assert_eq!(stop_cause(&story, 1), Some(&Cause::HungMidStream));
     let mut story = running(able());
-    sign(&mut story, 1, Sign::Result { ok: true });
+    sign(&mut story, 1, StreamEvent::Result { ok: true });
     quiet(&mut story);
     assert_eq!(stop_cause(&story, 1), Some(&Cause::HungAfterResult));
 }
@@ -486,7 +487,7 @@ fn measures_are_put_down_rarely_and_at_the_end() {
         cut_off: None,
         under_way: UnderWay::default(),
     });
-    assert_eq!(story.state.attempts[&AttemptId(1)].native.measure.context_used, Some(13));
+    assert_eq!(story.state.attempts[&AttemptId(1)].cli_session.measure.context_used, Some(13));
 }
 
 #[test]
@@ -513,7 +514,7 @@ fn an_answer_reaches_an_agent_that_still_works() {
 #[test]
 fn every_message_that_may_not_have_arrived_is_delivered_again_after_a_restart() {
     let mut story = running(Traits { takes_messages: true, ..able() });
-    sign(&mut story, 1, Sign::Result { ok: true });
+    sign(&mut story, 1, StreamEvent::Result { ok: true });
     let ask = Report::Ask { task: task("T1"), text: "which?".into(), options: Vec::new(), context: String::new() };
     story.report(1, ask);
     story.order(Order::Answer { id: QuestionId(1), text: "this".into() });
@@ -610,13 +611,13 @@ fn a_note_that_is_sent_twice_is_one_note() {
 fn what_predecessors_forgot_is_not_held_against_an_agent() {
     let mut story = running(able());
     for turns in [10, 30] {
-        sign(&mut story, 1, Sign::Compacted { automatic: None, turns, calls: turns });
+        sign(&mut story, 1, StreamEvent::Compacted { automatic: None, turns, calls: turns });
     }
     story.exited(1, exit_code(1));
     next(&mut story);
     story.started(2);
     sign(&mut story, 2, session("s2"));
-    sign(&mut story, 2, Sign::Compacted { automatic: None, turns: 10, calls: 10 });
+    sign(&mut story, 2, StreamEvent::Compacted { automatic: None, turns: 10, calls: 10 });
     assert_eq!(stop_cause(&story, 2), None, "its first");
     assert_eq!(story.state.tasks[&task("T1")].compactions, 3, "all are shown");
 }
@@ -626,8 +627,8 @@ fn reminders_end() {
     let mut story = running(Traits { takes_messages: true, ..able() });
     for _ in 0..10 {
         story.report(1, Report::Checkpoint { task: task("T1"), checkpoint: Checkpoint::default() });
-        sign(&mut story, 1, Sign::Result { ok: true });
+        sign(&mut story, 1, StreamEvent::Result { ok: true });
     }
-    let native = &story.state.attempts[&AttemptId(1)].native;
-    assert_eq!((native.reminders, native.input_closed), (3, true));
+    let cli_session = &story.state.attempts[&AttemptId(1)].cli_session;
+    assert_eq!((cli_session.reminders, cli_session.input_closed), (3, true));
 }

@@ -1,6 +1,6 @@
 //! Time awake, time asleep and the wall are three things: limits count the first, a provider's reset goes by the last.
 
-use rekindle_core::activity::{Failure, Problem, Sign};
+use rekindle_core::activity::{Failure, Problem, StreamEvent};
 use rekindle_core::cause::Cause;
 use rekindle_core::event::{Body, ClockSeen, Event};
 use rekindle_core::ids::AttemptId;
@@ -21,7 +21,7 @@ fn seen(slept_ms: u64, wall_ahead_ms: i64) -> Input {
 }
 
 fn limits() -> Limits {
-    let traits = Traits { tells: true, takes_messages: true, compacts: true, ..Traits::new("able") };
+    let traits = Traits { structured_output: true, takes_messages: true, compacts: true, ..Traits::new("able") };
     Limits { traits: [("default".to_owned(), traits)].into(), ..Limits::default() }
 }
 
@@ -110,13 +110,13 @@ fn an_agent_that_lingers_and_a_stop_under_way_have_the_time_awake_too() {
 
 /// Meets a limit whose reset the provider names by the wall; when the account is tried again, by the coordinator's clock.
 fn limited(story: &mut Story, reset: Time) -> Time {
-    let sign = Sign::Failed(Failure {
+    let sign = StreamEvent::Failed(Failure {
         problem: Problem::UsageLimit,
         resets_at: Some(reset),
         text: "said so".into(),
         runaway: false,
     });
-    story.input(Input::Signed { attempt: AttemptId(1), sign });
+    story.input(Input::Streamed { attempt: AttemptId(1), sign });
     story.exited(1, exit_code(1));
     story.state.gates["able"].until.expect("a time")
 }

@@ -1,6 +1,6 @@
 //! Faults of review, parts, merges, health and waits that the simulator found, each as the shortest story that shows it.
 
-use rekindle_core::activity::{Failure, Problem, Sign};
+use rekindle_core::activity::{Failure, Problem, StreamEvent};
 use rekindle_core::cause::Cause;
 use rekindle_core::decide::{self, Reply, Standstill};
 use rekindle_core::event::{Body, PauseReason, UsageLeft};
@@ -65,7 +65,7 @@ fn a_verdict_without_a_task_meets_the_same_fence() {
     assert_eq!(story.state.tasks[&task("T1")].holder, None, "it gave up");
     let step = story.report(2, verdict(Role::Critic, Verdict::Pass));
     assert!(matches!(step.reply, Reply::Refused { .. }), "{:?}", step.reply);
-    assert_eq!(story.state.tasks[&task("T1")].way.stage, Stage::Review);
+    assert_eq!(story.state.tasks[&task("T1")].workflow.stage, Stage::Review);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn accepted_work_is_not_given_up_while_it_is_merged() {
     story.started(1);
     story.done(1, "T1");
     story.checked("T1", true);
-    assert!(story.state.tasks[&task("T1")].way.merging.is_some());
+    assert!(story.state.tasks[&task("T1")].workflow.merging.is_some());
     let step = story.report(1, fail("T1"));
     assert_eq!((step.reply, step.events.len()), (Reply::Already, 0));
     let epoch = story.state.tasks[&task("T1")].epoch;
@@ -116,7 +116,7 @@ fn nobody_starts_in_a_shared_workspace_while_another_tasks_work_there_is_merged(
     story.exited(1, exit_code(1));
     assert_eq!(story.state.attempts[&AttemptId(1)].phase, AttemptPhase::Ended);
     story.order(Order::Complete { task: task("T2"), result: None });
-    assert!(story.state.tasks[&task("T2")].way.merging.is_some());
+    assert!(story.state.tasks[&task("T2")].workflow.merging.is_some());
     story.input(Input::PressureSeen { short: None });
     story.after_ms(24 * 60 * 60_000).input(Input::TimePassed);
     assert_eq!(story.state.attempts.len(), 1, "an agent beside the merge: {:?}", story.state.attempts.keys());
@@ -133,7 +133,7 @@ fn an_operators_word_decides_a_claim_and_ends_its_agent_before_the_merge() {
     assert!(story.state.attempts[&AttemptId(1)].stop.is_some(), "nobody goes on changing what is merged");
     let step = story.checked("T1", false);
     assert_eq!(step.reply, Reply::Already);
-    assert!(story.state.tasks[&task("T1")].way.merging.is_some());
+    assert!(story.state.tasks[&task("T1")].workflow.merging.is_some());
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_task_that_was_split_and_opened_again_can_be_split_again() {
     let step = story.report(3, split("T1"));
     assert_eq!(step.reply, Reply::Accepted);
     let parts = ["T1.3", "T1.4"];
-    assert_eq!(story.state.tasks[&task("T1")].way.parts, parts.map(task));
+    assert_eq!(story.state.tasks[&task("T1")].workflow.parts, parts.map(task));
     assert_eq!(story.report(3, split("T1")).reply, Reply::Already, "said again, it is one split");
     assert_eq!(
         story.state.tasks[&task("T1.1")].state,
@@ -234,7 +234,7 @@ fn nobody_reviews_a_whole_while_the_developer_of_a_part_is_there() {
     story.done(2, "T1.1");
     story.checked("T1.1", true);
     story.checked("T1", true);
-    assert_eq!(story.state.tasks[&task("T1")].way.stage, Stage::Review);
+    assert_eq!(story.state.tasks[&task("T1")].workflow.stage, Stage::Review);
     assert_eq!(story.state.attempts.len(), 2, "its developer may still change it");
     story.exited(2, exit_code(0));
     assert_eq!(role_of(&story, 3), Role::Critic);
@@ -247,7 +247,7 @@ fn what_is_only_looked_at_again_is_not_merged_again() {
     let epoch = story.state.tasks[&task("T1")].epoch;
     story.input(Input::WorkMerged { task: task("T1"), epoch, outcome: MergeOutcome::Merged { commit: None } });
     crash(&mut story);
-    assert!(story.state.tasks[&task("T1")].way.validating);
+    assert!(story.state.tasks[&task("T1")].workflow.validating);
     story.checked("T1", true);
     assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Complete);
 }
@@ -290,7 +290,7 @@ fn a_look_again_behind_work_that_was_sent_back_does_not_stand_in_its_way() {
     crash(&mut story);
     story.checked("T2", true);
     story.checked("T1", false);
-    assert!(story.state.tasks[&task("T1")].way.rework.is_some());
+    assert!(story.state.tasks[&task("T1")].workflow.rework.is_some());
     let newest = &story.state.attempts[&AttemptId(story.state.last_attempt)];
     assert_eq!(newest.tasks, [task("T1")], "T2 waits for T1, so T1 goes on");
 }
@@ -309,7 +309,7 @@ fn of_two_that_share_an_artifact_whoever_runs_comes_first() {
     let alive = vec![(AttemptId(3), Found::Alive { pid: 1, shim_pid: 2 })];
     story.coordinator(story.state.limits.clone(), alive);
     story.checked("T1", true);
-    assert_eq!(story.state.tasks[&task("T1")].way.stage, Stage::Audit);
+    assert_eq!(story.state.tasks[&task("T1")].workflow.stage, Stage::Audit);
     assert_eq!(story.state.last_attempt, 3, "its auditor waits for whoever is at the artifact");
 }
 
@@ -340,7 +340,7 @@ fn another_round_of_repair_begins_with_the_repair() {
         story.exited(id.0, exit_code(0));
     }
     let health = &story.state.tasks[&task("health")];
-    assert_eq!((health.state, health.way.stage), (TaskState::Blocked, Stage::Implement));
+    assert_eq!((health.state, health.workflow.stage), (TaskState::Blocked, Stage::Implement));
     story.order(Order::Answer { id: QuestionId(1), text: "done".into() });
     assert_eq!(role_of(&story, story.state.last_attempt), Role::Remediation);
 }
@@ -383,7 +383,7 @@ fn a_repair_is_added_although_the_run_is_being_paused() {
 }
 
 fn able(account: &str) -> Traits {
-    Traits { tells: true, account: account.to_owned(), ..Traits::new("able") }
+    Traits { structured_output: true, account: account.to_owned(), ..Traits::new("able") }
 }
 
 #[test]
@@ -392,7 +392,7 @@ fn a_shim_lost_after_a_limit_counts_as_that_limit() {
     let mut story = Story::with("# Demo\n\n### T1: a\n- accept: `true`\n", limits);
     story.started(1);
     let failure = Failure { problem: Problem::UsageLimit, resets_at: None, text: "limit".into(), runaway: false };
-    story.input(Input::Signed { attempt: AttemptId(1), sign: Sign::Failed(failure) });
+    story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Failed(failure) });
     story.input(Input::AttemptLost { attempt: AttemptId(1), with_host: false });
     let cause = story.state.attempts[&AttemptId(1)].cause.clone();
     assert_eq!(cause, Some(Cause::UsageLimit { resets_at: None }));
@@ -422,7 +422,7 @@ fn a_low_allowance_does_not_take_a_question_about_credentials_away() {
     story.input(Input::UsageSeen(UsageLeft { remaining_percent: Some(90), resets_at: None }));
     story.started(1);
     let failure = Failure { problem: Problem::Auth, resets_at: None, text: "no".into(), runaway: false };
-    story.input(Input::Signed { attempt: AttemptId(1), sign: Sign::Failed(failure) });
+    story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Failed(failure) });
     story.exited(1, exit_code(1));
     story.order(Order::Complete { task: task("T1"), result: None });
     story.after_ms(120_000).input(Input::TimePassed);
@@ -481,7 +481,7 @@ fn work_of_a_later_wave_that_was_sent_back_does_not_stand_in_the_way_of_this_one
     story.order(Order::Complete { task: task("T2"), result: None });
     crash(&mut story);
     story.checked("T2", false);
-    assert!(story.state.tasks[&task("T2")].way.rework.is_some());
+    assert!(story.state.tasks[&task("T2")].workflow.rework.is_some());
     story.after_ms(600_000).input(Input::TimePassed);
     let newest = &story.state.attempts[&AttemptId(story.state.last_attempt)];
     assert_eq!((newest.is_live(), newest.tasks.clone()), (true, vec![task("T1")]));
@@ -497,7 +497,7 @@ fn a_claim_that_is_repeated_after_a_restart_is_answered_as_complete() {
     let limits = story.state.limits.clone();
     let alive = Found::Alive { pid: 100, shim_pid: 99 };
     story.coordinator(limits, vec![(AttemptId(1), alive.clone()), (AttemptId(2), alive)]);
-    assert!(story.state.tasks[&task("T1")].way.validating, "it is verified again");
+    assert!(story.state.tasks[&task("T1")].workflow.validating, "it is verified again");
     assert_eq!(story.done(1, "T1").reply, Reply::Already, "the answer was lost with the coordinator");
     story.checked("T1", true);
     assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Complete);
@@ -514,7 +514,7 @@ fn a_failed_task_that_is_completed_by_hand_ends_in_an_epoch_of_its_own() {
     let failed = story.state.tasks[&task("T1")].epoch;
     assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Failed);
     story.order(Order::Complete { task: task("T1"), result: None });
-    assert!(story.state.tasks[&task("T1")].way.merging.is_some());
+    assert!(story.state.tasks[&task("T1")].workflow.merging.is_some());
     assert!(story.state.tasks[&task("T1")].epoch > failed);
 }
 
@@ -537,7 +537,7 @@ fn a_look_again_in_a_later_wave_does_not_hold_this_one_up() {
     story.order(Order::Complete { task: task("T2"), result: None });
     crash(&mut story);
     story.checked("T2", true);
-    assert_eq!(story.state.tasks[&task("T2")].way.stage, Stage::Audit, "it waits for its wave");
+    assert_eq!(story.state.tasks[&task("T2")].workflow.stage, Stage::Audit, "it waits for its wave");
     story.after_ms(600_000).input(Input::TimePassed);
     let newest = &story.state.attempts[&AttemptId(story.state.last_attempt)];
     assert_eq!((newest.is_live(), newest.tasks.clone()), (true, vec![task("T1")]));

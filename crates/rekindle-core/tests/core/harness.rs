@@ -7,7 +7,7 @@ use rekindle_core::ids::{AttemptId, Epoch, RunId, TaskId};
 use rekindle_core::input::{Found, Input, Order};
 use rekindle_core::limits::Limits;
 use rekindle_core::plan;
-use rekindle_core::report::{CheckResult, Door, Evidence, Exit, Report};
+use rekindle_core::report::{Channel, CheckResult, Evidence, Exit, Report};
 use rekindle_core::state::State;
 use rekindle_core::time::Time;
 
@@ -98,7 +98,7 @@ impl Story {
     pub fn report(&mut self, attempt: u64, report: Report) -> Step {
         let id = AttemptId(attempt);
         let epoch = self.state.attempts.get(&id).map_or(Epoch(1), |found| found.epoch);
-        self.input(Input::Reported { attempt: id, epoch, door: Door::Command, report })
+        self.input(Input::Reported { attempt: id, epoch, door: Channel::Command, report })
     }
 
     pub fn done(&mut self, attempt: u64, id: &str) -> Step {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use rekindle_core::activity::{Failure, Measure, Problem, Sign, Transcript, UnderWay};
+use rekindle_core::activity::{Failure, Measure, Problem, StreamEvent, Transcript, UnderWay};
 use rekindle_core::apply::apply;
 use rekindle_core::decide::{self, Reply};
 use rekindle_core::effect::Effect;
@@ -12,7 +12,7 @@ use rekindle_core::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use rekindle_core::input::{Found, Input, MergeOutcome, Order, Refused};
 use rekindle_core::limits::{Limits, Traits};
 use rekindle_core::refusal::Refusal;
-use rekindle_core::report::{Baseline, Checkpoint, Door, Exit, Report};
+use rekindle_core::report::{Baseline, Channel, Checkpoint, Exit, Report};
 use rekindle_core::review::{Findings, Verdict};
 use rekindle_core::role::Role;
 use rekindle_core::state::{AttemptPhase, RunPhase, State, TaskState};
@@ -55,7 +55,7 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
     let epoch = if how % 11 == 0 { Epoch(epoch.0.saturating_sub(1)) } else { epoch };
     let own = attempt.and_then(|id| pick(&state.attempts[&id].tasks, how));
     let id = if how % 13 == 0 { pick(&tasks, who)? } else { own.or_else(|| pick(&tasks, how))? };
-    let report = |report| attempt.map(|attempt| Input::Reported { attempt, epoch, door: Door::Command, report });
+    let report = |report| attempt.map(|attempt| Input::Reported { attempt, epoch, door: Channel::Command, report });
     match what % 24 {
         0 | 1 => attempt.map(|attempt| Input::AttemptStarted { attempt, pid: 10, shim_pid: 9, own_bytes: 0 }),
         2 => {
@@ -98,10 +98,10 @@ fn make_input(state: &State, (what, who, how, _): Move) -> Option<Input> {
                 let failed = (how % 32 == 13).then(|| "`true`".to_owned());
                 Input::BaselineSeen { attempt, task: id, baseline: Baseline { failed, unknown: None } }
             }
-            _ => Input::Signed { attempt, sign: random_sign(how) },
+            _ => Input::Streamed { attempt, sign: random_sign(how) },
         }),
         20 | 21 => {
-            let merging = state.tasks.iter().find(|(_, task)| task.way.merging.is_some());
+            let merging = state.tasks.iter().find(|(_, task)| task.workflow.merging.is_some());
             let (task, epoch) = merging.map(|(id, task)| (id.clone(), task.epoch))?;
             let outcome = match how % 4 {
                 0 => MergeOutcome::Merged { commit: Some(format!("c{how}")) },
@@ -134,21 +134,24 @@ fn random_verdict(role: Role, task: TaskId, how: u8) -> Report {
     }
 }
 
-fn random_sign(how: u8) -> Sign {
-    let failed =
-        |problem, resets_at| Sign::Failed(Failure { problem, resets_at, text: "no".into(), runaway: how % 32 > 16 });
+fn random_sign(how: u8) -> StreamEvent {
+    let failed = |problem, resets_at| {
+        StreamEvent::Failed(Failure { problem, resets_at, text: "no".into(), runaway: how % 32 > 16 })
+    };
     let n = u64::from(how);
     match how % 12 {
-        0 => Sign::Session { id: format!("s{}", how % 3), model: None },
-        1 | 2 => Sign::Measured(Measure { context_used: Some(n), context_window: Some(200), ..Measure::default() }),
-        3 => Sign::Compacted { automatic: None, turns: n, calls: n },
+        0 => StreamEvent::Session { id: format!("s{}", how % 3), model: None },
+        1 | 2 => {
+            StreamEvent::Measured(Measure { context_used: Some(n), context_window: Some(200), ..Measure::default() })
+        }
+        3 => StreamEvent::Compacted { automatic: None, turns: n, calls: n },
         4 => failed(Problem::UsageLimit, Some(Time(500_000 + i64::from(how) * 1_000))),
         5 => failed(Problem::Overloaded, None),
         6 => failed(Problem::Auth, None),
-        7 => Sign::Result { ok: how.is_multiple_of(3) },
-        8 => Sign::Stalled { times: 8, words: "`ls` ran 8 times".into(), printed: "nothing".into() },
-        9 => Sign::Acted,
-        10 => Sign::Called { calls: n },
+        7 => StreamEvent::Result { ok: how.is_multiple_of(3) },
+        8 => StreamEvent::Stalled { times: 8, words: "`ls` ran 8 times".into(), printed: "nothing".into() },
+        9 => StreamEvent::Acted,
+        10 => StreamEvent::Called { calls: n },
         _ => failed(Problem::ContextFull, None),
     }
 }
@@ -156,7 +159,7 @@ fn random_sign(how: u8) -> Sign {
 /// What an agent can do differs from story to story.
 fn random_traits(by: usize) -> BTreeMap<String, Traits> {
     let able = Traits {
-        tells: by & 1 != 0,
+        structured_output: by & 1 != 0,
         resumes: by & 2 != 0,
         takes_messages: by & 4 != 0,
         compacts: by & 8 != 0,
@@ -331,7 +334,7 @@ fn finish(mut state: State, mut now: rekindle_core::time::Time) -> State {
             let report = |task| {
                 let report =
                     if role.reviews() { random_verdict(role, task, 3) } else { Report::Done { task, result: None } };
-                Input::Reported { attempt, epoch, door: Door::Command, report }
+                Input::Reported { attempt, epoch, door: Channel::Command, report }
             };
             match open.first() {
                 Some(task) => inputs.push(report(task.clone())),

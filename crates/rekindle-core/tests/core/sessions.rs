@@ -1,6 +1,6 @@
 //! Pauses and what they collect, the allowance as the user's command tells it, compactions that end in a hand-over.
 
-use rekindle_core::activity::{Measure, Sign};
+use rekindle_core::activity::{Measure, StreamEvent};
 use rekindle_core::decide::Step;
 use rekindle_core::event::{Body, PauseReason, UsageLeft};
 use rekindle_core::ids::AttemptId;
@@ -37,7 +37,8 @@ fn left(story: &mut Story, remaining_percent: Option<u8>, resets_at: Option<Time
 
 #[test]
 fn a_pause_collects_checkpoints_from_whoever_takes_messages() {
-    let mut story = Story::with(TWO, limits(Traits { tells: true, takes_messages: true, ..Traits::new("able") }));
+    let mut story =
+        Story::with(TWO, limits(Traits { structured_output: true, takes_messages: true, ..Traits::new("able") }));
     story.started(1);
     let step = story.order(Order::Pause(PauseReason::Operator));
     assert_eq!(names(&step), ["session_pause", "agent_told"], "{}", lines(&step));
@@ -51,7 +52,8 @@ fn a_pause_collects_checkpoints_from_whoever_takes_messages() {
 
 #[test]
 fn one_that_saves_no_checkpoint_is_stopped_after_its_time() {
-    let mut story = Story::with(TWO, limits(Traits { tells: true, takes_messages: true, ..Traits::new("able") }));
+    let mut story =
+        Story::with(TWO, limits(Traits { structured_output: true, takes_messages: true, ..Traits::new("able") }));
     story.started(1);
     story.order(Order::Pause(PauseReason::Operator));
     story.after_ms(29_999).input(Input::TimePassed);
@@ -139,10 +141,10 @@ fn who_was_lost_in_a_crash_gives_its_task_back_in_the_report() {
 
 #[test]
 fn a_hand_over_for_want_of_context_ends_the_compaction_that_was_prepared_for() {
-    let mut story = Story::with(TWO, limits(Traits { tells: true, ..Traits::new("able") }));
+    let mut story = Story::with(TWO, limits(Traits { structured_output: true, ..Traits::new("able") }));
     story.started(1);
     let full = Measure { context_used: Some(95), context_window: Some(100), ..Measure::default() };
-    let step = story.input(Input::Signed { attempt: AttemptId(1), sign: Sign::Measured(full) });
+    let step = story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Measured(full) });
     assert!(names(&step).contains(&"compaction_start".to_owned()), "{}", lines(&step));
     story.exited(1, exit_code(0));
     story.after_ms(300_000).input(Input::TimePassed);

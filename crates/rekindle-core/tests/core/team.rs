@@ -1,6 +1,6 @@
 //! The agents as a team: a silent one is asked after a restart before it is replaced, an idle one is used again.
 
-use rekindle_core::activity::Sign;
+use rekindle_core::activity::StreamEvent;
 use rekindle_core::decide::Step;
 use rekindle_core::effect::Effect;
 use rekindle_core::event::{Body, Event};
@@ -20,7 +20,7 @@ const TWO_AGENTS: &str = "# Demo\n\n### T1: first\n- agent: ann\n\nDo it.\n\n###
                           ### T3: third\n- agent: ann\n- blocked by: T2\n- accept: `make third`\n\nThen this.\n";
 
 fn limits(takes_messages: bool) -> Limits {
-    let traits = Traits { tells: true, takes_messages, compacts: true, ..Traits::new("able") };
+    let traits = Traits { structured_output: true, takes_messages, compacts: true, ..Traits::new("able") };
     Limits { traits: [("default".to_owned(), traits)].into(), ..Limits::default() }
 }
 
@@ -72,7 +72,7 @@ fn one_that_answers_goes_on() {
         silent(&mut story);
         let step = match by_report {
             true => story.report(1, Report::Checkpoint { task: task("T1"), checkpoint: Checkpoint::default() }),
-            false => story.input(Input::Signed { attempt: AttemptId(1), sign: Sign::Acted }),
+            false => story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Acted }),
         };
         assert!(names(&step).contains(&"status_answered".to_owned()), "{}", lines(&step));
         assert_eq!(class_of(&story.state, AttemptId(1)), Some(Class::Working));
@@ -142,7 +142,7 @@ fn one_whose_turn_is_over_goes_on_too_and_is_let_go_when_nothing_is_left() {
     let holder = story.state.tasks[&task("T3")].holder;
     assert_eq!(holder, Some(AttemptId(2)), "{:?}", story.state.tasks[&task("T3")]);
     story.done(2, "T3");
-    story.input(Input::Signed { attempt: AttemptId(2), sign: Sign::Result { ok: true } });
+    story.input(Input::Streamed { attempt: AttemptId(2), sign: StreamEvent::Result { ok: true } });
     let step = story.checked("T3", true);
     assert!(of(&step, "input_closed").is_some(), "{}", lines(&step));
 }

@@ -9,7 +9,7 @@ use rekindle_core::ids::{AttemptId, Epoch, QuestionId};
 use rekindle_core::input::{Found, Input, Order};
 use rekindle_core::limits::Limits;
 use rekindle_core::refusal::Refusal;
-use rekindle_core::report::{Checkpoint, Door, Exit, OVER, Report};
+use rekindle_core::report::{Channel, Checkpoint, Exit, OVER, Report};
 use rekindle_core::state::{RunPhase, TaskState};
 
 use crate::harness::{Story, exit_code, lines, task};
@@ -183,7 +183,7 @@ fn an_older_epoch_and_a_foreign_task_are_refused() {
     let stale = Input::Reported {
         attempt: AttemptId(3),
         epoch: Epoch(1),
-        door: Door::Command,
+        door: Channel::Command,
         report: Report::Done { task: task("T1"), result: None },
     };
     assert_snapshot!(lines(&story.input(stale)), @r#"
@@ -257,7 +257,7 @@ fn a_split_makes_tasks_of_the_parts_and_proves_the_whole_when_they_are_through()
     let stale = story.input(Input::Reported {
         attempt: AttemptId(1),
         epoch: Epoch(1),
-        door: Door::Mcp,
+        door: Channel::Mcp,
         report: split(&["other"]),
     });
     assert!(matches!(stale.reply, Reply::Refused { reason } if reason.ends_with(OVER)));

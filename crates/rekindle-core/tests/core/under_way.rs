@@ -1,6 +1,6 @@
 //! What a killed agent's successor is told of the calls that were under way.
 
-use rekindle_core::activity::{Ending, Lost, Measure, Sign, Transcript, UnderWay, Usage};
+use rekindle_core::activity::{Ending, Lost, Measure, StreamEvent, Transcript, UnderWay, Usage};
 use rekindle_core::brief;
 use rekindle_core::event::{Body, SessionClosed};
 use rekindle_core::ids::AttemptId;
@@ -14,7 +14,7 @@ use crate::harness::Story;
 const ONE: &str = "# Demo\n\n### T1: first\n- accept: `true`\n\nDo it.\n";
 
 fn story() -> Story {
-    let able = Traits { tells: true, resumes: true, ..Traits::new("able") };
+    let able = Traits { structured_output: true, resumes: true, ..Traits::new("able") };
     let traits = [("default".to_owned(), able)].into();
     Story::with(ONE, Limits { traits, clis: vec!["default".to_owned()], attempts: 9, ..Limits::default() })
 }
@@ -31,7 +31,7 @@ fn finished(input: &str, output: &str) -> Lost {
 fn killed(story: &mut Story, attempt: u64, transcript: Transcript, under_way: UnderWay) {
     story.started(attempt);
     let id = AttemptId(attempt);
-    story.input(Input::Signed { attempt: id, sign: Sign::Session { id: "s1".into(), model: None } });
+    story.input(Input::Streamed { attempt: id, sign: StreamEvent::Session { id: "s1".into(), model: None } });
     ended(story, attempt, transcript, under_way);
 }
 
@@ -50,7 +50,7 @@ fn prompt(story: &Story, attempt: u64) -> String {
 }
 
 fn strategy(story: &Story, attempt: u64) -> Strategy {
-    story.state.attempts[&AttemptId(attempt)].native.strategy
+    story.state.attempts[&AttemptId(attempt)].cli_session.strategy
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Agents that end their turn by their own choice without a report: their checks decide, a person where these cannot, and a
 //! question in prose becomes a question.
 
-use rekindle_core::activity::{Failure, Problem, Sign};
+use rekindle_core::activity::{Failure, Problem, StreamEvent};
 use rekindle_core::cause::Cause;
 use rekindle_core::decide;
 use rekindle_core::effect::Effect;
@@ -92,7 +92,7 @@ fn work_that_was_taken_goes_through_review_and_stays_marked() {
     story.report(2, Report::Verdict { task: Some(task("T1")), role: Role::Critic, verdict, findings });
     story.checked("T1", true);
     assert_eq!(first(&story).state, TaskState::Complete);
-    assert!(first(&story).way.unreported, "nobody has reported it meanwhile");
+    assert!(first(&story).workflow.unreported, "nobody has reported it meanwhile");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn what_an_agent_reports_after_all_is_not_unreported() {
     story.started(2);
     story.done(2, "T1");
     story.checked("T1", true);
-    assert_eq!((first(&story).state, first(&story).way.unreported), (TaskState::Complete, false));
+    assert_eq!((first(&story).state, first(&story).workflow.unreported), (TaskState::Complete, false));
 }
 
 #[test]
@@ -186,11 +186,11 @@ fn only_an_end_by_choice_has_its_work_looked_at() {
     };
     let failure = |story: &mut Story| {
         let failure = Failure { problem: Problem::Other, resets_at: None, text: "broke".into(), runaway: false };
-        story.input(Input::Signed { attempt: AttemptId(1), sign: Sign::Failed(failure) });
+        story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Failed(failure) });
         story.exited(1, exit_code(0));
     };
     let bad_turn = |story: &mut Story| {
-        story.input(Input::Signed { attempt: AttemptId(1), sign: Sign::Result { ok: false } });
+        story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Result { ok: false } });
         story.exited(1, exit_code(0));
     };
     let ends: [&dyn Fn(&mut Story); 5] = [&crash, &kill, &stop, &failure, &bad_turn];
@@ -207,21 +207,21 @@ fn only_an_end_by_choice_has_its_work_looked_at() {
 
 #[test]
 fn one_who_can_be_asked_is_reminded_first() {
-    let traits = Traits { tells: true, resumes: true, ..Traits::new("able") };
+    let traits = Traits { structured_output: true, resumes: true, ..Traits::new("able") };
     let limits = Limits { traits: [("default".to_owned(), traits)].into(), ..Limits::default() };
     let mut story = Story::with(ONE, limits);
     baseline(&mut story, 1, failing());
     story.started(1);
-    story.input(Input::Signed { attempt: AttemptId(1), sign: Sign::Session { id: "s".into(), model: None } });
+    story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Session { id: "s".into(), model: None } });
     says(&mut story, 1, "The task is finished.");
     story.exited(1, exit_code(0));
     assert!(!claimed(&story), "it is asked for its report first");
     later(&mut story);
-    assert!(story.state.attempts[&AttemptId(2)].native.asks_for_report);
+    assert!(story.state.attempts[&AttemptId(2)].cli_session.asks_for_report);
     leaves(&mut story, 2, "As I said, it is finished.");
     story.checked("T1", true);
     assert_eq!((first(&story).state, first(&story).attempts), (TaskState::Complete, 1));
-    assert!(first(&story).way.unreported);
+    assert!(first(&story).workflow.unreported);
 }
 
 #[test]
@@ -255,14 +255,14 @@ fn a_question_asked_with_the_programs_own_tool_needs_no_second_turn() {
 
 #[test]
 fn the_turn_of_the_reminder_counts_as_the_second() {
-    let traits = Traits { tells: true, takes_messages: true, ..Traits::new("able") };
+    let traits = Traits { structured_output: true, takes_messages: true, ..Traits::new("able") };
     let limits = Limits { traits: [("default".to_owned(), traits)].into(), ..Limits::default() };
     let mut story = Story::with(ONE, limits);
     baseline(&mut story, 1, failing());
     story.started(1);
     for _ in 0..2 {
         says(&mut story, 1, ASKS);
-        story.input(Input::Signed { attempt: AttemptId(1), sign: Sign::Result { ok: true } });
+        story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Result { ok: true } });
     }
     story.exited(1, exit_code(0));
     story.checked("T1", false);
@@ -285,10 +285,10 @@ fn only_the_first_baseline_counts_and_a_task_that_is_opened_again_gets_another()
     let mut story = Story::of(ONE);
     baseline(&mut story, 1, failing());
     baseline(&mut story, 1, Baseline::default());
-    assert_eq!(first(&story).way.baseline, Some(failing()));
+    assert_eq!(first(&story).workflow.baseline, Some(failing()));
     story.started(1);
     story.done(1, "T1");
     story.checked("T1", true);
     story.order(Order::Retry { task: task("T1") });
-    assert_eq!(first(&story).way.baseline, None);
+    assert_eq!(first(&story).workflow.baseline, None);
 }

@@ -41,7 +41,7 @@ fn a_claim_said_again_is_answered_like_the_first() {
     story.started(1);
     story.done(1, "T1");
     story.checked("T1", true);
-    assert_eq!(story.state.tasks[&task("T1")].way.stage, Stage::Review);
+    assert_eq!(story.state.tasks[&task("T1")].workflow.stage, Stage::Review);
     let again = story.done(1, "T1");
     assert!(matches!(again.reply, Reply::Verifying { .. }), "{:?}", again.reply);
     assert!(again.events.is_empty(), "{:?}", again.events);
@@ -59,7 +59,7 @@ fn a_developer_cannot_pass_its_own_review() {
     story.checked("T1", true);
     let step = story.report(1, verdict(Role::Critic, Verdict::Pass, Some("T1")));
     assert!(refused(&step).contains("no longer yours"), "{}", refused(&step));
-    assert_eq!(story.state.tasks[&task("T1")].way.stage, Stage::Review);
+    assert_eq!(story.state.tasks[&task("T1")].workflow.stage, Stage::Review);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_repair_is_reported_only_by_who_repairs() {
         let step = story.report(attempt, verdict(Role::Remediation, Verdict::Pass, None));
         assert!(matches!(step.reply, Reply::Refused { .. }), "{attempt}: {:?}", step.reply);
         let held = &story.state.tasks[&task("T1")];
-        assert_eq!((held.way.stage, held.claim.is_some()), (Stage::Review, false), "{attempt}");
+        assert_eq!((held.workflow.stage, held.claim.is_some()), (Stage::Review, false), "{attempt}");
     }
 }
 
@@ -78,7 +78,7 @@ fn a_verdict_said_again_after_a_lost_answer_is_one_verdict() {
     let mut story = at_review();
     assert_eq!(story.report(2, verdict(Role::Critic, Verdict::Pass, Some("T1"))).reply, Reply::Accepted);
     assert_eq!(story.report(2, verdict(Role::Critic, Verdict::Pass, None)).reply, Reply::Already);
-    assert_eq!(story.state.tasks[&task("T1")].way.verdicts.len(), 1);
+    assert_eq!(story.state.tasks[&task("T1")].workflow.verdicts.len(), 1);
     let other = story.report(2, verdict(Role::Critic, Verdict::Fail, Some("T1")));
     assert!(refused(&other).contains("no longer yours"), "{}", refused(&other));
 }
@@ -126,7 +126,7 @@ fn what_is_looked_at_again_keeps_nobody_waiting_whom_it_waits_for() {
     for id in ["T1", "T2"] {
         state.tasks.get_mut(&task(id)).expect("a task").state = TaskState::Pending;
     }
-    state.tasks.get_mut(&task("T2")).expect("a task").way.validating = true;
+    state.tasks.get_mut(&task("T2")).expect("a task").workflow.validating = true;
     state.forget_index();
     story.state = state;
     story.input(rekindle_core::input::Input::TimePassed);

@@ -1,6 +1,6 @@
 //! Accounts that wait for two things at once, and what views and timers make of it: found by the simulator.
 
-use rekindle_core::activity::{Failure, Problem, Sign};
+use rekindle_core::activity::{Failure, Problem, StreamEvent};
 use rekindle_core::decide::{self, Standstill};
 use rekindle_core::event::Body;
 use rekindle_core::ids::{AttemptId, QuestionId};
@@ -16,7 +16,7 @@ const TWO: &str = "# Demo\n\n### T1: a\n\nDo.\n\n### T2: b\n\nDo.\n";
 const ONE: &str = "# Demo\n\n### T1: a\n\nDo.\n";
 
 fn limits() -> Limits {
-    let traits = Traits { tells: true, takes_messages: true, compacts: true, ..Traits::new("able") };
+    let traits = Traits { structured_output: true, takes_messages: true, compacts: true, ..Traits::new("able") };
     Limits { max_agents: 2, traits: [("default".to_owned(), traits)].into(), ..Limits::default() }
 }
 
@@ -28,8 +28,8 @@ fn story() -> Story {
 }
 
 fn fails(story: &mut Story, attempt: u64, problem: Problem, resets_at: Option<Time>) {
-    let sign = Sign::Failed(Failure { problem, resets_at, text: "said so".into(), runaway: false });
-    story.input(Input::Signed { attempt: AttemptId(attempt), sign });
+    let sign = StreamEvent::Failed(Failure { problem, resets_at, text: "said so".into(), runaway: false });
+    story.input(Input::Streamed { attempt: AttemptId(attempt), sign });
     story.exited(attempt, exit_code(1));
 }
 
@@ -99,8 +99,8 @@ fn a_compaction_with_nothing_left_to_do_sets_no_timer_that_is_always_due() {
     story.started(1);
     story.done(1, "T1");
     story.checked("T1", true);
-    let sign = Sign::Compacted { automatic: None, turns: 9, calls: 9 };
-    story.input(Input::Signed { attempt: AttemptId(1), sign });
+    let sign = StreamEvent::Compacted { automatic: None, turns: 9, calls: 9 };
+    story.input(Input::Streamed { attempt: AttemptId(1), sign });
     story.after_ms(6 * 60_000).input(Input::TimePassed);
     let next = decide::next_deadline(&story.state, story.now);
     assert!(next.is_none_or(|due| due > story.now), "{next:?} at {:?}", story.now);
@@ -181,7 +181,7 @@ fn answer_limit(story: &Story) -> Option<u64> {
 }
 
 fn with_silence(silence_ms: u64, shows_calls: bool) -> Story {
-    let traits = Traits { tells: true, shows_calls, ..Traits::new("able") };
+    let traits = Traits { structured_output: true, shows_calls, ..Traits::new("able") };
     let traits = [("default".to_owned(), traits)].into();
     let mut story = Story::with(ONE, Limits { max_agents: 1, silence_ms, traits, ..Limits::default() });
     story.started(1);
@@ -192,14 +192,14 @@ fn with_silence(silence_ms: u64, shows_calls: bool) -> Story {
 fn a_model_has_ninety_seconds_for_a_byte_and_never_more_than_silence_has() {
     let mut story = with_silence(300_000, true);
     assert_eq!(answer_limit(&story), None, "before its first sign of life it has another limit");
-    let session = |id: &str| Sign::Session { id: id.into(), model: None };
-    story.input(Input::Signed { attempt: AttemptId(1), sign: session("s1") });
+    let session = |id: &str| StreamEvent::Session { id: id.into(), model: None };
+    story.input(Input::Streamed { attempt: AttemptId(1), sign: session("s1") });
     assert_eq!(answer_limit(&story), Some(90_000));
-    story.input(Input::Signed { attempt: AttemptId(1), sign: Sign::Result { ok: true } });
+    story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Result { ok: true } });
     assert_eq!(answer_limit(&story), None, "after its turn it asks nobody");
     for (silence_ms, shows_calls, expected) in [(10_000, true, Some(10_000)), (300_000, false, None)] {
         let mut story = with_silence(silence_ms, shows_calls);
-        story.input(Input::Signed { attempt: AttemptId(1), sign: session("s1") });
+        story.input(Input::Streamed { attempt: AttemptId(1), sign: session("s1") });
         assert_eq!(answer_limit(&story), expected);
     }
 }
@@ -207,11 +207,11 @@ fn a_model_has_ninety_seconds_for_a_byte_and_never_more_than_silence_has() {
 #[test]
 fn after_a_hang_the_next_attempt_has_the_whole_silence() {
     let mut story = with_silence(300_000, true);
-    story.input(Input::Signed { attempt: AttemptId(1), sign: Sign::Session { id: "s1".into(), model: None } });
+    story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Session { id: "s1".into(), model: None } });
     story.input(Input::AttemptSilent { attempt: AttemptId(1), quiet_ms: 90_000, evidence: "no answer".into() });
     story.exited(1, exit_code(143));
     story.after_ms(600_000).input(Input::TimePassed);
     story.started(2);
-    story.input(Input::Signed { attempt: AttemptId(2), sign: Sign::Session { id: "s1".into(), model: None } });
+    story.input(Input::Streamed { attempt: AttemptId(2), sign: StreamEvent::Session { id: "s1".into(), model: None } });
     assert_eq!(answer_limit(&story), None, "a slow provider must not use up the attempts");
 }

@@ -23,7 +23,7 @@ fn full() -> (Story, u64) {
 
 /// An agent that cannot compact by itself and hears messages.
 fn cannot() -> Limits {
-    let traits = Traits { tells: true, takes_messages: true, ..Traits::new("plain") };
+    let traits = Traits { structured_output: true, takes_messages: true, ..Traits::new("plain") };
     Limits { traits: [("default".to_owned(), traits)].into(), clis: vec!["default".to_owned()], ..Limits::default() }
 }
 
@@ -50,7 +50,7 @@ rows! {
     "Persist 2. Healthy agents are left alone" => healthy_agents_are_left_alone {
         let (story, _) = full();
         let other = &story.state.attempts[&AttemptId(2)];
-        assert!(other.native.told.is_empty() && other.stop.is_none());
+        assert!(other.cli_session.told.is_empty() && other.stop.is_none());
     }
     "Persist 3, 5. The counter goes up and compaction_start is logged" => the_counter_goes_up {
         let (story, _) = full();

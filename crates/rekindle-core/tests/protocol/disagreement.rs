@@ -26,7 +26,7 @@ fn context_names(words: &[&str]) {
     develop(&mut story, "T1");
     judge(&mut story, "T1", Verdict::Pass, &[], evidence(true));
     judge(&mut story, "T1", Verdict::Pass, &[], differing());
-    let context = story.state.tasks[&task("T1")].way.rework.clone().expect("sent back").context;
+    let context = story.state.tasks[&task("T1")].workflow.rework.clone().expect("sent back").context;
     for word in words {
         assert!(context.contains(word), "{word} is missing in {context}");
     }

@@ -55,11 +55,11 @@ rows! {
     "Parse failure: no recognized signal: request checkpoint" => an_end_without_a_report_is_asked_about_once {
         let mut story = Story::with(PLAIN, able());
         let attempt = begin(&mut story);
-        sign(&mut story, attempt, rekindle_core::activity::Sign::Session { id: "s1".into(), model: None });
+        sign(&mut story, attempt, rekindle_core::activity::StreamEvent::Session { id: "s1".into(), model: None });
         story.exited(attempt, exit_code(0));
         later(&mut story);
         let asked = &story.state.attempts[&AttemptId(2)];
-        assert!(asked.native.asks_for_report && asked.native.strategy == Strategy::Resume);
+        assert!(asked.cli_session.asks_for_report && asked.cli_session.strategy == Strategy::Resume);
         assert_eq!(story.state.tasks[&task("T1")].attempts, 1, "the question costs no attempt");
     }
     "Review/audit disagreement: Critic passed, Auditor failed: log pattern, normal flow" => a_disagreement_is_kept_and_the_work_goes_back {
@@ -68,7 +68,7 @@ rows! {
         judge(&mut story, "T1", Verdict::Pass, &[], evidence(true));
         judge(&mut story, "T1", Verdict::Fail, &["no error handling"], evidence(true));
         assert_eq!(story.state.disagreements.len(), 1);
-        let rework = story.state.tasks[&task("T1")].way.rework.clone().expect("sent back");
+        let rework = story.state.tasks[&task("T1")].workflow.rework.clone().expect("sent back");
         assert_eq!(rework.source, ReworkSource::Auditor);
         assert_eq!((rework.findings.issues[0].as_str(), rework.findings.required[0].as_str()), ("no error handling", "handle the error"));
         assert!(rework.findings.passed.contains(&"the tests".to_owned()));
@@ -81,7 +81,7 @@ rows! {
         develop(&mut story, "T1");
         judge(&mut story, "T1", Verdict::Pass, &[], evidence(true));
         judge(&mut story, "T1", Verdict::Pass, &[], differing());
-        let rework = story.state.tasks[&task("T1")].way.rework.clone().expect("sent back");
+        let rework = story.state.tasks[&task("T1")].workflow.rework.clone().expect("sent back");
         assert_eq!(rework.source, ReworkSource::Environment);
         assert!(rework.findings.issues[0].contains("`minimal`") && rework.findings.issues[0].contains("exit code 1"), "{rework:?}");
         assert!(rework.context.contains("sh: jq: not found") && rework.findings.passed[0].contains("`local`"), "{rework:?}");
@@ -154,7 +154,7 @@ rows! {
             text: "limit".into(),
             runaway: false,
         };
-        sign(&mut story, attempt, rekindle_core::activity::Sign::Failed(failure));
+        sign(&mut story, attempt, rekindle_core::activity::StreamEvent::Failed(failure));
         story.exited(attempt, exit_code(1));
         assert!(matches!(story.state.attempts[&AttemptId(1)].cause, Some(Cause::UsageLimit { .. })));
         assert_eq!(story.state.tasks[&task("T1")].attempts, 0);

@@ -226,7 +226,7 @@ rows! {
         resume(&mut story);
         story.checked("T1", false);
         let reopened = &story.state.tasks[&task("T1")];
-        assert!(reopened.way.rework.is_some() && !reopened.state.is_terminal());
+        assert!(reopened.workflow.rework.is_some() && !reopened.state.is_terminal());
     }
     "Resume 9. Restore in-progress work with its checkpoint" => work_in_progress_is_restored_with_its_checkpoint {
         let mut story = paused();
@@ -246,7 +246,7 @@ rows! {
         story.exited(attempt, exit_code(143));
         resume(&mut story);
         assert_eq!(role(&story), Role::Auditor);
-        assert_eq!(story.state.tasks[&task("T1")].way.audit_tries, 1, "the pause cost no try");
+        assert_eq!(story.state.tasks[&task("T1")].workflow.audit_tries, 1, "the pause cost no try");
     }
     "Resume: pending audits before developers (finish before starting)" => reviewers_go_before_auditors_before_developers {
         let mut story = Story::with(

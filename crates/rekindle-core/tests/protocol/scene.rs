@@ -1,6 +1,6 @@
 //! Scenes that many rows begin with: plans, agents that can or cannot be told something, verdicts.
 
-use rekindle_core::activity::{Measure, Sign};
+use rekindle_core::activity::{Measure, StreamEvent};
 use rekindle_core::decide::Step;
 use rekindle_core::event::Event;
 use rekindle_core::ids::AttemptId;
@@ -26,7 +26,7 @@ pub const CRITICISED: &str = "---\nreview: [critic]\n---\n# Demo\n\n### T1: firs
 /// The kind of agent that can be resumed, compacts by itself and takes messages.
 pub fn able() -> Limits {
     let traits = Traits {
-        tells: true,
+        structured_output: true,
         resumes: true,
         compacts: true,
         reinjects: true,
@@ -127,17 +127,17 @@ pub fn stands(story: &Story, id: &str) -> TaskState {
 }
 
 /// An agent says something of itself.
-pub fn sign(story: &mut Story, attempt: u64, sign: Sign) -> Step {
-    story.input(Input::Signed { attempt: AttemptId(attempt), sign })
+pub fn sign(story: &mut Story, attempt: u64, sign: StreamEvent) -> Step {
+    story.input(Input::Streamed { attempt: AttemptId(attempt), sign })
 }
 
 /// An agent's context has so much left, in percent.
 pub fn context_left(story: &mut Story, attempt: u64, percent: u64) -> Step {
     let measure = Measure { context_used: Some(100 - percent), context_window: Some(100), ..Measure::default() };
-    sign(story, attempt, Sign::Measured(measure))
+    sign(story, attempt, StreamEvent::Measured(measure))
 }
 
 /// An agent is compacted after so many answers of its model.
 pub fn compact(story: &mut Story, attempt: u64, turns: u64) -> Step {
-    sign(story, attempt, Sign::Compacted { automatic: Some(true), turns, calls: turns })
+    sign(story, attempt, StreamEvent::Compacted { automatic: Some(true), turns, calls: turns })
 }

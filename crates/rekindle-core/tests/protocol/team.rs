@@ -76,12 +76,12 @@ rows! {
         let mut story = Story::with(plan, crate::scene::able());
         let attempt = begin(&mut story);
         assert_eq!(story.state.attempts[&AttemptId(attempt)].tasks, [task("T1")], "one task a process");
-        crate::scene::sign(&mut story, attempt, rekindle_core::activity::Sign::Session { id: "s1".into(), model: None });
+        crate::scene::sign(&mut story, attempt, rekindle_core::activity::StreamEvent::Session { id: "s1".into(), model: None });
         story.done(attempt, "T1");
         story.checked("T1", true);
         assert!(story.state.attempts.values().all(|found| found.role == rekindle_core::role::Role::Developer), "the critic waits for the process to end");
         story.exited(attempt, exit_code(0));
         let next = story.state.attempts.values().find(|found| found.tasks == [task("T2")]).expect("its next task");
-        assert_eq!(next.native.resumes.as_deref(), Some("s1"));
+        assert_eq!(next.cli_session.resumes.as_deref(), Some("s1"));
     }
 }

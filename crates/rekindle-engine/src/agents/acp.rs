@@ -60,7 +60,7 @@ impl Adapter for Acp {
         Traits {
             account: program.account.clone().unwrap_or_else(|| format!("{KIND}:{own}")),
             fallback: program.fallback.clone(),
-            tells: true,
+            structured_output: true,
             resumes: true,
             takes_messages: true,
             mcp: true,

@@ -4,8 +4,8 @@
 //! hook and the permission for its own tools are handed over by flags and by files in the bundle: nothing is written into the
 //! user's repository or home, and the user's own settings, hooks and MCP servers stay as they are.
 
+mod guard;
 mod history;
-mod lead;
 mod settings;
 mod stream;
 #[cfg(test)]
@@ -82,7 +82,7 @@ impl Adapter for Claude {
 
     fn traits(&self, program: &Program) -> Traits {
         Traits {
-            tells: true,
+            structured_output: true,
             shows_calls: true,
             resumes: true,
             takes_messages: true,

@@ -6,9 +6,9 @@
 //! user's own configuration. The hook is trusted by its hash and alone: the flag that trusts hooks would also run whatever
 //! hooks a repository brings.
 
+mod guard;
 mod history;
 mod hook;
-mod lead;
 mod rollout;
 mod settings;
 mod stream;
@@ -65,7 +65,7 @@ impl Adapter for Codex {
 
     fn traits(&self, program: &Program) -> Traits {
         Traits {
-            tells: true,
+            structured_output: true,
             shows_calls: true,
             resumes: true,
             compacts: true,

@@ -4,9 +4,9 @@
 //! It runs once for one prompt. It reads its system settings from files of root only, so an ordinary user's agent gets a home of
 //! its own instead: the user's settings with rekindle's added, and links to everything else.
 
+mod guard;
 mod history;
 mod home;
-mod lead;
 mod reader;
 mod report;
 mod settings;
@@ -64,7 +64,7 @@ impl Adapter for Gemini {
 
     fn traits(&self, program: &Program) -> Traits {
         Traits {
-            tells: true,
+            structured_output: true,
             shows_calls: true,
             resumes: true,
             compacts: true,

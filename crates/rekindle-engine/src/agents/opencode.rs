@@ -4,7 +4,7 @@
 //! Tools and plugin are handed over in a variable, so neither the user's files nor a configuration directory of theirs is touched.
 
 mod failure;
-pub mod lead;
+pub mod guard;
 mod reader;
 mod settings;
 #[cfg(test)]
@@ -79,7 +79,7 @@ impl Adapter for Opencode {
 
     fn traits(&self, program: &Program) -> Traits {
         Traits {
-            tells: true,
+            structured_output: true,
             shows_calls: true,
             resumes: true,
             compacts: true,

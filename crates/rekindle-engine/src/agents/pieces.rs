@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use rekindle_core::lead::fact;
+use rekindle_core::guard::fact;
 use rekindle_core::text::tail_bytes;
 use serde_json::Value;
 

@@ -3,13 +3,13 @@
 use rekindle_core::state::State;
 
 use super::{Error, Setup};
-use crate::door;
+use crate::control;
 use crate::driver;
 use crate::world::real::{self, Lost, RealWorld};
 
 /// A coordinator that an agent of this run started would speak as the operator, and end with its agent.
 pub(super) fn refuse_agents(state: &State) -> Result<(), Error> {
-    match state.holds_any_of(&door::server::ancestors(std::process::id())) {
+    match state.holds_any_of(&control::server::ancestors(std::process::id())) {
         true => Err(Error::Refused(driver::HIDDEN_TOKEN.to_owned())),
         false => Ok(()),
     }

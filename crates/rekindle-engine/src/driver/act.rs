@@ -71,7 +71,7 @@ impl<W: World> Driver<W> {
         let Some(found) = self.state.attempts.get(&attempt) else { return };
         let Some(first) = found.tasks.first() else { return };
         let number = self.state.tasks.get(first).map_or(1, |task| task.tries().max(1));
-        let own_bytes = brief::own_bytes(&facts, found.native.resumes.is_some());
+        let own_bytes = brief::own_bytes(&facts, found.cli_session.resumes.is_some());
         let order = LaunchOrder {
             attempt,
             agent: found.agent.clone(),
@@ -80,7 +80,7 @@ impl<W: World> Driver<W> {
             epoch: found.epoch,
             tasks: found.tasks.clone(),
             number,
-            resume: found.native.resumes.clone(),
+            resume: found.cli_session.resumes.clone(),
             workspace: self.state.workspace_of(first),
             declared: self.declared_with(&found.tasks),
             baselines: self.baselines_for(attempt),
@@ -128,9 +128,10 @@ impl<W: World> Driver<W> {
             let listed =
                 |line: &StoredLine| [CALL_MARK, RESULT_MARK].iter().any(|mark| line.line.text.starts_with(mark));
             // What was not understood of a stream that is, is bookkeeping of the program.
-            let tells = self.state.limits.traits_of(&found.cli).tells;
-            let words =
-                |line: &StoredLine| !tells || !["{\"", PLUGIN_MARK].iter().any(|mark| line.line.text.starts_with(mark));
+            let structured_output = self.state.limits.traits_of(&found.cli).structured_output;
+            let words = |line: &StoredLine| {
+                !structured_output || !["{\"", PLUGIN_MARK].iter().any(|mark| line.line.text.starts_with(mark))
+            };
             // Calls whose outcomes are known stand in a list of their own.
             let new = |line: &StoredLine| words(line) && (facts.calls.known.is_empty() || !listed(line));
             facts.activity = lines.unwrap_or_default().into_iter().filter(new).map(activity_of).collect();
@@ -165,7 +166,7 @@ impl<W: World> Driver<W> {
         let Some(found) = self.state.attempts.get(&attempt).filter(|found| !found.role.reviews()) else {
             return Vec::new();
         };
-        let unknown = |id: &&TaskId| self.state.tasks.get(*id).is_some_and(|task| task.way.baseline.is_none());
+        let unknown = |id: &&TaskId| self.state.tasks.get(*id).is_some_and(|task| task.workflow.baseline.is_none());
         let provable = |id: &&TaskId| self.state.plan_task(id).is_some_and(|planned| !planned.is_unproven());
         let tasks = found.tasks.first().into_iter().filter(unknown).filter(provable);
         tasks.filter_map(|task| self.check_order(task, found.epoch)).collect()
@@ -183,7 +184,8 @@ impl<W: World> Driver<W> {
 
     /// The health commands that are run with a task's checks: none with a part, and none with their own repair.
     fn health_with(&self, task: &TaskId) -> Vec<String> {
-        let whole = self.state.tasks.get(task).is_some_and(|task| !task.way.health && task.way.parent.is_none());
+        let whole =
+            self.state.tasks.get(task).is_some_and(|task| !task.workflow.health && task.workflow.parent.is_none());
         if whole { self.health_commands() } else { Vec::new() }
     }
 
@@ -211,7 +213,7 @@ impl<W: World> Driver<W> {
         let same = |id: &TaskId| workspace.is_some() && self.state.workspace_of(id) == workspace;
         let busy = self.state.attempts.values().filter(|found| found.phase != AttemptPhase::Ended);
         let free = !busy.flat_map(|found| &found.tasks).any(same);
-        let through = |task: &Task| task.state == TaskState::Complete && task.way.merging.is_none();
+        let through = |task: &Task| task.state == TaskState::Complete && task.workflow.merging.is_none();
         let tidy = workspace.is_some()
             && free
             && self.state.tasks.iter().filter(|(id, _)| same(id)).all(|(_, task)| through(task));

@@ -1,17 +1,17 @@
-//! Who may say what through the door, and what they are told.
+//! Who may say what through the control socket, and what they are told.
 
 use rekindle_core::brief::{self, Doors};
 use rekindle_core::decide::Reply;
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Input, Order};
-use rekindle_core::report::{Door, Evidence, OVER};
+use rekindle_core::report::{Channel, Evidence, OVER};
 use rekindle_core::review::Stage;
 use rekindle_core::state::{Task, TaskState};
 use rekindle_core::view;
 
 use super::{Answerer, Driver, Waiter};
-use crate::door::wire::{Answer, Call, TaskLine};
+use crate::control::wire::{Answer, Call, TaskLine};
 use crate::world::{Notice, World};
 
 /// What an agent is told that gives orders without its token.
@@ -47,7 +47,7 @@ impl<W: World> Driver<W> {
         match call {
             Call::Report { report, mcp } => {
                 let report = self.redact_report(report);
-                let door = if mcp { Door::Mcp } else { Door::Command };
+                let door = if mcp { Channel::Mcp } else { Channel::Command };
                 let decided = self.take(Input::Reported { attempt, epoch, door, report });
                 self.answer_later(decided, reply);
             }
@@ -176,10 +176,10 @@ impl<W: World> Driver<W> {
 
     fn claim_outcome(&self, id: &TaskId, epoch: Epoch) -> Option<Answer> {
         let task = self.state.tasks.get(id)?;
-        if task.claim.as_ref().is_some_and(|claim| claim.epoch == epoch) || task.way.merging.is_some() {
+        if task.claim.as_ref().is_some_and(|claim| claim.epoch == epoch) || task.workflow.merging.is_some() {
             return None;
         }
-        if task.epoch == epoch && task.way.stage != Stage::Implement && !task.state.is_terminal() {
+        if task.epoch == epoch && task.workflow.stage != Stage::Implement && !task.state.is_terminal() {
             return Some(Answer::HandedOn { task: id.clone(), to: self.state.role_of(id) });
         }
         if task.epoch == epoch && task.state == TaskState::Complete {
@@ -200,7 +200,7 @@ impl<W: World> Driver<W> {
         let found = self.state.attempts.get(&attempt).filter(|found| found.is_live() && found.epoch == epoch)?;
         // A notice is asked for once per compaction, and some programs print that they compacted only after their hooks ran.
         let told = self.noticed.entry(attempt).or_default();
-        *told = found.native.compactions.max(*told + 1);
+        *told = found.cli_session.compactions.max(*told + 1);
         let mut facts = brief::facts_after(&self.state, attempt, *told)?;
         let workspace = found.tasks.first().and_then(|task| self.state.workspace_of(task));
         facts.workspace.clone_from(&self.settings.workspace);

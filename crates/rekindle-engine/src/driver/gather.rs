@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Found, Input, Refused};
-use rekindle_core::report::{self, CheckResult, Checkpoint, Door, Evidence, Report};
+use rekindle_core::report::{self, Channel, CheckResult, Checkpoint, Evidence, Report};
 use rekindle_core::review::Findings;
 use rekindle_core::signal::Signal;
 use rekindle_core::state::{AttemptPhase, TaskState};
@@ -200,7 +200,7 @@ impl<W: World> Driver<W> {
         let Some(epoch) = self.state.attempts.get(&attempt).map(|found| found.epoch) else { return };
         if let Some(Signal::Report(report)) = signal {
             let report = self.redact_report(report);
-            self.take(Input::Reported { attempt, epoch, door: Door::Signal, report });
+            self.take(Input::Reported { attempt, epoch, door: Channel::Signal, report });
         }
     }
 
@@ -214,7 +214,7 @@ impl<W: World> Driver<W> {
         for kept in kept {
             if let Some((named, epoch)) = self.tokens.check(&kept.token).filter(|(named, _)| *named == attempt) {
                 let report = self.redact_report(kept.report);
-                self.take(Input::Reported { attempt: named, epoch, door: Door::Kept, report });
+                self.take(Input::Reported { attempt: named, epoch, door: Channel::Kept, report });
             }
         }
     }
@@ -299,7 +299,7 @@ impl<W: World> Driver<W> {
             .filter(|(_, task)| task.state == TaskState::Complete)
             .filter_map(|(id, task)| {
                 let planned = self.state.plan_task(id).filter(|planned| !planned.artifacts.is_empty())?;
-                Some((id.clone(), planned.artifacts.clone(), task.way.merged.clone()))
+                Some((id.clone(), planned.artifacts.clone(), task.workflow.merged.clone()))
             })
             .collect();
         complete

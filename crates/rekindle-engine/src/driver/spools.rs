@@ -163,7 +163,7 @@ impl<W: World> Driver<W> {
             return self.world.read_spool(attempt, stream, offset, limit, into);
         }
         let Some(found) = self.state.attempts.get(&attempt) else { return Ok(()) };
-        match &found.native.session {
+        match &found.cli_session.session {
             Some(session) => self.world.read_transcript(attempt, &found.cli, session, offset, limit, into),
             None => Ok(()),
         }

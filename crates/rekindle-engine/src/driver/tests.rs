@@ -13,7 +13,7 @@ use rekindle_core::plan;
 
 use super::commit::SNAPSHOT_EVERY;
 use super::{Driver, Message, Settings, load};
-use crate::door::wire::Call;
+use crate::control::wire::Call;
 use crate::redact::Redactor;
 use crate::store::{MemoryStore, Read};
 use crate::token::Tokens;

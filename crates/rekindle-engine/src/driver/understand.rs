@@ -1,7 +1,7 @@
 //! What an agent's own words come to: signs for decisions, signals in its final message, and what it left behind at its end.
 
 use rekindle_core::activity::{
-    Activity, Ending, Failure, History, Lost, Problem, Sign, Transcript, UnderWay, under_way,
+    Activity, Ending, Failure, History, Lost, Problem, StreamEvent, Transcript, UnderWay, under_way,
 };
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Input;
@@ -59,7 +59,7 @@ impl<W: World> Driver<W> {
             }
             for sign in signs {
                 let sign = self.redact_sign(sign);
-                self.take(Input::Signed { attempt, sign });
+                self.take(Input::Streamed { attempt, sign });
             }
         }
         Ok(())
@@ -105,8 +105,8 @@ impl<W: World> Driver<W> {
             })
             .collect();
         for (attempt, failure) in storms {
-            let sign = self.redact_sign(Sign::Failed(failure));
-            self.take(Input::Signed { attempt, sign });
+            let sign = self.redact_sign(StreamEvent::Failed(failure));
+            self.take(Input::Streamed { attempt, sign });
         }
         self.commit()
     }
@@ -137,8 +137,8 @@ impl<W: World> Driver<W> {
     /// What an agent that has ended left of its own session.
     pub(super) fn close_session(&mut self, attempt: AttemptId) {
         let Some(found) = self.state.attempts.get(&attempt) else { return };
-        let (cli, session) = (found.cli.clone(), found.native.session.clone());
-        let resumes = found.native.resumes.is_some();
+        let (cli, session) = (found.cli.clone(), found.cli_session.session.clone());
+        let resumes = found.cli_session.resumes.is_some();
         let Some(understood) = self.spools.get(&attempt).and_then(|spools| spools.understood.as_ref()) else { return };
         let measure = understood.fold.measure();
         let cut_off = understood.fold.open_call().map(|call| format!("{}: {}", call.tool, call.input));
@@ -174,14 +174,14 @@ impl<W: World> Driver<W> {
     }
 
     /// A sign with secrets taken out of every text in it.
-    fn redact_sign(&self, sign: Sign) -> Sign {
+    fn redact_sign(&self, sign: StreamEvent) -> StreamEvent {
         match sign {
-            Sign::Failed(failure) => Sign::Failed(Failure { text: self.clean(&failure.text), ..failure }),
-            Sign::Session { id, model } => {
-                Sign::Session { id: self.clean(&id), model: model.map(|model| self.clean(&model)) }
+            StreamEvent::Failed(failure) => StreamEvent::Failed(Failure { text: self.clean(&failure.text), ..failure }),
+            StreamEvent::Session { id, model } => {
+                StreamEvent::Session { id: self.clean(&id), model: model.map(|model| self.clean(&model)) }
             }
-            Sign::Stalled { times, words, printed } => {
-                Sign::Stalled { times, words: self.clean(&words), printed: self.clean(&printed) }
+            StreamEvent::Stalled { times, words, printed } => {
+                StreamEvent::Stalled { times, words: self.clean(&words), printed: self.clean(&printed) }
             }
             other => other,
         }

@@ -9,7 +9,7 @@ use super::{Checkout, Error, Repo, Result, names};
 
 /// A snapshot that can be restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct Leftover {
     /// Its ref.
     pub reference: String,
     /// Its run.
@@ -42,7 +42,7 @@ impl Repo {
     ///
     /// # Errors
     /// When git fails.
-    pub fn snapshots(&self, key: Option<&str>) -> Result<Vec<Found>> {
+    pub fn snapshots(&self, key: Option<&str>) -> Result<Vec<Leftover>> {
         let format =
             "%(refname)%00%(objectname)%00%(committerdate:unix)%00%(trailers:key=Rekindle-Base,valueonly,separator=)";
         let call = self.call().args(["for-each-ref", &format!("--format={format}"), "refs/rekindle/"]);
@@ -59,7 +59,7 @@ impl Repo {
             if key.is_some_and(|key| key != of) {
                 continue;
             }
-            found.push(Found {
+            found.push(Leftover {
                 reference: reference.to_owned(),
                 run,
                 key: of,

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::Path;
 
-use rekindle_core::lead::fact::{Fact, Record};
+use rekindle_core::guard::fact::{Fact, Record};
 use rekindle_shim::clock;
 
 use super::journal::{self, Journal};

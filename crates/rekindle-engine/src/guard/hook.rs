@@ -6,10 +6,10 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use rekindle_core::lead::fact::{Beginning, Fact, Record};
-use rekindle_core::lead::session::Session;
-use rekindle_core::lead::state_file;
-use rekindle_core::lead::when::{Chance, Telling, telling};
+use rekindle_core::guard::fact::{Beginning, Fact, Record};
+use rekindle_core::guard::session::Session;
+use rekindle_core::guard::state_file;
+use rekindle_core::guard::when::{Chance, Telling, telling};
 use rekindle_shim::identity::Process;
 use rekindle_shim::{atomic, clock};
 
@@ -18,7 +18,7 @@ use super::recover::{STATE_FILE, Whom, compose};
 use super::sessions::{self, Known};
 use super::transcript;
 use super::{journal, place};
-use crate::agents::guarded::{Guarded, Heard, Moment};
+use crate::agents::guard_adapter::{Guarded, Heard, Moment};
 
 /// Programs that only stand between a session's program and the hook.
 const BETWEEN: [&str; 9] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "env", "timeout"];
@@ -263,7 +263,7 @@ impl Hearing<'_> {
 
     /// What the transcript of a session that died holds beyond what was read of it.
     fn rest_of(&self, died: &Known) -> Vec<Fact> {
-        let program = crate::agents::guarded::of(died.program());
+        let program = crate::agents::guard_adapter::of(died.program());
         let path = died.session.transcript.as_ref();
         let (Some(program), Some(path)) = (program, path) else {
             return Vec::new();

@@ -18,16 +18,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::place;
-use crate::agents::installable::{Call, Form, Installable, Places, Scope, Verb};
+use crate::agents::hook_installer::{Call, Form, Installable, Places, Scope, Verb};
 use crate::git;
 use crate::state_dir::{self, StateDir};
 use content::Content;
 use edit::{Group, Unfit, Wanted};
 use file::Seen;
 use hidden::{Hidden, hide, show};
-use manifest::{Ledger, Record};
+use manifest::{Ledger, ManifestEntry};
 
-pub use edit::Found;
+pub use edit::Existing;
 pub use look::{Standing, State, chained_command, hooks_file, look};
 
 /// Why nothing was changed.
@@ -211,7 +211,7 @@ pub fn install(
         (Some(seen), Form::Entries(_)) => {
             edit::find(&seen.text, program.kind(), key).map_err(|unfit| Error::unfit(&path, unfit))?
         }
-        _ => Found::default(),
+        _ => Existing::default(),
     };
     let line = key.filter(|_| status_line || found.status_line.is_some()).map(|key| (key, chained.as_deref()));
     let content = content(site.rekindle, program, line)?;
@@ -321,11 +321,11 @@ fn take_out(
 }
 
 /// A record that was lost, where the text tells by itself that the file was made by us: an installation would make just that.
-fn all_ours(program: &dyn Installable, text: &str) -> Option<Record> {
+fn all_ours(program: &dyn Installable, text: &str) -> Option<ManifestEntry> {
     let found = edit::find(text, program.kind(), None).ok()?;
     let content = content(&found.entries.first()?.call.rekindle, program, None).ok()?;
     let made = content.build(None).ok()??;
-    let mut record = Record::default();
+    let mut record = ManifestEntry::default();
     record.remember(&made);
     record.made(text).then_some(record)
 }
@@ -334,7 +334,7 @@ fn all_ours(program: &dyn Installable, text: &str) -> Option<Record> {
 fn left(
     path: &Path,
     content: &Content,
-    record: Option<&Record>,
+    record: Option<&ManifestEntry>,
     seen: Option<&Seen>,
 ) -> Result<(Option<String>, Removal), Error> {
     let Some(seen) = seen else { return Ok((None, Removal::Nothing)) };
@@ -360,21 +360,21 @@ fn left(
 
 /// What a file becomes.
 struct Next {
-    record: Record,
+    record: ManifestEntry,
     text: Option<String>,
 }
 
-fn next(path: &Path, content: &Content, record: Option<&Record>, seen: Option<&Seen>) -> Result<Next, Error> {
+fn next(path: &Path, content: &Content, record: Option<&ManifestEntry>, seen: Option<&Seen>) -> Result<Next, Error> {
     let unfit = |unfit| Error::unfit(path, unfit);
     let mut new = match (record, seen) {
-        (_, None) => Record::default(),
+        (_, None) => ManifestEntry::default(),
         (Some(record), Some(seen)) if record.knows(&seen.text) => record.clone(),
         (record, Some(seen)) => {
             let old = record.and_then(|record| record.before.as_deref());
             let before = content.strip(&seen.text, old).map_err(unfit)?;
             let made = record.is_some_and(|record| record.before.is_none());
             let before = before.filter(|text| !(made && edit::says_nothing(text)));
-            let mut new = Record { before, ..Record::default() };
+            let mut new = ManifestEntry { before, ..ManifestEntry::default() };
             if new.before.as_ref() != Some(&seen.text) {
                 new.remember(&seen.text);
             }

@@ -9,8 +9,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rekindle_core::lead::fact::{Fact, Record};
-use rekindle_core::lead::session::Session;
+use rekindle_core::guard::fact::{Fact, Record};
+use rekindle_core::guard::session::Session;
 use rekindle_shim::{atomic, clock};
 use serde::{Deserialize, Serialize};
 

@@ -3,14 +3,14 @@
 
 use std::path::Path;
 
-use rekindle_core::lead::recovery::{Plan, Team};
-use rekindle_core::lead::session::Session;
+use rekindle_core::guard::recovery::{Plan, Team};
+use rekindle_core::guard::session::Session;
 use rekindle_core::view::RunRow;
 use serde_json::Value;
 
 use super::recover::Whom;
 use super::sessions;
-use crate::agents::guarded::Guarded;
+use crate::agents::guard_adapter::Guarded;
 use crate::git;
 use crate::state_dir::StateDir;
 use crate::store::{Read, SqliteReader, Table};

@@ -3,19 +3,19 @@
 use std::io;
 use std::path::Path;
 
-use rekindle_core::lead::fact::{Fact, Record, text};
-use rekindle_core::lead::state_file;
+use rekindle_core::guard::fact::{Fact, Record, text};
+use rekindle_core::guard::state_file;
 use rekindle_shim::{atomic, clock};
 
 use super::journal::Journal;
 use super::recover::STATE_FILE;
 use super::{place, sessions};
-use crate::agents::guarded;
+use crate::agents::guard_adapter;
 
 /// The session that calls, by the variable that its program sets for those it starts.
 #[must_use]
 pub fn calling(var: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-    guarded::all().iter().find_map(|program| {
+    guard_adapter::all().iter().find_map(|program| {
         let session = var(program.session_variable()?).filter(|session| !session.is_empty())?;
         Some(place::key(program.kind(), &session))
     })

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use rekindle_core::lead::recovery::{Facts, text};
-use rekindle_core::lead::session::Session;
-use rekindle_core::lead::when::Telling;
+use rekindle_core::guard::recovery::{Facts, text};
+use rekindle_core::guard::session::Session;
+use rekindle_core::guard::when::Telling;
 
 use super::lookup;
-use crate::agents::guarded::Guarded;
+use crate::agents::guard_adapter::Guarded;
 
 /// The name of the state's file in a session's directory.
 pub const STATE_FILE: &str = "session-state.md";

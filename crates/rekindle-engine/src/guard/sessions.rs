@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use rekindle_core::lead::session::Session;
-use rekindle_core::lead::when::offered;
+use rekindle_core::guard::session::Session;
+use rekindle_core::guard::when::offered;
 use rekindle_shim::identity::{Opened, ProcId};
 
 use super::journal;

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
-use rekindle_core::lead::fact::Fact;
+use rekindle_core::guard::fact::Fact;
 
-use crate::agents::guarded::Guarded;
+use crate::agents::guard_adapter::Guarded;
 
 /// Longest line: a tool's result with a picture in it. A longer one is skipped.
 const LINE_MAX_BYTES: usize = 16 << 20;

@@ -26,7 +26,7 @@ use std::thread::JoinHandle;
 use rekindle_shim::bundle::ShimRecord;
 use rekindle_shim::clock;
 
-use self::source::{Sign, Source};
+use self::source::{Source, WatchEvent};
 use self::state::{Entry, Flushed, State};
 use super::Launched;
 
@@ -175,7 +175,7 @@ impl Drop for Watch {
 }
 
 fn run(shared: &Shared, observations: &SyncSender<Observation>) {
-    let mut signs: Vec<Sign> = Vec::new();
+    let mut signs: Vec<WatchEvent> = Vec::new();
     while !shared.stopping.load(Ordering::Acquire) {
         let (flushed, polls) = {
             let mut state = shared.state();

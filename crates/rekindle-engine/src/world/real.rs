@@ -6,12 +6,12 @@ mod allowance;
 mod baseline;
 mod bundles;
 mod checks;
+mod cli_session;
 mod disk;
 mod kept;
 mod launch;
-mod native;
-mod places;
 mod settle;
+mod workspaces;
 
 pub use allowance::read as read_allowance;
 pub use bundles::{Lost, lost};
@@ -75,7 +75,7 @@ struct Shared {
     state_dir: PathBuf,
     workspace: PathBuf,
     work: Option<Work>,
-    jobs: places::Jobs,
+    jobs: workspaces::Jobs,
     living: Option<Living>,
     programs: Programs,
     tokens: Tokens,
@@ -94,7 +94,7 @@ pub struct RealWorld {
     shared: Arc<Shared>,
     records: BTreeMap<AttemptId, ShimRecord>,
     /// Transcripts that were found.
-    tails: BTreeMap<AttemptId, native::Tail>,
+    tails: BTreeMap<AttemptId, cli_session::Tail>,
     /// Files of kept reports that the driver was given and has not yet made durable.
     handed_out: BTreeMap<AttemptId, Vec<PathBuf>>,
     /// Attempts whose launch was begun here. A bundle that is just being written looks like one that never started, so a
@@ -130,7 +130,7 @@ impl RealWorld {
             workspace,
             living: work.as_ref().map(|work| Living::of(work.repo(), dir.path())),
             work,
-            jobs: places::Jobs::default(),
+            jobs: workspaces::Jobs::default(),
             programs,
             tokens,
             launcher: Launcher::default(),
@@ -157,7 +157,7 @@ impl RealWorld {
     }
 
     /// The transcript of an attempt's session, looked for until it is there.
-    fn tail(&mut self, attempt: AttemptId, cli: &str, session: &str) -> Option<&native::Tail> {
+    fn tail(&mut self, attempt: AttemptId, cli: &str, session: &str) -> Option<&cli_session::Tail> {
         if !self.tails.contains_key(&attempt) {
             let tail = self.shared.find_transcript(attempt, cli, session)?;
             self.tails.insert(attempt, tail);
@@ -281,7 +281,7 @@ impl World for RealWorld {
 
     fn reader(&mut self, cli: &str) -> Option<Box<dyn Reader>> {
         let (adapter, program) = self.shared.adapter(cli)?;
-        adapter.traits(program).tells.then(|| adapter.reader())
+        adapter.traits(program).structured_output.then(|| adapter.reader())
     }
 
     fn read_transcript(
@@ -302,7 +302,7 @@ impl World for RealWorld {
     fn history(&mut self, attempt: AttemptId, cli: &str, session: &str, ledger: &Ledger) -> History {
         let Some((adapter, _)) = self.shared.adapter(cli) else { return History::Unknown };
         let keeps = adapter.keeps_transcript();
-        match self.tail(attempt, cli, session).map(native::Tail::end) {
+        match self.tail(attempt, cli, session).map(cli_session::Tail::end) {
             Some(Ok((lines, whole))) => adapter.history(&Record { lines: &lines, whole, ledger }),
             None if !keeps => adapter.history(&Record { lines: "", whole: true, ledger }),
             Some(Err(_)) | None => History::Unknown,
@@ -312,7 +312,7 @@ impl World for RealWorld {
     fn transcript_state(&mut self, attempt: AttemptId, cli: &str, session: &str) -> Transcript {
         let keeps = self.shared.adapter(cli).is_some_and(|(adapter, _)| adapter.keeps_transcript());
         let none = if keeps { Transcript::Missing } else { Transcript::Unknown };
-        self.tail(attempt, cli, session).map_or(none, native::Tail::state)
+        self.tail(attempt, cli, session).map_or(none, cli_session::Tail::state)
     }
 
     fn noticing(&mut self, notice: Notice, reply: Answerer) -> Answerer {
@@ -321,11 +321,11 @@ impl World for RealWorld {
     }
 
     fn tell(&mut self, attempt: AttemptId, cli: &str, number: u32, text: &str) {
-        native::tell_in_background(&self.shared, attempt, cli, number, text);
+        cli_session::tell_in_background(&self.shared, attempt, cli, number, text);
     }
 
     fn close_input(&mut self, attempt: AttemptId) {
-        native::close_in_background(&self.shared, attempt);
+        cli_session::close_in_background(&self.shared, attempt);
     }
 
     fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found> {
@@ -359,11 +359,11 @@ impl World for RealWorld {
     }
 
     fn merge(&mut self, order: MergeOrder) {
-        places::merge_in_background(&self.shared, order);
+        workspaces::merge_in_background(&self.shared, order);
     }
 
     fn leave(&mut self, order: LeaveOrder) {
-        places::leave_in_background(&self.shared, order);
+        workspaces::leave_in_background(&self.shared, order);
     }
 
     fn check_health(&mut self, commands: &[String]) -> Taken {
@@ -380,7 +380,7 @@ impl World for RealWorld {
 
     fn written(&mut self, attempt: AttemptId) -> u64 {
         let size = |name| self.shared.bundle(attempt).join(name).symlink_metadata().map_or(0, |found| found.len());
-        let tail = self.tails.get(&attempt).map_or(0, native::Tail::bytes);
+        let tail = self.tails.get(&attempt).map_or(0, cli_session::Tail::bytes);
         size(bundle::OUT) + size(bundle::ERR) + tail
     }
 

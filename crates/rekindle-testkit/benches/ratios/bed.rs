@@ -13,7 +13,7 @@ use rekindle_core::plan::{self, Plan};
 use rekindle_core::report::{Checkpoint, Report};
 use rekindle_core::time::Time;
 use rekindle_engine::clock::Clock;
-use rekindle_engine::door::wire::Call;
+use rekindle_engine::control::wire::Call;
 use rekindle_engine::driver::{Driver, Message, Settings};
 use rekindle_engine::redact::Redactor;
 use rekindle_engine::state_dir::StateDir;
@@ -108,7 +108,7 @@ impl DriverBed {
         living.map(|(id, attempt)| (id, attempt.epoch, attempt.tasks.first().expect("a task").clone())).collect()
     }
 
-    /// What that agent sends when it saves a checkpoint through the door.
+    /// What that agent sends when it saves a checkpoint through the control socket.
     pub fn checkpoint(&self, number: usize) -> Message {
         self.checkpoint_of(self.at_work(), number)
     }

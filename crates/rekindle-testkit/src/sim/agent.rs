@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::report::{Checkpoint, Exit, Report};
-use rekindle_engine::door::wire::Call;
+use rekindle_engine::control::wire::Call;
 use rekindle_engine::store::Stream;
 use rekindle_shim::tree::Activity;
 
@@ -41,7 +41,7 @@ pub enum Act {
     Say(Report, Way),
     /// Asks, and waits for the answer if told so.
     Ask(TaskId, Way, bool),
-    /// Another word through the door.
+    /// Another word through the control socket.
     Call(Call),
     /// Starts processes of its own that will not leave by themselves.
     Fork(u32),
@@ -182,7 +182,7 @@ impl Sim {
             return;
         }
         self.disk.insert(mark_of(task));
-        let way = self.checkers.replayed.tasks.get(task).map(|known| known.way.clone()).unwrap_or_default();
+        let way = self.checkers.replayed.tasks.get(task).map(|known| known.workflow.clone()).unwrap_or_default();
         if self.quiet || way.health || self.rng.chance(30) {
             self.sick.clear();
         } else if self.rng.chance(8) {
@@ -190,7 +190,8 @@ impl Sim {
             self.sick.extend(health);
         }
         // A whole is made when all its parts are.
-        let parts = way.parent.as_ref().and_then(|whole| self.checkers.replayed.tasks.get(whole)).map(|t| &t.way.parts);
+        let parts =
+            way.parent.as_ref().and_then(|whole| self.checkers.replayed.tasks.get(whole)).map(|t| &t.workflow.parts);
         let all = parts.is_some_and(|parts| parts.iter().all(|part| self.disk.contains(&mark_of(part))));
         if let (true, Some(whole)) = (all, way.parent) {
             self.make(&whole, true);

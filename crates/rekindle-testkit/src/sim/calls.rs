@@ -6,7 +6,7 @@ use rekindle_core::ids::{AttemptId, QuestionId, TaskId};
 use rekindle_core::report::Report;
 use rekindle_core::review::Verdict;
 use rekindle_core::role::Role;
-use rekindle_engine::door::wire::{Answer, Call};
+use rekindle_engine::control::wire::{Answer, Call};
 use rekindle_engine::store::Stream;
 use rekindle_engine::world::KeptReport;
 
@@ -16,7 +16,7 @@ use super::judge;
 use super::plant::Plant;
 use super::shim::Bundle;
 use super::story::SECOND;
-use super::tells;
+use super::stream;
 use super::world::{Happening, Sim};
 
 /// Who waits for the answer to a call, and what may be answered.
@@ -88,7 +88,7 @@ impl Sim {
     fn report_by_call(&mut self, attempt: AttemptId, report: Report) {
         let bundle = self.bundles.get(&attempt);
         let known = |task: &TaskId| {
-            let parent = self.checkers.replayed.tasks.get(task).and_then(|known| known.way.parent.as_ref());
+            let parent = self.checkers.replayed.tasks.get(task).and_then(|known| known.workflow.parent.as_ref());
             bundle.is_some_and(|bundle| bundle.tasks.contains(task) || parent.is_some())
         };
         let own = report.task().is_none_or(known);
@@ -127,7 +127,7 @@ impl Sim {
             Report::Start { .. } | Report::Note { .. } => "noted\n".to_owned(),
         };
         // One that tells of itself says it in its final message, where alone it counts.
-        let text = if self.tells(attempt) { format!("{}\n", tells::result(&text)) } else { text };
+        let text = if self.tells(attempt) { format!("{}\n", stream::result(&text)) } else { text };
         self.print_apart(attempt, text);
         let wait = self.rng.between(1, 3 * SECOND);
         self.plan_step(attempt, wait);
@@ -135,10 +135,10 @@ impl Sim {
 
     /// An agent tells something in its stream.
     pub fn tell_of_itself(&mut self, attempt: AttemptId, line: &str) {
-        if line == tells::failed("auth") {
+        if line == stream::failed("auth") {
             self.checkers.truth.refused.insert(attempt);
         }
-        let (now, retries) = (self.queue.now_ms(), line == tells::retrying());
+        let (now, retries) = (self.queue.now_ms(), line == stream::retrying());
         if let Some(bundle) = self.bundles.get_mut(&attempt) {
             bundle.retrying_ms = retries.then(|| bundle.retrying_ms.unwrap_or(now));
         }
@@ -193,7 +193,7 @@ impl Sim {
         self.wait_for(attempt, id);
     }
 
-    /// Something small through the door; without a coordinator it is left out.
+    /// Something small through the control socket; without a coordinator it is left out.
     pub fn plain_call(&mut self, attempt: AttemptId, call: Call) {
         let Some(agent) = self.agents.get_mut(&attempt) else { return };
         let token = Some(agent.token.clone());

@@ -236,7 +236,7 @@ impl Checkers {
             .filter(|(_, task)| !task.state.is_terminal() || task.state == TaskState::Failed)
             .map(|(id, task)| {
                 let planned = state.plan_task(id).map(|task| (task.wave, task.blocked_by.clone()));
-                let way = &task.way;
+                let way = &task.workflow;
                 format!("{id} {:?} held by {:?}, wave and blockers {planned:?}, {way:?}", task.state, task.holder)
             })
             .collect();

@@ -13,7 +13,7 @@ use super::rng::Rng;
 use super::script;
 use super::story::SECOND;
 use super::world::Sim;
-use super::{teller, tells};
+use super::{stream, teller};
 
 /// The ways in which a reviewer goes wrong, with their weights.
 const TROUBLES: [(&str, u64); 14] = [
@@ -38,7 +38,7 @@ pub fn draw(sim: &mut Sim, attempt: AttemptId, role: Role, task: &TaskId) -> (&'
     let quiet = sim.quiet;
     let trouble = !quiet && sim.rng.chance(sim.setting.trouble / 2);
     let traits = teller::traits_of(sim, attempt);
-    let own = trouble && traits.tells && sim.rng.chance(40);
+    let own = trouble && traits.structured_output && sim.rng.chance(40);
     let mood = match (trouble, own) {
         (false, _) => "judge",
         (true, true) => teller::TROUBLES[sim.rng.weighted(&teller::TROUBLES.map(|(_, weight)| weight))].0,
@@ -46,7 +46,7 @@ pub fn draw(sim: &mut Sim, attempt: AttemptId, role: Role, task: &TaskId) -> (&'
     };
     let way = if quiet { Way::Command } else { [Way::Command, Way::Command, Way::Signal, Way::Kept][sim.rng.index(4)] };
     let mut script = Vec::new();
-    if traits.tells {
+    if traits.structured_output {
         teller::begin(sim, attempt, &mut script);
         teller::chatter(&mut sim.rng, &mut script);
     }
@@ -55,7 +55,7 @@ pub fn draw(sim: &mut Sim, attempt: AttemptId, role: Role, task: &TaskId) -> (&'
         teller::strike(sim, attempt, mood, task, &mut script);
     }
     strike(sim, attempt, mood, (role, task, way), &mut script);
-    if traits.tells && (quiet || sim.rng.chance(80)) {
+    if traits.structured_output && (quiet || sim.rng.chance(80)) {
         teller::end_turn(&mut sim.rng, &traits, &mut script);
     }
     script.push(leave(0));
@@ -153,7 +153,7 @@ fn strike(
 /// What a reviewer does about a message.
 pub fn on_message(sim: &mut Sim, attempt: AttemptId, role: Role, tasks: &[TaskId]) -> VecDeque<Act> {
     let traits = teller::traits_of(sim, attempt);
-    let mut script = vec![Act::Tell(tells::turn()), Act::Pause(sim.rng.between(10, 20 * SECOND))];
+    let mut script = vec![Act::Tell(stream::turn()), Act::Pause(sim.rng.between(10, 20 * SECOND))];
     if let (true, Some(task)) = (sim.quiet || sim.rng.chance(70), tasks.first()) {
         let quiet = sim.quiet;
         script.push(judge(&mut sim.rng, quiet, role, task, Way::Command));

@@ -1,8 +1,8 @@
-//! The simulated operator: answers questions, and now and then gives an order, through the door or while nobody runs.
+//! The simulated operator: answers questions, and now and then gives an order, through the control socket or while nobody runs.
 
 use rekindle_core::ids::TaskId;
 use rekindle_core::input::Order;
-use rekindle_engine::door::wire::Call;
+use rekindle_engine::control::wire::Call;
 
 use super::calls::Caller;
 use super::plant::Plant;

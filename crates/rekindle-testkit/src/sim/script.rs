@@ -6,14 +6,14 @@ use std::collections::VecDeque;
 use rekindle_core::ids::{AttemptId, TaskId};
 use rekindle_core::report::{Checkpoint, Exit, Report};
 use rekindle_core::role::Role;
-use rekindle_engine::door::wire::Call;
+use rekindle_engine::control::wire::Call;
 use rekindle_engine::store::Stream;
 
 use super::agent::{Act, Way};
 use super::rng::Rng;
 use super::story::SECOND;
 use super::world::Sim;
-use super::{judge, teller, tells};
+use super::{judge, stream, teller};
 
 /// Longest line that an agent prints: past the kept head of a record and past one read of a spool.
 const HUGE_LINE_BYTES: u64 = 700 * 1024;
@@ -48,8 +48,8 @@ pub fn draw(sim: &mut Sim, attempt: AttemptId, tasks: &[TaskId]) -> (&'static st
     let quiet = sim.quiet;
     let trouble = !quiet && sim.rng.chance(sim.setting.trouble);
     let traits = teller::traits_of(sim, attempt);
-    let own = traits.tells && sim.rng.chance(60);
-    let again = traits.tells && teller::meets_its_limit_again(sim, attempt);
+    let own = traits.structured_output && sim.rng.chance(60);
+    let again = traits.structured_output && teller::meets_its_limit_again(sim, attempt);
     let mood = match (trouble, own) {
         _ if again => "limited",
         (false, _) => "worker",
@@ -58,7 +58,7 @@ pub fn draw(sim: &mut Sim, attempt: AttemptId, tasks: &[TaskId]) -> (&'static st
     };
     let way = [Way::Command, Way::Command, Way::Signal, Way::Kept][sim.rng.index(4)];
     let mut script = Vec::new();
-    if traits.tells {
+    if traits.structured_output {
         teller::begin(sim, attempt, &mut script);
     }
     // The trouble strikes at one task of the list; the ones before it go well.
@@ -67,7 +67,7 @@ pub fn draw(sim: &mut Sim, attempt: AttemptId, tasks: &[TaskId]) -> (&'static st
         if !quiet {
             noise(&mut sim.rng, &mut script, task);
         }
-        if traits.tells {
+        if traits.structured_output {
             teller::chatter(&mut sim.rng, &mut script);
         }
         // Some work for long and say nothing meanwhile.
@@ -89,7 +89,7 @@ pub fn draw(sim: &mut Sim, attempt: AttemptId, tasks: &[TaskId]) -> (&'static st
     if mood == "lingerer" {
         script.push(Act::Hang);
     }
-    if traits.tells && (quiet || sim.rng.chance(80)) {
+    if traits.structured_output && (quiet || sim.rng.chance(80)) {
         teller::end_turn(&mut sim.rng, &traits, &mut script);
     }
     script.push(Act::Leave(code(0)));
@@ -104,7 +104,7 @@ pub fn on_message(sim: &mut Sim, attempt: AttemptId) -> VecDeque<Act> {
     if role.reviews() {
         return judge::on_message(sim, attempt, role, &tasks);
     }
-    let mut script = vec![Act::Tell(tells::turn()), Act::Pause(sim.rng.between(10, 20 * SECOND))];
+    let mut script = vec![Act::Tell(stream::turn()), Act::Pause(sim.rng.between(10, 20 * SECOND))];
     if sim.quiet || sim.rng.chance(70) {
         for task in &tasks {
             work(&mut sim.rng, &mut script, task, Way::Command);

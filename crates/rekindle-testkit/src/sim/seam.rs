@@ -19,7 +19,7 @@ use rekindle_shim::tree::Activity;
 use super::checkers::Checkers;
 use super::faults::Killed;
 use super::plant::Plant;
-use super::tells::TellReader;
+use super::stream::TellReader;
 use super::told::Line;
 use super::world::Sim;
 
@@ -128,7 +128,7 @@ impl World for SimWorld {
 
     fn reader(&mut self, cli: &str) -> Option<Box<dyn Reader>> {
         let sim = self.sim.borrow();
-        let tells = sim.setting.limits.traits_of(cli).tells;
+        let tells = sim.setting.limits.traits_of(cli).structured_output;
         tells.then(|| Box::new(TellReader::new(sim.plant)) as Box<dyn Reader>)
     }
 

@@ -95,7 +95,7 @@ fn draw_limits(rng: &mut Rng) -> Limits {
 fn draw_tellers(rng: &mut Rng, limits: &mut Limits) {
     let mut traits = |account: &str| Traits {
         account: account.to_owned(),
-        tells: true,
+        structured_output: true,
         resumes: rng.chance(70),
         takes_messages: rng.chance(60),
         compacts: rng.chance(70),

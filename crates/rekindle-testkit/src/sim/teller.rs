@@ -9,7 +9,7 @@ use rekindle_core::time::Time;
 use super::agent::Act;
 use super::rng::Rng;
 use super::story::{MINUTE, SECOND};
-use super::tells;
+use super::stream;
 use super::world::Sim;
 
 /// The ways in which a telling program goes wrong, with their weights.
@@ -54,31 +54,31 @@ pub fn begin(sim: &mut Sim, attempt: AttemptId, script: &mut Vec<Act>) {
         script.push(Act::Hang);
     }
     if resume.is_some() && !quiet && rng.chance(5) {
-        script.push(Act::Tell(tells::failed("gone")));
+        script.push(Act::Tell(stream::failed("gone")));
         script.push(leave(1));
     }
     let other = resume.is_none() || (!quiet && rng.chance(6));
     let id = resume.filter(|_| !other).unwrap_or_else(|| format!("s{attempt}"));
-    script.push(Act::Tell(tells::session(&id)));
+    script.push(Act::Tell(stream::session(&id)));
 }
 
 /// A few words of an agent at work.
 pub fn chatter(rng: &mut Rng, script: &mut Vec<Act>) {
     for _ in 0..rng.below(4) {
         let id = rng.draw();
-        script.push(Act::Tell(tells::turn()));
-        script.push(Act::Tell(tells::call(id, if rng.chance(50) { "edit" } else { "read" }, "a file")));
+        script.push(Act::Tell(stream::turn()));
+        script.push(Act::Tell(stream::call(id, if rng.chance(50) { "edit" } else { "read" }, "a file")));
         script.push(Act::Pause(rng.between(10, 3 * SECOND)));
-        script.push(Act::Tell(tells::called(id, &format!("ok {id}"))));
+        script.push(Act::Tell(stream::called(id, &format!("ok {id}"))));
         if rng.chance(40) {
-            script.push(Act::Tell(tells::context(rng.between(1, 80))));
+            script.push(Act::Tell(stream::context(rng.between(1, 80))));
         }
     }
 }
 
 /// The end of a turn: one that takes messages waits for another.
 pub fn end_turn(rng: &mut Rng, traits: &Traits, script: &mut Vec<Act>) {
-    script.push(Act::Tell(tells::result("that is all")));
+    script.push(Act::Tell(stream::result("that is all")));
     if traits.takes_messages && rng.chance(90) {
         script.push(Act::Listen);
     }
@@ -102,34 +102,34 @@ pub fn strike(sim: &mut Sim, attempt: AttemptId, mood: &'static str, task: &Task
             let new = rng.chance(60).then(|| now.plus_ms(rng.between(SECOND, 10 * MINUTE)));
             // Some programs name the reset that has just passed, or none at all.
             let reset = if rng.chance(50) { probed.or(new) } else { new.filter(|_| probed.is_none()) };
-            give_up(rng, script, tells::limited(reset));
+            give_up(rng, script, stream::limited(reset));
         }
-        "overloaded" => give_up(rng, script, tells::failed("overloaded")),
-        "refused" => give_up(rng, script, tells::failed("auth")),
-        "failing" => give_up(rng, script, tells::failed("other")),
+        "overloaded" => give_up(rng, script, stream::failed("overloaded")),
+        "refused" => give_up(rng, script, stream::failed("auth")),
+        "failing" => give_up(rng, script, stream::failed("other")),
         "forgetful" => {
             turns(rng, script, 8);
-            script.push(Act::Tell(tells::compacted()));
+            script.push(Act::Tell(stream::compacted()));
             let tool = if rng.chance(50) { "edit" } else { "read" };
             for call in 0..rng.below(14) {
-                script.push(Act::Tell(tells::call(call, tool, &format!("file {call}"))));
+                script.push(Act::Tell(stream::call(call, tool, &format!("file {call}"))));
                 script.push(Act::Pause(rng.between(10, SECOND)));
-                script.push(Act::Tell(tells::called(call, &format!("content {call}"))));
+                script.push(Act::Tell(stream::called(call, &format!("content {call}"))));
             }
         }
         "compacting" => {
             for _ in 0..rng.between(2, 6) {
                 turns(rng, script, 6);
-                script.push(Act::Tell(tells::compacted()));
+                script.push(Act::Tell(stream::compacted()));
                 script.push(Act::Pause(rng.between(10, 5 * SECOND)));
             }
         }
         "full" => {
-            script.push(Act::Tell(tells::context(rng.between(88, 99))));
+            script.push(Act::Tell(stream::context(rng.between(88, 99))));
             script.push(Act::Pause(rng.between(SECOND, MINUTE)));
             if traits.compacts && rng.chance(80) {
-                script.push(Act::Tell(tells::compacted()));
-                script.push(Act::Tell(tells::context(20)));
+                script.push(Act::Tell(stream::compacted()));
+                script.push(Act::Tell(stream::context(20)));
             }
         }
         "wordless" => {
@@ -140,15 +140,15 @@ pub fn strike(sim: &mut Sim, attempt: AttemptId, mood: &'static str, task: &Task
         }
         "staller" => {
             for call in 0..STALLED_CALLS {
-                script.push(Act::Tell(tells::call(call, "read", "the same")));
-                script.push(Act::Tell(tells::called(call, "the same")));
+                script.push(Act::Tell(stream::call(call, "read", "the same")));
+                script.push(Act::Tell(stream::called(call, "the same")));
             }
             script.push(Act::Pause(10 * SECOND));
         }
         _ => {
             let every = rng.between(SECOND, 15 * SECOND);
             for _ in 0..silence_ms / every + rng.below(8) {
-                script.push(Act::Tell(tells::retrying()));
+                script.push(Act::Tell(stream::retrying()));
                 script.push(Act::Pause(every));
             }
         }
@@ -157,7 +157,7 @@ pub fn strike(sim: &mut Sim, attempt: AttemptId, mood: &'static str, task: &Task
 
 fn turns(rng: &mut Rng, script: &mut Vec<Act>, most: u64) {
     for _ in 0..rng.below(most) {
-        script.push(Act::Tell(tells::turn()));
+        script.push(Act::Tell(stream::turn()));
     }
 }
 

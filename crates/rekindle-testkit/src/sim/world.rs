@@ -17,7 +17,7 @@ use rekindle_engine::world::{CheckOrder, KeptReport, MergeOrder};
 use super::agent::Agent;
 use super::checkers::{Checkers, Invariant};
 use super::clock::{Machine, Queue};
-use super::door::Calls;
+use super::control::Calls;
 use super::faults::{Fault, Kill};
 use super::outside::Asked;
 use super::plant::Plant;
@@ -198,7 +198,7 @@ impl Sim {
 
     /// Whether the agent of an attempt tells of itself.
     pub fn tells(&self, attempt: AttemptId) -> bool {
-        self.bundles.get(&attempt).is_some_and(|bundle| self.setting.limits.traits_of(&bundle.cli).tells)
+        self.bundles.get(&attempt).is_some_and(|bundle| self.setting.limits.traits_of(&bundle.cli).structured_output)
     }
 
     /// Rings a bell at the coordinator after a while.

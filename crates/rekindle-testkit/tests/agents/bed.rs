@@ -210,7 +210,7 @@ impl Bed {
         }
     }
 
-    /// The ids of the native sessions, an attempt each.
+    /// The ids of the CLI sessions, an attempt each.
     pub fn sessions(&self) -> Vec<String> {
         let mut sessions = BTreeMap::new();
         for event in self.rig.events_of("agent_session") {

@@ -10,7 +10,7 @@ use rekindle_testkit::model::{Act, Answer, Purpose, Rule, Script, When};
 use serde_json::{Value, json};
 
 use crate::bed::waiting_tool;
-use crate::guarded::{Lead, SUMMARY, forgetting, text_of, told};
+use crate::guard_adapter::{GuardedSession, SUMMARY, forgetting, text_of, told};
 use crate::rig::{Running, program};
 use crate::setting::MUCH;
 
@@ -86,7 +86,7 @@ fn works(cli: Cli, script: Script) -> Script {
 }
 
 /// Types the prompt; where the helper works beside the lead, the lead goes on when its end was heard.
-fn begin(cli: Cli, lead: &Lead) -> Running {
+fn begin(cli: Cli, lead: &GuardedSession) -> Running {
     let session = lead.prompt(PROMPT);
     if cli == Cli::Codex {
         lead.await_heard("helper_ended");
@@ -103,7 +103,7 @@ fn is_told_after_each_compaction(cli: Cli) {
         .then(Answer::shell("echo third").tokens(MUCH, 50))
         .then(Answer::shell("echo fourth").tokens(2_000, 20))
         .then(Answer::say("That is all."));
-    let lead = Lead::new(cli, script);
+    let lead = GuardedSession::new(cli, script);
     // Longer than what one program takes from a hook: it sets the rest aside where the model does not see it.
     let long = "\nParse every line of it, with all that it holds, in the order in which it stands there.\n".repeat(150);
     lead.rig.write("plan.md", &format!("{PLAN}{long}"));
@@ -131,7 +131,7 @@ fn is_told_after_each_compaction(cli: Cli) {
 
 fn is_told_after_a_death(cli: Cli) {
     let script = works(cli, Script::new()).then(waiting_tool()).then(Answer::say("Hello again."));
-    let lead = Lead::new(cli, script);
+    let lead = GuardedSession::new(cli, script);
     let next = lead.die_and_begin_anew(begin(cli, &lead));
     assert_eq!(told(&next), 1, "{}", lead.story());
     lead.assert_told(&next, &KEPT);
@@ -175,7 +175,7 @@ mod after_a_death {
 fn claude_is_told_after_a_compaction_by_hand() {
     let script = works(Cli::Claude, forgetting()).then(Answer::say("So far."));
     let script = script.then(Answer::say("On it goes.")).then(Answer::say("And on."));
-    let lead = Lead::new(Cli::Claude, script);
+    let lead = GuardedSession::new(Cli::Claude, script);
     let arguments =
         "-p --output-format stream-json --verbose --input-format stream-json --dangerously-skip-permissions";
     let mut command = lead.command(&arguments.split(' ').collect::<Vec<_>>());

@@ -6,7 +6,7 @@ use rekindle_testkit::model::{Act, Answer, Asked, Purpose, Script};
 use serde_json::{Value, json};
 
 use crate::bed::waiting_tool;
-use crate::guarded::{Lead, SUMMARY, forgetting, told};
+use crate::guard_adapter::{GuardedSession, SUMMARY, forgetting, told};
 use crate::setting::MUCH;
 
 /// What the person typed.
@@ -67,7 +67,7 @@ fn is_told_after_a_compaction(cli: Cli) {
         .then(Answer::shell("echo first"))
         .then(Answer::shell("echo second"))
         .then(Answer::say("That is all."));
-    let lead = Lead::new(cli, script);
+    let lead = GuardedSession::new(cli, script);
     let ended = lead.prompt(PROMPT).end();
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", lead.story());
     let asked = lead.server.asked();
@@ -87,7 +87,7 @@ fn is_told_after_a_compaction(cli: Cli) {
 
 fn is_told_after_a_death(cli: Cli) {
     let script = works(cli, Script::new()).then(waiting_tool()).then(Answer::say("Hello again."));
-    let lead = Lead::new(cli, script);
+    let lead = GuardedSession::new(cli, script);
     let next = lead.die_and_begin_anew(lead.prompt(PROMPT));
     assert_eq!(told(&next), 1, "{}", lead.story());
     lead.assert_told(&next, &KEPT);

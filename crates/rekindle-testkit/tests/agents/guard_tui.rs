@@ -12,7 +12,7 @@ use rekindle_testkit::model::{Answer, Purpose};
 use serde_json::json;
 
 use crate::for_each_cli;
-use crate::guarded::{Lead, SUMMARY, forgetting, told};
+use crate::guard_adapter::{GuardedSession, SUMMARY, forgetting, told};
 use crate::rig::until_within;
 use crate::setting;
 
@@ -69,7 +69,7 @@ impl Manner {
 }
 
 /// Writes down what a person has answered long ago: the look, the key, that the folder is trusted.
-fn answer_dialogues(cli: Cli, lead: &Lead) {
+fn answer_dialogues(cli: Cli, lead: &GuardedSession) {
     let (home, root) = (lead.rig.outside("home"), lead.rig.root().to_string_lossy());
     match cli {
         Cli::Claude => {
@@ -93,13 +93,13 @@ fn answer_dialogues(cli: Cli, lead: &Lead) {
 
 /// A terminal with the program in it.
 struct Terminal<'a> {
-    lead: &'a Lead,
+    lead: &'a GuardedSession,
     manner: Manner,
     socket: PathBuf,
 }
 
 impl<'a> Terminal<'a> {
-    fn open(lead: &'a Lead, manner: Manner) -> Self {
+    fn open(lead: &'a GuardedSession, manner: Manner) -> Self {
         let terminal = Self { lead, socket: lead.rig.outside("tmux"), manner };
         let program = lead.command(&terminal.manner.arguments);
         let words = std::iter::once(program.get_program()).chain(program.get_args());
@@ -164,7 +164,8 @@ impl Drop for Terminal<'_> {
 fn one_compaction_by_hand_is_told_once(cli: Cli) {
     let turns = [(PROMPT, FINDING), ("Go on with it.", "So far."), ("And then.", "On it goes."), ("More.", "And on.")];
     let say = |words: &str| Answer::say(words).tokens(2_000, 20);
-    let lead = Lead::new(cli, turns.iter().fold(forgetting(), |script, (_, answer)| script.then(say(answer))));
+    let lead =
+        GuardedSession::new(cli, turns.iter().fold(forgetting(), |script, (_, answer)| script.then(say(answer))));
     answer_dialogues(cli, &lead);
     let terminal = Terminal::open(&lead, Manner::of(cli));
     let (before, later) = turns.split_at(2);

@@ -1,4 +1,4 @@
-//! `kill -9` of an agent's program while its tool runs. The tool outlives the program and is ended; the native session goes on.
+//! `kill -9` of an agent's program while its tool runs. The tool outlives the program and is ended; the CLI session goes on.
 
 use rekindle_testkit::installed::Cli;
 use rekindle_testkit::model::Script;

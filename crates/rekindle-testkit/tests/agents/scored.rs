@@ -6,7 +6,7 @@ use rekindle_testkit::installed::Cli;
 use rekindle_testkit::model::{Act, Answer, Purpose, Script, When};
 use serde_json::{Value, json};
 
-use crate::guarded::{Lead, forgetting, text_of};
+use crate::guard_adapter::{GuardedSession, forgetting, text_of};
 use crate::rig::program;
 use crate::setting::MUCH;
 
@@ -192,7 +192,7 @@ fn third_turn(script: Script) -> Script {
 
 #[test]
 fn nine_of_ten_planted_facts_are_told_after_a_compaction() {
-    let lead = Lead::new(Cli::Claude, third_turn(second_turn(first_turn(forgetting()))));
+    let lead = GuardedSession::new(Cli::Claude, third_turn(second_turn(first_turn(forgetting()))));
     let long = "Here is how the service works today, in short. ".repeat(30);
     let prompts = [
         "Move the billing service to event sourcing. Never alter the invoices table. The v1 API must keep working."

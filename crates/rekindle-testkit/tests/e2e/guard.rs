@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use crate::rig::program;
 
 /// A project of somebody whose sessions are guarded.
-pub struct Lead {
+pub struct GuardedSession {
     dir: tempfile::TempDir,
 }
 
-impl Lead {
+impl GuardedSession {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let lead = Self { dir };

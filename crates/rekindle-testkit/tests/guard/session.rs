@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use rekindle_core::lead::when::{Occasion, Telling};
-use rekindle_engine::agents::guarded::{self, Guarded};
+use rekindle_core::guard::when::{Occasion, Telling};
+use rekindle_engine::agents::guard_adapter::{self, Guarded};
 use rekindle_engine::guard::hook::{self, Places};
 use rekindle_engine::guard::journal;
 use rekindle_engine::guard::recover::{Whom, compose};
@@ -27,7 +27,7 @@ impl Played {
     /// The whole case, up to where its context is compacted.
     pub fn new(case: &Case) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let program = guarded::of("claude").expect("guarded");
+        let program = guard_adapter::of("claude").expect("guarded");
         let mut played = Self { dir, program, calls: 0, words: None };
         std::fs::create_dir_all(played.project()).expect("a project");
         assert_eq!(played.hook("SessionStart", json!({ "source": "startup" })), None);

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use rekindle_core::activity::{Activity, Call, Fold, Sign};
+use rekindle_core::activity::{Activity, Call, Fold, StreamEvent};
 use serde_json::Value;
 
 /// Tools of the cases that only read.
@@ -64,7 +64,7 @@ fn noticed(case: &Case) -> Vec<usize> {
         let id = index.to_string();
         fold.take(&Activity::CallStarted(Call { id: id.clone(), tool, input, acts }));
         let signs = fold.take(&Activity::CallEnded { id, ok, output: text("output") });
-        if signs.iter().any(|sign| matches!(sign, Sign::Stalled { .. })) {
+        if signs.iter().any(|sign| matches!(sign, StreamEvent::Stalled { .. })) {
             found.push(index);
         }
     }

@@ -3,9 +3,9 @@
 //! place under `fixtures/streams/KIND`.
 
 mod damage;
+mod guard;
 mod histories;
 mod laws;
-mod lead;
 mod loops;
 mod planted;
 mod recordings;
@@ -32,7 +32,8 @@ fn each(check: impl Fn(&Recording)) {
 #[test]
 fn every_kind_that_tells_has_recordings() {
     let recordings = all();
-    for adapter in agents::all().iter().filter(|adapter| adapter.traits(&agents::Program::default()).tells) {
+    for adapter in agents::all().iter().filter(|adapter| adapter.traits(&agents::Program::default()).structured_output)
+    {
         let kind = adapter.kind();
         assert!(recordings.iter().any(|recording| recording.kind == kind), "no recording of {kind}");
     }

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use rekindle_core::ids::{QuestionId, TaskId};
 use rekindle_core::report::Report;
-use rekindle_engine::door::wire::{Answer, Call, TaskLine};
+use rekindle_engine::control::wire::{Answer, Call, TaskLine};
 use rekindle_shim::atomic;
 use serde::Serialize;
 
-use super::{Away, BUNDLE, Door, SOCKET, TASK, TOKEN, Told, variable};
+use super::{Away, BUNDLE, ControlSocket, SOCKET, TASK, TOKEN, Told, variable};
 use crate::error::{CliError, Result};
 use crate::project::{Project, STATE_DIR_VARIABLE};
 use crate::ui;
@@ -57,7 +57,7 @@ struct Kept<'a> {
 #[derive(Clone)]
 pub struct Agent {
     token: String,
-    door: Door,
+    door: ControlSocket,
     bundle: Option<PathBuf>,
     mcp: bool,
 }
@@ -75,8 +75,8 @@ impl Agent {
         let token = told.get(TOKEN)?;
         let named = told.path(STATE_DIR_VARIABLE);
         let door = match told.path(SOCKET) {
-            Some(path) => Door::new(path, Some(token.clone())),
-            None => Door::of_state_dir(named.as_deref().unwrap_or(state_dir)).speaking_as(token.clone()),
+            Some(path) => ControlSocket::new(path, Some(token.clone())),
+            None => ControlSocket::of_state_dir(named.as_deref().unwrap_or(state_dir)).speaking_as(token.clone()),
         };
         Some(Self { token, door, bundle: told.path(BUNDLE), mcp: false })
     }

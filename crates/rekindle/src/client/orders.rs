@@ -1,4 +1,4 @@
-//! An operator's orders: through the door when a coordinator lives, else decided and written right here.
+//! An operator's orders: through the control socket when a coordinator lives, else decided and written right here.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use rekindle_core::decide::Reply;
 use rekindle_core::event::PauseReason;
 use rekindle_core::input::Order;
-use rekindle_engine::door::wire::{Answer, Call};
+use rekindle_engine::control::wire::{Answer, Call};
 use rekindle_engine::state_dir::StateDir;
 
 use super::agent::unexpected;
 use super::stall::Stall;
-use super::{Away, Door, SOCKET, TOKEN, variable};
+use super::{Away, ControlSocket, SOCKET, TOKEN, variable};
 use crate::error::{CliError, Result};
 use crate::patience;
 use crate::project::Project;
@@ -47,7 +47,7 @@ pub fn give(project: &Project, order: &Order) -> Result<Taken> {
     }
     let (state_dir, waiting) = (project.state_dir.clone(), project.state_dir.clone());
     let dir = patience::within(&waiting, move || StateDir::open(&state_dir))??;
-    let door = Door::of_state_dir(dir.path());
+    let door = ControlSocket::of_state_dir(dir.path());
     for _ in 0..CALLS {
         let Some(owner) = dir.owner()? else {
             return match order {

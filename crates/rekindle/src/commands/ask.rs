@@ -2,7 +2,7 @@
 
 use clap::Args;
 use rekindle_core::report::Report;
-use rekindle_engine::door::wire::Answer;
+use rekindle_engine::control::wire::Answer;
 
 use super::Context;
 use crate::client::agent::{Outcome, task_or_own, unexpected};

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use rekindle_engine::agents::installable::{self, Installable, Places, Scope};
+use rekindle_engine::agents::hook_installer::{self, Installable, Places, Scope};
 use rekindle_engine::agents::{self, Place, Program};
 use rekindle_engine::guard::install::Site;
 
@@ -56,14 +56,14 @@ struct Chosen {
 }
 
 fn kinds() -> PossibleValuesParser {
-    PossibleValuesParser::new(installable::all().iter().map(|program| program.kind()))
+    PossibleValuesParser::new(hook_installer::all().iter().map(|program| program.kind()))
 }
 
 impl Chosen {
     /// Those that were named; nothing when none was.
     fn named(&self) -> Option<Vec<&'static dyn Installable>> {
         let named =
-            installable::all().iter().copied().filter(|program| self.cli.iter().any(|kind| kind == program.kind()));
+            hook_installer::all().iter().copied().filter(|program| self.cli.iter().any(|kind| kind == program.kind()));
         (!self.cli.is_empty()).then(|| named.collect())
     }
 }
@@ -119,7 +119,7 @@ fn installed(root: &Path) -> Vec<&'static dyn Installable> {
         let name = agents::of(program.kind()).and_then(agents::Adapter::program);
         name.is_some_and(|name| find(name, root).is_some())
     };
-    installable::all().iter().copied().filter(there).collect()
+    hook_installer::all().iter().copied().filter(there).collect()
 }
 
 /// A path as people see it: below the project where it lies there.

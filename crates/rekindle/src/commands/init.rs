@@ -14,7 +14,7 @@ use crate::config::FILE_NAME;
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::plan_file::DEFAULT_PLAN;
-use found::Found;
+use found::ProjectFacts;
 
 /// The configuration; `{agents}` and `{agent}` are replaced.
 const CONFIG: &str = include_str!("init/rekindle.toml");
@@ -71,7 +71,7 @@ pub fn run(args: &InitArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn config(agent_command: &[String], found: &[Found]) -> String {
+fn config(agent_command: &[String], found: &[ProjectFacts]) -> String {
     let (agents, agent) = match found::first(found) {
         Some(first) => (found::tables(found), format!("agent = \"{}\"", first.kind)),
         None => {
@@ -86,8 +86,8 @@ fn config(agent_command: &[String], found: &[Found]) -> String {
 }
 
 /// Says what was found, and what keeps it from working.
-fn tell(found: &[Found], context: &Context) {
-    for Found { kind, examination } in found {
+fn tell(found: &[ProjectFacts], context: &Context) {
+    for ProjectFacts { kind, examination } in found {
         let path = examination.program.as_deref().unwrap_or(Path::new(""));
         let login = examination.login.as_deref().unwrap_or("no login found");
         context.ui.say(&format!("found {kind}: {} ({login})", path.display()));

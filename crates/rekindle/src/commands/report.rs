@@ -9,7 +9,7 @@ use super::Context;
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::output_file::{self, Existing, STANDARD_OUTPUT};
-use crate::picture::Eye;
+use crate::picture::RunReader;
 use crate::report::{gather, html, junit, markdown, trace};
 use crate::story::chapters;
 
@@ -55,7 +55,7 @@ pub fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
     let report = gather(&run, now)?;
     let write = |path: &Path, text: &str| output_file::write(path, text.as_bytes(), Existing::Replaced, &context.ui);
     if args.html.is_some() || args.trace.is_some() {
-        let Some(picture) = Eye::new(&context.project, Some(&report.run.id)).look()? else {
+        let Some(picture) = RunReader::new(&context.project, Some(&report.run.id)).look()? else {
             return Err(CliError::internal("the run is gone"));
         };
         if let Some(path) = &args.html {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use rekindle_core::time::Time;
-use rekindle_engine::git::{Found, Repo};
+use rekindle_engine::git::{Leftover, Repo};
 use serde::Serialize;
 
 use super::Context;
@@ -100,7 +100,7 @@ fn attempts_of(project: &Project, task: &str) -> BTreeSet<(String, u64)> {
     held.map(|attempt| (run.row.id.clone(), attempt.attempt.0)).collect()
 }
 
-fn list(args: &SalvageArgs, context: &Context, found: &[Found]) -> Result<Exit> {
+fn list(args: &SalvageArgs, context: &Context, found: &[Leftover]) -> Result<Exit> {
     if args.json {
         context.ui.json(&found.iter().map(as_json).collect::<Vec<_>>())?;
         return Ok(Exit::Success);
@@ -138,7 +138,7 @@ fn list(args: &SalvageArgs, context: &Context, found: &[Found]) -> Result<Exit> 
     Ok(Exit::Success)
 }
 
-fn restore(args: &SalvageArgs, context: &Context, repo: &Repo, one: &Found) -> Result<Exit> {
+fn restore(args: &SalvageArgs, context: &Context, repo: &Repo, one: &Leftover) -> Result<Exit> {
     let (mut files, mut written) = (one.files.len(), 0);
     let done = if let Some(dir) = &args.to {
         let done = repo.restore(&one.commit, dir, args.force)?;
@@ -158,7 +158,7 @@ fn restore(args: &SalvageArgs, context: &Context, repo: &Repo, one: &Found) -> R
     Ok(Exit::Success)
 }
 
-fn as_json(one: &Found) -> SnapshotJson<'_> {
+fn as_json(one: &Leftover) -> SnapshotJson<'_> {
     SnapshotJson {
         task: &one.key,
         attempt: one.attempt,

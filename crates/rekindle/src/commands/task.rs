@@ -6,7 +6,7 @@ mod show;
 use clap::{Args, Subcommand};
 use rekindle_core::input::Order;
 use rekindle_core::report::{Evidence, Report};
-use rekindle_engine::door::wire::Answer;
+use rekindle_engine::control::wire::Answer;
 
 use super::Context;
 use crate::client::Agent;

@@ -12,7 +12,7 @@ use super::agents::{self, Agent};
 use super::keys::{KEYS, Key, Shape, Value, Wrong, sections};
 use super::places;
 use super::{Layer, Origin};
-use crate::ui::{Diagnostic, Place};
+use crate::ui::{Diagnostic, SourceSpan};
 use rekindle_core::plan::nearest::nearest;
 use rekindle_core::role::Role;
 
@@ -104,8 +104,8 @@ impl Reader<'_> {
         text.map(str::to_owned)
     }
 
-    fn place(&self, span: Range<usize>) -> Place {
-        Place { path: self.path.display().to_string(), source: Arc::clone(&self.source), span }
+    fn place(&self, span: Range<usize>) -> SourceSpan {
+        SourceSpan { path: self.path.display().to_string(), source: Arc::clone(&self.source), span }
     }
 
     fn add(&mut self, span: Range<usize>, message: String, hint: Option<String>, warning: bool) {

@@ -1,11 +1,11 @@
-//! A call of a tool: what it asks for, and how it is carried out through the coordinator's door, by the same words as on
+//! A call of a tool: what it asks for, and how it is carried out through the control socket, by the same words as on
 //! the command line.
 
 use rekindle_core::ids::TaskId;
 use rekindle_core::report::{Checkpoint, OVER, Report};
 use rekindle_core::review::{Findings, Verdict};
 use rekindle_core::role::Role;
-use rekindle_engine::door::wire::{Answer, TaskLine};
+use rekindle_engine::control::wire::{Answer, TaskLine};
 use rmcp::model::JsonObject;
 use serde_json::json;
 

@@ -7,7 +7,7 @@ use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{Stdin, Stdout};
 
-use rekindle_engine::door::wire::LINE_LIMIT;
+use rekindle_engine::control::wire::LINE_LIMIT;
 
 /// The transport.
 pub struct Patient {

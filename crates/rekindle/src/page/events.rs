@@ -54,30 +54,35 @@ pub fn page(visit: &Visit<'_>) -> Result<Frame> {
     Ok(Frame::new("Events", body))
 }
 
-struct Found {
+struct MatchingEvents {
     events: Vec<StoredEvent>,
     /// Where the next page begins.
     next: Option<u64>,
 }
 
-fn forward(run: &RunView<'_>, after: u64, newest: u64, wanted: impl Fn(&StoredEvent) -> bool) -> Result<Found> {
+fn forward(
+    run: &RunView<'_>,
+    after: u64,
+    newest: u64,
+    wanted: impl Fn(&StoredEvent) -> bool,
+) -> Result<MatchingEvents> {
     let (mut events, mut after, start) = (Vec::new(), after, after);
     while after < newest && after - start < LOOKED_AT_MAX {
         for event in run.events_after(after, usize::try_from(WINDOW).unwrap_or(usize::MAX))? {
             if wanted(&event) {
                 if events.len() == PAGE {
                     let next = events.last().map(|event: &StoredEvent| event.seq);
-                    return Ok(Found { events, next });
+                    return Ok(MatchingEvents { events, next });
                 }
                 events.push(event);
             }
         }
         after += WINDOW;
     }
-    Ok(Found { events, next: (after < newest).then_some(after) })
+    Ok(MatchingEvents { events, next: (after < newest).then_some(after) })
 }
 
-fn backward(run: &RunView<'_>, before: u64, wanted: impl Fn(&StoredEvent) -> bool) -> Result<Found> {
+fn backward(run: &RunView<'_>, before: u64, wanted: impl Fn(&StoredEvent) -> bool) -> Result<MatchingEvents> {
     let (mut events, mut before, start) = (Vec::new(), before, before);
     while before > 1 && start - before < LOOKED_AT_MAX {
         let after = before.saturating_sub(WINDOW + 1);
@@ -85,13 +90,13 @@ fn backward(run: &RunView<'_>, before: u64, wanted: impl Fn(&StoredEvent) -> boo
         for event in window.into_iter().rev().filter(&wanted) {
             if events.len() == PAGE {
                 let next = events.last().map(|event: &StoredEvent| event.seq);
-                return Ok(Found { events, next });
+                return Ok(MatchingEvents { events, next });
             }
             events.push(event);
         }
         before = after + 1;
     }
-    Ok(Found { events, next: (before > 1).then_some(before) })
+    Ok(MatchingEvents { events, next: (before > 1).then_some(before) })
 }
 
 fn fits(visit: &Visit<'_>, event: &StoredEvent) -> bool {

@@ -39,11 +39,11 @@ pub fn page(visit: &Visit<'_>) -> Result<Frame> {
     Ok(Frame::new("Search", body).at_most_every(5_000))
 }
 
-type Found = BTreeMap<(String, u64), Vec<(usize, StoredLine)>>;
+type Hits = BTreeMap<(String, u64), Vec<(usize, StoredLine)>>;
 
-fn find(visit: &Visit<'_>, query: &str) -> Result<Found> {
+fn find(visit: &Visit<'_>, query: &str) -> Result<Hits> {
     visit.read(|run| {
-        let mut found = Found::new();
+        let mut found = Hits::new();
         let mut indexes: BTreeMap<u64, LineIndex> = BTreeMap::new();
         for line in run.search(query, None, HITS_MAX)?.into_iter().rev() {
             let attempt = line.line.attempt;

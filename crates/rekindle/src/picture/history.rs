@@ -175,11 +175,11 @@ pub struct History {
     pub counts: BTreeMap<MarkKind, u64>,
     /// When the last event was.
     pub last_time: Option<Time>,
-    known: BTreeMap<AttemptId, Known>,
+    known: BTreeMap<AttemptId, SeenTask>,
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct SeenTask {
     agent: String,
     role: Role,
     cli: String,
@@ -217,7 +217,7 @@ impl History {
         match body {
             Body::Dispatched { attempt, role, cli, tasks, .. } => {
                 let agent = event.agent.clone().unwrap_or_default();
-                let known = Known { agent, role: *role, cli: cli.clone(), begun_at: now, runs_at: None };
+                let known = SeenTask { agent, role: *role, cli: cli.clone(), begun_at: now, runs_at: None };
                 self.known.insert(*attempt, known);
                 if let Some(first) = tasks.first() {
                     self.open(*attempt, first, now);

@@ -12,7 +12,7 @@ use super::facts;
 use super::hits::{Hit, Seek};
 use super::keys::{Action, Mode};
 use super::layout::{self, Areas};
-use super::log::{CallLine, LogLine, LogPane, Place, Search, Window};
+use super::log::{CallLine, LogLine, LogPane, LogPosition, Search, Window};
 use super::pane::{About, Tab, TextLine, TextPane};
 use super::popup::Popup;
 use super::theme::Theme;
@@ -53,7 +53,7 @@ pub struct Want {
     /// A search in all logs.
     pub seek: Option<Seek>,
     /// A line whose number is wanted.
-    pub place: Option<Place>,
+    pub place: Option<LogPosition>,
 }
 
 /// What comes from the store.
@@ -72,7 +72,7 @@ pub enum News {
     /// What was found in all logs, by the number of the search.
     Hits(u64, Vec<Hit>),
     /// The number of a line; nothing when it is not there any more.
-    Placed(Place, Option<usize>),
+    Placed(LogPosition, Option<usize>),
     /// All runs, oldest first, and the one a coordinator is at.
     Runs(Vec<RunRow>, Option<String>),
     /// The store could not be read; it is tried again.

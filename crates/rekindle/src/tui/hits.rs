@@ -8,7 +8,7 @@ use rekindle_core::time::Time;
 use rekindle_engine::store::StoredLine;
 
 use super::app::{App, Focus, Typing};
-use super::log::{LogLine, Place};
+use super::log::{LogLine, LogPosition};
 use super::pane::Tab;
 use super::popup::Popup;
 use super::tree::Node;
@@ -21,7 +21,7 @@ pub const HITS_MAX: usize = 200;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
     /// Where it is.
-    pub place: Place,
+    pub place: LogPosition,
     /// Whose it is.
     pub agent: String,
     /// When it was read.
@@ -35,7 +35,7 @@ impl Hit {
     #[must_use]
     pub fn of(stored: &StoredLine) -> Self {
         let line = LogLine::of(stored);
-        let place = Place { attempt: AttemptId(stored.line.attempt), seq: stored.seq };
+        let place = LogPosition { attempt: AttemptId(stored.line.attempt), seq: stored.seq };
         Self { place, agent: one_line(&stored.line.agent), time: line.time, text: line.text }
     }
 

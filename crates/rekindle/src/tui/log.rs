@@ -108,7 +108,7 @@ pub struct Window {
 
 /// A line by its place in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LogPosition {
     /// Whose log.
     pub attempt: AttemptId,
     /// Its place among all lines.
@@ -174,7 +174,7 @@ pub struct LogPane {
     /// A search under way.
     pub search: Option<Search>,
     /// A line to go to as soon as its number is known.
-    pub place: Option<Place>,
+    pub place: Option<LogPosition>,
     serial: u64,
 }
 
@@ -347,7 +347,7 @@ impl LogPane {
     }
 
     /// Takes the number of a line that was asked for; says whether it was.
-    pub fn placed(&mut self, place: Place, number: Option<usize>, height: usize) -> bool {
+    pub fn placed(&mut self, place: LogPosition, number: Option<usize>, height: usize) -> bool {
         if self.place != Some(place) || self.attempt != Some(place.attempt) {
             return false;
         }

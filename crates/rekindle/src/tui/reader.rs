@@ -14,11 +14,11 @@ use rekindle_engine::store::StoredEvent;
 use super::app::{News, Want};
 use super::facts;
 use super::hits::{HITS_MAX, Hit, Seek};
-use super::log::{self, LogLine, Place, Search, Window};
+use super::log::{self, LogLine, LogPosition, Search, Window};
 use super::pane::{About, Tab, TextLine};
 use crate::error::{CliError, Result};
 use crate::picture::lines::{LineIndex, WINDOW_MAX};
-use crate::picture::{Eye, Picture, diff};
+use crate::picture::{Picture, RunReader, diff};
 use crate::project::Project;
 use crate::story::chapters;
 use crate::ui::one_line;
@@ -56,7 +56,7 @@ pub struct Reader {
     events: Events,
     searching: Option<(Search, usize)>,
     seeking: Option<Seek>,
-    placing: Option<Place>,
+    placing: Option<LogPosition>,
     trouble: bool,
 }
 
@@ -90,7 +90,7 @@ impl Reader {
     }
 
     /// Reads until nobody wants anything any more.
-    pub fn run(mut self, mut eye: Eye, wants: &Receiver<Want>) {
+    pub fn run(mut self, mut eye: RunReader, wants: &Receiver<Want>) {
         loop {
             match wants.recv_timeout(if self.searching.is_some() { Duration::ZERO } else { LOOK }) {
                 Ok(want) => {
@@ -113,7 +113,7 @@ impl Reader {
         let _ = self.news.send(news);
     }
 
-    fn turn_to(&mut self, eye: &mut Eye, want: Want) {
+    fn turn_to(&mut self, eye: &mut RunReader, want: Want) {
         if want.run != self.want.run {
             eye.turn_to(want.run.as_deref());
             self.indexes.clear();
@@ -133,7 +133,7 @@ impl Reader {
         self.fresh = true;
     }
 
-    fn round(&mut self, eye: &mut Eye) -> Result<()> {
+    fn round(&mut self, eye: &mut RunReader) -> Result<()> {
         self.look(eye)?;
         let Some(picture) = self.picture.clone() else { return Ok(()) };
         let fresh = std::mem::take(&mut self.fresh);
@@ -154,7 +154,7 @@ impl Reader {
     }
 
     /// The run itself.
-    fn look(&mut self, eye: &mut Eye) -> Result<()> {
+    fn look(&mut self, eye: &mut RunReader) -> Result<()> {
         // Before the first run there is not even a place to look at.
         let seen = if eye.project().state_dir.is_dir() { eye.look()? } else { None };
         let Some(picture) = seen else {

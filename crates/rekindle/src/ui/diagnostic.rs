@@ -20,12 +20,12 @@ pub struct Diagnostic {
     /// What to do.
     pub hint: Option<String>,
     /// Where it stands, if it stands in a file.
-    pub place: Option<Place>,
+    pub place: Option<SourceSpan>,
 }
 
 /// A place in a file.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct SourceSpan {
     /// The file, as the caller named it.
     pub path: String,
     /// Its whole text.
@@ -77,7 +77,7 @@ impl Diagnostic {
     }
 }
 
-impl Place {
+impl SourceSpan {
     /// The line of the place, counted from 1.
     #[must_use]
     pub fn line(&self) -> usize {
@@ -124,7 +124,7 @@ mod tests {
             warning: false,
             message: "unknown key `colour`".into(),
             hint: Some("did you mean `color`?".into()),
-            place: Some(Place { path: "a.toml".into(), source: source.into(), span }),
+            place: Some(SourceSpan { path: "a.toml".into(), source: source.into(), span }),
         }
     }
 

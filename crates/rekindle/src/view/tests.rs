@@ -6,7 +6,7 @@ use rekindle_core::ids::{AttemptId, Epoch, RunId, TaskId};
 use rekindle_core::input::Input;
 use rekindle_core::limits::Limits;
 use rekindle_core::plan;
-use rekindle_core::report::{Checkpoint, Door, Report};
+use rekindle_core::report::{Channel, Checkpoint, Report};
 use rekindle_core::state::State;
 use rekindle_core::time::Time;
 use rekindle_engine::driver;
@@ -14,7 +14,7 @@ use rekindle_engine::state_dir::StateDir;
 use rekindle_engine::store::{Batch, Options, SqliteStore, Store};
 
 use super::{RunView, View};
-use crate::picture::Eye;
+use crate::picture::RunReader;
 use crate::project::Project;
 use crate::report;
 
@@ -43,7 +43,7 @@ fn state(project: &Project, reports: usize) {
         let checkpoint = Checkpoint { status: format!("at step {number}"), ..Checkpoint::default() };
         let task = TaskId::new("T1").expect("a name");
         let report = Report::Checkpoint { task, checkpoint };
-        Input::Reported { attempt: AttemptId(1), epoch: Epoch(1), door: Door::Command, report }
+        Input::Reported { attempt: AttemptId(1), epoch: Epoch(1), door: Channel::Command, report }
     }));
     let mut events = Vec::new();
     for (ms, input) in (1_000..).zip(inputs) {
@@ -64,7 +64,7 @@ fn read(reports: usize) -> (u64, u64) {
     let told = report::gather(&run, None).expect("a report");
     assert_eq!(told.tasks.len(), 2);
     let of_report = view.reader.as_ref().expect("a store").events_read();
-    let mut eye = Eye::new(&project, None);
+    let mut eye = RunReader::new(&project, None);
     let picture = eye.look().expect("a look").expect("a run");
     assert_eq!(picture.history.spans.len(), 1, "what is shown was read");
     let seen = eye.view().expect("a view").expect("a store");

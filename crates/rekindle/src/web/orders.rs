@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Web;
 use super::answer::{Problem, json};
-use super::looks::no_run;
+use super::cache::no_run;
 use super::routes::{Answer, Ask};
 use crate::acts::Act;
 use crate::client::orders::{self, Taken};

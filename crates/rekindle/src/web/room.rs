@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex};
 
 use tokio::task::AbortHandle;
 
-use super::looks::lock;
+use super::cache::lock;
 
 /// Connections at once: a browser opens six, a listener one.
 const PLACES: usize = 512;
 
 /// Whether a connection has shown the token.
 #[derive(Clone, Debug, Default)]
-pub struct Known(Arc<AtomicBool>);
+pub struct Checked(Arc<AtomicBool>);
 
-impl Known {
+impl Checked {
     /// It has.
     pub fn admit(&self) {
         self.0.store(true, Ordering::Relaxed);
@@ -35,20 +35,20 @@ pub struct Room(Arc<Mutex<Guests>>);
 struct Guests {
     last: u64,
     /// By age; the handle is there as soon as the connection is served.
-    by_age: BTreeMap<u64, (Known, Option<AbortHandle>)>,
+    by_age: BTreeMap<u64, (Checked, Option<AbortHandle>)>,
 }
 
 /// A connection's place, free again when it is dropped.
-pub struct Place {
+pub struct Seat {
     room: Room,
     number: u64,
     /// What is known of the connection.
-    pub known: Known,
+    pub known: Checked,
 }
 
 impl Room {
     /// A place, if need be that of a stranger; nothing when everybody is known.
-    pub fn enter(&self) -> Option<Place> {
+    pub fn enter(&self) -> Option<Seat> {
         let mut guests = lock(&self.0);
         if guests.by_age.len() >= PLACES {
             let stranger = guests.by_age.iter().find(|(_, (known, served))| served.is_some() && !known.is_admitted());
@@ -59,9 +59,9 @@ impl Room {
             }
         }
         guests.last += 1;
-        let (number, known) = (guests.last, Known::default());
+        let (number, known) = (guests.last, Checked::default());
         guests.by_age.insert(number, (known.clone(), None));
-        Some(Place { room: self.clone(), number, known })
+        Some(Seat { room: self.clone(), number, known })
     }
 
     /// Says what serves a place, so that it can be taken away.
@@ -72,7 +72,7 @@ impl Room {
     }
 }
 
-impl Place {
+impl Seat {
     /// Its number.
     #[must_use]
     pub fn number(&self) -> u64 {
@@ -80,7 +80,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Seat {
     fn drop(&mut self) {
         lock(&self.room.0).by_age.remove(&self.number);
     }

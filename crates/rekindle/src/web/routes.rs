@@ -18,7 +18,7 @@ use axum::{Router, http};
 use serde::Serialize;
 
 use super::answer::{Problem, seal, typed};
-use super::room::Known;
+use super::room::Checked;
 use super::{Web, gate, orders, pages, reads, stream};
 
 /// What a route is for, which decides what it demands.
@@ -197,7 +197,7 @@ fn admit(web: &Web, parts: &http::request::Parts) -> Result<(), Problem> {
     if !gate::shows_token(&web.token, web.port, &parts.headers) {
         return Err(stranger());
     }
-    if let Some(known) = parts.extensions.get::<Known>() {
+    if let Some(known) = parts.extensions.get::<Checked>() {
         known.admit();
     }
     Ok(())

@@ -13,8 +13,8 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use super::Web;
 use super::answer::{Problem, typed};
+use super::cache::{Looks, lock};
 use super::flow::Flow;
-use super::looks::{Looks, lock};
 use super::routes::{Answer, Ask};
 use crate::commands::events::EventJson;
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! An agent's words: through the door, and kept when there is none.
+//! An agent's words: through the control socket, and kept when there is none.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use rekindle_core::ids::{QuestionId, TaskId};
 use rekindle_core::report::{CheckResult, Evidence, Report};
-use rekindle_engine::door::wire::{Answer, Call, Request};
+use rekindle_engine::control::wire::{Answer, Call, Request};
 
 use crate::environment::Environment;
 

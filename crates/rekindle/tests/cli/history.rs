@@ -1,13 +1,13 @@
 //! State directories as a coordinator leaves them: the product's own decisions on scripted inputs, in a real store.
 
-use rekindle_core::activity::{Sign, Transcript};
+use rekindle_core::activity::{StreamEvent, Transcript};
 use rekindle_core::decide::{self, Reply};
 use rekindle_core::event::{AgentSaid, Event};
 use rekindle_core::ids::{AttemptId, Epoch, RunId, TaskId};
 use rekindle_core::input::Input;
 use rekindle_core::limits::{Limits, Traits};
 use rekindle_core::plan;
-use rekindle_core::report::{CheckResult, Door, Evidence, Exit, Report};
+use rekindle_core::report::{Channel, CheckResult, Evidence, Exit, Report};
 use rekindle_core::state::State;
 use rekindle_core::time::Time;
 use rekindle_engine::driver;
@@ -110,7 +110,7 @@ impl History {
     /// The agent of a task reported.
     pub fn reported(&mut self, task: &str, report: Report) -> Reply {
         let (attempt, epoch) = self.holder(task);
-        self.input(Input::Reported { attempt, epoch, door: Door::Command, report })
+        self.input(Input::Reported { attempt, epoch, door: Channel::Command, report })
     }
 
     /// The agent of a task claims it, and its one check ends with a code.
@@ -122,15 +122,15 @@ impl History {
     }
 
     /// The agent of a task told something by its own stream.
-    pub fn signed(&mut self, task: &str, sign: Sign) {
+    pub fn signed(&mut self, task: &str, sign: StreamEvent) {
         let (attempt, _) = self.holder(task);
-        self.input(Input::Signed { attempt, sign });
+        self.input(Input::Streamed { attempt, sign });
     }
 
     /// The agent of a task has ended by a signal, with its transcript whole and a call cut off.
     pub fn killed(&mut self, task: &str, signal: i32) {
         let (attempt, epoch) = self.holder(task);
-        let measure = self.state.attempts[&attempt].native.measure;
+        let measure = self.state.attempts[&attempt].cli_session.measure;
         let cut_off = Some("Bash: make".to_owned());
         self.input(Input::SessionClosed {
             attempt,

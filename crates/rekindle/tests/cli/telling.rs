@@ -1,6 +1,6 @@
 //! What is shown of agents that tell of themselves: sessions, tokens, compactions, limits, and how their work was taken up.
 
-use rekindle_core::activity::{Failure, Measure, Problem, Sign, Usage};
+use rekindle_core::activity::{Failure, Measure, Problem, StreamEvent, Usage};
 use rekindle_core::limits::Traits;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ const TWO_HOURS_MS: u64 = 7_200_000;
 fn limited(environment: &Environment, reset_ms: u64) {
     let traits = Traits {
         account: "team".to_owned(),
-        tells: true,
+        structured_output: true,
         resumes: true,
         compacts: true,
         reinjects: true,
@@ -22,21 +22,21 @@ fn limited(environment: &Environment, reset_ms: u64) {
     };
     let mut history = History::with("# Calculator\n\n### T1: Parse\n- accept: `make test`\n", traits);
     history.started("T1");
-    history.signed("T1", Sign::Session { id: "s-1".to_owned(), model: Some("large".to_owned()) });
-    history.signed("T1", Sign::Measured(measure(43_000, Some(0.125))));
-    history.signed("T1", Sign::Compacted { automatic: Some(true), turns: 12, calls: 30 });
+    history.signed("T1", StreamEvent::Session { id: "s-1".to_owned(), model: Some("large".to_owned()) });
+    history.signed("T1", StreamEvent::Measured(measure(43_000, Some(0.125))));
+    history.signed("T1", StreamEvent::Compacted { automatic: Some(true), turns: 12, calls: 30 });
     history.killed("T1", 9);
     history.wait(30_000);
     history.started("T1");
-    history.signed("T1", Sign::Session { id: "s-1".to_owned(), model: None });
-    history.signed("T1", Sign::Measured(measure(50_000, Some(0.25))));
+    history.signed("T1", StreamEvent::Session { id: "s-1".to_owned(), model: None });
+    history.signed("T1", StreamEvent::Measured(measure(50_000, Some(0.25))));
     let failure = Failure {
         problem: Problem::UsageLimit,
         resets_at: Some(history.now().plus_ms(reset_ms)),
         text: "You've hit \u{1b}[31myour session limit".to_owned(),
         runaway: false,
     };
-    history.signed("T1", Sign::Failed(failure));
+    history.signed("T1", StreamEvent::Failed(failure));
     history.killed("T1", 15);
     history.save(environment);
 }

@@ -26,7 +26,7 @@ pub struct Lines {
     message_id: Option<String>,
     /// The final messages of turns that a queued prompt followed: the next end tells them too.
     carried: String,
-    open: VecDeque<Known>,
+    open: VecDeque<OpenCall>,
     usage: Usage,
     /// The session was begun by another attempt: what it cost in all is not this one's.
     loaded: bool,
@@ -34,7 +34,7 @@ pub struct Lines {
 
 /// A call, as far as it has been told.
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct OpenCall {
     id: String,
     kind: String,
     title: String,
@@ -115,8 +115,9 @@ impl Lines {
     fn call(&mut self, update: &Value) -> Vec<Activity> {
         let Some(id) = fields::text(update, "toolCallId") else { return Vec::new() };
         let at = self.open.iter().position(|known| known.id == id);
-        let mut known =
-            at.and_then(|at| self.open.remove(at)).unwrap_or_else(|| Known { id: id.to_owned(), ..Known::default() });
+        let mut known = at
+            .and_then(|at| self.open.remove(at))
+            .unwrap_or_else(|| OpenCall { id: id.to_owned(), ..OpenCall::default() });
         known.learn(update);
         let status = fields::text(update, "status").unwrap_or_default();
         let ended = matches!(status, "completed" | "failed");
@@ -227,7 +228,7 @@ impl Lines {
     }
 }
 
-impl Known {
+impl OpenCall {
     fn learn(&mut self, update: &Value) {
         for (field, name) in [(&mut self.kind, "kind"), (&mut self.title, "title")] {
             // The first title names the tool; later ones its arguments.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::super::installable::{Entry, Event, Form, Gauged, Installable, Left, Places, Scope, settings};
+use super::super::hook_installer::{Entry, Event, Form, Gauged, Installable, Left, Places, Scope, settings};
 
 /// Seconds for a hook that writes one record; it takes milliseconds, and a slow disk is no reason to lose it.
 const RECORD_S: u64 = 10;

@@ -109,7 +109,12 @@ fn an_operators_own_settings_win_and_the_hook_is_given_up() {
     }
     let traits = Claude.traits(&Program { account: Some("team".to_owned()), ..program() });
     assert!(
-        traits.reinjects && traits.resumes && traits.takes_messages && traits.mcp && traits.tells && traits.compacts
+        traits.reinjects
+            && traits.resumes
+            && traits.takes_messages
+            && traits.mcp
+            && traits.structured_output
+            && traits.compacts
     );
     assert_eq!((traits.kind.as_str(), traits.account.as_str()), (KIND, "team"));
     assert_eq!(of(KIND).map(Adapter::kind), Some(KIND));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use toml::{Table, Value as Toml};
 
-use super::super::installable::{Entry, Event, Form, Installable, Places, Scope, read};
+use super::super::hook_installer::{Entry, Event, Form, Installable, Places, Scope, read};
 use super::hook;
 
 /// Seconds for a hook that writes one record; it takes milliseconds, and a slow disk is no reason to lose it.
@@ -193,7 +193,7 @@ fn snake(event: &str) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::super::super::installable::{Call, Verb};
+    use super::super::super::hook_installer::{Call, Verb};
     use super::*;
 
     #[test]

@@ -73,7 +73,7 @@ fn our_server_is_approved_and_waited_for_and_only_our_hook_is_trusted() {
     assert_eq!(settings.iter().filter(|setting| setting.starts_with("hooks.")).count(), 2);
     assert!(launch.argv.windows(2).any(|pair| pair == ["--model", "gpt"]));
     let traits = Codex.traits(&program());
-    assert!(traits.tells && traits.resumes && traits.compacts && traits.reinjects && traits.mcp);
+    assert!(traits.structured_output && traits.resumes && traits.compacts && traits.reinjects && traits.mcp);
     assert!(!traits.takes_messages);
     assert_eq!(of(KIND).map(Adapter::kind), Some(KIND));
 }

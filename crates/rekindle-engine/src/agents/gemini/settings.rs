@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::super::installable::{Entry, Event, Form, Installable, Places, Scope, settings};
+use super::super::hook_installer::{Entry, Event, Form, Installable, Places, Scope, settings};
 
 /// Milliseconds for a hook that writes one record; it takes a few, and a slow disk is no reason to lose it.
 const RECORD_MS: u64 = 10_000;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::installable::{Entry, Form, Installable, OwnFile, Places, Scope};
+use super::super::hook_installer::{Entry, Form, Installable, OwnFile, Places, Scope};
 
 /// The plugin.
 static PLUGIN: OwnFile =

@@ -9,7 +9,7 @@ use rekindle_core::limits::Limits;
 use rekindle_core::plan;
 use rekindle_core::report::{CheckResult, Evidence, Exit, Report};
 
-use crate::door::wire::Call;
+use crate::control::wire::Call;
 use crate::driver::{Driver, Message, Settings, load};
 use crate::redact::Redactor;
 use crate::store::MemoryStore;

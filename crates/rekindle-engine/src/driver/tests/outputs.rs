@@ -14,7 +14,7 @@ use rekindle_core::state::State;
 use rekindle_core::time::Time;
 use rekindle_core::{decide, plan};
 
-use crate::door::wire::Call;
+use crate::control::wire::Call;
 use crate::driver::commit::SNAPSHOT_EVERY;
 use crate::driver::{Driver, Message, Settings, encode, load};
 use crate::evidence::Outputs;

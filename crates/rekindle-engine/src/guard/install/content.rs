@@ -1,7 +1,7 @@
 //! What an installation makes of a file's text, for each form that there is, and what is left when ours is taken out of it.
 
 use super::edit::{self, Unfit, Wanted};
-use crate::agents::installable::OwnFile;
+use crate::agents::hook_installer::OwnFile;
 
 /// Stands above every pattern of ours in a list of patterns.
 const NOTE: &str = "# added by rekindle guard install; rekindle guard uninstall takes it out";

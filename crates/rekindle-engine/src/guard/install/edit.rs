@@ -6,7 +6,7 @@ use jsonc_parser::common::Ranged;
 use serde_json::Value;
 
 use super::splice::{Broken, Container, Doc, Json};
-use crate::agents::installable::{Call, Entry, Verb};
+use crate::agents::hook_installer::{Call, Entry, Verb};
 
 /// The key that all events stand under.
 const HOOKS: &str = "hooks";
@@ -67,14 +67,14 @@ pub struct Wanted {
 
 /// What of ours stands in a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct Existing {
     /// The hooks.
     pub entries: Vec<Entry>,
     /// The command of the status line, if it is ours.
     pub status_line: Option<(String, Call)>,
 }
 
-impl Found {
+impl Existing {
     /// Whether exactly what is wanted stands there.
     pub fn is(&self, wanted: &Wanted) -> bool {
         let hooks = self.entries.len() == wanted.groups.len()
@@ -146,15 +146,15 @@ pub fn add(text: &str, wanted: &Wanted) -> Result<String, Unfit> {
 }
 
 /// What of a program's hooks stands in a text.
-pub fn find(text: &str, kind: &str, status_line: Option<&str>) -> Result<Found, Unfit> {
+pub fn find(text: &str, kind: &str, status_line: Option<&str>) -> Result<Existing, Unfit> {
     let doc = Doc::read(split_mark(text).1).map_err(Unfit::Broken)?;
-    let Some(Node::Object(root)) = &doc.root else { return Ok(Found::default()) };
+    let Some(Node::Object(root)) = &doc.root else { return Ok(Existing::default()) };
     let line = status_line.and_then(|key| {
         let command = string(get_in(get(root, key)?, "command")?)?;
         let call = ours(&command, Verb::StatusLine, kind)?;
         Some((command, call))
     });
-    Ok(Found { entries: entries(root, kind), status_line: line })
+    Ok(Existing { entries: entries(root, kind), status_line: line })
 }
 
 /// The text without anything of a program's hooks. What was there before tells which empty objects and lists are not ours, and

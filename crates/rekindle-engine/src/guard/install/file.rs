@@ -9,7 +9,7 @@ use rekindle_shim::atomic::{self, Access};
 use rustix::fs::Access as May;
 
 use super::Error;
-use crate::agents::installable::FILE_MAX_BYTES;
+use crate::agents::hook_installer::FILE_MAX_BYTES;
 use crate::state_dir::sync_dir;
 
 /// A file as it was found.

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::edit::{self, Found, Group, Wanted};
-use super::manifest::{Ledger, Record};
+use super::edit::{self, Existing, Group, Wanted};
+use super::manifest::{Ledger, ManifestEntry};
 use super::{Content, Error, Site, content, file};
-use crate::agents::installable::{Event, Form, Installable, Scope};
+use crate::agents::hook_installer::{Event, Form, Installable, Scope};
 
 /// How one file of one program stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ fn state(site: &Site<'_>, program: &dyn Installable, scope: Scope, path: &Path) 
     }
 }
 
-fn entries(site: &Site<'_>, program: &dyn Installable, scope: Scope, path: &Path, found: &Found) -> State {
+fn entries(site: &Site<'_>, program: &dyn Installable, scope: Scope, path: &Path, found: &Existing) -> State {
     let called = found.entries.first().map(|entry| &entry.call);
     let Some(call) = called.or(found.status_line.as_ref().map(|(_, call)| call)) else { return State::Absent };
     let mut troubles = gone(&call.rekindle);
@@ -109,7 +109,7 @@ fn gone(rekindle: &Path) -> Vec<String> {
     (!there).then(told).into_iter().collect()
 }
 
-fn record(site: &Site<'_>, scope: Scope, path: &Path) -> Option<Record> {
+fn record(site: &Site<'_>, scope: Scope, path: &Path) -> Option<ManifestEntry> {
     let (dir, base) = site.ledger_dir(scope).ok()?;
     Ledger::look(&dir, &base).ok()?.get(path).cloned()
 }

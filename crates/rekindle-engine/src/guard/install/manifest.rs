@@ -29,7 +29,7 @@ const LOOK_MS: u64 = 20;
 
 /// One file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct ManifestEntry {
     /// Where it is; from the project's directory where it lies below.
     pub path: PathBuf,
     /// Whose settings it holds; nothing for a list of patterns.
@@ -50,7 +50,7 @@ pub struct Record {
     pub lines: Vec<String>,
 }
 
-impl Record {
+impl ManifestEntry {
     /// Whether a text is what was made, or what was there before: nobody else has changed it.
     pub fn knows(&self, text: &str) -> bool {
         self.made(text) || self.before.as_deref() == Some(text)
@@ -79,7 +79,7 @@ fn hash(text: &str) -> String {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Manifest {
     version: u32,
-    files: Vec<Record>,
+    files: Vec<ManifestEntry>,
 }
 
 /// A manifest that is held: nobody else installs or uninstalls meanwhile.
@@ -124,22 +124,22 @@ impl Ledger {
     }
 
     /// The record of a file.
-    pub fn get(&self, path: &Path) -> Option<&Record> {
+    pub fn get(&self, path: &Path) -> Option<&ManifestEntry> {
         self.manifest.files.iter().find(|record| self.base.join(&record.path) == path)
     }
 
     /// All records, with the places of their files.
-    pub fn all(&self) -> impl Iterator<Item = (PathBuf, &Record)> {
+    pub fn all(&self) -> impl Iterator<Item = (PathBuf, &ManifestEntry)> {
         self.manifest.files.iter().map(|record| (self.base.join(&record.path), record))
     }
 
     /// Directories of a record as they are on disk.
-    pub fn dirs(&self, record: &Record) -> Vec<PathBuf> {
+    pub fn dirs(&self, record: &ManifestEntry) -> Vec<PathBuf> {
         record.dirs.iter().map(|dir| self.base.join(dir)).collect()
     }
 
     /// Keeps the record of a file, in the place of an older one.
-    pub fn keep(&mut self, path: &Path, mut record: Record) {
+    pub fn keep(&mut self, path: &Path, mut record: ManifestEntry) {
         let short = |path: &Path| path.strip_prefix(&self.base).unwrap_or(path).to_owned();
         record.path = short(path);
         record.dirs = record.dirs.iter().map(|dir| short(dir)).collect();

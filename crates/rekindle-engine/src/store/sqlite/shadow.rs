@@ -30,7 +30,7 @@ const SEGMENT_BYTES: u64 = 64 * 1024 * 1024;
 
 /// One record: what one transaction added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct ShadowRecord {
     /// Its events.
     #[serde(rename = "e")]
     pub events: Vec<ShadowEvent>,
@@ -39,7 +39,7 @@ pub struct Record {
     offsets: Vec<(u64, i64, u64)>,
 }
 
-impl Record {
+impl ShadowRecord {
     /// The offsets, as the store has them.
     pub fn offsets(&self) -> impl Iterator<Item = SpoolOffset> + '_ {
         self.offsets.iter().filter_map(|&(attempt, code, next)| {
@@ -163,7 +163,7 @@ impl Shadow {
             return Err(Error::Io("the shadow log is behind".into()));
         }
         let pending = self.pending.iter();
-        let record = Record {
+        let record = ShadowRecord {
             events: events.iter().map(ShadowEvent::new).collect(),
             offsets: pending.map(|(&(attempt, stream), &next)| (attempt, chain::stream_code(stream), next)).collect(),
         };
@@ -241,7 +241,7 @@ pub fn prune(dir: &Path, seq: u64) -> Result<(), Error> {
     Ok(())
 }
 
-fn encode(record: &Record) -> Result<Vec<u8>, Error> {
+fn encode(record: &ShadowRecord) -> Result<Vec<u8>, Error> {
     let json = serde_json::to_vec(record).map_err(|e| Error::Database(e.to_string()))?;
     let mut bytes = format!("{:08x} {:016x} ", json.len(), chain::record_sum(&json)).into_bytes();
     bytes.extend_from_slice(&json);
@@ -250,7 +250,7 @@ fn encode(record: &Record) -> Result<Vec<u8>, Error> {
 }
 
 /// The record in a line, if the line is whole and unchanged.
-fn decode(line: &[u8]) -> Option<Record> {
+fn decode(line: &[u8]) -> Option<ShadowRecord> {
     let line = line.strip_suffix(b"\n")?;
     let (len, rest) = (line.get(..8)?, line.strip_prefix(line.get(..8)?)?.strip_prefix(b" ")?);
     let (sum, json) = (rest.get(..16)?, rest.get(16..)?.strip_prefix(b" ")?);

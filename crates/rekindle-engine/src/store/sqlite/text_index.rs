@@ -42,7 +42,7 @@ pub fn step(conn: &Connection, upto: u64) -> Result<u64, Error> {
 /// The last `limit` lines that match, oldest first.
 pub fn search(conn: &Connection, text: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>, Error> {
     let query = Query::new(text);
-    let mut found = Found { query: &query, limit, lines: Vec::new() };
+    let mut found = Hit { query: &query, limit, lines: Vec::new() };
     if query.is_empty() || limit == 0 {
         return Ok(Vec::new());
     }
@@ -59,13 +59,13 @@ pub fn search(conn: &Connection, text: &str, agent: Option<&str>, limit: usize) 
 }
 
 /// Matches so far, newest first.
-struct Found<'a> {
+struct Hit<'a> {
     query: &'a Query,
     limit: usize,
     lines: Vec<StoredLine>,
 }
 
-impl Found<'_> {
+impl Hit<'_> {
     fn full(&self) -> bool {
         self.lines.len() >= self.limit
     }
@@ -78,7 +78,7 @@ impl Found<'_> {
 }
 
 /// Looks at every line on one side of `upto`.
-fn scan(conn: &Connection, side: &str, upto: i64, agent: Option<&str>, found: &mut Found<'_>) -> Result<(), Error> {
+fn scan(conn: &Connection, side: &str, upto: i64, agent: Option<&str>, found: &mut Hit<'_>) -> Result<(), Error> {
     let ending = format!("WHERE {side} AND (?2 IS NULL OR s.agent = ?2) ORDER BY l.seq DESC");
     each_line(conn, &ending, (upto, agent), |line| {
         found.take(line);
@@ -92,7 +92,7 @@ fn ask_index(
     expression: &str,
     upto: i64,
     agent: Option<&str>,
-    found: &mut Found<'_>,
+    found: &mut Hit<'_>,
 ) -> Result<(), Error> {
     let mut query = conn
         .prepare_cached("SELECT rowid FROM line_text WHERE line_text MATCH ?1 AND rowid <= ?2 ORDER BY rowid DESC")

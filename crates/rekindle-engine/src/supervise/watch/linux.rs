@@ -24,7 +24,7 @@ pub(super) struct Token(pub(super) u64);
 
 /// What the system said.
 #[derive(Debug)]
-pub(super) enum Sign {
+pub(super) enum WatchEvent {
     /// A file of this name in a bundle changed.
     Touched(Token, &'static str),
     /// A shim ended.
@@ -133,7 +133,7 @@ impl Source {
     }
 
     /// Waits for signs, at most so long.
-    pub(super) fn wait(&self, timeout_ms: Option<u64>, signs: &mut Vec<Sign>) {
+    pub(super) fn wait(&self, timeout_ms: Option<u64>, signs: &mut Vec<WatchEvent>) {
         let Some(queue) = &self.queue else { return self.wait_for_bell(timeout_ms) };
         let timeout = timeout_ms.map(|ms| Timespec {
             tv_sec: i64::try_from(ms / 1000).unwrap_or(i64::MAX),
@@ -147,7 +147,7 @@ impl Source {
             match event.data.u64() {
                 WAKE => drop(rustix::io::read(&queue.wake, &mut [0; 8])),
                 FILES => queue.inotify.iter().for_each(|inotify| self.read_files(inotify, signs)),
-                token => signs.push(Sign::Exited(Token(token))),
+                token => signs.push(WatchEvent::Exited(Token(token))),
             }
         }
     }
@@ -160,19 +160,19 @@ impl Source {
         *rung = false;
     }
 
-    fn read_files(&self, inotify: &OwnedFd, signs: &mut Vec<Sign>) {
+    fn read_files(&self, inotify: &OwnedFd, signs: &mut Vec<WatchEvent>) {
         let mut buffer = vec![MaybeUninit::uninit(); FILES_BYTES];
         let mut reader = inotify::Reader::new(inotify, &mut buffer);
         let dirs = self.dirs();
         loop {
             let Ok(event) = reader.next() else { return };
             if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
-                signs.push(Sign::Anything);
+                signs.push(WatchEvent::Anything);
             }
             let name = event.file_name().and_then(|name| name.to_str().ok());
             let known = [OUT, ERR, SHIM, EXIT].into_iter().find(|known| Some(*known) == name);
             if let (Some(name), Some(token)) = (known, dirs.tokens.get(&event.wd())) {
-                signs.push(Sign::Touched(*token, name));
+                signs.push(WatchEvent::Touched(*token, name));
             }
             // The rest stays readable, so the next wait comes back for it.
             if reader.is_buffer_empty() {

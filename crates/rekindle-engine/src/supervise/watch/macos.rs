@@ -15,7 +15,7 @@ pub(super) struct Token(pub(super) u64);
 /// What the system said; on this system always the last.
 #[derive(Debug)]
 #[expect(dead_code, reason = "the other systems say more")]
-pub(super) enum Sign {
+pub(super) enum WatchEvent {
     /// A file of this name in a bundle changed.
     Touched(Token, &'static str),
     /// A shim ended.
@@ -67,7 +67,7 @@ impl Source {
     pub(super) fn remove_process(&self, _process: &Process) {}
 
     /// Waits until it is woken or it is time to look.
-    pub(super) fn wait(&self, timeout_ms: Option<u64>, signs: &mut Vec<Sign>) {
+    pub(super) fn wait(&self, timeout_ms: Option<u64>, signs: &mut Vec<WatchEvent>) {
         let wait_ms = timeout_ms.map_or(LOOK_MS, |ms| ms.min(LOOK_MS));
         match &self.bell {
             Some((_, woken)) => {
@@ -77,6 +77,6 @@ impl Source {
             }
             None => std::thread::park_timeout(Duration::from_millis(wait_ms)),
         }
-        signs.push(Sign::Anything);
+        signs.push(WatchEvent::Anything);
     }
 }

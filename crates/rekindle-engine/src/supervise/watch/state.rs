@@ -11,7 +11,7 @@ use rekindle_shim::identity::{self, Opened, Process, Reaped};
 use rekindle_shim::lock;
 use rekindle_shim::refusal::is_refused;
 
-use super::source::{Sign, Source, Token};
+use super::source::{Source, Token, WatchEvent};
 use super::{BundleKey, Observation, POLL_MS, Stream, Twice};
 
 /// A bundle being watched.
@@ -273,9 +273,9 @@ impl State {
         self.tell_growth(key, stream)
     }
 
-    pub(super) fn note(&mut self, sign: Sign, source: &Source) {
+    pub(super) fn note(&mut self, sign: WatchEvent, source: &Source) {
         match sign {
-            Sign::Touched(token, name) => {
+            WatchEvent::Touched(token, name) => {
                 let Some(key) = self.tokens.get(&token).copied() else {
                     return;
                 };
@@ -285,8 +285,8 @@ impl State {
                     _ => self.look(key, source),
                 }
             }
-            Sign::Exited(token) => self.exited(token, source),
-            Sign::Anything => {
+            WatchEvent::Exited(token) => self.exited(token, source),
+            WatchEvent::Anything => {
                 for key in self.entries.keys().copied().collect::<Vec<_>>() {
                     self.look(key, source);
                 }

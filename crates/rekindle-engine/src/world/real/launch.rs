@@ -10,9 +10,9 @@ use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Refused;
 use rekindle_shim::bundle::{Output, Spec, VERSION};
 
-use super::{Shared, baseline, bundles, disk, native};
+use super::{Shared, baseline, bundles, cli_session, disk};
 use crate::agents::{CONTEXT_FILE, PROMPTED_FILE, Place, Start};
-use crate::door::server::SOCKET;
+use crate::control::server::SOCKET;
 use crate::driver::Message;
 use crate::pressure;
 use crate::refusal::{self, Trouble};
@@ -169,10 +169,10 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), Trouble> {
         files.insert(PROMPTED_FILE.to_owned(), String::new());
     }
     let prepare = |dir: &Path| {
-        native::write_files(dir, &files)?;
-        native::make_links(dir, &launch.links)?;
+        cli_session::write_files(dir, &files)?;
+        cli_session::make_links(dir, &launch.links)?;
         if let Some(session) = &order.resume {
-            native::note_transcript(adapter, &place, session);
+            cli_session::note_transcript(adapter, &place, session);
         }
         Ok(())
     };

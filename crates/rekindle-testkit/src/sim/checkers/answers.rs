@@ -20,7 +20,7 @@ impl Sim {
             return;
         }
         let state = &self.checkers.replayed;
-        let proving = state.tasks.values().any(|task| task.claim.is_some() || task.way.merging.is_some());
+        let proving = state.tasks.values().any(|task| task.claim.is_some() || task.workflow.merging.is_some());
         let open = |id: &QuestionId| state.questions.get(id).is_some_and(|question| question.answer.is_none());
         let may_wait = |caller: &Caller| match caller {
             Caller::Waits(_, question) => open(question),

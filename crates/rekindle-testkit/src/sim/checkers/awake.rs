@@ -6,7 +6,7 @@ use rekindle_core::event::{Body, Event};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::time::Time;
 
-use super::super::tells;
+use super::super::stream;
 use super::super::world::Sim;
 use super::{Invariant, require};
 
@@ -77,7 +77,7 @@ impl Sim {
     fn storm_broken(&self, attempt: AttemptId) -> Option<u64> {
         let bundle = self.bundles.get(&attempt)?;
         let since = bundle.retrying_ms?;
-        let printed = tells::read_all(&bundle.out).iter().filter(|told| matches!(told, Activity::Failed(_))).count();
+        let printed = stream::read_all(&bundle.out).iter().filter(|told| matches!(told, Activity::Failed(_))).count();
         (self.checkers.failures_taken(attempt) > printed as u64).then_some(since)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rekindle_core::apply::apply;
 use rekindle_core::event::{Body, Event};
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::report::Door;
+use rekindle_core::report::Channel;
 use rekindle_core::state::{AttemptPhase, State, TaskState};
 use rekindle_engine::store::StoredEvent;
 
@@ -105,8 +105,8 @@ impl Checkers {
             Body::Dispatched { attempt, tasks, cli, .. } => {
                 dispatched(state, event, *attempt, tasks).and_then(|()| self.may_start(event.time, cli))
             }
-            Body::TaskClaimed { attempt, door: Door::Unreported, .. } => self.looked_at(event, *attempt),
-            Body::TaskClaimed { door: Door::Operator, .. } => self.confirmed(event),
+            Body::TaskClaimed { attempt, door: Channel::Unreported, .. } => self.looked_at(event, *attempt),
+            Body::TaskClaimed { door: Channel::Operator, .. } => self.confirmed(event),
             Body::BaselineSeen(baseline) => self.seen_before(event, baseline),
             Body::QuestionAsked { attempt, text, takes_work, .. }
                 if self.asked_about(event, *attempt, text, *takes_work) =>
@@ -235,7 +235,7 @@ fn after(setting: &Setting, state: &State, event: &Event, epochs: &[(TaskId, Epo
             format!("{id} reopened in its old epoch")
         })?;
         let limit = limit_of(setting, state, id);
-        let most = task.attempts.max(task.way.review_tries).max(task.way.audit_tries);
+        let most = task.attempts.max(task.workflow.review_tries).max(task.workflow.audit_tries);
         require(most <= limit, Invariant::AttemptLimit, || format!("{most} of {limit} at {id}"))?;
     }
     let refused = state.attempts.values().map(|attempt| attempt.refused).max().unwrap_or(0);

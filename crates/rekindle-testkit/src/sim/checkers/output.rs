@@ -9,7 +9,7 @@ use rekindle_engine::ingest::RECORD_HEAD_BYTES;
 use rekindle_engine::store::{LogLine, MemoryStore, Read, Stream};
 
 use super::super::shim::Bundle;
-use super::super::tells::TellReader;
+use super::super::stream::TellReader;
 use super::super::world::Sim;
 use super::{Invariant, Verdict, require};
 
@@ -69,7 +69,7 @@ impl Sim {
     }
 }
 
-fn judge(line: &LogLine, bundle: &Bundle, expected: u64, tells: bool) -> Verdict {
+fn judge(line: &LogLine, bundle: &Bundle, expected: u64, structured_output: bool) -> Verdict {
     let place = || format!("attempt {} {:?} at {}", line.attempt, line.stream, line.offset);
     let spool = bundle.spool(line.stream);
     require(line.offset == expected, Invariant::OutputExact, || format!("{}, expected {expected}", place()))?;
@@ -83,7 +83,8 @@ fn judge(line: &LogLine, bundle: &Bundle, expected: u64, tells: bool) -> Verdict
     let torn = to == spool.len() && !bundle.leader_alive;
     require(if line.torn { torn } else { closed }, Invariant::OutputExact, || format!("{} is cut wrongly", place()))?;
     require(line.text.len() <= RECORD_HEAD_BYTES, Invariant::Bounds, || format!("{} is too long", place()))?;
-    let shown = if tells { meant(line, record) } else { as_it_is(&record[..record.len().min(RECORD_HEAD_BYTES)]) };
+    let shown =
+        if structured_output { meant(line, record) } else { as_it_is(&record[..record.len().min(RECORD_HEAD_BYTES)]) };
     let shown = text::sanitize(text::truncate_bytes(&shown, RECORD_HEAD_BYTES));
     let shown = text::truncate_bytes(&shown, RECORD_HEAD_BYTES);
     require(line.text == shown, Invariant::OutputExact, || format!("{} has another text", place()))

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rekindle_core::event::{Body, Event, PauseReason};
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
-use rekindle_core::report::Door;
+use rekindle_core::report::Channel;
 use rekindle_core::review::{GivenVerdict, Stage, Verdict as Opinion};
 use rekindle_core::role::Role;
 use rekindle_core::state::{AttemptPhase, RunPhase, State, Task, TaskState};
@@ -88,7 +88,7 @@ impl Ways {
         let recent = |id: &TaskId, task: &Task| {
             let provable = state.plan_task(id).is_some_and(|planned| !planned.is_unproven());
             task.state == TaskState::Complete
-                && task.way.parent.is_none()
+                && task.workflow.parent.is_none()
                 && task.ended_at.is_some_and(|at| at >= from)
                 && (provable || asks_for(setting, Role::Auditor))
         };
@@ -118,12 +118,12 @@ impl Checkers {
             (Body::VerdictGiven(given), Some(task)) => self.verdict(setting, event, task, given),
             (Body::TaskHandedOn(on), Some(task)) => {
                 let way = self.ways.way(task);
-                let from = state.tasks.get(task).map(|task| task.way.stage);
+                let from = state.tasks.get(task).map(|task| task.workflow.stage);
                 let proven = if from == Some(Stage::Review) { way.critic || way.bypassed } else { way.checked };
                 require(proven, Invariant::Reviewed, || format!("{task} is handed on to {:?}: {way:?}", on.stage))
             }
             (Body::CriticBypassed {}, Some(task)) => {
-                let (tries, limit) = (state.tasks[task].way.review_tries, limit_of(setting, state, task));
+                let (tries, limit) = (state.tasks[task].workflow.review_tries, limit_of(setting, state, task));
                 require(tries >= limit, Invariant::Reviewed, || format!("{task}: bypassed after {tries} of {limit}"))
             }
             (Body::MergeOrdered(_), Some(task)) => self.accepted(setting, task),
@@ -146,7 +146,7 @@ impl Checkers {
         let Some((id, task)) = held else {
             return Err((Invariant::OwnTasks, format!("a claim on nothing: {}", line(event))));
         };
-        let whole = !task.way.parts.is_empty() && self.replayed.unmet_blockers(id).is_empty();
+        let whole = !task.workflow.parts.is_empty() && self.replayed.unmet_blockers(id).is_empty();
         let free = task.holder.is_none() && task.claim.is_none() && task.state == TaskState::Pending;
         require(free && (whole || self.ways.way(id).validating), Invariant::Proven, || {
             format!("rekindle claims {id} for itself while {:?} held by {:?}", task.state, task.holder)
@@ -166,10 +166,10 @@ impl Checkers {
             let run = state.run.as_ref().filter(|run| run.plan.explicit_waves);
             let later = state.plan_task(id).zip(run).is_some_and(|(planned, run)| planned.wave > run.wave);
             let free = task.state == TaskState::Pending && !later && state.unmet_blockers(id).is_empty();
-            task.way.validating && (free || task.state == TaskState::InProgress)
+            task.workflow.validating && (free || task.state == TaskState::InProgress)
         };
         let open = state.tasks.iter().any(|(id, task)| goes_on(id, task));
-        let part = tasks.iter().all(|task| state.tasks.get(task).is_some_and(|task| task.way.validating));
+        let part = tasks.iter().all(|task| state.tasks.get(task).is_some_and(|task| task.workflow.validating));
         gate(!open || part, "dispatched past a validation")?;
         if !setting.limits.usage.asks {
             return Ok(());
@@ -207,14 +207,15 @@ impl Checkers {
             return Ok(());
         }
         let way = self.ways.way(id);
-        let whole = task.way.parent.is_none();
-        let critic = whole && asks_for(setting, Role::Critic) && !task.way.health && !way.validating;
-        let auditor = whole && (asks_for(setting, Role::Auditor) || task.way.health);
+        let whole = task.workflow.parent.is_none();
+        let critic = whole && asks_for(setting, Role::Critic) && !task.workflow.health && !way.validating;
+        let auditor = whole && (asks_for(setting, Role::Auditor) || task.workflow.health);
         let passed = (!critic || way.critic || way.bypassed) && (!auditor || way.auditor);
         require(passed, Invariant::Reviewed, || format!("{id} is accepted without its reviewers: {way:?}"))?;
-        let merging = task.way.merging.is_some();
+        let merging = task.workflow.merging.is_some();
         require(way.checked || merging, Invariant::Reviewed, || format!("{id} is accepted unchecked: {way:?}"))?;
-        let open = task.way.parts.iter().find(|part| !state.tasks.get(*part).is_some_and(|task| task.state.unblocks()));
+        let open =
+            task.workflow.parts.iter().find(|part| !state.tasks.get(*part).is_some_and(|task| task.state.unblocks()));
         require(open.is_none(), Invariant::Parts, || format!("{id} is accepted before its part {open:?}"))
     }
 
@@ -222,7 +223,7 @@ impl Checkers {
     fn is_merged(&self, setting: &Setting, id: &TaskId, epoch: Epoch) -> Verdict {
         let state = &self.replayed;
         let way = self.ways.way(id);
-        let whole = state.tasks.get(id).is_some_and(|task| task.way.parent.is_none());
+        let whole = state.tasks.get(id).is_some_and(|task| task.workflow.parent.is_none());
         let worked = |(part, task): (&TaskId, &Task)| !task.last_attempts.is_empty() && state.root_of(part) == *id;
         let apart = setting.limits.worktrees && whole && !way.validating && state.tasks.iter().any(worked);
         require(!apart || way.merged, Invariant::Merged, || format!("{id} completes and is not merged: {way:?}"))?;
@@ -233,7 +234,7 @@ impl Checkers {
     /// Whether a merge follows from a durable event.
     pub fn allows_merge(&self, id: &TaskId, epoch: Epoch) -> Verdict {
         let task = self.replayed.tasks.get(id);
-        let ordered = task.is_some_and(|task| task.epoch == epoch && task.way.merging.is_some());
+        let ordered = task.is_some_and(|task| task.epoch == epoch && task.workflow.merging.is_some());
         require(ordered, Invariant::DurableFirst, || format!("{id} is merged in epoch {epoch}, which nobody ordered"))
     }
 
@@ -253,7 +254,7 @@ impl Checkers {
         let mut wanted: Vec<Asked> = Vec::new();
         for (id, task) in &state.tasks {
             wanted.extend(task.claim.as_ref().map(|claim| Asked::Checks(id.clone(), claim.epoch)));
-            wanted.extend(task.way.merging.as_ref().map(|_| Asked::Merge(id.clone(), task.epoch)));
+            wanted.extend(task.workflow.merging.as_ref().map(|_| Asked::Merge(id.clone(), task.epoch)));
         }
         wanted.extend(state.health.checking.then_some(Asked::Health));
         wanted.extend(state.usage.asking.then_some(Asked::Usage));
@@ -278,7 +279,7 @@ fn alone(state: &State, event: &Event, role: Role, tasks: &[TaskId]) -> Verdict 
         require(apart, Invariant::Alone, || format!("attempt {id} is in {place:?}: {}", line(event)))?;
     }
     let merging = |(id, task): &(&TaskId, &Task)| {
-        task.way.merging.is_some() && state.workspace_of(id).is_some_and(|at| place.contains(&at))
+        task.workflow.merging.is_some() && state.workspace_of(id).is_some_and(|at| place.contains(&at))
     };
     let merging = state.tasks.iter().find(merging).map(|(id, _)| id);
     require(merging.is_none(), Invariant::Alone, || format!("{merging:?} is being merged: {}", line(event)))
@@ -339,8 +340,8 @@ impl Sim {
 }
 
 /// Whether a claim may come without a word of its attempt.
-pub(super) fn is_own(door: Door) -> bool {
-    door == Door::Own
+pub(super) fn is_own(door: Channel) -> bool {
+    door == Channel::Own
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use rekindle_core::event::{Body, Event, GateClosed};
 use rekindle_core::ids::{AttemptId, QuestionId};
 use rekindle_core::time::Time;
 
-use super::super::tells;
+use super::super::stream;
 use super::super::world::Sim;
 use super::{Checkers, Invariant, Verdict, require};
 
@@ -141,12 +141,14 @@ impl Checkers {
     /// Whoever was to resume a session and began another is being stopped.
     pub(super) fn sessions_kept(&self) -> Verdict {
         let strayed = self.replayed.live_attempts().find(|(_, found)| {
-            let native = &found.native;
-            let other = native.resumes.is_some() && native.session.is_some() && native.resumes != native.session;
+            let cli_session = &found.cli_session;
+            let other = cli_session.resumes.is_some()
+                && cli_session.session.is_some()
+                && cli_session.resumes != cli_session.session;
             other && found.stop.is_none()
         });
         let Some((id, found)) = strayed else { return Ok(()) };
-        Err((Invariant::SignsExact, format!("attempt {id} goes on in another session: {:?}", found.native)))
+        Err((Invariant::SignsExact, format!("attempt {id} goes on in another session: {:?}", found.cli_session)))
     }
 }
 
@@ -159,7 +161,7 @@ impl Sim {
         let Some(bundle) = self.bundles.get(&attempt) else { return };
         let (mut printed, mut session) = (Counts::default(), None);
         let mut stormy = false;
-        for activity in tells::read_all(&bundle.out) {
+        for activity in stream::read_all(&bundle.out) {
             match activity {
                 Activity::Session { id, .. } => session = Some(id),
                 Activity::Compacted { .. } => printed.compactions += 1,
@@ -175,7 +177,8 @@ impl Sim {
             let more = taken.failures.saturating_sub(printed.failures);
             taken.failures -= more.min(1);
         }
-        let recorded = self.checkers.replayed.attempts.get(&attempt).and_then(|found| found.native.session.clone());
+        let recorded =
+            self.checkers.replayed.attempts.get(&attempt).and_then(|found| found.cli_session.session.clone());
         let verdict = require(printed == taken, Invariant::SignsExact, || {
             format!("attempt {attempt} printed {printed:?}, {taken:?} was taken")
         });
@@ -203,7 +206,7 @@ impl Sim {
         // An order of ours, or a shim that died, is what its end is put down to.
         let by_itself = found.stop.is_none() && found.exit.is_some() && *cause != Cause::Completed;
         let (true, true, Some(bundle)) = (by_itself, self.tells(*attempt), self.bundles.get(attempt)) else { return };
-        let Some(failure) = last_failure(&tells::read_all(&bundle.out)) else { return };
+        let Some(failure) = last_failure(&stream::read_all(&bundle.out)) else { return };
         let state = &self.checkers.replayed;
         let (limits, wall) = (&state.limits, state.clocks.wall(event.time));
         let account = limits.traits_of(&found.cli).account;

@@ -29,7 +29,7 @@ impl Checkers {
 
     /// rekindle asks about such work, or with the words that its agent ended in.
     pub(super) fn asked_about(&self, event: &Event, attempt: AttemptId, text: &str, takes_work: bool) -> bool {
-        let words = self.replayed.attempts.get(&attempt).map(|found| found.native.last_words.as_str());
+        let words = self.replayed.attempts.get(&attempt).map(|found| found.cli_session.last_words.as_str());
         event.task.is_some() && self.left_by_choice(attempt) && (takes_work || words == Some(text))
     }
 
@@ -52,7 +52,7 @@ impl Checkers {
     pub(super) fn taken(&self, event: &Event) -> Verdict {
         let task = event.task.as_ref().and_then(|id| Some((id, self.replayed.tasks.get(id)?)));
         let rests = task.is_some_and(|(id, task)| {
-            let failed = task.way.baseline.as_ref().is_some_and(|baseline| baseline.failed.is_some());
+            let failed = task.workflow.baseline.as_ref().is_some_and(|baseline| baseline.failed.is_some());
             failed || self.truth.confirmed.contains(id) || self.truth.completed.contains(id)
         });
         require(rests, Invariant::Unreported, || format!("nothing shows that it was done: {}", line(event)))

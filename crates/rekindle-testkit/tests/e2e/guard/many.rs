@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::Lead;
+use super::GuardedSession;
 
 /// Sessions that work at the same time, and hooks of each.
 const SESSIONS: usize = 8;
@@ -12,7 +12,7 @@ const HOOKS: usize = 1_250;
 
 #[test]
 fn ten_thousand_hooks_of_eight_sessions_lose_nothing() {
-    let lead = &Lead::new();
+    let lead = &GuardedSession::new();
     std::thread::scope(|scope| {
         for session in 0..SESSIONS {
             scope.spawn(move || {
@@ -38,7 +38,7 @@ fn ten_thousand_hooks_of_eight_sessions_lose_nothing() {
 
 #[test]
 fn hooks_of_one_session_at_the_same_time_lose_nothing() {
-    let lead = &Lead::new();
+    let lead = &GuardedSession::new();
     std::thread::scope(|scope| {
         for thread in 0..4 {
             scope.spawn(move || {
@@ -68,7 +68,7 @@ fn hooks_of_one_session_at_the_same_time_lose_nothing() {
 
 #[test]
 fn one_compaction_in_the_transcript_is_counted_once_by_many_hooks_at_a_time() {
-    let lead = &Lead::new();
+    let lead = &GuardedSession::new();
     lead.works("s");
     let boundary = json!({ "type": "system", "subtype": "compact_boundary", "uuid": "u", "compactMetadata": {} });
     std::fs::write(lead.transcript("s"), format!("{boundary}\n")).expect("a transcript");

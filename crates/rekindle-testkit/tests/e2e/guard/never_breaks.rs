@@ -5,12 +5,12 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
-use super::{KEPT, Lead, feed, files};
+use super::{GuardedSession, KEPT, feed, files};
 use crate::disk::SmallDisk;
 
 #[test]
 fn input_of_any_kind() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     let deep = "[".repeat(200_000);
     let huge = format!("{{\"session_id\":\"s\",\"hook_event_name\":\"Stop\",\"x\":\"{}\"}}", "y".repeat(3 << 20));
     let inputs: [&[u8]; 12] = [
@@ -38,7 +38,7 @@ fn input_of_any_kind() {
 
 #[test]
 fn words_of_another_version() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     for arguments in [&["hook"][..], &["hook", "grok"], &["hook", "claude", "--new-flag", "x"], &["hook", ""]] {
         assert_eq!(lead.raw(arguments, b"{}"), "", "{arguments:?}");
     }
@@ -47,7 +47,7 @@ fn words_of_another_version() {
 
 #[test]
 fn an_agent_that_rekindle_runs_is_left_alone() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     let event =
         json!({ "session_id": "s", "cwd": lead.project(), "hook_event_name": "UserPromptSubmit", "prompt": "go" });
     let mut command = lead.command(&["hook", "claude"]);
@@ -59,7 +59,7 @@ fn an_agent_that_rekindle_runs_is_left_alone() {
 
 #[test]
 fn a_place_that_cannot_be_written() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     // A file where a directory has to be stops everybody, root as well.
     std::fs::write(lead.project().join(".rekindle/guard"), "in the way").expect("written");
     assert_eq!(lead.prompt("s", "go"), None);
@@ -72,7 +72,7 @@ fn a_place_that_cannot_be_written() {
 
 #[test]
 fn a_journal_that_others_hold_or_have_damaged() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     lead.works("s");
     let journal = lead.kept("s").join("journal.jsonl");
     let held = File::open(&journal).expect("a journal");
@@ -93,7 +93,7 @@ fn a_journal_that_others_hold_or_have_damaged() {
 
 #[test]
 fn a_full_disk_loses_no_thread() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     std::fs::remove_dir(lead.project().join(".rekindle")).expect("removed");
     let disk = SmallDisk::new(lead.project().join(".rekindle"), 1);
     lead.works("s");
@@ -111,7 +111,7 @@ fn a_full_disk_loses_no_thread() {
 
 #[test]
 fn what_is_kept_is_for_the_owner_alone() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     lead.works("s");
     for (path, _) in files(&lead.kept("s")) {
         let mode = path.metadata().expect("there").permissions().mode() & 0o777;

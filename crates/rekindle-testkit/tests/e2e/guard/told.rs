@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use super::{KEPT, Lead, feed};
+use super::{GuardedSession, KEPT, feed};
 
 #[track_caller]
 fn assert_kept(told: Option<String>) -> String {
@@ -18,7 +18,7 @@ fn assert_kept(told: Option<String>) -> String {
 
 #[test]
 fn after_a_compaction_and_with_the_plan_after_every_second() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     let plan = "# Marsupials\n\nThe word of the plan is bandicoot.\n\n### T1: Parse\n\nParse.\n";
     std::fs::write(lead.project().join("plan.md"), plan).expect("a plan");
     assert_eq!(lead.begins("s", "startup"), None, "without earlier state nothing is injected");
@@ -38,7 +38,7 @@ const WHOLE_MAX_BYTES: usize = 9_600;
 
 #[test]
 fn a_plan_of_any_size_leaves_the_text_whole() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     let tasks: String = (1..60).map(|n| format!("### T{n}: Task {n}\n\n{}\n\n", "words of it ".repeat(20))).collect();
     std::fs::write(lead.project().join("plan.md"), format!("# Long\n\nbandicoot\n\n{tasks}")).expect("a plan");
     lead.works("s");
@@ -65,7 +65,7 @@ fn assert_kept_or_longer(told: Option<String>, number: u32) -> String {
 
 #[test]
 fn once_when_the_hook_is_installed_twice() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     lead.works("s");
     lead.hook("s", "PreCompact", json!({ "trigger": "auto" }));
     lead.hook("s", "PreCompact", json!({ "trigger": "auto" }));
@@ -77,7 +77,7 @@ fn once_when_the_hook_is_installed_twice() {
 
 #[test]
 fn a_resumed_session_and_one_whose_person_says_it_forgot() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     lead.works("s");
     let told = lead.prompt("s", "rekindle, wo waren wir?").expect("told");
     assert!(told.contains("parse the quokka file"), "{told}");
@@ -88,7 +88,7 @@ fn a_resumed_session_and_one_whose_person_says_it_forgot() {
 
 #[test]
 fn a_compaction_that_only_the_transcript_shows() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     lead.works("s");
     let boundary = json!({ "type": "system", "subtype": "compact_boundary", "content": "Conversation compacted", "uuid": "u1",
         "compactMetadata": { "trigger": "auto", "preTokens": 9 } });
@@ -100,7 +100,7 @@ fn a_compaction_that_only_the_transcript_shows() {
 /// The program writes two lines about one compaction, here as they were recorded, after the hooks have told of it.
 #[test]
 fn a_compaction_that_hooks_and_two_lines_of_the_transcript_tell_is_one() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     let recorded =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/lead/claude/compaction.transcript.jsonl");
     let recorded = std::fs::read_to_string(recorded).expect("a recording");
@@ -121,7 +121,7 @@ fn a_compaction_that_hooks_and_two_lines_of_the_transcript_tell_is_one() {
 }
 
 /// A session whose process is this one's own child, so that it can die.
-fn as_process(lead: &Lead, session: &str) -> std::process::Child {
+fn as_process(lead: &GuardedSession, session: &str) -> std::process::Child {
     // The hook's caller is the process that is recorded: a program that calls it and goes on.
     let event = json!({ "session_id": session, "transcript_path": lead.transcript(session), "cwd": lead.project(),
         "hook_event_name": "SessionStart", "source": "startup" });
@@ -145,7 +145,7 @@ fn as_process(lead: &Lead, session: &str) -> std::process::Child {
 
 #[test]
 fn a_new_session_after_a_death_but_not_beside_a_living_one() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     let mut process = as_process(&lead, "first");
     lead.works("first");
     assert_eq!(lead.begins("beside", "startup"), None, "the first one lives");
@@ -172,7 +172,7 @@ fn assert_kept_but_the_wait(told: Option<String>) -> String {
 
 #[test]
 fn an_offer_is_not_lost_by_a_session_in_which_nobody_spoke() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     let mut process = as_process(&lead, "first");
     lead.works("first");
     let call = json!({ "tool_name": "Agent", "tool_use_id": "h1", "tool_input":
@@ -189,7 +189,7 @@ fn an_offer_is_not_lost_by_a_session_in_which_nobody_spoke() {
 
 #[test]
 fn a_session_that_died_between_two_turns_with_a_next_step() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     let mut process = as_process(&lead, "first");
     lead.prompt("first", "write the importer");
     lead.tool("first", "c1", "Write", json!({ "file_path": lead.project().join("parser.rs"), "content": "" }));
@@ -207,7 +207,7 @@ fn a_session_that_died_between_two_turns_with_a_next_step() {
 /// The transcript has the call and no result: the program was killed while it ran.
 #[test]
 fn an_offer_names_the_command_that_was_running_and_the_last_next_step() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     let mut process = as_process(&lead, "first");
     lead.prompt("first", "put it on staging");
     let said =
@@ -230,7 +230,7 @@ fn an_offer_names_the_command_that_was_running_and_the_last_next_step() {
 
 #[test]
 fn a_transcript_that_is_gone_is_told_of_once() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     std::fs::write(lead.transcript("s"), "{\"type\":\"system\"}\n").expect("a transcript");
     lead.works("s");
     std::fs::remove_file(lead.transcript("s")).expect("gone");
@@ -241,7 +241,7 @@ fn a_transcript_that_is_gone_is_told_of_once() {
 
 #[test]
 fn names_that_others_chose_stand_behind_the_fence() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     let git = |arguments: &[&str]| {
         let mut command = std::process::Command::new("git");
         command.args(["-c", "user.name=x", "-c", "user.email=x@x"]).args(arguments).current_dir(lead.project());
@@ -257,7 +257,7 @@ fn names_that_others_chose_stand_behind_the_fence() {
 
 #[test]
 fn a_state_directory_that_comes_later_takes_no_session_away() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     std::fs::remove_dir(lead.project().join(".rekindle")).expect("removed");
     lead.works("s");
     assert!(!lead.project().join(".rekindle").exists(), "nothing is made in a project that did not ask for it");
@@ -267,22 +267,22 @@ fn a_state_directory_that_comes_later_takes_no_session_away() {
 
 #[test]
 fn nothing_after_an_end_that_was_meant_or_without_open_work() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     lead.works("left");
     lead.hook("left", "SessionEnd", json!({ "reason": "prompt_input_exit" }));
     assert_eq!(lead.begins("next", "startup"), None, "the person left");
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     lead.prompt("done", "say hello");
     lead.hook("done", "Stop", json!({ "last_assistant_message": "Hello." }));
     assert_eq!(lead.begins("next", "startup"), None, "nothing was open");
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     lead.works("cleared");
     assert_eq!(lead.begins("fresh", "clear"), None, "the person wanted an empty context");
 }
 
 #[test]
 fn a_helpers_own_compaction_is_not_the_leads() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     lead.works("s");
     let told = lead.hook("s", "SessionStart", json!({ "source": "compact", "agent_id": "a1", "agent_type": "worker" }));
     assert_eq!(told, "");
@@ -292,7 +292,7 @@ fn a_helpers_own_compaction_is_not_the_leads() {
 
 #[test]
 fn notes_belong_to_the_calling_session_or_to_the_newest() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     lead.works("one");
     lead.works("two");
     let mut command = lead.command(&["note", "errors are problem details"]);
@@ -311,7 +311,7 @@ fn notes_belong_to_the_calling_session_or_to_the_newest() {
     assert!(feed(command, b"").status.success());
     let one = lead.compact("one").expect("told");
     assert!(!one.contains("never heard of"), "it is nobody else's: {one}");
-    let elsewhere = Lead::new();
+    let elsewhere = GuardedSession::new();
     std::fs::remove_dir(elsewhere.project().join(".rekindle")).expect("removed");
     let nowhere = feed(elsewhere.command(&["note", "x"]), b"");
     assert_eq!(nowhere.status.code(), Some(2), "{nowhere:?}");
@@ -320,7 +320,7 @@ fn notes_belong_to_the_calling_session_or_to_the_newest() {
 
 #[test]
 fn a_team_is_told_of_as_facts() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     std::fs::write(lead.project().join("plan.md"), "# Auth\n\n### T1: Parse\n\nParse.\n").expect("a plan");
     let team = lead.home().join(".claude/teams/exec-plan");
     std::fs::create_dir_all(&team).expect("a team");
@@ -337,7 +337,7 @@ fn a_team_is_told_of_as_facts() {
 
 #[test]
 fn by_hand_and_into_a_new_session() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     let ended = feed(lead.command(&["guard", "recover"]), b"");
     assert_eq!(ended.status.code(), Some(1), "{ended:?}");
     assert!(String::from_utf8_lossy(&ended.stderr).contains("rekindle guard install"), "{ended:?}");
@@ -386,7 +386,7 @@ fn by_hand_and_into_a_new_session() {
 
 #[test]
 fn the_status_line_keeps_that_little_is_left_once() {
-    let lead = Lead::new();
+    let lead = GuardedSession::new();
     lead.works("s");
     let before = lead.records("s").len();
     for left in [40, 9, 8, 7] {

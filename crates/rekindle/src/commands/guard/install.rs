@@ -1,7 +1,7 @@
 //! `rekindle guard install`: the hooks into the settings of every program that is there.
 
 use clap::Args;
-use rekindle_engine::agents::installable::{Installable, Scope};
+use rekindle_engine::agents::hook_installer::{Installable, Scope};
 use rekindle_engine::guard::install::{self, Change, Installed};
 
 use super::super::Context;

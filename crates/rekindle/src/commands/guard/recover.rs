@@ -3,8 +3,8 @@
 use std::os::unix::process::CommandExt;
 
 use clap::Args;
-use rekindle_core::lead::when::{Occasion, Telling};
-use rekindle_engine::agents::guarded;
+use rekindle_core::guard::when::{Occasion, Telling};
+use rekindle_engine::agents::guard_adapter;
 use rekindle_engine::guard::hook::LAUNCHED_VARIABLE;
 use rekindle_engine::guard::journal;
 use rekindle_engine::guard::recover::{Whom, compose};
@@ -47,7 +47,7 @@ pub fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
         known.session = read.map_err(|e| CliError::internal("the session's journal cannot be read").because(&e))?;
     }
     let unknown = || CliError::internal(format!("this version guards no program called {}", known.program()));
-    let program = guarded::of(known.program()).ok_or_else(unknown)?;
+    let program = guard_adapter::of(known.program()).ok_or_else(unknown)?;
     let telling = Telling { occasion: Occasion::Asked, compaction: known.session.compactions(), full: args.full };
     let whom = Whom {
         program,

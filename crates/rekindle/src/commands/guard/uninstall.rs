@@ -1,7 +1,7 @@
 //! `rekindle guard uninstall`: everything of ours out of the settings again.
 
 use clap::Args;
-use rekindle_engine::agents::installable::{self, Scope};
+use rekindle_engine::agents::hook_installer::{self, Scope};
 use rekindle_engine::guard::install::{self, Removal};
 
 use super::super::Context;
@@ -26,7 +26,7 @@ pub struct UninstallArgs {
 /// Takes out what was chosen; what cannot be done for one program keeps no other from being done.
 pub fn run(args: &UninstallArgs, context: &Context) -> Result<Exit> {
     let here = Here::find(context)?;
-    let programs = args.chosen.named().unwrap_or_else(|| installable::all().to_vec());
+    let programs = args.chosen.named().unwrap_or_else(|| hook_installer::all().to_vec());
     let scopes: &[Scope] = match &args.whose {
         Whose { project: true, .. } => &[Scope::Project],
         Whose { user: true, .. } => &[Scope::User],

@@ -15,7 +15,7 @@ const ABOUT: &str = "\
 ";
 
 /// A kind of agent whose program is installed.
-pub struct Found {
+pub struct ProjectFacts {
     /// The kind's name, which its table gets as well.
     pub kind: &'static str,
     /// What is known of it.
@@ -23,25 +23,25 @@ pub struct Found {
 }
 
 /// Looks for the own program of every kind.
-pub fn look(adapters: &[&'static dyn Adapter], workspace: &Path) -> Vec<Found> {
+pub fn look(adapters: &[&'static dyn Adapter], workspace: &Path) -> Vec<ProjectFacts> {
     let own = adapters.iter().filter(|adapter| adapter.program().is_some());
     let found = own.map(|adapter| {
         let program = Program { kind: adapter.kind().to_owned(), ..Program::default() };
         let place = Place { program: &program, workspace, bundle: workspace };
-        Found { kind: adapter.kind(), examination: adapter.examine(&place) }
+        ProjectFacts { kind: adapter.kind(), examination: adapter.examine(&place) }
     });
     found.filter(|found| found.examination.program.is_some()).collect()
 }
 
 /// The one that does what names no other: the first that somebody is logged in to, else the first.
-pub fn first(found: &[Found]) -> Option<&Found> {
+pub fn first(found: &[ProjectFacts]) -> Option<&ProjectFacts> {
     found.iter().find(|found| found.examination.login.is_some()).or(found.first())
 }
 
 /// The tables of all that were found.
-pub fn tables(found: &[Found]) -> String {
+pub fn tables(found: &[ProjectFacts]) -> String {
     let mut text = ABOUT.to_owned();
-    for Found { kind, examination } in found {
+    for ProjectFacts { kind, examination } in found {
         let path = examination.program.as_deref().unwrap_or(Path::new(""));
         // A path may hold anything, even a line break that would end the comment.
         let path = crate::ui::one_line(&path.display().to_string());

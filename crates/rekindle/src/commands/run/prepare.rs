@@ -9,8 +9,8 @@ use rekindle_core::input::Input;
 use rekindle_core::plan::{FrontMatter, Plan};
 use rekindle_core::state::{Run, RunPhase};
 use rekindle_engine::clock;
+use rekindle_engine::control::wire::Call;
 use rekindle_engine::coordinator::{Opened, Setup};
-use rekindle_engine::door::wire::Call;
 use rekindle_engine::driver;
 use rekindle_engine::state_dir::{Owner, Standing, StateDir};
 use rekindle_engine::store::{self, SqliteReader, lag};
@@ -18,7 +18,7 @@ use rekindle_engine::store::{self, SqliteReader, lag};
 use super::foreground::coordinator_error;
 use super::watch::summary_of;
 use super::{RunArgs, RunOptions, commands, git};
-use crate::client::Door;
+use crate::client::ControlSocket;
 use crate::commands::Context;
 use crate::config::{Config, Sources};
 use crate::error::{CliError, Result};
@@ -51,7 +51,7 @@ pub enum Prepared {
 }
 
 /// What is known of the run that a state directory holds.
-enum Known {
+enum PlanMatch {
     /// The run, if there is one.
     Read(Option<Box<Run>>),
     /// It could only be read by opening it: it was damaged and is held now.
@@ -60,7 +60,7 @@ enum Known {
     Unreadable,
 }
 
-impl Known {
+impl PlanMatch {
     fn run(&self) -> Option<&Run> {
         match self {
             Self::Read(run) => run.as_deref(),
@@ -121,7 +121,7 @@ pub fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
             }
             match known {
                 // A repaired one is taken over once more, finished or not: its coordinator reads lost lines again.
-                Known::Opened(_) => None,
+                PlanMatch::Opened(_) => None,
                 _ => return Ok(Prepared::Over(exit_of(run.phase))),
             }
         }
@@ -188,7 +188,7 @@ pub fn for_resume(options: &RunOptions, context: &Context) -> Result<Prepared> {
     let Some(run) = known.run().cloned() else {
         return Err(CliError::usage("there is no run to go on with").hint("start one: rekindle run plan.md"));
     };
-    if let (RunPhase::Finished(_), Known::Read(_)) = (run.phase, &known) {
+    if let (RunPhase::Finished(_), PlanMatch::Read(_)) = (run.phase, &known) {
         return Ok(Prepared::Over(exit_of(run.phase)));
     }
     refuse_other_branch(&run, git::branch(&context.project.root).as_deref())?;
@@ -230,10 +230,10 @@ fn configure(context: &Context, path: &Path, plan: &Plan, options: &RunOptions) 
 }
 
 /// The run that the state holds, as far as it can be read without touching it.
-fn read_run(dir: &StateDir) -> Known {
+fn read_run(dir: &StateDir) -> PlanMatch {
     // A database that is gone leaves its shadow log and its backups: then there is something to bring back.
     if !dir.database().exists() && !dir.shadow().exists() && !dir.backups().exists() {
-        return Known::Read(None);
+        return PlanMatch::Read(None);
     }
     let read = |reader: SqliteReader| match lag(dir, Some(&reader))? {
         None => driver::load(&reader),
@@ -241,17 +241,17 @@ fn read_run(dir: &StateDir) -> Known {
         Some(lag) => Err(store::Error::Corrupt(lag.to_string()).into()),
     };
     let state = SqliteReader::open(dir).map_err(Into::into).and_then(read);
-    state.map_or(Known::Unreadable, |(state, _)| Known::Read(state.run.map(Box::new)))
+    state.map_or(PlanMatch::Unreadable, |(state, _)| PlanMatch::Read(state.run.map(Box::new)))
 }
 
 /// Opens a state that cannot be read, which repairs it or says why not: what is done next depends on the run it holds. In
 /// the background that is left to the coordinator there, which must find the state free.
-fn repaired(known: Known, dir: &StateDir, plan_path: &Path, detach: bool) -> Result<Option<Known>> {
+fn repaired(known: PlanMatch, dir: &StateDir, plan_path: &Path, detach: bool) -> Result<Option<PlanMatch>> {
     match known {
-        Known::Unreadable if detach => Ok(None),
-        Known::Unreadable => {
+        PlanMatch::Unreadable if detach => Ok(None),
+        PlanMatch::Unreadable => {
             let opened = Opened::new(dir, plan_path).map_err(coordinator_error)?;
-            Ok(Some(Known::Opened(Box::new(opened))))
+            Ok(Some(PlanMatch::Opened(Box::new(opened))))
         }
         known => Ok(Some(known)),
     }
@@ -273,7 +273,7 @@ fn attach_to_owner(dir: &StateDir, known: Option<&Run>, plan: Option<&str>) -> R
 /// The coordinator that holds the directory. One that was just killed holds it until its last descriptor is closed: it is asked,
 /// and looked at again, before it is believed. One that is starting or stopped does not answer either, and is believed then.
 fn serving_owner(dir: &StateDir) -> Result<Option<Option<Owner>>> {
-    let door = Door::of_state_dir(dir.path());
+    let door = ControlSocket::of_state_dir(dir.path());
     for _ in 0..OWNER_LOOKS {
         let Some(owner) = dir.owner()? else { return Ok(None) };
         if door.call(Call::Ping, OWNER_PATIENCE).is_ok() {

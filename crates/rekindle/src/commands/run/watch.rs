@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use rekindle_core::cause::Cause;
 use rekindle_core::event::Body;
 use rekindle_core::last_words;
-use rekindle_core::report::Door;
+use rekindle_core::report::Channel;
 use rekindle_core::time::Time;
 use rekindle_engine::alert::{Channels, Kind};
 use rekindle_engine::clock;
@@ -22,7 +22,7 @@ use rekindle_engine::store::StoredEvent;
 use self::live::Live;
 use crate::commands::Context;
 use crate::error::{CliError, Result};
-use crate::picture::{Eye, Picture};
+use crate::picture::{Picture, RunReader};
 use crate::project::Project;
 use crate::story::blocks::{self, Names};
 use crate::story::{self, Told};
@@ -130,7 +130,7 @@ pub fn until_quiet(context: &Context, progress: Progress) -> Result<String> {
 struct Screen {
     ui: Ui,
     progress: Progress,
-    eye: Eye,
+    eye: RunReader,
     seen: Option<u64>,
     /// The resume that was told of: once for each wait, a terminal counts it down besides.
     told_wait: Option<Time>,
@@ -142,7 +142,7 @@ struct Screen {
 
 impl Screen {
     fn new(ui: Ui, project: &Project, progress: Progress, alerts: Channels) -> Self {
-        let (live, eye) = (Live::new(&ui, progress), Eye::new(project, None));
+        let (live, eye) = (Live::new(&ui, progress), RunReader::new(project, None));
         let spoke = clock::wall();
         Self { ui, progress, eye, seen: None, told_wait: None, spoke, live, alerts }
     }
@@ -329,7 +329,7 @@ fn matters(event: &StoredEvent) -> bool {
             )
         }
         Body::ChecksFinished { passed, .. } => !passed,
-        Body::TaskClaimed { door, .. } => door == Door::Unreported,
+        Body::TaskClaimed { door, .. } => door == Channel::Unreported,
         Body::TeamChecked(team) => team.working + team.idle + team.unresponsive > 0,
         Body::HealthChecked(seen) => seen.results.iter().any(|check| !check.passed),
         Body::Redispatched { .. }

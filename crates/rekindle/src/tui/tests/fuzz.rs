@@ -13,7 +13,7 @@ use crate::picture::Picture;
 use crate::tui::app::{App, Effect, News};
 use crate::tui::facts;
 use crate::tui::hits::Hit;
-use crate::tui::log::Place;
+use crate::tui::log::LogPosition;
 use crate::tui::theme::{Theme, ThemeChoice};
 
 /// Screens, and steps on each.
@@ -157,7 +157,7 @@ impl Dice {
         }
         if let Some(seek) = want.seek {
             let hit = |at: usize, text: String| Hit {
-                place: Place { attempt: AttemptId(at as u64 % 9), seq: at as u64 },
+                place: LogPosition { attempt: AttemptId(at as u64 % 9), seq: at as u64 },
                 ..made::hit(5, 1, &text)
             };
             let hits = (0..self.roll(30)).map(|at| hit(at, self.text())).collect();

@@ -11,7 +11,7 @@ use super::{press, text, write};
 use crate::acts::Act;
 use crate::picture::Picture;
 use crate::tui::app::{App, Effect, Focus, News};
-use crate::tui::log::Place;
+use crate::tui::log::LogPosition;
 use crate::tui::pane::Tab;
 use crate::tui::popup::Popup;
 use crate::tui::tree::Node;
@@ -193,7 +193,7 @@ fn all_logs_are_searched_and_enter_goes_to_the_line() {
     assert_eq!((app.focus, app.tab, app.log.attempt), (Focus::Detail, Tab::Log, Some(AttemptId(5))));
     assert_eq!(app.tree.chosen().expect("a row").node, Node::Attempt(id("T4"), AttemptId(5)));
     let place = app.want().place.expect("its number is asked for");
-    assert_eq!(place, Place { attempt: AttemptId(5), seq: 11 });
+    assert_eq!(place, LogPosition { attempt: AttemptId(5), seq: 11 });
     app.take(News::Placed(place, Some(600)));
     feed(&mut app, 1_000);
     assert!(app.want().place.is_none() && !app.log.follow && app.log.hit == Some(600));

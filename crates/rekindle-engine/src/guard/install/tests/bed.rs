@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::super::{Error, Installed, Removed, Site, install, uninstall};
-use crate::agents::installable::{Form, Installable, Places, Scope, all};
+use crate::agents::hook_installer::{Form, Installable, Places, Scope, all};
 
 /// Programs whose hooks stand among others' settings.
 pub fn with_entries() -> impl Iterator<Item = &'static dyn Installable> {

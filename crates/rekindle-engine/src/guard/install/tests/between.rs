@@ -5,7 +5,7 @@ use serde_json::json;
 use super::super::{Change, Removal};
 use super::bed::{Bed, parsed, text, with_entries, with_own_file};
 use super::corpus::corpus;
-use crate::agents::installable::{Scope, all};
+use crate::agents::hook_installer::{Scope, all};
 
 /// Somebody adds a key of their own behind the first bracket, as an editor would.
 fn edited(text: &str) -> String {

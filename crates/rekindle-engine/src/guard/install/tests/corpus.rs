@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::edit::says_nothing;
 use super::super::{Change, Error, Removal};
 use super::bed::{self, Bed, parsed, text, with_entries, with_own_file};
-use crate::agents::installable::Scope;
+use crate::agents::hook_installer::Scope;
 
 /// Others' hooks at the events of every program.
 const OTHERS: &str = r#"{
@@ -167,7 +167,7 @@ fn without_a_manifest_our_entries_are_known_by_themselves() {
 
 #[test]
 fn what_was_not_there_is_gone_with_its_directories() {
-    for program in crate::agents::installable::all() {
+    for program in crate::agents::hook_installer::all() {
         for scope in Scope::ALL {
             let bed = Bed::new();
             let everything = bed.everything();

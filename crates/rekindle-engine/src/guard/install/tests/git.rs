@@ -6,7 +6,7 @@ use std::process::Command;
 use super::super::Error;
 use super::Bed;
 use super::bed::{text, with_entries};
-use crate::agents::installable::{Scope, all};
+use crate::agents::hook_installer::{Scope, all};
 
 fn git(dir: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new("git");

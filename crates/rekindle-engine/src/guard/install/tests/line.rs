@@ -5,7 +5,7 @@ use serde_json::json;
 use super::super::{Change, State, chained_command, look};
 use super::Bed;
 use super::bed::{parsed, text, with_line};
-use crate::agents::installable::Scope;
+use crate::agents::hook_installer::Scope;
 
 #[test]
 fn the_users_own_line_is_kept_and_comes_back() {

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::super::connect::io_fault;
-use super::{Record, decode};
+use super::{ShadowRecord, decode};
 use crate::store::{Error, Head, MAX_BATCH_BYTES};
 
 /// Longest line read as a record: a group of batches, with JSON's escapes, could not be longer; garbage could.
@@ -39,7 +39,7 @@ pub fn segments(dir: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
 }
 
 /// Hands every whole record, in order, to `take`; damaged ones are passed over.
-pub fn records(dir: &Path, mut take: impl FnMut(Record) -> Result<(), Error>) -> Result<(), Error> {
+pub fn records(dir: &Path, mut take: impl FnMut(ShadowRecord) -> Result<(), Error>) -> Result<(), Error> {
     for (_, path) in segments(dir)? {
         each_line(&path, |_, record| record.map_or(Ok(()), &mut take))?;
     }
@@ -72,7 +72,7 @@ pub fn quick_end(dir: &Path) -> Result<Option<Head>, Error> {
 }
 
 /// The last whole record with events in a segment.
-pub(super) fn last_in(path: &Path) -> Result<Option<Record>, Error> {
+pub(super) fn last_in(path: &Path) -> Result<Option<ShadowRecord>, Error> {
     let mut last = last_line(path)?.filter(|r| !r.events.is_empty());
     if last.is_some() {
         return Ok(last);
@@ -100,7 +100,7 @@ pub(super) fn sound_length(path: &Path) -> Result<u64, Error> {
 }
 
 /// Hands each line's end and its record, if it is one, to `take`.
-fn each_line(path: &Path, mut take: impl FnMut(u64, Option<Record>) -> Result<(), Error>) -> Result<(), Error> {
+fn each_line(path: &Path, mut take: impl FnMut(u64, Option<ShadowRecord>) -> Result<(), Error>) -> Result<(), Error> {
     let file = File::open(path).map_err(|e| io_fault(path, &e))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let mut at = 0;
@@ -117,7 +117,7 @@ fn each_line(path: &Path, mut take: impl FnMut(u64, Option<Record>) -> Result<()
 }
 
 /// The record in a file's last line, found from the end.
-fn last_line(path: &Path) -> Result<Option<Record>, Error> {
+fn last_line(path: &Path) -> Result<Option<ShadowRecord>, Error> {
     let fail = |e| io_fault(path, &e);
     let mut file = File::open(path).map_err(fail)?;
     let len = file.metadata().map_err(fail)?.len();

@@ -1,0 +1,173 @@
+//! What was seen of the store, kept between requests: the state opened once, pictures of runs, and where the lines of long logs
+//! lie. Everything here blocks and belongs on a thread that may.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rekindle_core::ids::AttemptId;
+use rekindle_engine::clock;
+
+use super::answer::Problem;
+use crate::error::Result;
+use crate::picture::lines::LineIndex;
+use crate::picture::{Picture, RunReader};
+use crate::project::Project;
+use crate::view::{RunView, View};
+
+/// A picture this young is shown again: many pages that ask at once cost one look.
+const FRESH_MS: i64 = 100;
+
+/// Past runs whose pictures are kept: a person compares a few.
+const EYES: usize = 8;
+
+/// Logs whose line numbers are kept: one that was dropped is counted again.
+const INDEXES: usize = 64;
+
+/// What is kept.
+pub struct Looks {
+    /// The project.
+    pub project: Project,
+    /// The run that the server was started for; the newest where none was named.
+    pub wanted: Option<String>,
+    view: Mutex<Option<Arc<View>>>,
+    eyes: Mutex<Vec<Kept>>,
+    indexes: Mutex<BTreeMap<u64, Arc<Mutex<LineIndex>>>>,
+}
+
+/// An eye, under the run that it was asked for.
+type Kept = (Option<String>, Arc<Mutex<Sight>>);
+
+struct Sight {
+    eye: RunReader,
+    last: Option<Arc<Picture>>,
+}
+
+impl Looks {
+    /// At a project.
+    #[must_use]
+    pub fn new(project: &Project, wanted: Option<String>) -> Self {
+        let project = project.clone();
+        Self { project, wanted, view: Mutex::default(), eyes: Mutex::default(), indexes: Mutex::default() }
+    }
+
+    /// The state; nothing before the first run.
+    ///
+    /// # Errors
+    /// When it cannot be used.
+    pub fn view(&self) -> Result<Option<Arc<View>>> {
+        let mut kept = lock(&self.view);
+        if kept.is_none() && self.project.state_dir.try_exists().unwrap_or(true) {
+            *kept = Some(View::open(&self.project)?).filter(View::has_store).map(Arc::new);
+        }
+        Ok(kept.clone())
+    }
+
+    /// The place of the newest event.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn head(&self) -> Result<u64> {
+        self.view()?.map_or(Ok(0), |view| view.last_event())
+    }
+
+    /// The run that a request is about: the one it names, else the server's, else the newest.
+    #[must_use]
+    pub fn asked<'a>(&'a self, named: Option<&'a str>) -> Option<&'a str> {
+        named.filter(|name| !name.is_empty()).or(self.wanted.as_deref())
+    }
+
+    /// The picture of a run; nothing before the first one. `now` looks again however young the last one is.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or there is no such run.
+    pub fn picture(&self, named: Option<&str>, now: bool) -> Result<Option<Arc<Picture>>> {
+        let Some(view) = self.view()? else { return Ok(None) };
+        let sight = self.sight(self.asked(named));
+        let mut sight = lock(&sight);
+        // However young, it is not shown again once something has happened: whoever was told so asks because of it.
+        let newest = view.last_event()?;
+        let fresh = |last: &&Arc<Picture>| {
+            let age = clock::wall().0.wrapping_sub(last.now.0).unsigned_abs();
+            !now && last.seq == newest && age < FRESH_MS.unsigned_abs()
+        };
+        if let Some(last) = sight.last.as_ref().filter(fresh) {
+            return Ok(Some(Arc::clone(last)));
+        }
+        sight.last = sight.eye.look()?;
+        Ok(sight.last.clone())
+    }
+
+    fn sight(&self, wanted: Option<&str>) -> Arc<Mutex<Sight>> {
+        let mut eyes = lock(&self.eyes);
+        if let Some((_, sight)) = eyes.iter().find(|(run, _)| run.as_deref() == wanted) {
+            return Arc::clone(sight);
+        }
+        if eyes.len() >= EYES {
+            // The first one is the server's own, nearly always.
+            eyes.remove(1);
+        }
+        let sight = Arc::new(Mutex::new(Sight { eye: RunReader::new(&self.project, wanted), last: None }));
+        eyes.push((wanted.map(str::to_owned), Arc::clone(&sight)));
+        sight
+    }
+
+    /// Asks something of the run that a request is about.
+    ///
+    /// # Errors
+    /// When there is none, or the question fails.
+    pub fn with_run<T>(&self, named: Option<&str>, ask: impl FnOnce(&RunView<'_>) -> Result<T>) -> Result<T, Problem> {
+        let Some(view) = self.view()? else { return Err(no_run()) };
+        let run = match self.asked(named) {
+            Some(name) => Some(view.run_named(name)?),
+            None => view.run()?,
+        };
+        let run = run.ok_or_else(no_run)?;
+        Ok(ask(&run)?)
+    }
+
+    /// Asks something of an attempt's log with what is known of its lines, after taking in what is new.
+    ///
+    /// # Errors
+    /// When there is no such attempt, or the question fails.
+    pub fn with_log<T>(
+        &self,
+        named: Option<&str>,
+        attempt: u64,
+        ask: impl FnOnce(&RunView<'_>, &LineIndex) -> Result<T>,
+    ) -> Result<T, Problem> {
+        // Asked every time: an attempt whose lines are known may belong to another run.
+        let picture = self.picture(named, false)?.ok_or_else(no_run)?;
+        if picture.attempt(AttemptId(attempt)).is_none() {
+            return Err(Problem::absent(format!("there is no attempt {attempt} in this run")));
+        }
+        let index = self.remember(attempt);
+        self.with_run(named, |run| {
+            let index = {
+                let mut index = lock(&index);
+                index.grow(run)?;
+                index.clone()
+            };
+            ask(run, &index)
+        })
+    }
+
+    fn remember(&self, attempt: u64) -> Arc<Mutex<LineIndex>> {
+        let mut indexes = lock(&self.indexes);
+        if indexes.len() >= INDEXES {
+            indexes.clear();
+        }
+        let index = || Arc::new(Mutex::new(LineIndex::new(AttemptId(attempt))));
+        Arc::clone(indexes.entry(attempt).or_insert_with(index))
+    }
+}
+
+/// What is said before the first run.
+#[must_use]
+pub fn no_run() -> Problem {
+    Problem::absent("there is no run yet").hint("start one: rekindle run plan.md")
+}
+
+/// Locks; what a panic left behind is still only something that was read.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
