@@ -45,6 +45,10 @@ const REFUSALS: &[&str] = &[
     "at_watches",
     "at_looks",
     "at_memory",
+    "at_removals",
+    "at_pipes",
+    "at_file_systems",
+    "at_names_and_owners",
 ];
 
 /// Tests of the damage campaign.

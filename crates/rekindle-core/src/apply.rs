@@ -25,6 +25,7 @@ use crate::strategy::Strategy;
 /// Applies one event.
 pub fn apply(state: &mut State, event: &Event) {
     state.ensure_index();
+    clock::rebooted(state, event);
     state.last_time = state.last_time.max(event.time);
     match &event.body {
         Body::RunStarted { plan, plan_path, branch } => run_started(state, event, plan, plan_path, branch.as_ref()),

@@ -1,7 +1,9 @@
-//! What an agent may take of this machine: its own caps, else those for all, else what is sane here.
+//! What an agent or a check may take of this machine: its own caps, else those for all, else what is sane here.
 
 use rekindle_shim::caps::Caps;
 pub use rekindle_shim::caps::{By, Held, standing};
+
+use rekindle_shim::bundle::ExitRecord;
 
 use crate::agents::Program;
 
@@ -42,6 +44,12 @@ impl Default for Defaults {
 }
 
 impl Defaults {
+    /// What a check may take: as much as an agent that says nothing else.
+    #[must_use]
+    pub fn for_checks(&self) -> Caps {
+        self.of(&Program::default())
+    }
+
     /// What a program may take.
     #[must_use]
     pub fn of(&self, program: &Program) -> Caps {
@@ -53,6 +61,29 @@ impl Defaults {
         };
         Caps { memory_max, memory_named, processes_max: Some(program.processes_max.unwrap_or(self.processes_max)) }
     }
+}
+
+/// Which cap a check met, with what to change; nothing where it met none. One that passed all the same has nothing to explain.
+pub(crate) fn met(record: &ExitRecord) -> Option<String> {
+    if record.code == Some(0) {
+        return None;
+    }
+    let memory = record.out_of_memory.as_ref().map(|found| match found.cap {
+        Some(cap) => format!(
+            "this check was ended for lack of memory, at its cap of {} MiB: let it use less, or raise `caps.memory_max`",
+            cap >> 20
+        ),
+        None => "this check was ended because the machine had no memory left: run fewer agents at once \
+            (`run.max_agents`), or let it use less"
+            .to_owned(),
+    });
+    let processes = record.processes_cap.map(|cap| {
+        format!(
+            "this check met its cap of {cap} processes, and more were refused: let it start fewer, or raise \
+             `caps.processes_max`"
+        )
+    });
+    memory.or(processes)
 }
 
 /// What the machine has, where it tells.

@@ -213,6 +213,9 @@ pub struct ExitRecord {
     /// The kernel killed it for lack of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_of_memory: Option<OutOfMemory>,
+    /// The cap on its processes, where it met that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes_cap: Option<u64>,
 }
 
 /// What can be wrong with a bundle.

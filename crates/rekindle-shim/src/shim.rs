@@ -273,6 +273,7 @@ fn blank(spec: &Spec, started_ms: u64) -> ExitRecord {
         stop_requested: false,
         sync_error: None,
         out_of_memory: None,
+        processes_cap: None,
     }
 }
 
@@ -473,11 +474,13 @@ impl<'a> Holding<'a> {
         let code = status.and_then(WaitStatus::exit_status);
         let signal = status.and_then(WaitStatus::terminating_signal);
         let end = End { code, signal, ordered, max_rss_bytes: usage.max_rss_kb << 10 };
+        let processes_cap = self.evidence.as_ref().and_then(Evidence::processes_cap_met);
         let out_of_memory = self.evidence.take().and_then(|evidence| evidence.close(self.agent.id().pid, end));
         ExitRecord {
             code,
             signal,
             out_of_memory,
+            processes_cap,
             start_error: bundle.start_error().ok().flatten(),
             user_ms: usage.user_ms,
             sys_ms: usage.sys_ms,

@@ -1,7 +1,8 @@
 //! Time awake, time asleep and the wall are three things: limits count the first, a provider's reset goes by the last.
 
 use rekindle_core::activity::{Failure, Problem, StreamEvent};
-use rekindle_core::event::{Body, ClockSeen};
+use rekindle_core::cause::Cause;
+use rekindle_core::event::{Body, ClockSeen, Event};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::{Found, Input};
 use rekindle_core::limits::{Limits, Traits};
@@ -66,6 +67,34 @@ fn sleep_of_an_earlier_boot_is_nobodys_time() {
     let timeout_ms = Limits::default().timeout_for(Role::Developer);
     story.after_ms(timeout_ms).input(Input::TimePassed);
     assert!(is_stopped(&story));
+}
+
+/// The wall clock was set ahead while the machine was off, and the machine cannot look at the old attempt yet.
+#[test]
+fn time_across_a_reboot_times_no_attempt_out() {
+    let mut story = working();
+    story.after_ms(60_000 + NIGHT_MS).input(Input::CoordinatorStarted {
+        pid: 2,
+        limits: Box::new(limits()),
+        boot_id: "another".into(),
+        boottime_ms: 0,
+        found: vec![(AttemptId(1), Found::Unresponsive)],
+        missing: Vec::new(),
+    });
+    story.input(Input::ClockSeen(ClockSeen { boot_id: "another".into(), slept_ms: 0, wall_ahead_ms: 0 }));
+    story.input(Input::TimePassed);
+    assert!(!is_stopped(&story), "nobody knows how long the machine was off");
+    assert_eq!(story.replayed(), story.state);
+    let end = story.input(Input::AttemptLost { attempt: AttemptId(1), with_host: false });
+    let causes: Vec<&Cause> = end.events.iter().filter_map(cause).collect();
+    assert_eq!(causes, [&Cause::ShimLost], "what is found of it decides, not the clock");
+}
+
+fn cause(event: &Event) -> Option<&Cause> {
+    match &event.body {
+        Body::AttemptEnded { cause, .. } => Some(cause),
+        _ => None,
+    }
 }
 
 #[test]

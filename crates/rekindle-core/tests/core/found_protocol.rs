@@ -97,6 +97,33 @@ fn accepted_work_is_not_given_up_while_it_is_merged() {
     assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Complete);
 }
 
+/// T1 was sent back and waits for its agent; T2, of the same agent and workspace, is merged by an operator's word. Attempt 1 has ended, so
+/// no process holds the workspace: only the merge does.
+#[test]
+fn nobody_starts_in_a_shared_workspace_while_another_tasks_work_there_is_merged() {
+    let plan = "# Demo\n\n### T1: a\n- agent: anna\n- accept: `true`\n\n### T2: b\n- agent: anna\n- accept: `true`\n";
+    let mut story = Story::with(plan, apart());
+    story.started(1);
+    story.done(1, "T1");
+    story.checked("T1", true);
+    let merged = |story: &mut Story, id: &str, outcome| {
+        let epoch = story.state.tasks[&task(id)].epoch;
+        story.input(Input::WorkMerged { task: task(id), epoch, outcome })
+    };
+    merged(&mut story, "T1", MergeOutcome::Conflict { files: vec!["a".into()], advice: String::new() });
+    let short = Refusal { reason: "no memory".into(), hint: "free some".into() };
+    story.input(Input::PressureSeen { short: Some(short) });
+    story.exited(1, exit_code(1));
+    assert_eq!(story.state.attempts[&AttemptId(1)].phase, AttemptPhase::Ended);
+    story.order(Order::Complete { task: task("T2"), result: None });
+    assert!(story.state.tasks[&task("T2")].workflow.merging.is_some());
+    story.input(Input::PressureSeen { short: None });
+    story.after_ms(24 * 60 * 60_000).input(Input::TimePassed);
+    assert_eq!(story.state.attempts.len(), 1, "an agent beside the merge: {:?}", story.state.attempts.keys());
+    merged(&mut story, "T2", MergeOutcome::Merged { commit: None });
+    assert_eq!(story.state.attempts[&AttemptId(2)].tasks, [task("T1")], "it goes on when the merge is through");
+}
+
 #[test]
 fn an_operators_word_decides_a_claim_and_ends_its_agent_before_the_merge() {
     let mut story = Story::with("# Demo\n\n### T1: a\n- accept: `true`\n", apart());

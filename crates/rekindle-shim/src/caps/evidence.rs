@@ -72,6 +72,11 @@ impl Evidence {
         u32::try_from(left).unwrap_or(u32::MAX)
     }
 
+    /// The cap on processes, where the kernel refused one for it. Only a cgroup counts that.
+    pub(crate) fn processes_cap_met(&self) -> Option<u64> {
+        self.caps.processes_max.filter(|_| self.held.group.processes_refused() > 0)
+    }
+
     /// What is known of an end. The group goes with it.
     pub(crate) fn close(mut self, agent: u32, end: End) -> Option<OutOfMemory> {
         let found = self.of(agent, end);

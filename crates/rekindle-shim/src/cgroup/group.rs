@@ -151,6 +151,14 @@ impl Group {
         Some(Oom { kills: field(&events, "oom_kill")?, at_cap: dir.memory_capped && met > 0 })
     }
 
+    /// How often a process was refused for its cap; 0 where none counts.
+    #[must_use]
+    pub fn processes_refused(&self) -> u64 {
+        let dir = self.dirs.iter().find(|dir| dir.processes);
+        let events = dir.and_then(|dir| fs::read_to_string(dir.path.join("pids.events")).ok());
+        events.and_then(|text| field(&text, "max")).unwrap_or(0)
+    }
+
     /// Ends all that is in it at once, forks included. Answers whether the kernel can.
     pub fn kill(&self) -> bool {
         let mut killed = false;

@@ -105,6 +105,49 @@ fn a_fork_bomb_meets_its_cap_alone_and_the_whole_of_it_is_ended() {
     nothing_is_left(&rig);
 }
 
+/// T1's check misbehaves at its first run; T2 works on meanwhile.
+fn check_that(misbehaves: &str, caps: &str) -> Rig {
+    let plan = format!(
+        "# Two\n\n### T1: greedy\n- accept: `test -e here-T1 || exit 1; test -e tried || {{ touch tried; exec {misbehaves}; }}`\n\nWork.\n\n\
+         ### T2: calm\n- accept: `test -e made-T2`\n\nWork.\n"
+    );
+    let fake = env!("CARGO_BIN_EXE_fake-agent");
+    let agent = "echo run-$REKINDLE_TASK >> ran\ntouch here-$REKINDLE_TASK\n\
+        if [ $REKINDLE_TASK = T1 ]; then $FAKE wait here-T2; else $FAKE wait go; touch made-T2; fi\n\
+        rekindle task done $REKINDLE_TASK >> told-$REKINDLE_TASK 2>&1 && exit\n\
+        rekindle task done $REKINDLE_TASK >> told-$REKINDLE_TASK 2>&1\n";
+    Rig::new(&plan.replace("$FAKE", fake), agent).with(&format!("\n[caps]\n{caps}"))
+}
+
+/// The check failed once, for the cap; its agent was told, and nobody else noticed.
+fn the_check_alone_paid(rig: &Rig, said: &str) {
+    let run = rig.run();
+    rig.await_event("task_completed");
+    rig.touch("go");
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", rig.story());
+    let why = rig.ok(&["why", "T1"]);
+    assert!(why.contains(said), "{why}");
+    let task = rig.task("T1");
+    assert_eq!(task["attempts"], 1, "{task}\n{}", rig.story());
+    calm_was_untouched(rig);
+    rig.audit();
+    rig.assert_nothing_left();
+}
+
+#[test]
+fn a_check_that_takes_all_memory_is_ended_alone_and_reported() {
+    let rig = check_that("$FAKE hog 200", "memory_max = \"64MiB\"\n");
+    the_check_alone_paid(&rig, "lack of memory, at its cap of 64 MiB");
+}
+
+#[test]
+fn a_check_that_is_a_fork_bomb_meets_its_cap_alone_and_is_reported() {
+    let rig = check_that("$FAKE bomb 150 never", "processes_max = 48\n");
+    assert!(capped_here(&rig), "this test needs a cgroup that caps processes");
+    the_check_alone_paid(&rig, "its cap of 48 processes");
+}
+
 /// Whether the program says that processes are capped on this machine.
 fn capped_here(rig: &Rig) -> bool {
     let told: Value = serde_json::from_str(&rig.rekindle(&["doctor", "--json"]).out).expect("JSON");

@@ -118,11 +118,14 @@ fn enumerate(calls: &str) {
 macro_rules! kinds {
     ($($name:ident: $calls:expr;)*) => {
         $(#[test] fn $name() { enumerate($calls); })*
+
+        /// Every call at which a group refuses.
+        const TRIED: &[&str] = &[$($calls),*];
     };
 }
 
 kinds! {
-    at_files_that_are_opened: "openat";
+    at_files_that_are_opened: "openat,open";
     at_new_directories: "mkdir,mkdirat";
     at_writes: "write,pwrite64";
     at_reads: "read,pread64";
@@ -135,4 +138,66 @@ kinds! {
     at_watches: "inotify_init1,inotify_add_watch,epoll_create1,epoll_ctl,eventfd2";
     at_looks: "statx,newfstatat,fstat,getdents64";
     at_memory: "mmap";
+    at_removals: "unlink,unlinkat,rmdir,ftruncate,linkat";
+    at_pipes: "pipe2,socketpair";
+    at_file_systems: "syncfs,statfs,fstatfs";
+    at_names_and_owners: "readlink,access,fchown,fchmod,getcwd";
+}
+
+/// Calls of a run at which nothing is refused here, and why.
+const NOT_TRIED: &[(&str, &str)] = &[
+    (
+        "arch_prctl,brk,mprotect,munmap,madvise,set_robust_list,set_tid_address,rseq,sigaltstack",
+        "made by the loader and the allocator: a program without them does not run at all; memory is refused at mmap",
+    ),
+    ("rt_sigaction,rt_sigprocmask,rt_sigreturn,restart_syscall", "take no resource of the machine"),
+    (
+        "getpid,getppid,gettid,geteuid,getuid,getgid,getegid,uname,sched_getaffinity,sched_yield,getrusage,clock_nanosleep",
+        "read numbers of the process that are always there",
+    ),
+    ("close,exit,exit_group", "give something back: what they answer changes nothing"),
+    ("futex", "a lock in the program's own memory: its errors are wrong arguments"),
+    ("poll,ppoll,epoll_pwait,wait4,waitid", "wait for what was asked for before: that is what is refused"),
+    ("getrandom", "never refuses once the machine is up"),
+    (
+        "lseek,ioctl,dup2,chdir,setpgid,prctl,prlimit64,execve,inotify_rm_watch,sendto,recvfrom,pidfd_send_signal,kill,tgkill",
+        "work on a descriptor or process that is already held: not one of these five errors is theirs, but for a broken disk or peer",
+    ),
+];
+
+/// The calls that the coordinator of a run makes, by their names.
+fn made() -> std::collections::BTreeSet<String> {
+    let rig = Rig::new(PLAN, AGENT);
+    let log = rig.outside("calls");
+    let mut strace = Command::new("strace");
+    rig.prepare(&mut strace);
+    strace.args(["-f", "-b", "execve", "-qq", "-o"]).arg(&log).arg(program()).args(["run", "plan.md"]);
+    let ended = rig.launch(strace).end();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let text = String::from_utf8_lossy(&std::fs::read(&log).expect("what strace wrote")).into_owned();
+    let name = |line: &str| Some(line.split_once(' ')?.1.trim_start().split_once('(')?.0.to_owned());
+    let is_name = |name: &String| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    text.lines().filter_map(name).filter(is_name).collect()
+}
+
+/// A kind of call that nobody thought of is a refusal that nobody tried.
+#[test]
+fn every_kind_of_call_of_a_run_is_tried_or_cannot_refuse() {
+    let tried = TRIED.iter().copied().chain(NOT_TRIED.iter().map(|(calls, _)| *calls));
+    let known: Vec<&str> = tried.flat_map(|calls| calls.split(',')).collect();
+    let made = made();
+    assert!(made.contains("openat") && made.len() > 40, "strace is needed: {made:?}");
+    let new: Vec<&String> = made.iter().filter(|call| !known.contains(&call.as_str())).collect();
+    assert!(new.is_empty(), "add to a group, or to NOT_TRIED with a reason: {new:?}");
+}
+
+/// The campaign runs a turn for every group.
+#[test]
+fn the_campaign_names_every_group() {
+    let campaign = include_str!("../../../../xtask/src/campaign.rs");
+    let own = include_str!("refusal_points.rs");
+    let groups =
+        own.lines().filter_map(|line| line.trim().strip_suffix("\";")?.split_once(": \"")).map(|(name, _)| name);
+    let missing: Vec<&str> = groups.filter(|name| !campaign.contains(&format!("\"{name}\""))).collect();
+    assert!(missing.is_empty(), "add to REFUSALS in xtask/src/campaign.rs: {missing:?}");
 }

@@ -18,6 +18,7 @@ use rekindle_shim::{EXIT_REFUSED, clock};
 
 use super::{Shared, allowance, disk, open_plain};
 use crate::agents;
+use crate::caps;
 use crate::driver::Message;
 use crate::pressure;
 use crate::refusal::{self, Trouble};
@@ -246,7 +247,7 @@ impl At<'_> {
             output: Output::Capped { bytes: OUTPUT_BYTES },
             deadline_ms: Some(shared.programs.check_timeout_ms),
             stop: agents::ladder(shared.stop_grace_ms),
-            caps: None,
+            caps: Some(shared.programs.caps.for_checks()),
         }
     }
 }
@@ -357,6 +358,10 @@ fn result_of(dir: &Path, command: &str, record: &ExitRecord) -> CheckResult {
     output.push_str(&errors);
     if let Some(error) = &record.start_error {
         output.push_str(&error.text);
+    }
+    if let Some(met) = caps::met(record) {
+        let line = if output.is_empty() || output.ends_with('\n') { "" } else { "\n" };
+        output.push_str(&format!("{line}rekindle: {met}\n"));
     }
     CheckResult {
         command: command.to_owned(),
