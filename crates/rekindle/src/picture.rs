@@ -1,7 +1,7 @@
 //! What every view of a run draws, read at one moment: rows, what events add up to, and where the log ends. `top`, the
 //! dashboard and the report show the same picture; how it looks is left to them.
 //!
-//! It reads the store and nothing else. An [`Eye`] looks again and again and reads only what is new.
+//! It reads the store and nothing else. A [`RunReader`] looks again and again and reads only what is new.
 
 pub mod diff;
 pub mod graph;

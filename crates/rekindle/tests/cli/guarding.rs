@@ -39,7 +39,7 @@ fn install_tells_what_it_did_and_uninstall_leaves_nothing() {
     insta::assert_snapshot!(environment.run(&["guard", "install"]), @"
     err| Claude Code: wrote .claude/settings.local.json (yours in this project): hooks at 15 events
     err|   git ignores it: .git/info/exclude
-    err| hint: Claude Code: sessions of Claude Code that start from now on are guard_adapter; running ones may have to be restarted
+    err| hint: Claude Code: sessions of Claude Code that start from now on are guarded; running ones may have to be restarted
     err| opencode: wrote .opencode/plugins/rekindle.js (yours in this project): a plugin
     err|   git ignores it: .git/info/exclude
     err| hint: opencode: restart opencode
