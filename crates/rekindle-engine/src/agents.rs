@@ -1,4 +1,5 @@
-//! Adapters: everything that is particular to one agent's program, behind one trait. No other file knows a program by name.
+//! Adapters: everything that is particular to one agent's program, behind one trait, and [`KINDS`], the one table of them. No
+//! other file knows a program by name: a new kind is a folder beside the others, and two lines here.
 //!
 //! An adapter says how a program is started and resumed, what its output means, how it is spoken to while it runs, how it is
 //! stopped without leaving anything behind, and what it can do. It decides nothing: that is the core's business.
@@ -19,15 +20,99 @@ mod pieces;
 mod quote;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
+use guard_adapter::Guarded;
 use history::Record;
+use hook_installer::Installable;
 use rekindle_core::activity::{Activity, History};
 use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
 use rekindle_shim::ladder::{Rung, StopSignal};
 
 use crate::caps::Memory;
+
+/// Every kind of agent, in the order in which their programs are looked for.
+pub static KINDS: Kinds = Kinds(&[
+    Kind(&claude::Claude),
+    Kind(&codex::Codex),
+    Kind(&gemini::Gemini),
+    Kind(&opencode::Opencode),
+    Kind(&acp::Acp),
+    Kind(&command::Command),
+]);
+
+/// A table of kinds: [`KINDS`], or a test's own.
+#[derive(Clone, Copy, Debug)]
+pub struct Kinds(pub &'static [Kind]);
+
+impl Default for Kinds {
+    fn default() -> Self {
+        KINDS
+    }
+}
+
+impl Kinds {
+    /// All kinds, in order.
+    pub fn iter(self) -> impl Iterator<Item = Kind> {
+        self.0.iter().copied()
+    }
+
+    /// The kind of a name.
+    #[must_use]
+    pub fn of(self, name: &str) -> Option<Kind> {
+        self.iter().find(|kind| kind.kind() == name)
+    }
+
+    /// Their names.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        self.iter().map(|kind| kind.kind())
+    }
+
+    /// The kinds whose own sessions can be guarded.
+    pub fn guarded(self) -> impl Iterator<Item = &'static dyn Guarded> {
+        self.iter().filter_map(|kind| kind.guarded())
+    }
+
+    /// The kinds that take hooks.
+    pub fn installable(self) -> impl Iterator<Item = &'static dyn Installable> {
+        self.iter().filter_map(|kind| kind.installable())
+    }
+}
+
+/// One kind of agent, known by its name. The default is a plain command.
+#[derive(Clone, Copy)]
+pub struct Kind(pub &'static dyn Adapter);
+
+impl Default for Kind {
+    fn default() -> Self {
+        Self(&command::Command)
+    }
+}
+
+impl Deref for Kind {
+    type Target = dyn Adapter;
+
+    fn deref(&self) -> &Self::Target {
+        self.0
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind())
+    }
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind() == other.kind()
+    }
+}
+
+impl Eq for Kind {}
 
 /// What an agent may do without asking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,8 +127,8 @@ pub enum Permissions {
 /// What `[agents.NAME]` says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// Its kind; nothing means `command`.
-    pub kind: String,
+    /// Its kind.
+    pub kind: Kind,
     /// The program and its first arguments; empty means: the kind's own program, found on `PATH`.
     pub command: Vec<String>,
     /// Arguments added by the operator.
@@ -70,12 +155,6 @@ impl Program {
     pub fn traits(&self, kind: &str) -> Traits {
         let account = self.account.clone().unwrap_or_else(|| kind.to_owned());
         Traits { account, fallback: self.fallback.clone(), ..Traits::new(kind) }
-    }
-
-    /// The name it is found by: the operator's word, else the kind's own.
-    #[must_use]
-    pub fn name_or<'a>(&'a self, own: &'a str) -> &'a str {
-        self.command.first().map_or(own, String::as_str)
     }
 
     /// Arguments that make it print its version: those of `command`, then the usual one.
@@ -106,6 +185,32 @@ pub struct Start<'a> {
 }
 
 impl Start<'_> {
+    /// The program and its first arguments: those of `command`, else the kind's own program, found on `PATH`. The native program
+    /// replaces the script that would start it: a script that is killed leaves it running.
+    ///
+    /// # Errors
+    /// When nothing is named and the kind's own program is not there.
+    pub fn program_words(&self, adapter: &dyn Adapter) -> Result<Vec<String>, String> {
+        let place = Place { program: self.program, workspace: self.workspace, bundle: self.bundle };
+        let mut words = self.program.command.clone();
+        let own = adapter.program().unwrap_or_default();
+        match find_program(&place, words.first().map_or(own, String::as_str)) {
+            Some(found) => {
+                let native = adapter.cli_session(found).to_string_lossy().into_owned();
+                words.splice(..words.len().min(1), [native]);
+            }
+            // A program that is named is started as it is: the start itself says what is wrong with it.
+            None if !words.is_empty() => {}
+            None => {
+                let install = adapter.install_hint().unwrap_or_default();
+                return Err(format!(
+                    "cannot find `{own}` on PATH: install it ({install}), or set `command` in its [agents.NAME]"
+                ));
+            }
+        }
+        Ok(words)
+    }
+
     /// The directory in the bundle that holds the adapter's own files.
     #[must_use]
     pub fn own_dir(&self) -> PathBuf {
@@ -229,6 +334,18 @@ impl Place<'_> {
     pub fn var(&self, name: &str) -> Option<String> {
         self.program.env.get(name).cloned().or_else(|| std::env::var(name).ok())
     }
+
+    /// A variable that is not empty.
+    #[must_use]
+    pub fn set(&self, name: &str) -> Option<String> {
+        self.var(name).filter(|value| !value.is_empty())
+    }
+
+    /// The login by the first of these variables that is set, in words.
+    #[must_use]
+    pub fn login_by(&self, names: &[&str]) -> Option<String> {
+        names.iter().find(|name| self.set(name).is_some()).map(|name| format!("by {name}"))
+    }
 }
 
 /// What an examination of an installed program found, for `rekindle doctor`. No secret may stand in here.
@@ -312,27 +429,47 @@ pub trait Adapter: Send + Sync {
         ladder(grace_ms)
     }
 
+    /// The program that a found one would start, where that is a script.
+    fn native(&self, found: PathBuf) -> PathBuf {
+        found
+    }
+
+    /// How it is logged in, in words, without a secret; nothing where no login was found.
+    fn login(&self, _place: &Place<'_>) -> Option<String> {
+        None
+    }
+
+    /// What to do without a login.
+    fn login_hint(&self) -> &'static str {
+        ""
+    }
+
     /// What is installed, without starting anything.
-    fn examine(&self, place: &Place<'_>) -> Examination;
+    fn examine(&self, place: &Place<'_>) -> Examination {
+        let name = place.program.command.first().map(String::as_str).or_else(|| self.program());
+        Examination {
+            program: name.and_then(|name| find_program(place, name)).map(|found| self.cli_session(found)),
+            version_args: place.program.version_args(),
+            login: self.login(place),
+            login_hint: self.login_hint().to_owned(),
+        }
+    }
+
+    /// What the hooks and transcripts of a person's own session mean, where such sessions can be guarded.
+    fn guarded(&self) -> Option<&'static dyn Guarded> {
+        None
+    }
+
+    /// How hooks get into its settings, where it takes some.
+    fn installable(&self) -> Option<&'static dyn Installable> {
+        None
+    }
 }
 
 /// The ladder of any program: asked, told, then ended with its whole tree.
 #[must_use]
 pub fn ladder(grace_ms: u64) -> Vec<Rung> {
     vec![Rung { signal: StopSignal::Int, grace_ms }, Rung { signal: StopSignal::Term, grace_ms }]
-}
-
-/// Every kind there is, in the order in which they are looked for.
-#[must_use]
-pub fn all() -> &'static [&'static dyn Adapter] {
-    &[&claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::Opencode, &acp::Acp, &command::Command]
-}
-
-/// The adapter of a kind.
-#[must_use]
-pub fn of(kind: &str) -> Option<&'static dyn Adapter> {
-    let kind = if kind.is_empty() { command::KIND } else { kind };
-    all().iter().copied().find(|adapter| adapter.kind() == kind)
 }
 
 /// Finds a program: a path as it is, a bare name on the `PATH` that the agent will have.

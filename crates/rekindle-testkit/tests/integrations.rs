@@ -5,7 +5,32 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use rekindle_engine::agents::hook_installer::plugins;
+use rekindle_engine::agents::KINDS;
+use rekindle_engine::agents::hook_installer::{Event, Form, Installable};
+use rekindle_engine::guard::install::hooks_file;
+
+/// One line for people who look into a plugin.
+const DESCRIPTION: &str =
+    "Tells rekindle what happens in a session, and the session where it stands after a compaction or a crash";
+
+/// How the plugin that two programs share calls rekindle. Only one of them sets the first variable to the same folder.
+const SHARED: &str = r#"test "$PLUGIN_ROOT" = "${CLAUDE_PLUGIN_ROOT}" && cli=codex || cli=claude; "${CLAUDE_PLUGIN_ROOT}/bin/rekindle" hook "$cli""#;
+
+/// How the extension calls it; the program puts the path in.
+const EXTENSION: &str = r#""${extensionPath}/bin/rekindle" hook gemini"#;
+
+/// The tools that only one of the two programs of the shared plugin has: what it is told of them.
+const MORE: [Event; 2] = [
+    Event { name: "PreToolUse", matcher: Some(".*(spawn_agent|request_user_input)"), timeout: 10 },
+    Event {
+        name: "PostToolUse",
+        matcher: Some(
+            ".*(spawn|wait|close|interrupt|resume)_agent|.*(send_input|followup_task)|apply_patch|update_plan|\
+             request_user_input|exec_command|shell_command|shell",
+        ),
+        timeout: 10,
+    },
+];
 
 /// Set to write the files instead of comparing them.
 const WRITE: &str = "REKINDLE_WRITE_INTEGRATIONS";
@@ -16,6 +41,31 @@ const SCRIPT: &str = "claude-codex/plugins/rekindle/bin/rekindle";
 fn integrations() -> PathBuf {
     let manifest = std::env::var("CARGO_MANIFEST_DIR").expect("cargo and nextest say where the package is");
     Path::new(&manifest).join("../../integrations").canonicalize().expect("the folder")
+}
+
+fn program(kind: &str) -> &'static dyn Installable {
+    KINDS.of(kind).and_then(|kind| kind.installable()).expect("it takes hooks")
+}
+
+/// The files of the plugins that are made of what an installation writes, by their place in the folder.
+fn plugins() -> Vec<(&'static str, String)> {
+    let events = |kind: &str| match program(kind).form() {
+        Form::Entries(events) => events.to_vec(),
+        Form::Own(_) => panic!("{kind} has a file of our own"),
+    };
+    let hooks = |kind: &str, events: &[Event], command: &str| {
+        hooks_file(program(kind), events, DESCRIPTION, command).expect("hooks")
+    };
+    let plugin = match program("opencode").form() {
+        Form::Own(own) => own.text.replace(own.mark, "\"rekindle\""),
+        Form::Entries(_) => panic!("opencode has entries"),
+    };
+    let shared = [events("claude"), MORE.to_vec()].concat();
+    vec![
+        ("claude-codex/plugins/rekindle/hooks/hooks.json", hooks("codex", &shared, SHARED)),
+        ("gemini/hooks/hooks.json", hooks("gemini", &events("gemini"), EXTENSION)),
+        ("opencode/rekindle.js", plugin),
+    ]
 }
 
 fn text(name: &str) -> String {

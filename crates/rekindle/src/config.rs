@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use rekindle_core::limits::{CompactionLimits, Limits, UsageLimits};
 use rekindle_core::plan::{FrontMatter, Isolation, Plan, PlanTask};
 use rekindle_core::role::Role;
+use rekindle_engine::agents::Kinds;
 use rekindle_engine::alert::{Channels, Complaints, Finished};
 use rekindle_engine::caps::Defaults;
 use rekindle_engine::world::real::Programs;
@@ -117,6 +118,8 @@ pub struct Sources<'a> {
     pub variables: Vec<(OsString, OsString)>,
     /// The command line.
     pub flags: Vec<Flag>,
+    /// The kinds of agents that may be named.
+    pub kinds: Kinds,
 }
 
 impl Sources<'_> {
@@ -155,7 +158,7 @@ impl Config {
         let mut agents = BTreeMap::new();
         let mut environments = BTreeMap::from([(places::LOCAL.to_owned(), Vec::new())]);
         if let Some(path) = sources.file {
-            let file = file::read(&shown(path), &read_text(path)?);
+            let file = file::read(&shown(path), &read_text(path)?, sources.kinds);
             layer.over(file.layer);
             agents = file.agents;
             environments.extend(file.environments);

@@ -18,11 +18,10 @@ use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
 use serde_json::json;
 
+use super::guard_adapter::Guarded;
 use super::history::Record;
-use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program, quote};
-
-pub(in crate::agents) use settings::EVENTS;
-pub use settings::Settings;
+use super::hook_installer::Installable;
+use super::{Adapter, Launch, Permissions, Place, Program, Reader, Start, hooked, quote};
 
 /// The newest version that `cargo xtask agents` was run with.
 const TRIED_UP_TO: &str = "2.1.325";
@@ -94,7 +93,7 @@ impl Adapter for Claude {
     }
 
     fn start(&self, start: &Start<'_>) -> Result<Launch, String> {
-        let mut argv = program_words(start)?;
+        let mut argv = start.program_words(self)?;
         let fixed = "-p --output-format stream-json --verbose --input-format stream-json";
         argv.extend(fixed.split(' ').map(str::to_owned));
         match start.resume {
@@ -161,21 +160,27 @@ impl Adapter for Claude {
     }
 
     fn hook_answer(&self, asked: &str, text: &str) -> Option<String> {
-        session_start_answer(asked, text)
+        hook_events::session_start_answer(asked, text)
     }
 
     fn message(&self, text: &str) -> Option<String> {
         Some(user_line(text))
     }
 
-    fn examine(&self, place: &Place<'_>) -> Examination {
-        let name = place.program.name_or("claude");
-        Examination {
-            program: find_program(place, name),
-            version_args: place.program.version_args(),
-            login: login(place),
-            login_hint: "run `claude` and log in, or set ANTHROPIC_API_KEY".to_owned(),
-        }
+    fn login(&self, place: &Place<'_>) -> Option<String> {
+        place.login_by(&LOGIN_VARS).or_else(|| login_by_file(place))
+    }
+
+    fn login_hint(&self) -> &'static str {
+        "run `claude` and log in, or set ANTHROPIC_API_KEY"
+    }
+
+    fn guarded(&self) -> Option<&'static dyn Guarded> {
+        Some(&Claude)
+    }
+
+    fn installable(&self) -> Option<&'static dyn Installable> {
+        Some(&Claude)
     }
 }
 
@@ -184,28 +189,6 @@ const MCP: &str = "mcp.json";
 
 /// The settings with the hook, in the bundle.
 const SETTINGS: &str = "settings.json";
-
-/// What a hook for the start of a session prints to put a text into the context after a compaction. Where the program does not
-/// say what it was started for, the matcher has already seen to it.
-pub(super) fn session_start_answer(asked: &str, text: &str) -> Option<String> {
-    let asked: serde_json::Value = serde_json::from_str(asked).unwrap_or_default();
-    if asked["source"].as_str().is_some_and(|source| source != "compact") {
-        return None;
-    }
-    let answer = json!({"hookEventName": "SessionStart", "additionalContext": text});
-    Some(json!({ "hookSpecificOutput": answer }).to_string())
-}
-
-/// The program with the arguments of `command`.
-fn program_words(start: &Start<'_>) -> Result<Vec<String>, String> {
-    if !start.program.command.is_empty() {
-        return Ok(start.program.command.clone());
-    }
-    let place = Place { program: start.program, workspace: start.workspace, bundle: start.bundle };
-    let found = find_program(&place, "claude")
-        .ok_or("cannot find `claude` on PATH: install Claude Code, or set `command` in its [agents.NAME]".to_owned())?;
-    Ok(vec![found.to_string_lossy().into_owned()])
-}
 
 fn has_own_settings(program: &Program) -> bool {
     let given = |word: &String| word == SETTINGS_FLAG || word.starts_with("--settings=");
@@ -238,10 +221,8 @@ fn settings(start: &Start<'_>) -> String {
 }
 
 fn config_dir(place: &Place<'_>) -> Option<PathBuf> {
-    if let Some(dir) = place.var("CLAUDE_CONFIG_DIR").filter(|dir| !dir.is_empty()) {
-        return Some(place.workspace.join(dir));
-    }
-    Some(PathBuf::from(place.var("HOME")?).join(".claude"))
+    let own = place.set("CLAUDE_CONFIG_DIR").map(|dir| place.workspace.join(dir));
+    own.or_else(|| Some(PathBuf::from(place.var("HOME")?).join(".claude")))
 }
 
 /// The directory of a workspace's sessions: its path with everything but letters and digits replaced.
@@ -250,11 +231,7 @@ fn slug(workspace: &Path) -> String {
     workspace.to_string_lossy().chars().map(keep).collect()
 }
 
-fn login(place: &Place<'_>) -> Option<String> {
-    let set = |name: &&str| place.var(name).is_some_and(|value| !value.is_empty());
-    if let Some(name) = LOGIN_VARS.into_iter().find(set) {
-        return Some(format!("by {name}"));
-    }
+fn login_by_file(place: &Place<'_>) -> Option<String> {
     let dir = config_dir(place)?;
     let credentials = dir.join(".credentials.json");
     if credentials.is_file() {

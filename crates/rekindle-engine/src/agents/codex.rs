@@ -22,11 +22,10 @@ use rekindle_core::activity::History;
 use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
 
+use super::guard_adapter::Guarded;
 use super::history::Record;
-use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program, quote};
-
-pub(in crate::agents) use settings::MORE;
-pub use settings::Settings;
+use super::hook_installer::Installable;
+use super::{Adapter, Launch, Permissions, Place, Program, Reader, Start, hooked, quote};
 
 /// The newest version that `cargo xtask agents` was run with.
 const TRIED_UP_TO: &str = "0.166.0";
@@ -76,7 +75,7 @@ impl Adapter for Codex {
     }
 
     fn start(&self, start: &Start<'_>) -> Result<Launch, String> {
-        let mut argv = program_words(start)?;
+        let mut argv = start.program_words(self)?;
         argv.push("exec".to_owned());
         // The operator's first: some of the program's flags take many values, ours do not.
         argv.extend(start.program.args.iter().cloned());
@@ -114,40 +113,28 @@ impl Adapter for Codex {
     }
 
     fn hook_answer(&self, asked: &str, text: &str) -> Option<String> {
-        // The program has taken over its neighbour's protocol for hooks.
-        super::claude::session_start_answer(asked, text)
+        hook_events::session_start_answer(asked, text)
     }
 
-    fn examine(&self, place: &Place<'_>) -> Examination {
-        let name = place.program.name_or("codex");
-        Examination {
-            program: find_program(place, name).map(vendor::native),
-            version_args: place.program.version_args(),
-            login: login(place),
-            login_hint: "run `codex login`, or set CODEX_API_KEY".to_owned(),
-        }
+    fn native(&self, found: PathBuf) -> PathBuf {
+        vendor::native(found)
     }
-}
 
-/// The program with the arguments of `command`; the native program instead of the script that would start it, because a
-/// script that is killed leaves it running.
-fn program_words(start: &Start<'_>) -> Result<Vec<String>, String> {
-    let place = Place { program: start.program, workspace: start.workspace, bundle: start.bundle };
-    let mut words = start.program.command.clone();
-    let name = words.first().map_or("codex", String::as_str);
-    match find_program(&place, name) {
-        Some(found) => {
-            let native = vendor::native(found).to_string_lossy().into_owned();
-            words.splice(..words.len().min(1), [native]);
-        }
-        // A program that is named is started as it is: the start itself says what is wrong with it.
-        None if !words.is_empty() => {}
-        None => {
-            let why = "cannot find `codex` on PATH: install Codex, or set `command` in its [agents.NAME]";
-            return Err(why.to_owned());
-        }
+    fn login(&self, place: &Place<'_>) -> Option<String> {
+        place.login_by(&LOGIN_VARS).or_else(|| login_by_file(place))
     }
-    Ok(words)
+
+    fn login_hint(&self) -> &'static str {
+        "run `codex login`, or set CODEX_API_KEY"
+    }
+
+    fn guarded(&self) -> Option<&'static dyn Guarded> {
+        Some(&Codex)
+    }
+
+    fn installable(&self) -> Option<&'static dyn Installable> {
+        Some(&Codex)
+    }
 }
 
 /// The MCP server. Its one tool is approved, and offered as it is instead of behind a search for tools. One, because the
@@ -168,17 +155,11 @@ fn mcp_settings(start: &Start<'_>) -> Vec<String> {
 
 /// Where the program keeps its configuration and its sessions.
 fn home(place: &Place<'_>) -> Option<PathBuf> {
-    if let Some(dir) = place.var("CODEX_HOME").filter(|dir| !dir.is_empty()) {
-        return Some(place.workspace.join(dir));
-    }
-    Some(PathBuf::from(place.var("HOME")?).join(".codex"))
+    let own = place.set("CODEX_HOME").map(|dir| place.workspace.join(dir));
+    own.or_else(|| Some(PathBuf::from(place.var("HOME")?).join(".codex")))
 }
 
-fn login(place: &Place<'_>) -> Option<String> {
-    let set = |name: &str| place.var(name).is_some_and(|value| !value.is_empty());
-    if let Some(name) = LOGIN_VARS.into_iter().find(|name| set(name)) {
-        return Some(format!("by {name}"));
-    }
+fn login_by_file(place: &Place<'_>) -> Option<String> {
     let home = home(place)?;
     let auth = home.join("auth.json");
     if auth.is_file() {
@@ -191,6 +172,6 @@ fn login(place: &Place<'_>) -> Option<String> {
         let value = line.trim().strip_prefix("env_key")?.trim_start().strip_prefix('=')?.trim();
         Some(value.trim_matches(['"', '\'']).to_owned())
     };
-    let name = text.lines().filter_map(named).find(|name| set(name))?;
+    let name = text.lines().filter_map(named).find(|name| place.set(name).is_some())?;
     Some(format!("by {name} of {}", config.display()))
 }

@@ -21,11 +21,10 @@ use rekindle_shim::bundle::Stdin;
 use rekindle_shim::ladder::{Rung, StopSignal};
 use serde_json::{Value, json};
 
+use super::guard_adapter::Guarded;
 use super::history::Record;
-use super::{Adapter, Compaction, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
-
-pub(in crate::agents) use settings::EVENTS;
-pub use settings::Settings;
+use super::hook_installer::Installable;
+use super::{Adapter, Compaction, Launch, Permissions, Place, Program, Reader, Start};
 
 /// The newest version that `cargo xtask agents` was run with.
 const TRIED_UP_TO: &str = "0.61.0";
@@ -41,6 +40,12 @@ const PROJECTS_MAX: usize = 4096;
 
 /// A transcript's first line is short; more than this is not read of any.
 const HEADER_BYTES: usize = 4096;
+
+/// Variables that log it in, in the order in which they are shown.
+const LOGIN_VARS: [&str; 3] = ["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"];
+
+/// Files of its home that log it in.
+const LOGIN_FILES: [&str; 2] = ["oauth_creds.json", "gemini-credentials.json"];
 
 /// The adapter.
 pub struct Gemini;
@@ -82,12 +87,7 @@ impl Adapter for Gemini {
                 "gemini takes `$` in a path of its settings for a variable: move the project out of {place}"
             ));
         }
-        let mut argv = start.program.command.clone();
-        if argv.is_empty() {
-            let found = find_program(&place, "gemini")
-                .ok_or("gemini is not on PATH: install it (npm install -g @google/gemini-cli) or set its `command`")?;
-            argv.push(found.to_string_lossy().into_owned());
-        }
+        let mut argv = start.program_words(self)?;
         argv.extend(["--output-format", "stream-json"].map(str::to_owned));
         if let Some(model) = &start.program.model {
             argv.extend(["--model".to_owned(), model.clone()]);
@@ -151,17 +151,25 @@ impl Adapter for Gemini {
         vec![Rung { signal: StopSignal::Term, grace_ms }, Rung { signal: StopSignal::Int, grace_ms }]
     }
 
-    fn examine(&self, place: &Place<'_>) -> Examination {
-        let name = place.program.name_or("gemini");
-        Examination {
-            program: find_program(place, name),
-            version_args: place.program.version_args(),
-            login: login(place),
-            login_hint:
-                "run `gemini` once and log in, or set GEMINI_API_KEY; with permissions = \"default\" it works only in \
-                         folders that it was told to trust, without a shell and without writing files"
-                    .into(),
-        }
+    fn login(&self, place: &Place<'_>) -> Option<String> {
+        place.login_by(&LOGIN_VARS).or_else(|| {
+            let home = home::of(place)?;
+            let file = LOGIN_FILES.iter().map(|name| home.join(name)).find(|file| file.is_file())?;
+            Some(format!("by {}", file.display()))
+        })
+    }
+
+    fn login_hint(&self) -> &'static str {
+        "run `gemini` once and log in, or set GEMINI_API_KEY; with permissions = \"default\" it works only in folders that it was \
+         told to trust, without a shell and without writing files"
+    }
+
+    fn guarded(&self) -> Option<&'static dyn Guarded> {
+        Some(&Gemini)
+    }
+
+    fn installable(&self) -> Option<&'static dyn Installable> {
+        Some(&Gemini)
     }
 }
 
@@ -181,18 +189,6 @@ fn with_words(mut kept: Vec<Value>, words: &str) -> Option<String> {
     kept.last_mut()?["content"] = Value::String(content);
     let answer = json!({"hookEventName": "BeforeModel", "llm_request": {"messages": kept}});
     Some(json!({ "hookSpecificOutput": answer }).to_string())
-}
-
-/// How it is logged in, in words.
-fn login(place: &Place<'_>) -> Option<String> {
-    let set = |name: &&str| place.var(name).is_some_and(|value| !value.is_empty());
-    if let Some(name) = ["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"].into_iter().find(set) {
-        return Some(format!("by {name}"));
-    }
-    let home = home::of(place)?;
-    let there = |name: &&str| home.join(name).is_file();
-    let file = ["oauth_creds.json", "gemini-credentials.json"].into_iter().find(there)?;
-    Some(format!("by {}", home.join(file).display()))
 }
 
 /// Whether a transcript's first line says that it belongs to a session.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rekindle_core::guard::fact::{Beginning, Fact};
 use serde_json::Value;
 
-use super::{claude, codex, gemini, opencode};
+use super::Adapter;
 
 /// What one hook told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,15 +55,12 @@ pub trait Transcript {
 }
 
 /// One program that can be guarded.
-pub trait Guarded: Send + Sync {
-    /// The name in `rekindle hook NAME`.
-    fn kind(&self) -> &'static str;
-
+pub trait Guarded: Adapter {
     /// What the hook's standard input means; nothing where it means nothing to us. `var` reads the hook's environment.
     fn hear(&self, asked: &Value, var: &dyn Fn(&str) -> Option<String>) -> Option<Heard>;
 
     /// A reader of its transcript; nothing where it keeps none in lines.
-    fn transcript(&self) -> Option<Box<dyn Transcript>>;
+    fn transcript_reader(&self) -> Option<Box<dyn Transcript>>;
 
     /// Whether a compaction is seen in the transcript only: its new lines are then read at every moment at which the session can
     /// be told something, before that is decided.
@@ -91,16 +88,4 @@ pub trait Guarded: Send + Sync {
     fn team_files(&self, _team: &str, _var: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
         None
     }
-}
-
-/// Every program that can be guarded, in the order in which they are looked for.
-#[must_use]
-pub fn all() -> &'static [&'static dyn Guarded] {
-    &[&claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::Opencode]
-}
-
-/// The program of this name.
-#[must_use]
-pub fn of(kind: &str) -> Option<&'static dyn Guarded> {
-    all().iter().copied().find(|program| program.kind() == kind)
 }

@@ -68,6 +68,17 @@ pub fn answer(heard: &Heard, text: &str) -> Option<String> {
     Some(json!({ "hookSpecificOutput": answer }).to_string())
 }
 
+/// What a hook for the start of a session prints to put a text into the context after a compaction. Where the program does not
+/// say what it was started for, the matcher has already seen to it.
+pub fn session_start_answer(asked: &str, text: &str) -> Option<String> {
+    let asked: Value = serde_json::from_str(asked).unwrap_or_default();
+    if asked["source"].as_str().is_some_and(|source| source != "compact") {
+        return None;
+    }
+    let answer = json!({"hookEventName": "SessionStart", "additionalContext": text});
+    Some(json!({ "hookSpecificOutput": answer }).to_string())
+}
+
 /// A summary without the model's thoughts about it.
 pub fn summary(text: &str) -> Option<String> {
     let after = text.split_once("</analysis>").map_or(text, |(_, rest)| rest);

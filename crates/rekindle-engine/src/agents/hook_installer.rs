@@ -2,15 +2,14 @@
 //! running without a word. How a file is changed and put back is `guard::install`'s business; what a hook tells, `guarded`'s.
 
 mod call;
-mod plugin;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
 pub use call::{Call, Verb};
-pub use plugin::plugins;
 
+use super::Adapter;
 use super::foreign::json_object;
 
 /// The longest settings file that is read; the largest seen have some hundred kilobytes.
@@ -158,10 +157,7 @@ pub struct Gauged {
 }
 
 /// One program that takes hooks.
-pub trait Installable: Send + Sync {
-    /// The name in `rekindle hook NAME` and `--cli NAME`.
-    fn kind(&self) -> &'static str;
-
+pub trait Installable: Adapter {
     /// Its name for people.
     fn title(&self) -> &'static str;
 
@@ -191,18 +187,6 @@ pub trait Installable: Send + Sync {
     fn gauged(&self, _asked: &Value) -> Gauged {
         Gauged::default()
     }
-}
-
-/// Every program that takes hooks, in the order in which they are looked for.
-#[must_use]
-pub fn all() -> &'static [&'static dyn Installable] {
-    &[&super::claude::Settings, &super::codex::Settings, &super::gemini::Settings, &super::opencode::Settings]
-}
-
-/// The program of this name.
-#[must_use]
-pub fn of(kind: &str) -> Option<&'static dyn Installable> {
-    all().iter().copied().find(|program| program.kind() == kind)
 }
 
 /// The settings in a file; nothing where there is none or where it cannot be understood.

@@ -4,7 +4,7 @@
 //! Tools and plugin are handed over in a variable, so neither the user's files nor a configuration directory of theirs is touched.
 
 mod failure;
-pub mod guard;
+mod guard;
 mod reader;
 mod settings;
 #[cfg(test)]
@@ -18,10 +18,10 @@ use rekindle_shim::bundle::Stdin;
 use serde_json::{Map, Value, json};
 
 use super::foreign::json_object;
-
+use super::guard_adapter::Guarded;
 use super::history::Record;
-use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
-pub use settings::Settings;
+use super::hook_installer::Installable;
+use super::{Adapter, Launch, Permissions, Place, Program, Reader, Start};
 
 /// The newest version that `cargo xtask agents` was run with.
 const TRIED_UP_TO: &str = "1.18.33";
@@ -98,12 +98,7 @@ impl Adapter for Opencode {
                 "opencode replaces `{{file:…}}` and `{{env:…}}` in paths: move the project out of {place}"
             ));
         }
-        let mut argv = start.program.command.clone();
-        if argv.is_empty() {
-            let found = find_program(&place, "opencode")
-                .ok_or("opencode is not on PATH: install it (npm install -g opencode-ai) or set its `command`")?;
-            argv.push(native(&found).unwrap_or(found).to_string_lossy().into_owned());
-        }
+        let mut argv = start.program_words(self)?;
         argv.extend(["run", "--format", "json"].map(str::to_owned));
         if let Some(model) = &start.program.model {
             argv.extend(["--model".to_owned(), model.clone()]);
@@ -134,14 +129,24 @@ impl Adapter for Opencode {
         History::ShowsAll
     }
 
-    fn examine(&self, place: &Place<'_>) -> Examination {
-        let name = place.program.name_or("opencode");
-        Examination {
-            program: find_program(place, name).map(|found| native(&found).unwrap_or(found)),
-            version_args: place.program.version_args(),
-            login: login(place),
-            login_hint: "run `opencode auth login`, or set the key of a provider, such as ANTHROPIC_API_KEY".into(),
-        }
+    fn native(&self, found: PathBuf) -> PathBuf {
+        native(&found).unwrap_or(found)
+    }
+
+    fn login(&self, place: &Place<'_>) -> Option<String> {
+        login(place)
+    }
+
+    fn login_hint(&self) -> &'static str {
+        "run `opencode auth login`, or set the key of a provider, such as ANTHROPIC_API_KEY"
+    }
+
+    fn guarded(&self) -> Option<&'static dyn Guarded> {
+        Some(&Opencode)
+    }
+
+    fn installable(&self) -> Option<&'static dyn Installable> {
+        Some(&Opencode)
     }
 }
 
@@ -220,21 +225,20 @@ fn runs(flavour: &str) -> bool {
 
 /// How it is logged in, in words.
 fn login(place: &Place<'_>) -> Option<String> {
-    let set = |name: &str| place.var(name).filter(|value| !value.is_empty());
-    let data =
-        set("XDG_DATA_HOME").map(PathBuf::from).or_else(|| Some(Path::new(&set("HOME")?).join(".local/share")))?;
-    let file = data.join("opencode/auth.json");
+    let folder = |variable: &str, usual: &str| {
+        let home = || Some(Path::new(&place.set("HOME")?).join(usual));
+        Some(place.set(variable).map(PathBuf::from).or_else(home)?.join("opencode"))
+    };
+    let file = folder("XDG_DATA_HOME", ".local/share")?.join("auth.json");
     let names = std::fs::read_to_string(&file).ok().and_then(|text| json_object(&text)).unwrap_or_default();
     if !names.is_empty() {
         let names: Vec<&str> = names.keys().map(String::as_str).collect();
         return Some(format!("for {} by {}", names.join(", "), file.display()));
     }
-    if let Some(name) = KEYS.into_iter().find(|name| set(name).is_some()) {
-        return Some(format!("by {name}"));
+    if let Some(login) = place.login_by(&KEYS) {
+        return Some(login);
     }
-    let config =
-        set("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| Some(Path::new(&set("HOME")?).join(".config")))?;
-    let files = [place.workspace.to_owned(), config.join("opencode")];
+    let files = [place.workspace.to_owned(), folder("XDG_CONFIG_HOME", ".config")?];
     let files = files.iter().flat_map(|dir| [dir.join("opencode.json"), dir.join("opencode.jsonc")]);
     let names_provider = |file: &PathBuf| {
         let settings = std::fs::read_to_string(file).ok().and_then(|text| json_object(&text));

@@ -18,6 +18,7 @@ use super::recover::{STATE_FILE, Whom, compose};
 use super::sessions::{self, Known};
 use super::transcript;
 use super::{journal, place};
+use crate::agents::KINDS;
 use crate::agents::guard_adapter::{Guarded, Heard, Moment};
 
 /// Programs that only stand between a session's program and the hook.
@@ -263,7 +264,7 @@ impl Hearing<'_> {
 
     /// What the transcript of a session that died holds beyond what was read of it.
     fn rest_of(&self, died: &Known) -> Vec<Fact> {
-        let program = crate::agents::guard_adapter::of(died.program());
+        let program = KINDS.of(died.program()).and_then(|kind| kind.guarded());
         let path = died.session.transcript.as_ref();
         let (Some(program), Some(path)) = (program, path) else {
             return Vec::new();

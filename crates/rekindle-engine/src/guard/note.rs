@@ -10,12 +10,12 @@ use rekindle_shim::{atomic, clock};
 use super::journal::Journal;
 use super::recover::STATE_FILE;
 use super::{place, sessions};
-use crate::agents::guard_adapter;
+use crate::agents::KINDS;
 
 /// The session that calls, by the variable that its program sets for those it starts.
 #[must_use]
 pub fn calling(var: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-    guard_adapter::all().iter().find_map(|program| {
+    KINDS.guarded().find_map(|program| {
         let session = var(program.session_variable()?).filter(|session| !session.is_empty())?;
         Some(place::key(program.kind(), &session))
     })

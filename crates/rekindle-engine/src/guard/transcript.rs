@@ -25,7 +25,7 @@ pub(super) struct Reading {
 
 /// Reads on from `from`.
 pub(super) fn read_on(program: &dyn Guarded, path: &Path, from: u64) -> Reading {
-    let Some(mut reader) = program.transcript() else {
+    let Some(mut reader) = program.transcript_reader() else {
         return Reading::default();
     };
     let Ok(mut file) = File::open(path) else {

@@ -1,6 +1,8 @@
 //! Who may use whom: between our crates, and from a crate to the outside. Checked in the manifests and again in the
 //! code, because a manifest allows and the code does.
 
+use rekindle_engine::agents::KINDS;
+
 use super::paths::has;
 use super::source::Source;
 use super::{Finding, Repo, place};
@@ -49,10 +51,15 @@ const IMPURE: &[&str] = &[
     "async",
 ];
 
-/// The agent CLIs we know; each name belongs to its adapter.
-const AGENTS: &[&str] = &["claude", "codex", "gemini", "opencode"];
-/// Where adapters live (`agents.rs`, `agents/`).
+/// Where adapters live: the table in `agents.rs`, and beside it a file and a folder for each kind.
 const ADAPTERS: &str = "crates/rekindle-engine/src/agents";
+/// Words that are no kind of agent although they hold the name of one.
+const OTHER_MEANINGS: &[(&str, &str)] = &[
+    // A format of task files that plans are imported from.
+    ("crates/rekindle/src/commands/plan/import", "claude"),
+    // The variable with the key of a provider.
+    ("crates/rekindle-engine/src/agents/opencode.rs", "gemini"),
+];
 
 pub(super) fn check(repo: &Repo, findings: &mut Vec<Finding>) {
     for source in &repo.rust {
@@ -104,15 +111,19 @@ fn purity(source: &Source, findings: &mut Vec<Finding>) {
 }
 
 fn agent_names(source: &Source, findings: &mut Vec<Finding>) {
-    let package = place::package(&source.path);
-    let held = matches!(package, Some("rekindle-core" | "rekindle-engine")) && place::is_product(&source.path);
-    if !held || source.path.starts_with(ADAPTERS) {
+    if !place::is_product(&source.path) || source.path == format!("{ADAPTERS}.rs") {
         return;
     }
-    let spoken = source.spoken.to_ascii_lowercase();
-    for name in AGENTS {
-        for (at, _) in spoken.match_indices(name).filter(|(at, _)| !source.is_test(*at)) {
-            let why = "an agent's name occurs only in its adapter, engine/src/agents/";
+    // Comments count too: many of them are help that people read.
+    let text = source.text.to_ascii_lowercase();
+    for name in KINDS.iter().filter(|kind| kind.program().is_some()).map(|kind| kind.kind()) {
+        let own = [format!("{ADAPTERS}/{name}.rs"), format!("{ADAPTERS}/{name}/")];
+        let other = OTHER_MEANINGS.iter().any(|(path, word)| source.path.starts_with(path) && *word == name);
+        if other || own.iter().any(|own| source.path.starts_with(own.as_str())) {
+            continue;
+        }
+        for (at, _) in text.match_indices(name).filter(|(at, _)| !source.is_test(*at)) {
+            let why = "a kind's name occurs only in its folder, engine/src/agents/NAME, and in the table, agents.rs";
             findings.push(Finding::new(&source.path, source.line(at), format!("the name `{name}`"), why));
         }
     }

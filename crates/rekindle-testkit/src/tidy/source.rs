@@ -12,8 +12,6 @@ pub(super) struct Source {
     pub(super) text: String,
     /// The text with comments and the insides of literals blanked; offsets and lines are those of the text.
     pub(super) code: String,
-    /// The text with only comments blanked, for rules about what strings say.
-    pub(super) spoken: String,
     line_starts: Vec<usize>,
     test_ranges: Vec<Range<usize>>,
     literals: Vec<Range<usize>>,
@@ -44,11 +42,10 @@ impl Source {
     pub(super) fn new(path: &str, text: &str) -> Self {
         let spans = scan(text);
         let code = blank(text, spans.iter().map(|(_, range)| range));
-        let spoken = blank(text, spans.iter().filter(|(kind, _)| *kind == Kind::Comment).map(|(_, range)| range));
         let literals = spans.into_iter().filter(|(kind, _)| *kind == Kind::Literal).map(|(_, range)| range).collect();
         let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         let test_ranges = test_ranges(&code);
-        Self { path: path.to_owned(), text: text.to_owned(), code, spoken, line_starts, test_ranges, literals }
+        Self { path: path.to_owned(), text: text.to_owned(), code, line_starts, test_ranges, literals }
     }
 
     /// The line of an offset, from 1.

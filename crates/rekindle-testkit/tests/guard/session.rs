@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use rekindle_core::guard::when::{Occasion, Telling};
-use rekindle_engine::agents::guard_adapter::{self, Guarded};
+use rekindle_engine::agents::KINDS;
+use rekindle_engine::agents::guard_adapter::Guarded;
 use rekindle_engine::guard::hook::{self, Places};
 use rekindle_engine::guard::journal;
 use rekindle_engine::guard::recover::{Whom, compose};
@@ -27,7 +28,7 @@ impl Played {
     /// The whole case, up to where its context is compacted.
     pub fn new(case: &Case) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let program = guard_adapter::of("claude").expect("guarded");
+        let program = KINDS.of("claude").and_then(|kind| kind.guarded()).expect("guarded");
         let mut played = Self { dir, program, calls: 0, words: None };
         std::fs::create_dir_all(played.project()).expect("a project");
         assert_eq!(played.hook("SessionStart", json!({ "source": "startup" })), None);

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use rekindle_core::guard::fact::{Fact, TEXT_MAX_BYTES};
+use rekindle_engine::agents::KINDS;
 use rekindle_engine::agents::guard_adapter::{self, Guarded};
 use serde_json::Value;
 
@@ -44,7 +45,7 @@ impl Recording {
 fn all() -> Vec<Recording> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut found = Vec::new();
-    for program in guard_adapter::all() {
+    for program in KINDS.guarded() {
         let dir = |place: &str| entries(&fixtures.join(place).join(program.kind()));
         let transcripts = dir("streams").into_iter().filter(|path| named(path).ends_with(".transcript.jsonl"));
         for path in dir("lead").into_iter().chain(transcripts) {
@@ -52,9 +53,9 @@ fn all() -> Vec<Recording> {
             let name = named(&path).trim_end_matches(".jsonl").to_owned();
             let is_transcript = name.ends_with(".transcript");
             // Programs that keep no transcript in lines have none that could be read.
-            if !is_transcript || program.transcript().is_some() {
+            if !is_transcript || program.transcript_reader().is_some() {
                 let lines = text.lines().map(str::to_owned).collect();
-                found.push(Recording { program: *program, name, lines, is_transcript });
+                found.push(Recording { program, name, lines, is_transcript });
             }
         }
     }
@@ -83,7 +84,7 @@ fn shown(text: &mut String, at: usize, facts: Vec<Fact>) {
 
 fn snapshot(recording: &Recording) -> String {
     let mut text = String::new();
-    let mut reader = recording.program.transcript();
+    let mut reader = recording.program.transcript_reader();
     for (at, line) in recording.lines.iter().enumerate() {
         match reader.as_mut().filter(|_| recording.is_transcript) {
             Some(reader) => shown(&mut text, at + 1, reader.line(line)),
@@ -131,7 +132,7 @@ fn damage_to_a_lead_s_lines_brings_no_panic_and_nothing_without_a_bound() {
         let values: Vec<Value> = recording.lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
         for seed in 1..=DAMAGED_COPIES {
             let mut dice = Dice::new(seed);
-            let mut reader = recording.program.transcript();
+            let mut reader = recording.program.transcript_reader();
             for line in &recording.lines {
                 let mut value: Value = serde_json::from_str(line).expect("recorded lines are whole");
                 replace(&mut value, &values, &mut dice);
@@ -176,7 +177,7 @@ fn a_transcript_tells_again_what_the_hooks_told() {
             .flat_map(|heard| heard.facts)
             .collect();
         let transcript = of("work.transcript");
-        let mut reader = transcript.program.transcript().expect("it keeps one");
+        let mut reader = transcript.program.transcript_reader().expect("it keeps one");
         let read: Vec<Fact> = transcript.lines.iter().flat_map(|line| reader.line(line)).collect();
         let told = |fact: &&Fact| {
             matches!(

@@ -28,7 +28,7 @@ fn read(kind: &str, name: &str) -> String {
 }
 
 fn ledger(kind: &str, lines: usize) -> Ledger {
-    let adapter = agents::of(kind).expect("an adapter");
+    let adapter = agents::KINDS.of(kind).expect("an adapter");
     let (mut reader, mut fold) = (adapter.reader(), Fold::default());
     for line in read(kind, "stream.jsonl").lines().take(lines) {
         reader.line(Source::Out, line, true).iter().for_each(|activity| drop(fold.take(activity)));
@@ -37,7 +37,7 @@ fn ledger(kind: &str, lines: usize) -> Ledger {
 }
 
 fn compared(kind: &str, ledger: &Ledger, lines: &str) -> (UnderWay, bool) {
-    let adapter = agents::of(kind).expect("an adapter");
+    let adapter = agents::KINDS.of(kind).expect("an adapter");
     let history = adapter.history(&Record { lines, whole: true, ledger });
     let prompted = matches!(history, History::Read { prompted: true, .. });
     (under_way(ledger, &history), prompted)

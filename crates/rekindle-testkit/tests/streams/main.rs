@@ -32,13 +32,13 @@ fn each(check: impl Fn(&Recording)) {
 #[test]
 fn every_kind_that_tells_has_recordings() {
     let recordings = all();
-    for adapter in agents::all().iter().filter(|adapter| adapter.traits(&agents::Program::default()).structured_output)
+    for adapter in agents::KINDS.iter().filter(|adapter| adapter.traits(&agents::Program::default()).structured_output)
     {
         let kind = adapter.kind();
         assert!(recordings.iter().any(|recording| recording.kind == kind), "no recording of {kind}");
     }
     for recording in &recordings {
-        assert!(agents::of(&recording.kind).is_some(), "{} is of no known kind", recording.label());
+        assert!(agents::KINDS.of(&recording.kind).is_some(), "{} is of no known kind", recording.label());
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rekindle_engine::agents::{self, Reader, Source};
+use rekindle_engine::agents::{KINDS, Reader, Source};
 use rekindle_engine::ingest::Cursor;
 
 /// One run of a real program.
@@ -74,7 +74,7 @@ impl Recording {
 
     /// A new reader of its kind.
     pub fn reader(&self) -> Box<dyn Reader> {
-        agents::of(&self.kind).expect("a known kind").reader()
+        KINDS.of(&self.kind).expect("a known kind").reader()
     }
 
     /// All lines, one of each source in turn.

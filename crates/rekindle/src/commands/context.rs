@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use rekindle_engine::agents::{self, Adapter, Compaction};
+use rekindle_engine::agents::{self, Compaction, KINDS, Kind};
 
 use crate::client::{Agent, Told};
 use crate::project::Project;
@@ -42,7 +42,7 @@ const FILE: &str = agents::CONTEXT_FILE;
 /// The form that is asked for.
 enum Format {
     /// What the hook of a kind of agent prints.
-    Hook(&'static dyn Adapter),
+    Hook(Kind),
     /// Just the text, the same until another compaction.
     Plain {
         /// What tells the compaction from others.
@@ -91,7 +91,7 @@ fn read(arguments: impl Iterator<Item = OsString>) -> Option<(Format, PathBuf)> 
             "--format" => {
                 format = Some(match value.to_str()? {
                     "plain" => Format::Plain { since: String::new() },
-                    kind => Format::Hook(agents::of(kind)?),
+                    kind => Format::Hook(KINDS.of(kind)?),
                 });
             }
             "--bundle" => bundle = Some(PathBuf::from(value)),

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use rekindle_engine::agents::hook_installer::{self, Installable, Places, Scope};
-use rekindle_engine::agents::{self, Place, Program};
+use rekindle_engine::agents::hook_installer::{Installable, Places, Scope};
+use rekindle_engine::agents::{self, KINDS, Kinds, Place, Program};
 use rekindle_engine::guard::install::Site;
 
 use super::Context;
@@ -50,20 +50,31 @@ pub fn run(args: &GuardArgs, context: &Context) -> Result<Exit> {
 /// Which programs.
 #[derive(Debug, Args)]
 struct Chosen {
-    /// The program: claude, codex, gemini or opencode; may be given several times
-    #[arg(long, value_name = "CLI", value_delimiter = ',', value_parser = kinds(), hide_possible_values = true)]
+    #[arg(long, value_name = "CLI", value_delimiter = ',', value_parser = parser(), hide_possible_values = true)]
+    #[arg(help = format!("The program: {}; may be given several times", kinds("or")))]
     cli: Vec<String>,
 }
 
-fn kinds() -> PossibleValuesParser {
-    PossibleValuesParser::new(hook_installer::all().iter().map(|program| program.kind()))
+fn parser() -> PossibleValuesParser {
+    PossibleValuesParser::new(KINDS.installable().map(|program| program.kind()))
+}
+
+/// The programs that take hooks, as a list in a sentence.
+pub fn kinds(before_last: &str) -> String {
+    let mut names: Vec<&str> = KINDS.installable().map(|program| program.kind()).collect();
+    let last = names.pop().unwrap_or_default();
+    format!("{} {before_last} {last}", names.join(", "))
+}
+
+/// The first of them, for an example.
+fn example() -> &'static str {
+    KINDS.installable().next().map(|program| program.kind()).unwrap_or_default()
 }
 
 impl Chosen {
     /// Those that were named; nothing when none was.
     fn named(&self) -> Option<Vec<&'static dyn Installable>> {
-        let named =
-            hook_installer::all().iter().copied().filter(|program| self.cli.iter().any(|kind| kind == program.kind()));
+        let named = KINDS.installable().filter(|program| self.cli.iter().any(|kind| kind == program.kind()));
         (!self.cli.is_empty()).then(|| named.collect())
     }
 }
@@ -114,12 +125,9 @@ fn find(name: &str, root: &Path) -> Option<PathBuf> {
 }
 
 /// Every program that is installed here.
-fn installed(root: &Path) -> Vec<&'static dyn Installable> {
-    let there = |program: &&'static dyn Installable| {
-        let name = agents::of(program.kind()).and_then(agents::Adapter::program);
-        name.is_some_and(|name| find(name, root).is_some())
-    };
-    hook_installer::all().iter().copied().filter(there).collect()
+pub fn installed(kinds: Kinds, root: &Path) -> Vec<&'static dyn Installable> {
+    let there = |program: &&dyn Installable| program.program().is_some_and(|name| find(name, root).is_some());
+    kinds.installable().filter(there).collect()
 }
 
 /// A path as people see it: below the project where it lies there.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use rekindle_engine::agents::guard_adapter;
+use rekindle_engine::agents::KINDS;
 use rekindle_engine::guard::hook::{self, Places};
 use rekindle_engine::guard::place;
 
@@ -34,7 +34,7 @@ const TOKEN_VARIABLE: &str = "REKINDLE_TOKEN";
                         `rekindle guard install` writes the hooks that call it."
 )]
 pub struct HookArgs {
-    /// The program that calls: claude, codex, gemini or opencode
+    #[arg(help = format!("The program that calls: {}", super::guard::kinds("or")))]
     cli: String,
 }
 
@@ -63,7 +63,8 @@ fn hear(
     log_dir: &mut Option<PathBuf>,
 ) -> std::result::Result<(), String> {
     let cli = cli.ok_or("the program's name is missing: rekindle hook CLI")?;
-    let program = guard_adapter::of(cli).ok_or_else(|| format!("this version guards no program called {cli:?}"))?;
+    let program = KINDS.of(cli).and_then(|kind| kind.guarded());
+    let program = program.ok_or_else(|| format!("this version guards no program called {cli:?}"))?;
     let mut input = Vec::new();
     if std::io::stdin().is_terminal() {
         return Err("called at a terminal, without an event".to_owned());

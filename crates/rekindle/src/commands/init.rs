@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use clap::Args;
-use rekindle_engine::agents;
+use rekindle_engine::agents::KINDS;
 
 use super::Context;
 use crate::config::FILE_NAME;
@@ -56,7 +56,7 @@ pub struct InitArgs {
 pub fn run(args: &InitArgs, context: &Context) -> Result<Exit> {
     let root = &context.project.root;
     let found = match args.agent_command.is_empty() {
-        true => found::look(agents::all(), root),
+        true => found::look(KINDS, root),
         false => Vec::new(),
     };
     let config = config(&args.agent_command, &found);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rekindle_core::ids;
 use rekindle_core::limits::Traits;
-use rekindle_engine::agents::{self, Adapter, Permissions, Program, command};
+use rekindle_engine::agents::{Kind, Permissions, Program, command};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -42,16 +42,10 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// The adapter of its kind.
-    #[must_use]
-    pub fn adapter(&self) -> &'static dyn Adapter {
-        agents::of(&self.program.kind).expect("a kind is taken only when it has an adapter")
-    }
-
     /// What it can do, with its account and its stand-in.
     #[must_use]
     pub fn traits(&self) -> Traits {
-        let found = self.adapter().traits(&self.program);
+        let found = self.program.kind.traits(&self.program);
         Traits {
             account: self.program.account.clone().unwrap_or(found.account),
             fallback: self.program.fallback.clone(),
@@ -64,7 +58,7 @@ impl Agent {
     pub fn program_name(&self) -> &str {
         match self.program.command.first() {
             Some(program) => program,
-            None => self.adapter().program().unwrap_or_default(),
+            None => self.program.kind.program().unwrap_or_default(),
         }
     }
 
@@ -80,7 +74,7 @@ impl Agent {
     /// What to do when its program cannot be started.
     #[must_use]
     pub fn missing_hint(&self, missing: &Missing) -> String {
-        let install = self.adapter().install_hint().filter(|_| self.program.command.is_empty());
+        let install = self.program.kind.install_hint().filter(|_| self.program.command.is_empty());
         match (missing, install) {
             (Missing::NotOnPath(_), Some(install)) => {
                 format!("install it: {install}; or write where it is: command = [\"/path/to/{}\"]", self.program_name())
@@ -155,7 +149,7 @@ fn read_one(reader: &mut Reader<'_>, name: &str, span: Range<usize>, table: &DeT
             reader.unknown(key.span(), message, key.get_ref(), AGENT_KEYS);
         }
     }
-    let adapter = read_kind(reader, name, &span, table);
+    let kind = read_kind(reader, name, &span, table);
     let command = read_command(reader, name, table);
     let permissions = read_permissions(reader, table);
     let program = Program {
@@ -167,17 +161,16 @@ fn read_one(reader: &mut Reader<'_>, name: &str, span: Range<usize>, table: &DeT
         fallback: read_word(reader, table, "fallback"),
         memory_max: read_key(reader, table, &AGENT_MEMORY, Value::memory),
         processes_max: read_key(reader, table, &AGENT_PROCESSES, Value::count),
-        kind: adapter.map_or(String::new(), |adapter| adapter.kind().to_owned()),
+        kind: kind?,
         command: command?,
     };
-    let adapter = adapter?;
-    if program.command.is_empty() && adapter.program().is_none() {
+    if program.command.is_empty() && program.kind.program().is_none() {
         let hint = "write command = [\"program\", \"argument\"]".to_owned();
         reader.problem(span, format!("[agents.{name}] has no `command`"), Some(hint));
         return None;
     }
     for (key, given) in [("model", program.model.is_some()), ("permissions", permissions.is_some())] {
-        if let Some(value) = table.get(key).filter(|_| given && adapter.kind() == command::KIND) {
+        if let Some(value) = table.get(key).filter(|_| given && program.kind.kind() == command::KIND) {
             let message =
                 format!("`{key}` of [agents.{name}] has no effect: a `command` is told everything by its arguments");
             reader.warning(value.span(), message, Some("put it into `command` or `args`".to_owned()));
@@ -186,16 +179,11 @@ fn read_one(reader: &mut Reader<'_>, name: &str, span: Range<usize>, table: &DeT
     Some(Agent { line: reader.line(span.start), program })
 }
 
-fn read_kind(
-    reader: &mut Reader<'_>,
-    name: &str,
-    span: &Range<usize>,
-    table: &DeTable<'_>,
-) -> Option<&'static dyn Adapter> {
-    let known: Vec<&str> = agents::all().iter().map(|adapter| adapter.kind()).collect();
+fn read_kind(reader: &mut Reader<'_>, name: &str, span: &Range<usize>, table: &DeTable<'_>) -> Option<Kind> {
+    let known: Vec<&str> = reader.kinds.names().collect();
     let Some(value) = table.get("kind") else {
         if table.contains_key("command") {
-            return agents::of(command::KIND);
+            return Some(Kind::default());
         }
         let message = format!("[agents.{name}] says neither `kind` nor `command`");
         let hint = format!("write kind = \"…\", one of {}", known.join(", "));
@@ -206,7 +194,7 @@ fn read_kind(
         reader.problem(value.span(), format!("`kind` is a text, not {}", kind_of(value)), None);
         return None;
     };
-    let found = agents::of(kind).filter(|_| !kind.is_empty());
+    let found = reader.kinds.of(kind);
     if found.is_none() {
         reader.unknown(value.span(), format!("unknown kind `{kind}`"), kind, &known);
     }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use rekindle_engine::agents::Kinds;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -36,8 +37,8 @@ pub struct File {
 }
 
 /// Reads the text of a file. `path` is how it is shown.
-pub fn read(path: &Path, text: &str) -> File {
-    let mut reader = Reader { path, source: text.into(), problems: Vec::new() };
+pub fn read(path: &Path, text: &str, kinds: Kinds) -> File {
+    let mut reader = Reader { path, source: text.into(), problems: Vec::new(), kinds };
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in errors {
         let span = error.span().unwrap_or(0..0);
@@ -67,6 +68,8 @@ pub struct Reader<'a> {
     path: &'a Path,
     source: Arc<str>,
     problems: Vec<Diagnostic>,
+    /// The kinds of agents that may be named.
+    pub kinds: Kinds,
 }
 
 impl Reader<'_> {

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use rekindle_core::duration;
 use rekindle_core::limits::Traits;
 use rekindle_core::plan;
-use rekindle_engine::agents::{self, Permissions};
+use rekindle_engine::agents::{KINDS, Permissions};
 
 use super::*;
 
@@ -30,8 +30,7 @@ fn load(toml: &str) -> Result<Config> {
 }
 
 fn kinds() -> String {
-    let kinds: Vec<&str> = agents::all().iter().map(|adapter| adapter.kind()).collect();
-    kinds.join(", ")
+    KINDS.names().collect::<Vec<_>>().join(", ")
 }
 
 fn problems(error: &CliError) -> Vec<(String, String)> {
@@ -222,10 +221,7 @@ fn what_an_agent_is_reaches_the_engine_and_the_decisions() {
                 [compaction]\nthreshold_percent = 20\nhand_over_after = 4\n";
     let config = load(toml).expect("loaded");
     let program = &config.programs().agents["a"];
-    assert_eq!(
-        (program.kind.as_str(), program.command.as_slice()),
-        ("command", &["sh".to_owned(), "-c".to_owned()][..])
-    );
+    assert_eq!((program.kind.kind(), program.command.as_slice()), ("command", &["sh".to_owned(), "-c".to_owned()][..]));
     assert_eq!((program.args.as_slice(), program.model.as_deref()), (&["true".to_owned()][..], Some("large")));
     assert_eq!(program.permissions, Permissions::Full);
     let limits = config.limits(false).expect("limits");
@@ -239,7 +235,7 @@ fn what_an_agent_is_reaches_the_engine_and_the_decisions() {
 
 #[test]
 fn every_kind_with_a_program_of_its_own_needs_no_more_than_its_name() {
-    for adapter in agents::all() {
+    for adapter in KINDS.iter() {
         let config = load(&format!("[agents.a]\nkind = \"{}\"\n", adapter.kind()));
         let Some(program) = adapter.program() else {
             let error = config.expect_err("it has no program of its own");

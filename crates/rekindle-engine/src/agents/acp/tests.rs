@@ -11,7 +11,7 @@ use super::{Acp, Setup};
 
 fn program() -> Program {
     Program {
-        kind: "acp".into(),
+        kind: crate::agents::Kind(&Acp),
         command: vec!["helper".into(), "acp".into()],
         args: vec!["--quiet".into()],
         model: Some("large".into()),

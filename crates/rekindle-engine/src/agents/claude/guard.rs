@@ -30,10 +30,6 @@ const DIALECT: Dialect = Dialect { tool: tools::facts, prompt: prompt::facts, en
 const ROOM_BYTES: usize = 9_500;
 
 impl Guarded for Claude {
-    fn kind(&self) -> &'static str {
-        super::KIND
-    }
-
     fn hear(&self, asked: &Value, var: &dyn Fn(&str) -> Option<String>) -> Option<Heard> {
         let cwd = fields::text(asked, "cwd").unwrap_or_default();
         let dir = set(var, "CLAUDE_PROJECT_DIR").unwrap_or_else(|| cwd.to_owned());
@@ -45,7 +41,7 @@ impl Guarded for Claude {
         Some(heard)
     }
 
-    fn transcript(&self) -> Option<Box<dyn Transcript>> {
+    fn transcript_reader(&self) -> Option<Box<dyn Transcript>> {
         Some(Box::<transcript::Lines>::default())
     }
 

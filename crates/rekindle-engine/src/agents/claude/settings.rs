@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::super::hook_installer::{Entry, Event, Form, Gauged, Installable, Left, Places, Scope, settings};
+use super::Claude;
 
 /// Seconds for a hook that writes one record; it takes milliseconds, and a slow disk is no reason to lose it.
 const RECORD_S: u64 = 10;
@@ -23,7 +24,7 @@ const MATTERS: &str = "Write|Edit|MultiEdit|NotebookEdit|Bash|PowerShell|Agent|T
     KillShell|TodoWrite|AskUserQuestion|ExitPlanMode|SendMessage|TeamCreate|TeamDelete";
 
 /// The moments.
-pub(in crate::agents) const EVENTS: &[Event] = &[
+const EVENTS: &[Event] = &[
     Event::every("SessionStart", RECOVERY_S),
     Event::every("UserPromptSubmit", RECOVERY_S),
     Event { name: "PreToolUse", matcher: Some(BEGINS), timeout: RECORD_S },
@@ -44,14 +45,7 @@ pub(in crate::agents) const EVENTS: &[Event] = &[
 /// The key of the status line.
 const STATUS_LINE: &str = "statusLine";
 
-/// Claude Code's settings.
-pub struct Settings;
-
-impl Installable for Settings {
-    fn kind(&self) -> &'static str {
-        "claude"
-    }
-
+impl Installable for Claude {
     fn title(&self) -> &'static str {
         "Claude Code"
     }
@@ -157,13 +151,13 @@ mod tests {
             "context_window": {"remaining_percentage": 8.9, "used_percentage": 91.1},
             "rate_limits": {"five_hour": {"used_percentage": 95.2}, "seven_day": {"used_percentage": 12}},
         });
-        let gauged = Settings.gauged(&asked);
+        let gauged = Claude.gauged(&asked);
         assert_eq!(gauged.session.as_deref(), Some("s"));
         assert_eq!(gauged.dir, Some(PathBuf::from("/a")));
         assert_eq!(gauged.left, Left { context: Some(8), five_hours: Some(5), seven_days: Some(88) });
         assert_eq!(gauged.left.usage(), Some(5));
-        assert_eq!(Settings.gauged(&json!([1])), Gauged::default());
-        assert_eq!(Settings.gauged(&json!({"context_window": {"remaining_percentage": "x"}})), Gauged::default());
+        assert_eq!(Claude.gauged(&json!([1])), Gauged::default());
+        assert_eq!(Claude.gauged(&json!({"context_window": {"remaining_percentage": "x"}})), Gauged::default());
     }
 
     #[test]
@@ -178,7 +172,7 @@ mod tests {
         let var = |name: &str| (name == "HOME").then(|| home.clone());
         let (root, system) = (base.path().join("root"), base.path().join("etc"));
         let places = Places { root: &root, var: &var, system: &system };
-        let found = || Settings.troubles(Scope::Local, &root, &[], &places).join("\n");
+        let found = || Claude.troubles(Scope::Local, &root, &[], &places).join("\n");
         assert_eq!(found(), "");
         write("home/.claude/settings.json", "{ // mine\n \"disableAllHooks\": true }");
         assert!(found().contains("home/.claude/settings.json switches every hook off"), "{}", found());

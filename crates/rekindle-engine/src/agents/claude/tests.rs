@@ -8,13 +8,13 @@ use rekindle_core::activity::{Activity, Problem};
 use rekindle_core::time::Time;
 use serde_json::Value;
 
-use super::super::{Source, of};
+use super::super::{KINDS, Kind, Source};
 use super::*;
 
 const SESSION: &str = "4daed26a-6e95-4e3a-9236-bdf248708a72";
 
 fn program() -> Program {
-    Program { kind: KIND.to_owned(), command: vec!["/opt/claude".to_owned()], ..Program::default() }
+    Program { kind: Kind(&Claude), command: vec!["/opt/claude".to_owned()], ..Program::default() }
 }
 
 fn launch(program: &Program, resume: Option<&str>) -> Launch {
@@ -117,7 +117,7 @@ fn an_operators_own_settings_win_and_the_hook_is_given_up() {
             && traits.compacts
     );
     assert_eq!((traits.kind.as_str(), traits.account.as_str()), (KIND, "team"));
-    assert_eq!(of(KIND).map(Adapter::kind), Some(KIND));
+    assert_eq!(KINDS.of(KIND).map(|kind| kind.kind()), Some(KIND));
 }
 
 #[test]

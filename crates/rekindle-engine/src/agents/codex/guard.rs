@@ -18,16 +18,12 @@ use super::Codex;
 const DIALECT: Dialect = Dialect { tool: tools::facts, prompt: transcript::prompt, ends_batch: tools::ends_batch };
 
 impl Guarded for Codex {
-    fn kind(&self) -> &'static str {
-        super::KIND
-    }
-
     fn hear(&self, asked: &Value, _var: &dyn Fn(&str) -> Option<String>) -> Option<Heard> {
         let dir = PathBuf::from(fields::text(asked, "cwd").unwrap_or_default());
         hook_events::hear(asked, dir, &DIALECT)
     }
 
-    fn transcript(&self) -> Option<Box<dyn Transcript>> {
+    fn transcript_reader(&self) -> Option<Box<dyn Transcript>> {
         Some(Box::<transcript::Lines>::default())
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use toml::{Table, Value as Toml};
 
 use super::super::hook_installer::{Entry, Event, Form, Installable, Places, Scope, read};
-use super::hook;
+use super::{Codex, hook};
 
 /// Seconds for a hook that writes one record; it takes milliseconds, and a slow disk is no reason to lose it.
 const RECORD_S: u64 = 10;
@@ -36,30 +36,10 @@ const EVENTS: &[Event] = &[
 /// stand before them.
 const PRE: Event = Event { name: "PreToolUse", matcher: Some(".*(spawn_agent|request_user_input)"), timeout: RECORD_S };
 
-/// What a plugin that it shares with another program asks for besides: the tools that only this one has.
-pub(in crate::agents) const MORE: &[Event] = &[
-    PRE,
-    Event {
-        name: "PostToolUse",
-        matcher: Some(
-            ".*(spawn|wait|close|interrupt|resume)_agent|.*(send_input|followup_task)|apply_patch|update_plan|\
-             request_user_input|exec_command|shell_command|shell",
-        ),
-        timeout: RECORD_S,
-    },
-];
-
 /// The moments at which something may be put into the context.
 const BEGINS: &str = "SessionStart";
 
-/// Codex's hooks.
-pub struct Settings;
-
-impl Installable for Settings {
-    fn kind(&self) -> &'static str {
-        "codex"
-    }
-
+impl Installable for Codex {
     fn title(&self) -> &'static str {
         "Codex"
     }
@@ -207,7 +187,7 @@ mod tests {
         let var = |name: &str| (name == "HOME").then(|| home.clone());
         let system = base.join("etc");
         let places = Places { root: &root, var: &var, system: &system };
-        let file = Settings.file(Scope::Local, &places).expect("a file");
+        let file = Codex.file(Scope::Local, &places).expect("a file");
         let entry = Entry {
             event: "SessionStart".to_owned(),
             group: 1,
@@ -219,7 +199,7 @@ mod tests {
         let hash = hook::hash_of("session_start", None, &entry.handler);
         let config = |text: &str| {
             std::fs::write(base.join("home/.codex/config.toml"), text).expect("written");
-            Settings.troubles(Scope::Local, &file, std::slice::from_ref(&entry), &places).join("\n")
+            Codex.troubles(Scope::Local, &file, std::slice::from_ref(&entry), &places).join("\n")
         };
         let found = config("");
         assert!(found.contains("is not trusted by Codex") && found.contains("1 of 1 hooks are not trusted"), "{found}");

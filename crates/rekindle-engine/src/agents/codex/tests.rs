@@ -8,11 +8,11 @@ use std::path::Path;
 use rekindle_core::activity::{Activity, Problem};
 use rekindle_core::time::Time;
 
-use super::super::{Source, of};
+use super::super::{KINDS, Kind, Source};
 use super::*;
 
 fn program() -> Program {
-    Program { kind: KIND.to_owned(), command: vec!["/opt/none/codex".to_owned()], ..Program::default() }
+    Program { kind: Kind(&Codex), command: vec!["/opt/none/codex".to_owned()], ..Program::default() }
 }
 
 fn launch(program: &Program, resume: Option<&str>) -> Launch {
@@ -75,7 +75,7 @@ fn our_server_is_approved_and_waited_for_and_only_our_hook_is_trusted() {
     let traits = Codex.traits(&program());
     assert!(traits.structured_output && traits.resumes && traits.compacts && traits.reinjects && traits.mcp);
     assert!(!traits.takes_messages);
-    assert_eq!(of(KIND).map(Adapter::kind), Some(KIND));
+    assert_eq!(KINDS.of(KIND).map(|kind| kind.kind()), Some(KIND));
 }
 
 fn executable(path: &Path) {

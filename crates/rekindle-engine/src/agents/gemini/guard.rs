@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use rekindle_core::guard::fact::{self, Beginning, Fact, Outcome, TaskStatus, Todo};
 use serde_json::{Value, json};
 
-use super::{Gemini, KIND, SNAPSHOT, up_to_summary, with_words, without_mentions};
+use super::{Gemini, SNAPSHOT, up_to_summary, with_words, without_mentions};
 use crate::agents::fields::{list, text};
 use crate::agents::guard_adapter::{Guarded, Heard, Moment, Transcript};
 use crate::agents::pieces::{looks_like_plan, questions, tail};
@@ -46,10 +46,6 @@ const LAST_MAX_BYTES: u64 = 256 << 10;
 const SUMMARIES_MAX: usize = 1024;
 
 impl Guarded for Gemini {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
-
     fn hear(&self, asked: &Value, var: &dyn Fn(&str) -> Option<String>) -> Option<Heard> {
         let session = text(asked, "session_id").filter(|id| !id.is_empty())?;
         let event = text(asked, "hook_event_name")?;
@@ -79,7 +75,7 @@ impl Guarded for Gemini {
         })
     }
 
-    fn transcript(&self) -> Option<Box<dyn Transcript>> {
+    fn transcript_reader(&self) -> Option<Box<dyn Transcript>> {
         Some(Box::new(Chat::default()))
     }
 

@@ -33,8 +33,7 @@ pub(super) fn of(place: &Place<'_>) -> Option<PathBuf> {
 }
 
 fn base(place: &Place<'_>) -> Option<PathBuf> {
-    let set = |name| place.var(name).filter(|value| !value.is_empty());
-    Some(PathBuf::from(set(HOME).or_else(|| set("HOME"))?))
+    place.set(HOME).or_else(|| place.set("HOME")).map(PathBuf::from)
 }
 
 /// Adds the home to a launch.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::super::hook_installer::{Entry, Event, Form, Installable, Places, Scope, settings};
+use super::Gemini;
 
 /// Milliseconds for a hook that writes one record; it takes a few, and a slow disk is no reason to lose it.
 const RECORD_MS: u64 = 10_000;
@@ -20,7 +21,7 @@ const BEGINS: &str = "invoke_agent|ask_user|run_shell_command";
 
 /// The moments. The one before compression is left out: it comes before every request, compressed or not. The one before a request
 /// is the only one between a compression and the first request after it.
-pub(in crate::agents) const EVENTS: &[Event] = &[
+pub(super) const EVENTS: &[Event] = &[
     Event::every("SessionStart", RECOVERY_MS),
     Event::every("BeforeAgent", RECOVERY_MS),
     Event::every("BeforeModel", RECOVERY_MS),
@@ -30,14 +31,7 @@ pub(in crate::agents) const EVENTS: &[Event] = &[
     Event::every("SessionEnd", RECORD_MS),
 ];
 
-/// Gemini CLI's settings.
-pub struct Settings;
-
-impl Installable for Settings {
-    fn kind(&self) -> &'static str {
-        "gemini"
-    }
-
+impl Installable for Gemini {
     fn title(&self) -> &'static str {
         "Gemini CLI"
     }
@@ -97,8 +91,8 @@ fn layers(places: &Places<'_>) -> Vec<(PathBuf, Map<String, Value>)> {
     let variable = |name: &str, file: &str| places.set(name).map_or_else(|| system.join(file), PathBuf::from);
     let files = [
         Some(variable("GEMINI_CLI_SYSTEM_DEFAULTS_PATH", "system-defaults.json")),
-        Settings.file(Scope::User, places),
-        Settings.file(Scope::Project, places),
+        Gemini.file(Scope::User, places),
+        Gemini.file(Scope::Project, places),
         Some(variable("GEMINI_CLI_SYSTEM_SETTINGS_PATH", "settings.json")),
     ];
     files.into_iter().flatten().filter_map(|file| Some((file.clone(), settings(&file)?))).collect()
@@ -111,7 +105,7 @@ fn distrust(places: &Places<'_>, layers: &[(PathBuf, Map<String, Value>)]) -> Op
         Some("false") => return Some("GEMINI_CLI_TRUST_WORKSPACE=false switches hooks off: unset it".to_owned()),
         _ => {}
     }
-    let workspace = Settings.file(Scope::Project, places);
+    let workspace = Gemini.file(Scope::Project, places);
     // A project's own word about its trust does not count.
     let asked = layers.iter().filter(|(file, _)| Some(file) != workspace.as_ref());
     let mut asked = asked.filter_map(|(_, layer)| layer.get("security")?.get("folderTrust")?.get("enabled")?.as_bool());
@@ -153,7 +147,7 @@ mod tests {
         let (root, system) = (base.path().join("root"), base.path().join("etc"));
         std::fs::create_dir(&root).expect("a directory");
         let places = Places { root: &root, var: &var, system: &system };
-        let found = || Settings.troubles(Scope::Local, &root, &[], &places).join("\n");
+        let found = || Gemini.troubles(Scope::Local, &root, &[], &places).join("\n");
         assert!(found().contains("not trusted yet"), "{}", found());
         let trust = |folder: &Path, level: &str| serde_json::json!({folder.to_str().expect("text"): level}).to_string();
         write("home/.gemini/trustedFolders.json", &trust(base.path(), "DO_NOT_TRUST"));

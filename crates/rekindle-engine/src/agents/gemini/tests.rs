@@ -20,7 +20,8 @@ struct Bed {
 impl Bed {
     fn new() -> Self {
         let home = tempfile::tempdir().expect("a directory");
-        let mut program = Program { kind: "gemini".into(), command: vec!["gemini".into()], ..Program::default() };
+        let mut program =
+            Program { kind: crate::agents::Kind(&Gemini), command: vec!["gemini".into()], ..Program::default() };
         program.env.insert("HOME".into(), home.path().to_string_lossy().into_owned());
         for name in ["GEMINI_CLI_HOME", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"] {
             program.env.insert(name.into(), String::new());

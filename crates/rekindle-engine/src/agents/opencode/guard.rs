@@ -13,16 +13,10 @@ use rekindle_core::activity::Problem;
 use rekindle_core::guard::fact::{self, Beginning, Fact, Outcome, TaskStatus, Todo};
 use serde_json::Value;
 
-use super::{KIND, Opencode, failure};
+use super::{Opencode, failure};
 use crate::agents::fields::{list, number, text};
 use crate::agents::guard_adapter::{Guarded, Heard, Moment, Transcript};
 use crate::agents::pieces::{looks_like_plan, questions, tail};
-
-/// The guard's plugin.
-const PLUGIN: &str = include_str!("plugin.js");
-
-/// What stands in it for the program that it calls.
-const PLUGIN_PROGRAM: &str = "\"__REKINDLE__\"";
 
 /// Where the plugin puts the session's id for what its shell starts.
 const SESSION: &str = "REKINDLE_GUARD_SESSION";
@@ -33,17 +27,7 @@ const PRINTED_MAX_BYTES: usize = 600;
 /// Paths in a patch are marked by these.
 const PATCHED: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
-/// The guard's plugin, calling this program: an absolute path, or a name that is found on `PATH`.
-#[must_use]
-pub fn plugin(rekindle: &str) -> String {
-    PLUGIN.replace(PLUGIN_PROGRAM, &Value::from(rekindle).to_string())
-}
-
 impl Guarded for Opencode {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
-
     fn hear(&self, asked: &Value, _var: &dyn Fn(&str) -> Option<String>) -> Option<Heard> {
         let session = text(asked, "session").filter(|id| !id.is_empty())?;
         let dir = text(asked, "dir").filter(|dir| !dir.is_empty())?;
@@ -75,7 +59,7 @@ impl Guarded for Opencode {
         })
     }
 
-    fn transcript(&self) -> Option<Box<dyn Transcript>> {
+    fn transcript_reader(&self) -> Option<Box<dyn Transcript>> {
         None
     }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::super::hook_installer::{Entry, Form, Installable, OwnFile, Places, Scope};
+use super::Opencode;
 
 /// The plugin.
 static PLUGIN: OwnFile =
@@ -11,14 +12,7 @@ static PLUGIN: OwnFile =
 /// The plugin's file in a folder of plugins.
 const FILE: &str = "plugins/rekindle.js";
 
-/// opencode's plugins.
-pub struct Settings;
-
-impl Installable for Settings {
-    fn kind(&self) -> &'static str {
-        "opencode"
-    }
-
+impl Installable for Opencode {
     fn title(&self) -> &'static str {
         "opencode"
     }

@@ -12,7 +12,7 @@ use super::{Opencode, native};
 use crate::agents::{Adapter, Launch, Permissions, Place, Program, Source, Start};
 
 fn program() -> Program {
-    Program { kind: "opencode".into(), command: vec!["opencode".into()], ..Program::default() }
+    Program { kind: crate::agents::Kind(&Opencode), command: vec!["opencode".into()], ..Program::default() }
 }
 
 fn start(program: &Program, resume: Option<&str>) -> Result<Launch, String> {

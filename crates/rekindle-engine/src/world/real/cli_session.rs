@@ -13,7 +13,7 @@ use rekindle_shim::bundle::Bundle;
 use serde::{Deserialize, Serialize};
 
 use super::Shared;
-use crate::agents::{self, Adapter, OWN_DIR, Place, Program};
+use crate::agents::{Adapter, OWN_DIR, Place, Program};
 use crate::supervise;
 
 /// How long a shim may take to take a message.
@@ -45,8 +45,7 @@ pub(super) struct Tail {
 impl Shared {
     /// The adapter and the settings of an `[agents.NAME]`.
     pub(super) fn adapter(&self, cli: &str) -> Option<(&'static dyn Adapter, &Program)> {
-        let program = self.programs.agents.get(cli)?;
-        Some((agents::of(&program.kind)?, program))
+        self.programs.agents.get(cli).map(|program| (program.kind.0, program))
     }
 
     /// The transcript of a session, once it is there.

@@ -47,14 +47,14 @@ pub fn look(name: &str, agent: &Agent, context: &Context, (bundle, tries): (&Pat
     let project = &context.project;
     let doctor = Doctor { agent, project, redactor: Redactor::new(environment(&agent.program)) };
     let place = Place { program: &agent.program, workspace: &project.root, bundle };
-    let examination = agent.adapter().examine(&place);
+    let examination = agent.program.kind.examine(&place);
     let traits = agent.traits();
     let mut report = AgentJson {
         name: name.to_owned(),
         kind: traits.kind,
         program: None,
         version: None,
-        tried_up_to: agent.adapter().tried_up_to(),
+        tried_up_to: agent.program.kind.tried_up_to(),
         newer_than_tried: false,
         login: examination.login.as_deref().map(|login| doctor.shown(login)),
         permissions: permissions(&agent.program),
@@ -145,7 +145,7 @@ impl Doctor<'_> {
         // In the project only where that was asked for: programs read what they find where they are started.
         command.current_dir(dir).stdin(Stdio::null());
         // A program that nothing is known of need not have a version at all.
-        let known = self.agent.adapter().program().is_some();
+        let known = self.agent.program.kind.program().is_some();
         let verdict = if known { Verdict::Problem } else { Verdict::Warning };
         let broken = |text: String| Finding {
             hint: Some(format!("try it yourself: {} {}", program.display(), arguments.join(" "))),
@@ -182,7 +182,7 @@ impl Doctor<'_> {
             workspace: &self.project.root,
             rekindle: &rekindle,
         };
-        let launch = match self.agent.adapter().start(&start) {
+        let launch = match self.agent.program.kind.start(&start) {
             Ok(launch) => launch,
             Err(reason) => return finding(&name, Verdict::Problem, &self.shown(&reason)),
         };
@@ -191,7 +191,7 @@ impl Doctor<'_> {
         let program = launch.argv.first().map(String::as_str).unwrap_or_default();
         match find_program(program, path.as_deref(), &self.project.root) {
             // A plain command is told by its own arguments what it may do.
-            Ok(_) if self.agent.program.kind == command::KIND => ok(&name, "ready"),
+            Ok(_) if self.agent.program.kind.kind() == command::KIND => ok(&name, "ready"),
             Ok(_) => ok(&name, &format!("ready, permissions \"{}\"", permissions(&self.agent.program))),
             Err(missing) => {
                 let hint = Some(self.agent.missing_hint(&missing));

@@ -1,11 +1,12 @@
 //! `rekindle guard install`: the hooks into the settings of every program that is there.
 
 use clap::Args;
+use rekindle_engine::agents::KINDS;
 use rekindle_engine::agents::hook_installer::{Installable, Scope};
 use rekindle_engine::guard::install::{self, Change, Installed};
 
 use super::super::Context;
-use super::{Chosen, Here, Whose, installed, shown, whose};
+use super::{Chosen, Here, Whose, example, installed, kinds, shown, whose};
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::ui::one_line;
@@ -16,29 +17,31 @@ use crate::ui::one_line;
 /// already contains stays as it is, comments included, and `rekindle guard uninstall` restores it byte for byte.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  rekindle guard install\n  rekindle guard install --cli claude --status-line\n  rekindle guard install --user"
+    after_help = format!("Examples:\n  rekindle guard install\n  rekindle guard install --cli {} --status-line\n  rekindle guard install --user", example())
 )]
 pub struct InstallArgs {
     #[command(flatten)]
     chosen: Chosen,
     #[command(flatten)]
     whose: Whose,
-    /// Also show what is left of context and usage under the prompt, behind your own status line (Claude Code)
-    #[arg(long)]
+    #[arg(long, help = format!("Also show what is left of context and usage under the prompt, behind your own status line ({})", lined().map(|program| program.title()).collect::<Vec<_>>().join(", ")))]
     status_line: bool,
 }
 
 /// Installs what was chosen; what cannot be done for one program keeps no other from being done.
 pub fn run(args: &InstallArgs, context: &Context) -> Result<Exit> {
     let here = Here::find(context)?;
-    let programs = args.chosen.named().unwrap_or_else(|| installed(&here.root));
+    let programs = args.chosen.named().unwrap_or_else(|| installed(KINDS, &here.root));
     if programs.is_empty() {
-        let known = "claude, codex, gemini and opencode are looked for on PATH";
-        return Err(CliError::usage(format!("no coding program was found: {known}"))
-            .hint("install one, or name the one you will install: rekindle guard install --cli claude"));
+        let known = format!("{} are looked for on PATH", kinds("and"));
+        return Err(CliError::usage(format!("no coding program was found: {known}")).hint(format!(
+            "install one, or name the one you will install: rekindle guard install --cli {}",
+            example()
+        )));
     }
     if args.status_line && !programs.iter().any(|program| program.status_line().is_some()) {
-        return Err(CliError::usage("--status-line needs a program that has one").hint("add --cli claude"));
+        return Err(CliError::usage("--status-line needs a program that has one")
+            .hint(format!("add --cli {}", lined().map(|program| program.kind()).collect::<Vec<_>>().join(" or "))));
     }
     let scope = match &args.whose {
         Whose { project: true, .. } => Scope::Project,
@@ -61,6 +64,11 @@ pub fn run(args: &InstallArgs, context: &Context) -> Result<Exit> {
         context.ui.hint("see whether everything works: rekindle guard status");
     }
     Ok(exit)
+}
+
+/// The programs that have a status line.
+fn lined() -> impl Iterator<Item = &'static dyn Installable> {
+    KINDS.installable().filter(|program| program.status_line().is_some())
 }
 
 fn tell(program: &dyn Installable, scope: Scope, done: &Installed, here: &Here, context: &Context) {

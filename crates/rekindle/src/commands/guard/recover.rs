@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 
 use clap::Args;
 use rekindle_core::guard::when::{Occasion, Telling};
-use rekindle_engine::agents::guard_adapter;
+use rekindle_engine::agents::KINDS;
 use rekindle_engine::guard::hook::LAUNCHED_VARIABLE;
 use rekindle_engine::guard::journal;
 use rekindle_engine::guard::recover::{Whom, compose};
@@ -17,7 +17,7 @@ use crate::exit_code::Exit;
 /// Print what the last session here was doing, or start a new session with it
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  rekindle guard recover\n  rekindle guard recover | claude -p\n  rekindle guard recover --launch"
+    after_help = format!("Examples:\n  rekindle guard recover\n  rekindle guard recover | {} -p\n  rekindle guard recover --launch", super::example())
 )]
 pub struct RecoverArgs {
     /// Start a new session of the same program with it
@@ -47,7 +47,7 @@ pub fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
         known.session = read.map_err(|e| CliError::internal("the session's journal cannot be read").because(&e))?;
     }
     let unknown = || CliError::internal(format!("this version guards no program called {}", known.program()));
-    let program = guard_adapter::of(known.program()).ok_or_else(unknown)?;
+    let program = KINDS.of(known.program()).and_then(|kind| kind.guarded()).ok_or_else(unknown)?;
     let telling = Telling { occasion: Occasion::Asked, compaction: known.session.compactions(), full: args.full };
     let whom = Whom {
         program,

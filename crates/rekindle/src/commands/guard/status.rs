@@ -2,7 +2,7 @@
 
 use clap::Args;
 use rekindle_core::time::Time;
-use rekindle_engine::agents::hook_installer;
+use rekindle_engine::agents::KINDS;
 use rekindle_engine::guard::install::{Standing, State, look};
 use rekindle_engine::guard::recover::STATE_FILE;
 use rekindle_engine::guard::sessions::{self, Known};
@@ -66,7 +66,7 @@ struct ProgramJson<'a> {
 pub fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     let here = Here::find(context)?;
     let standings: Vec<Standing> =
-        here.on_site(|site| hook_installer::all().iter().flat_map(|program| look(site, *program)).collect());
+        here.on_site(|site| KINDS.installable().flat_map(|program| look(site, program)).collect());
     let programs: Vec<ProgramJson<'_>> = standings.iter().map(json).collect();
     let ok = programs.iter().all(|program| !program.installed || program.problems.is_empty());
     if args.json {

@@ -7,7 +7,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use rekindle_engine::agents::hook_installer::{self, Gauged, Installable, Left, Places, Scope};
+use rekindle_engine::agents::KINDS;
+use rekindle_engine::agents::hook_installer::{Gauged, Installable, Left, Places, Scope};
 use rekindle_engine::guard::gauge::{self, LOW};
 use rekindle_engine::guard::install::{Site, chained_command};
 use rekindle_engine::guard::place;
@@ -37,7 +38,7 @@ pub fn main(kind: Option<&str>) -> ExitCode {
     let mut input = Vec::new();
     // A cut input is no JSON: the user's own line is drawn all the same.
     let _whole = std::io::stdin().lock().take(INPUT_MAX_BYTES).read_to_end(&mut input);
-    let Some(program) = kind.and_then(hook_installer::of) else { return ExitCode::SUCCESS };
+    let Some(program) = kind.and_then(|kind| KINDS.of(kind)?.installable()) else { return ExitCode::SUCCESS };
     if std::env::var_os(INSIDE_VARIABLE).is_some() {
         return ExitCode::SUCCESS;
     }

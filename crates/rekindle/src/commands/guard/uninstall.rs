@@ -1,11 +1,12 @@
 //! `rekindle guard uninstall`: everything of ours out of the settings again.
 
 use clap::Args;
-use rekindle_engine::agents::hook_installer::{self, Scope};
+use rekindle_engine::agents::KINDS;
+use rekindle_engine::agents::hook_installer::Scope;
 use rekindle_engine::guard::install::{self, Removal};
 
 use super::super::Context;
-use super::{Chosen, Here, Whose, shown};
+use super::{Chosen, Here, Whose, example, shown};
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::ui::one_line;
@@ -15,7 +16,9 @@ use crate::ui::one_line;
 /// Without --project or --user: everything in this project. A file that has not been changed since is restored byte for
 /// byte; from any other file only rekindle's own entries are removed.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rekindle guard uninstall\n  rekindle guard uninstall --user --cli codex")]
+#[command(
+    after_help = format!("Examples:\n  rekindle guard uninstall\n  rekindle guard uninstall --user --cli {}", example())
+)]
 pub struct UninstallArgs {
     #[command(flatten)]
     chosen: Chosen,
@@ -26,7 +29,7 @@ pub struct UninstallArgs {
 /// Takes out what was chosen; what cannot be done for one program keeps no other from being done.
 pub fn run(args: &UninstallArgs, context: &Context) -> Result<Exit> {
     let here = Here::find(context)?;
-    let programs = args.chosen.named().unwrap_or_else(|| hook_installer::all().to_vec());
+    let programs = args.chosen.named().unwrap_or_else(|| KINDS.installable().collect());
     let scopes: &[Scope] = match &args.whose {
         Whose { project: true, .. } => &[Scope::Project],
         Whose { user: true, .. } => &[Scope::User],

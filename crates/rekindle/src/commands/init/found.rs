@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rekindle_engine::agents::{Adapter, Examination, Place, Program};
+use rekindle_engine::agents::{Examination, Kinds, Place, Program};
 
 /// Above the agents that were found.
 const ABOUT: &str = "\
@@ -23,12 +23,12 @@ pub struct ProjectFacts {
 }
 
 /// Looks for the own program of every kind.
-pub fn look(adapters: &[&'static dyn Adapter], workspace: &Path) -> Vec<ProjectFacts> {
-    let own = adapters.iter().filter(|adapter| adapter.program().is_some());
-    let found = own.map(|adapter| {
-        let program = Program { kind: adapter.kind().to_owned(), ..Program::default() };
+pub fn look(kinds: Kinds, workspace: &Path) -> Vec<ProjectFacts> {
+    let own = kinds.iter().filter(|kind| kind.program().is_some());
+    let found = own.map(|kind| {
+        let program = Program { kind, ..Program::default() };
         let place = Place { program: &program, workspace, bundle: workspace };
-        ProjectFacts { kind: adapter.kind(), examination: adapter.examine(&place) }
+        ProjectFacts { kind: kind.kind(), examination: kind.examine(&place) }
     });
     found.filter(|found| found.examination.program.is_some()).collect()
 }
@@ -62,19 +62,19 @@ mod tests {
     use std::path::PathBuf;
 
     use rekindle_core::limits::Traits;
-    use rekindle_engine::agents::{Launch, Reader, Start};
+    use rekindle_engine::agents::{Adapter, Kind, Launch, Reader, Start};
 
     use super::*;
 
     /// A kind that is installed where a path is given.
-    struct Kind {
+    struct Made {
         name: &'static str,
         program: Option<&'static str>,
         path: Option<&'static str>,
         login: Option<&'static str>,
     }
 
-    impl Adapter for Kind {
+    impl Adapter for Made {
         fn kind(&self) -> &'static str {
             self.name
         }
@@ -96,7 +96,7 @@ mod tests {
         }
 
         fn examine(&self, place: &Place<'_>) -> Examination {
-            assert_eq!(place.program.kind, self.name);
+            assert_eq!(place.program.kind.kind(), self.name);
             Examination {
                 program: self.path.map(PathBuf::from),
                 login: self.login.map(str::to_owned),
@@ -105,14 +105,17 @@ mod tests {
         }
     }
 
-    static ANY: Kind = Kind { name: "any", program: None, path: Some("/bin/any"), login: None };
-    static ABSENT: Kind = Kind { name: "absent", program: Some("absent"), path: None, login: Some("x") };
-    static ONE: Kind = Kind { name: "one", program: Some("one"), path: Some("/opt/a\nb/one"), login: None };
-    static TWO: Kind = Kind { name: "two", program: Some("two"), path: Some("/bin/two"), login: Some("by TWO_KEY") };
+    static ANY: Made = Made { name: "any", program: None, path: Some("/bin/any"), login: None };
+    static ABSENT: Made = Made { name: "absent", program: Some("absent"), path: None, login: Some("x") };
+    static ONE: Made = Made { name: "one", program: Some("one"), path: Some("/opt/a\nb/one"), login: None };
+    static TWO: Made = Made { name: "two", program: Some("two"), path: Some("/bin/two"), login: Some("by TWO_KEY") };
+
+    static ALL: Kinds = Kinds(&[Kind(&ANY), Kind(&ABSENT), Kind(&ONE), Kind(&TWO)]);
+    static NONE: Kinds = Kinds(&[Kind(&ANY), Kind(&ABSENT)]);
 
     #[test]
     fn what_is_installed_becomes_a_table_that_can_be_read() {
-        let found = look(&[&ANY, &ABSENT, &ONE, &TWO], Path::new("/"));
+        let found = look(ALL, Path::new("/"));
         let kinds: Vec<&str> = found.iter().map(|found| found.kind).collect();
         assert_eq!(kinds, ["one", "two"]);
         assert_eq!(first(&found).map(|found| found.kind), Some("two"), "somebody is logged in to it");
@@ -127,7 +130,7 @@ mod tests {
 
     #[test]
     fn nothing_is_found_where_nothing_is() {
-        assert!(look(&[&ANY, &ABSENT], Path::new("/")).is_empty());
+        assert!(look(NONE, Path::new("/")).is_empty());
         assert!(first(&[]).is_none());
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use rekindle_engine::agents::Kinds;
+
 use super::*;
 
 fn assert_each(cases: &[(&str, &str, &str)]) {
@@ -185,7 +187,7 @@ fn a_stand_in_that_cannot_be_is_said_with_what_to_write() {
 #[test]
 fn all_problems_are_told_at_once_with_their_places() {
     let toml = "[run]\nmax_agnets = 2\nattempts = 0\n\n[agents.a]\nkind = 3\n";
-    let file = file::read(Path::new(FILE_NAME), toml);
+    let file = file::read(Path::new(FILE_NAME), toml, Kinds::default());
     let shown: Vec<String> = file.problems.iter().map(|found| found.render(crate::ui::Paint::OFF, 100)).collect();
     insta::assert_snapshot!(shown.join("\n"), @r#"
     error: unknown key `max_agnets` in [run]

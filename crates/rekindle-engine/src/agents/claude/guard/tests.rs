@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rekindle_core::guard::fact::{Outcome, TaskStatus, Todo};
 use serde_json::json;
 
-use super::super::super::guard_adapter;
+use super::super::super::KINDS;
 use super::super::super::hook_events::{Stage, Use};
 use super::*;
 
@@ -14,7 +14,7 @@ fn used(tool: &str, input: &Value, stage: Stage<'_>) -> Vec<Fact> {
 }
 
 fn lines(lines: &[Value]) -> Vec<Fact> {
-    let mut reader = Claude.transcript().expect("it has one");
+    let mut reader = Claude.transcript_reader().expect("it has one");
     let facts = lines.iter().flat_map(|line| reader.line(&line.to_string()));
     // That calls begin and end is told of all of them.
     facts.filter(|fact| !matches!(fact, Fact::Called { .. } | Fact::Returned { .. })).collect()
@@ -29,11 +29,11 @@ fn a_call_is_told_when_it_begins_and_when_it_ends() {
     let ended = json!({"type": "user", "message": {"content": [
         {"type": "tool_result", "tool_use_id": "c2", "content": "gone", "is_error": true},
     ]}});
-    let mut reader = Claude.transcript().expect("it has one");
+    let mut reader = Claude.transcript_reader().expect("it has one");
     let line = |call: &str, line: &str| Fact::Called { call: call.into(), line: line.into() };
     assert_eq!(reader.line(&called.to_string()), [line("c1", "Bash make all"), line("c2", "Read /p/a.rs")]);
     // By a reader that has not seen its beginning, too.
-    for mut reader in [reader, Claude.transcript().expect("it has one")] {
+    for mut reader in [reader, Claude.transcript_reader().expect("it has one")] {
         assert_eq!(reader.line(&ended.to_string()), [Fact::Returned { call: "c2".into(), failed: true }]);
     }
 }
@@ -61,7 +61,7 @@ fn hear(event: &str, env: &BTreeMap<String, String>) -> Heard {
 
 #[test]
 fn it_is_found_by_its_kind_and_started_by_its_name() {
-    let program = guard_adapter::of("claude").expect("known");
+    let program = KINDS.of("claude").and_then(|kind| kind.guarded()).expect("known");
     assert_eq!(program.launch("go on"), ["claude", "go on"]);
     assert_eq!(program.session_variable(), Some("CLAUDE_CODE_SESSION_ID"));
 }

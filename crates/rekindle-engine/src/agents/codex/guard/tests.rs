@@ -5,7 +5,7 @@ use std::path::Path;
 use rekindle_core::guard::fact::{Fact, Outcome};
 use serde_json::json;
 
-use super::super::super::guard_adapter;
+use super::super::super::KINDS;
 use super::super::super::hook_events::{Stage, Use};
 use super::*;
 
@@ -14,7 +14,7 @@ fn used(tool: &str, input: &Value, stage: Stage<'_>) -> Vec<Fact> {
 }
 
 fn lines(lines: &[Value]) -> Vec<Fact> {
-    let mut reader = Codex.transcript().expect("it has one");
+    let mut reader = Codex.transcript_reader().expect("it has one");
     let facts = lines.iter().flat_map(|line| reader.line(&line.to_string()));
     // That calls begin and end is told of all of them.
     facts.filter(|fact| !matches!(fact, Fact::Called { .. } | Fact::Returned { .. })).collect()
@@ -26,7 +26,7 @@ fn ended(helper: &str, outcome: Outcome, words: &str) -> Fact {
 
 #[test]
 fn it_is_found_by_its_kind_and_started_by_its_name() {
-    let program = guard_adapter::of("codex").expect("known");
+    let program = KINDS.of("codex").and_then(|kind| kind.guarded()).expect("known");
     assert_eq!(program.launch("go on"), ["codex", "go on"]);
     assert_eq!(program.session_variable(), Some("CODEX_SESSION_ID"));
     let asked = json!({"session_id": "s1", "cwd": "/proj", "hook_event_name": "Stop", "transcript_path": null});

@@ -222,7 +222,7 @@ fn the_transcript_shows_each_compression_once_and_what_was_said() {
         "no JSON",
         "[]",
     ];
-    let mut reader = Gemini.transcript().expect("a reader");
+    let mut reader = Gemini.transcript_reader().expect("a reader");
     let facts: Vec<Fact> = lines.iter().flat_map(|line| reader.line(line)).collect();
     assert_eq!(facts[0], Fact::Prompt { text: "first prompt".into() });
     assert!(matches!(&facts[1], Fact::Said { text, .. } if text.contains("tabs")), "{facts:?}");

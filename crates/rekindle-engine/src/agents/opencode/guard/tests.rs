@@ -1,10 +1,9 @@
-//! What the guard's plugin tells, as recorded from the program, means; and the plugin itself.
+//! What the guard's plugin tells, as recorded from the program, means.
 
 use rekindle_core::guard::fact::{Beginning, Fact, Outcome, TaskStatus, Todo};
 use serde_json::{Value, json};
 
 use super::super::Opencode;
-use super::plugin;
 use crate::agents::guard_adapter::{Guarded, Heard, Moment};
 
 const SESSION: &str = "ses_e1f6a02ffffe3k5E82fOgK1ijO";
@@ -149,15 +148,4 @@ fn nonsense_means_nothing() {
     }
     assert_eq!(heard("tool", json!({"input": 7})).facts, []);
     assert_eq!(heard("todo.updated", json!({"todos": [7, {"content": "x"}]})).facts.len(), 1);
-}
-
-#[test]
-fn the_plugin_calls_what_it_is_told_and_ships_with_a_name() {
-    let path = "/opt/it's \"here\"/rekindle";
-    let text = plugin(path);
-    assert!(text.contains(&format!("const REKINDLE = {}\n", Value::from(path))), "{text}");
-    assert!(!text.contains("__REKINDLE__"));
-    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../integrations/opencode/rekindle.js");
-    let shipped = std::fs::read_to_string(shipped).expect("the shipped plugin");
-    assert!(shipped == plugin("rekindle"), "integrations/opencode/rekindle.js is not what `guard install` writes");
 }

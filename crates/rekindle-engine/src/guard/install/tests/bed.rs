@@ -6,21 +6,22 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::super::{Error, Installed, Removed, Site, install, uninstall};
-use crate::agents::hook_installer::{Form, Installable, Places, Scope, all};
+use crate::agents::KINDS;
+use crate::agents::hook_installer::{Form, Installable, Places, Scope};
 
 /// Programs whose hooks stand among others' settings.
 pub fn with_entries() -> impl Iterator<Item = &'static dyn Installable> {
-    all().iter().copied().filter(|program| matches!(program.form(), Form::Entries(_)))
+    KINDS.installable().filter(|program| matches!(program.form(), Form::Entries(_)))
 }
 
 /// The program that has a status line.
 pub fn with_line() -> &'static dyn Installable {
-    all().iter().copied().find(|program| program.status_line().is_some()).expect("one of them")
+    KINDS.installable().find(|program| program.status_line().is_some()).expect("one of them")
 }
 
 /// The program whose hooks are a file of our own.
 pub fn with_own_file() -> &'static dyn Installable {
-    all().iter().copied().find(|program| matches!(program.form(), Form::Own(_))).expect("one of them")
+    KINDS.installable().find(|program| matches!(program.form(), Form::Own(_))).expect("one of them")
 }
 
 /// A project and a home.

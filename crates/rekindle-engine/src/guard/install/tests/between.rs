@@ -5,7 +5,8 @@ use serde_json::json;
 use super::super::{Change, Removal};
 use super::bed::{Bed, parsed, text, with_entries, with_own_file};
 use super::corpus::corpus;
-use crate::agents::hook_installer::{Scope, all};
+use crate::agents::KINDS;
+use crate::agents::hook_installer::Scope;
 
 /// Somebody adds a key of their own behind the first bracket, as an editor would.
 fn edited(text: &str) -> String {
@@ -110,39 +111,40 @@ fn a_rekindle_that_moved_replaces_its_entries_and_the_first_original_comes_back(
     }
     let (bed, own) = (Bed::new(), with_own_file());
     bed.install(own, Scope::Local).expect("installed");
-    let done = bed.install_as("two", own, Scope::Local, false).expect("moved");
+    let name = "it's \"two\"";
+    let done = bed.install_as(name, own, Scope::Local, false).expect("moved");
     assert!(done.change == Change::Renewed || done.change == Change::Added, "{done:?}");
-    assert!(text(&done.file).contains("bin/two"));
+    assert!(text(&done.file).contains(&json!(bed.rekindle(name)).to_string()), "quoted as the program reads it");
     bed.uninstall(own, Scope::Local).expect("uninstalled");
     assert!(!done.file.exists());
 }
 
 #[test]
 fn a_kill_between_manifest_and_file_is_put_right() {
-    for program in all() {
+    for program in KINDS.installable() {
         for scope in Scope::ALL {
             let bed = Bed::new();
-            let file = bed.file(*program, scope);
+            let file = bed.file(program, scope);
             let there = with_entries().any(|one| one.kind() == program.kind());
             if there {
                 bed.write(&file, "{\n  \"a\": 1\n}\n");
             }
             let everything = bed.everything();
             // As a kill leaves it: the manifest is written, the file is not.
-            bed.install(*program, scope).expect("installed");
+            bed.install(program, scope).expect("installed");
             match there {
                 true => bed.write(&file, "{\n  \"a\": 1\n}\n"),
                 false => std::fs::remove_file(&file).expect("removed"),
             }
-            bed.uninstall(*program, scope).expect("uninstalled");
+            bed.uninstall(program, scope).expect("uninstalled");
             assert_eq!(bed.everything(), everything, "{} {}", program.kind(), scope.name());
             // And an installation goes on from there.
-            bed.install(*program, scope).expect("installed");
+            bed.install(program, scope).expect("installed");
             if there {
                 bed.write(&file, "{\n  \"a\": 1\n}\n");
             }
-            bed.install(*program, scope).expect("installed again");
-            bed.uninstall(*program, scope).expect("uninstalled");
+            bed.install(program, scope).expect("installed again");
+            bed.uninstall(program, scope).expect("uninstalled");
             assert_eq!(bed.everything(), everything, "{} {}", program.kind(), scope.name());
         }
     }

@@ -167,15 +167,15 @@ fn without_a_manifest_our_entries_are_known_by_themselves() {
 
 #[test]
 fn what_was_not_there_is_gone_with_its_directories() {
-    for program in crate::agents::hook_installer::all() {
+    for program in crate::agents::KINDS.installable() {
         for scope in Scope::ALL {
             let bed = Bed::new();
             let everything = bed.everything();
-            let done = bed.install(*program, scope).expect("installed");
+            let done = bed.install(program, scope).expect("installed");
             assert_eq!(done.change, Change::Made);
             assert!(text(&done.file).ends_with('\n'));
-            assert_eq!(bed.install(*program, scope).expect("again").change, Change::Same);
-            let removed = bed.uninstall(*program, scope).expect("uninstalled");
+            assert_eq!(bed.install(program, scope).expect("again").change, Change::Same);
+            let removed = bed.uninstall(program, scope).expect("uninstalled");
             assert_eq!(removed[0].removal, Removal::Deleted);
             assert_eq!(bed.everything(), everything);
         }

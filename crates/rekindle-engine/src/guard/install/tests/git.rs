@@ -6,7 +6,8 @@ use std::process::Command;
 use super::super::Error;
 use super::Bed;
 use super::bed::{text, with_entries};
-use crate::agents::hook_installer::{Scope, all};
+use crate::agents::KINDS;
+use crate::agents::hook_installer::Scope;
 
 fn git(dir: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new("git");
@@ -30,14 +31,14 @@ fn local_settings_are_hidden_from_git_and_project_settings_are_not() {
             Some(before) => bed.write(&exclude, before),
             None => std::fs::remove_dir_all(bed.root.join(".git/info")).expect("removed"),
         }
-        for program in all() {
-            let done = bed.install(*program, Scope::Local).expect("installed");
+        for program in KINDS.installable() {
+            let done = bed.install(program, Scope::Local).expect("installed");
             assert_eq!(done.hidden_by.as_deref(), Some(exclude.as_path()));
         }
         assert_eq!(status(&bed), "");
-        for program in all() {
-            bed.install(*program, Scope::Local).expect("again");
-            bed.uninstall(*program, Scope::Local).expect("uninstalled");
+        for program in KINDS.installable() {
+            bed.install(program, Scope::Local).expect("again");
+            bed.uninstall(program, Scope::Local).expect("uninstalled");
         }
         assert_eq!(std::fs::read_to_string(&exclude).ok().as_deref(), before);
         assert_eq!(status(&bed), "");
@@ -52,17 +53,17 @@ fn local_settings_are_hidden_from_git_and_project_settings_are_not() {
 fn one_program_goes_and_the_others_stay_hidden() {
     let bed = Bed::new();
     git(&bed.root, &["init", "-q"]);
-    for program in all() {
-        bed.install(*program, Scope::Local).expect("installed");
+    for program in KINDS.installable() {
+        bed.install(program, Scope::Local).expect("installed");
     }
     let exclude = bed.root.join(".git/info/exclude");
     let edited = format!("{}# theirs\n", text(&exclude));
     bed.write(&exclude, &edited);
-    bed.uninstall(all()[1], Scope::Local).expect("uninstalled");
+    bed.uninstall(KINDS.installable().nth(1).expect("a second"), Scope::Local).expect("uninstalled");
     assert_eq!(status(&bed), "");
     std::fs::remove_dir_all(bed.root.join(".rekindle")).expect("the manifest is lost");
-    for program in all() {
-        bed.uninstall(*program, Scope::Local).expect("uninstalled");
+    for program in KINDS.installable() {
+        bed.uninstall(program, Scope::Local).expect("uninstalled");
     }
     assert!(!text(&exclude).contains("rekindle") && text(&exclude).ends_with("# theirs\n"), "{}", text(&exclude));
     assert_eq!(status(&bed), "");
@@ -90,8 +91,8 @@ fn what_is_ignored_already_needs_no_line() {
     let exclude = bed.root.join(".git/info/exclude");
     let before = text(&exclude);
     bed.write(&bed.root.join(".gitignore"), ".*\n");
-    for program in all() {
-        let done = bed.install(*program, Scope::Local).expect("installed");
+    for program in KINDS.installable() {
+        let done = bed.install(program, Scope::Local).expect("installed");
         assert_eq!(done.hidden_by, None);
     }
     assert_eq!(text(&exclude), before);
@@ -124,17 +125,17 @@ struct Inner<'a> {
 
 impl Inner<'_> {
     fn install_all(&self) {
-        for program in all() {
+        for program in KINDS.installable() {
             self.bed
-                .on_site_in(self.root, |site| super::super::install(site, *program, Scope::Local, false))
+                .on_site_in(self.root, |site| super::super::install(site, program, Scope::Local, false))
                 .expect("installed");
         }
     }
 
     fn uninstall_all(&self) {
-        for program in all() {
+        for program in KINDS.installable() {
             self.bed
-                .on_site_in(self.root, |site| super::super::uninstall(site, *program, Scope::Local))
+                .on_site_in(self.root, |site| super::super::uninstall(site, program, Scope::Local))
                 .expect("uninstalled");
         }
     }
