@@ -18,6 +18,7 @@ pub mod isolation;
 pub mod living;
 pub mod offline;
 pub mod pressure;
+pub mod process;
 pub mod pulse;
 pub mod redact;
 pub mod refusal;

@@ -1,19 +1,15 @@
-//! One call of the git program: a clean environment, a time limit, bounded output, patience with locks that others hold.
-//! It owns how git is started and ended; what is asked of it is the callers'.
+//! One call of the git program: a clean environment, limits of time and output, patience with locks that others hold.
+//! How a program is run within its limits is `process`'s; what is asked of git is the callers'.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{Read, Write};
-use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::Command;
 
 use rekindle_shim::clock;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{Error, Repo, Result, guard, stale};
+use crate::process::{self, Limits};
 
 /// For calls that look at or move a few refs and objects; only a hanging disk makes them longer.
 const QUICK_MS: u64 = 120_000;
@@ -29,9 +25,6 @@ const SAID_BYTES: usize = 16 * 1024;
 
 /// Most of a complaint that stands in an error text.
 const TOLD_BYTES: usize = 600;
-
-/// Between two looks at whether git has ended, while it says nothing.
-const LOOK_MS: u64 = 20;
 
 /// Between two tries to get a lock that somebody else holds.
 const LOCK_PAUSE_MS: u64 = 50;
@@ -332,71 +325,28 @@ impl Call {
             .env("GIT_COMMITTER_EMAIL", EMAIL)
             .env("LC_ALL", "C")
             .env_remove("LANGUAGE")
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
-            .stdin(if self.input.is_empty() { Stdio::null() } else { Stdio::piped() })
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // A group of its own, so that whatever it starts can be ended with it.
-            .process_group(0);
+            .envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 
     fn once(&self) -> Result<Answer> {
-        let mut child = self.command().spawn().map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound if self.dir.is_dir() => Error::NoGit,
-            _ => Error::io(&self.dir, error),
-        })?;
-        let stdin = child.stdin.take();
-        std::thread::scope(|scope| {
-            if let Some(mut stdin) = stdin {
-                // A git that ends without reading everything says why itself.
-                scope.spawn(move || drop(stdin.write_all(&self.input)));
-            }
-            self.listen(&mut child)
-        })
-    }
-
-    /// Takes what git says until it has ended; ends it when it says too much or takes too long.
-    fn listen(&self, child: &mut Child) -> Result<Answer> {
-        let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        let give_up = clock::monotonic_ms() + self.limit_ms;
-        let mut ended = None;
-        loop {
-            let heard = hear(&mut stdout, &mut out)? | hear(&mut stderr, &mut err)?;
-            let beginning = err.len().saturating_sub(SAID_BYTES);
-            err.drain(..beginning);
-            if out.len() > self.most {
-                if ended.is_none() {
-                    end(child);
-                }
-                if !self.cut {
-                    return Err(Error::TooMuch { what: self.what(), most: self.most });
-                }
-                out.truncate(self.most);
-                return Ok(self.answer(ExitStatus::from_raw(0), out, &err));
-            }
-            if heard {
-                continue;
-            }
-            // Looked at before its last words are: what it said before it ended is then all there.
-            if let Some(status) = ended {
-                return Ok(self.answer(status, out, &err));
-            }
-            ended = child.try_wait().map_err(|e| Error::io(&self.dir, e))?;
-            if ended.is_none() && clock::monotonic_ms() >= give_up {
-                end(child);
+        let (within_ms, out_max) = (self.limit_ms, self.most);
+        // What git leaves running by itself is the operator's choice, such as a daemon that watches files.
+        let limits = Limits { within_ms, out_max, err_max: Some(SAID_BYTES), ends_leftovers: false };
+        let (code, out, err) = match process::run(&mut self.command(), &self.input, &limits) {
+            Ok(done) => (done.status.code().unwrap_or(-1), done.out, done.err),
+            Err(process::Error::TooMuch { out }) if self.cut => (0, out, Vec::new()),
+            Err(process::Error::TooMuch { .. }) => return Err(Error::TooMuch { what: self.what(), most: self.most }),
+            Err(process::Error::TimedOut { .. }) => {
                 return Err(Error::TimedOut { what: self.what(), seconds: self.limit_ms / 1000 });
             }
-            if ended.is_none() {
-                wait_for(stdout.as_ref(), stderr.as_ref());
+            Err(process::Error::Start(error)) => {
+                let no_git = error.kind() == std::io::ErrorKind::NotFound && self.dir.is_dir();
+                return Err(if no_git { Error::NoGit } else { Error::io(&self.dir, error) });
             }
-        }
-    }
-
-    fn answer(&self, status: ExitStatus, out: Vec<u8>, err: &[u8]) -> Answer {
-        let err = String::from_utf8_lossy(err).into_owned();
-        Answer { code: status.code().unwrap_or(-1), out, err, what: self.what() }
+            Err(process::Error::Read(error)) => return Err(Error::io(&self.dir, error)),
+        };
+        Ok(Answer { code, out, err: String::from_utf8_lossy(&err).into_owned(), what: self.what() })
     }
 }
 
@@ -421,45 +371,6 @@ impl Answer {
         let there = |word: &str| Some(dir.join(word)).filter(|path| word.ends_with(".lock") && path.exists());
         words.filter(|_| !self.err.contains("No such file")).find_map(there)
     }
-}
-
-/// Reads what is there without waiting for more. Says whether there was any.
-fn hear<T: Read + AsFd>(stream: &mut Option<T>, into: &mut Vec<u8>) -> Result<bool> {
-    let Some(source) = stream else {
-        return Ok(false);
-    };
-    let mut ready = [PollFd::new(source, PollFlags::IN)];
-    if !poll(&mut ready, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|count| count > 0) {
-        return Ok(false);
-    }
-    let mut chunk = [0; 64 * 1024];
-    match source.read(&mut chunk) {
-        Ok(0) => *stream = None,
-        Ok(count) => into.extend_from_slice(&chunk[..count]),
-        Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-        Err(error) => return Err(Error::io(Path::new("git"), error)),
-    }
-    Ok(true)
-}
-
-/// Waits for a word of git or a moment, whichever is first.
-fn wait_for(stdout: Option<&impl AsFd>, stderr: Option<&impl AsFd>) {
-    let mut fds: Vec<PollFd<'_>> = Vec::new();
-    fds.extend(stdout.map(|fd| PollFd::new(fd, PollFlags::IN)));
-    fds.extend(stderr.map(|fd| PollFd::new(fd, PollFlags::IN)));
-    let moment = if fds.is_empty() { 1 } else { LOOK_MS };
-    let span = Timespec { tv_sec: 0, tv_nsec: i64::try_from(moment * 1_000_000).unwrap_or(0) };
-    // An interruption only makes the next look come earlier.
-    let _ = poll(&mut fds, Some(&span));
-}
-
-/// Ends git and all that it started. It has not been waited for, so its id and its group are still its own.
-fn end(child: &mut Child) {
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        // One that has just ended by itself is as good.
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-    drop(child.wait());
 }
 
 /// Seconds since a file was written.

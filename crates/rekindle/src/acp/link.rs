@@ -1,23 +1,20 @@
 //! The agent's process and everything that can happen to the bridge, as one queue: what the agent says, what comes in as
 //! input, signals. Threads read and write, so that nobody who is slow holds up the others.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::io;
+use std::process::Command;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use rekindle_engine::agents::acp::Setup;
 use rekindle_engine::clock;
-use rustix::process::{Pid, Signal};
+use rekindle_engine::process::talk::{Talk, read_lines, spawn};
 use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 /// Events that wait to be taken; whoever is faster than that waits itself.
 const QUEUE: usize = 256;
-
-/// Messages that wait to be read by the agent: prompts and answers, of which there are few at a time.
-const OUTBOX: usize = 256;
 
 /// Longest line of the agent or of the input; a longer one is passed over.
 const LINE_MAX_BYTES: u64 = 64 << 20;
@@ -50,8 +47,7 @@ pub enum Event {
 
 /// The agent's process.
 pub struct Link {
-    child: Child,
-    outbox: Option<SyncSender<Vec<u8>>>,
+    talk: Talk,
     events: Receiver<Event>,
     closed_at: u64,
 }
@@ -63,33 +59,21 @@ impl Link {
         // Signals are listened to before there is anybody to end.
         let (give, events) = sync_channel(QUEUE);
         listen(give.clone())?;
-        let mut command = Command::new(program);
-        command.args(arguments).current_dir(&setup.cwd).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn()?;
-        let (input, output) = (child.stdin.take(), child.stdout.take());
-        let (outbox, messages) = sync_channel::<Vec<u8>>(OUTBOX);
-        if let Some(input) = input {
-            spawn("to the agent", move || write_all(input, &messages))?;
-        }
-        if let Some(output) = output {
-            let give = give.clone();
-            spawn("from the agent", move || {
-                read_lines(output, |line| give.send(said(line)).is_ok());
-                let _nobody_left = give.send(Event::Gone);
-            })?;
-        }
+        let (mut command, from_agent) = (Command::new(program), give.clone());
+        let talk = Talk::start(command.args(arguments).current_dir(&setup.cwd), LINE_MAX_BYTES, move |line| {
+            from_agent.send(line.map_or(Event::Gone, said)).is_ok()
+        })?;
         spawn("input", move || {
-            read_lines(io::stdin(), |line| prompt(&line).is_none_or(|prompt| give.send(Event::Prompt(prompt)).is_ok()));
+            let take = |line: Vec<u8>| prompt(&line).is_none_or(|prompt| give.send(Event::Prompt(prompt)).is_ok());
+            read_lines(io::stdin(), LINE_MAX_BYTES, take);
             let _nobody_left = give.send(Event::InputClosed);
         })?;
-        Ok(Self { child, outbox: Some(outbox), events, closed_at: 0 })
+        Ok(Self { talk, events, closed_at: 0 })
     }
 
     /// Sends the agent a message. One that reads nothing any more is ended by whoever supervises it, not by a full queue.
     pub fn send(&self, message: &Value) {
-        if let Some(outbox) = &self.outbox {
-            let _not_read = outbox.try_send(format!("{message}\n").into_bytes());
-        }
+        let _not_read = self.talk.send(&message.to_string());
     }
 
     /// What happens next; nothing when it takes too long, or can never come.
@@ -102,7 +86,7 @@ impl Link {
 
     /// Ends the agent's input.
     pub fn close(&mut self) {
-        self.outbox = None;
+        self.talk.close();
         self.closed_at = clock::boottime_ms();
     }
 
@@ -114,40 +98,32 @@ impl Link {
                 Ok(event) => return Some(event),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            if self.left().is_some() {
+            if self.talk.has_ended() {
                 return None;
             }
         }
         None
     }
 
-    /// Ends the agent, whatever it takes, and gives its code. What it started is ended by the shim.
+    /// Ends the agent, whatever it takes, and gives its code. What left its process group is ended by the shim.
     pub fn end(&mut self) -> Option<i32> {
-        if self.ends_within(ENDS_WITHIN_MS).is_none() {
-            let _gone = rustix::process::kill_process(Pid::from_child(&self.child), Signal::TERM);
-            if self.ends_within(ENDS_WITHIN_MS).is_none() {
-                let _gone = self.child.kill();
-            }
+        if !self.ends_within(ENDS_WITHIN_MS) {
+            self.talk.terminate();
+            self.ends_within(ENDS_WITHIN_MS);
         }
-        self.child.wait().ok().and_then(|status| status.code())
+        self.talk.kill().and_then(|status| status.code())
     }
 
-    fn ends_within(&mut self, ms: u64) -> Option<ExitStatus> {
+    fn ends_within(&self, ms: u64) -> bool {
         let until = clock::boottime_ms() + ms;
-        loop {
-            if let Some(status) = self.left() {
-                return Some(status);
-            }
+        while !self.talk.has_ended() {
             if clock::boottime_ms() >= until {
-                return None;
+                return false;
             }
             // Taking events is also what lets an agent go that is held up by what it still has to say.
             let _too_late = self.events.recv_timeout(LOOK);
         }
-    }
-
-    fn left(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().ok().flatten()
+        true
     }
 }
 
@@ -160,39 +136,6 @@ fn listen(give: SyncSender<Event>) -> io::Result<()> {
             }
         }
     })
-}
-
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    std::thread::Builder::new().name(name.to_owned()).spawn(work).map(|_| ())
-}
-
-fn write_all(mut input: ChildStdin, messages: &Receiver<Vec<u8>>) {
-    for message in messages {
-        if input.write_all(&message).and_then(|()| input.flush()).is_err() {
-            return;
-        }
-    }
-}
-
-/// Reads lines until their end, or until nobody takes them any more.
-fn read_lines(from: impl Read, mut take: impl FnMut(Vec<u8>) -> bool) {
-    let mut reader = BufReader::new(from);
-    loop {
-        let mut line = Vec::new();
-        match reader.by_ref().take(LINE_MAX_BYTES).read_until(b'\n', &mut line) {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {}
-        }
-        if line.last() != Some(&b'\n') && line.len() as u64 == LINE_MAX_BYTES {
-            line = format!("a line longer than {LINE_MAX_BYTES} bytes was dropped").into_bytes();
-            if reader.skip_until(b'\n').is_err() {
-                return;
-            }
-        }
-        if !take(line) {
-            return;
-        }
-    }
 }
 
 fn said(line: Vec<u8>) -> Event {

@@ -4,7 +4,6 @@ mod agents;
 mod alerts;
 mod checks;
 mod mcp;
-mod probe;
 mod usage;
 
 use clap::Args;

@@ -72,7 +72,8 @@ pub fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
         write(path, &markdown::render(&report))?;
     }
     if let Some(path) = &args.junit {
-        write(path, &junit::render(&report))?;
+        let xml = junit::render(&report);
+        write(path, &xml.map_err(|error| CliError::internal("cannot write XML").because(&error))?)?;
     }
     Ok(Exit::Success)
 }

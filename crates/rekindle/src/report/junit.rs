@@ -2,8 +2,9 @@
 //! nothing are told as surefire tells reruns: `flakyFailure` where the task is complete in the end, `rerunFailure` where not.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::time::Duration;
 
+use quick_junit::{NonSuccessKind, SerializeError, TestCase, TestCaseStatus, TestRerun, TestSuite, XmlString};
 use rekindle_core::report::Evidence;
 use rekindle_core::text::{one_line, sanitize, tail_bytes};
 
@@ -16,155 +17,90 @@ const ATTRIBUTE_MAX_BYTES: usize = 500;
 /// How much of a check's output is kept.
 const OUTPUT_MAX_BYTES: usize = 64 * 1024;
 
-/// Counts of one suite or of all.
-#[derive(Clone, Copy, Default)]
-struct Sums {
-    tests: usize,
-    failures: usize,
-    errors: usize,
-    skipped: usize,
-    ms: u64,
-}
-
-/// How a task is told.
-enum Verdict<'a> {
-    Passed,
-    Failed(Option<&'a Failure>),
-    Skipped(String),
-}
+/// Stands for a tab.
+const TAB: &str = "    ";
 
 /// The account as XML.
-#[must_use]
-pub fn render(report: &Report) -> String {
+///
+/// # Errors
+/// When it cannot be written as XML.
+pub fn render(report: &Report) -> Result<String, SerializeError> {
     let mut waves: BTreeMap<u32, Vec<&TaskReport>> = BTreeMap::new();
     for task in &report.tasks {
         waves.entry(task.row.wave).or_default().push(task);
     }
-    let mut all = Sums::default();
-    let mut suites = String::new();
+    let mut all = quick_junit::Report::new(attribute(&report.run.title));
+    all.set_time(worked(&report.tasks));
     for (wave, tasks) in waves {
-        let mut sums = Sums::default();
-        let mut cases = String::new();
-        for task in tasks {
-            case(&mut cases, &report.run.plan, task, &mut sums);
-        }
-        let name = format!("wave {wave}");
-        let stamp = stamp(report.run.started_at);
-        let _ = writeln!(
-            suites,
-            "  <testsuite name={}{} timestamp={}>",
-            attribute(&name),
-            sums.attributes(),
-            attribute(stamp.trim_end_matches('Z'))
-        );
-        suites += &cases;
-        suites += "  </testsuite>\n";
-        all.add(sums);
+        let mut suite = TestSuite::new(format!("wave {wave}"));
+        suite.set_time(worked(tasks.iter().copied()));
+        let began = stamp(report.run.started_at);
+        suite.extra.insert("timestamp".into(), began.trim_end_matches('Z').into());
+        suite.add_test_cases(tasks.iter().map(|task| case(&report.run.plan, task)));
+        all.add_test_suite(suite);
     }
-    let name = attribute(&report.run.title);
-    format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name={name}{}>\n{suites}</testsuites>\n",
-        all.attributes()
-    )
+    all.to_string()
 }
 
-impl Sums {
-    fn add(&mut self, other: Sums) {
-        self.tests += other.tests;
-        self.failures += other.failures;
-        self.errors += other.errors;
-        self.skipped += other.skipped;
-        self.ms = self.ms.saturating_add(other.ms);
-    }
-
-    fn attributes(self) -> String {
-        format!(
-            " tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{}\"",
-            self.tests,
-            self.failures,
-            self.errors,
-            self.skipped,
-            seconds(self.ms)
-        )
-    }
+fn worked<'a>(tasks: impl IntoIterator<Item = &'a TaskReport>) -> Duration {
+    Duration::from_millis(tasks.into_iter().fold(0, |sum, task| sum.saturating_add(task.worked_ms)))
 }
 
-fn case(out: &mut String, plan: &str, task: &TaskReport, sums: &mut Sums) {
-    let row = &task.row;
-    sums.tests += 1;
-    sums.ms = sums.ms.saturating_add(task.worked_ms);
-    let name = format!("{}: {}", row.id, row.title);
-    let _ = writeln!(
-        out,
-        "    <testcase name={} classname={} time=\"{}\">",
-        attribute(&name),
-        attribute(plan),
-        seconds(task.worked_ms)
-    );
-    let verdict = verdict(task);
-    let earlier = match &verdict {
-        Verdict::Failed(Some(_)) => &task.failures[..task.failures.len() - 1],
-        _ => &task.failures[..],
-    };
-    match &verdict {
-        Verdict::Passed => {}
-        Verdict::Failed(last) => {
-            // The last attempt that ended tells whether the work or the machine was at fault.
-            let infrastructure = earlier.last().is_some_and(|failure| failure.infrastructure);
-            let element = if infrastructure { "error" } else { "failure" };
-            *(if infrastructure { &mut sums.errors } else { &mut sums.failures }) += 1;
-            let reason = row.reason.as_deref().unwrap_or("it failed");
-            let kind = row.cause.as_deref().or(last.map(|failure| failure.cause.as_str())).unwrap_or("failed");
-            let body = row.evidence.as_ref().filter(|evidence| !evidence.passed()).map(Evidence::complaint);
-            let _ = writeln!(
-                out,
-                "      <{element} message={} type={}>{}</{element}>",
-                attribute(reason),
-                attribute(kind),
-                content(&body.unwrap_or_else(|| last.map_or(reason.to_owned(), |failure| failure.text.clone())))
-            );
-        }
-        Verdict::Skipped(why) => {
-            sums.skipped += 1;
-            let _ = writeln!(out, "      <skipped message={}/>", attribute(why));
-        }
-    }
-    reruns(out, &verdict, earlier);
+fn case(plan: &str, task: &TaskReport) -> TestCase {
+    let name = format!("{}: {}", task.row.id, task.row.title);
+    let mut case = TestCase::new(attribute(&name), status(task));
+    case.set_classname(attribute(plan)).set_time(Duration::from_millis(task.worked_ms));
     let told = output(task);
     if !told.is_empty() {
-        let _ = writeln!(out, "      <system-out>{}</system-out>", content(&told));
+        case.set_system_out(content(&told));
     }
-    out.push_str("    </testcase>\n");
+    case
 }
 
-fn reruns(out: &mut String, verdict: &Verdict<'_>, earlier: &[Failure]) {
-    // An open task is neither: what became of its attempts is not decided.
-    let prefix = match verdict {
-        Verdict::Passed => Some("flaky"),
-        Verdict::Failed(_) => Some("rerun"),
-        Verdict::Skipped(_) => None,
-    };
-    for (prefix, failure) in prefix.iter().flat_map(|prefix| earlier.iter().map(move |failure| (prefix, failure))) {
-        let element = format!("{prefix}{}", if failure.infrastructure { "Error" } else { "Failure" });
-        let _ = writeln!(
-            out,
-            "      <{element} message={} type={}><stackTrace>{}</stackTrace></{element}>",
-            attribute(&failure.text),
-            attribute(&failure.cause),
-            content(&failure.text)
-        );
-    }
-}
-
-fn verdict(task: &TaskReport) -> Verdict<'_> {
+fn status(task: &TaskReport) -> TestCaseStatus {
     let row = &task.row;
-    let why = || row.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let skipped = |how: &str| {
+        let why = row.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        // What became of an open task's attempts is not decided: they are not told.
+        let mut status = TestCaseStatus::skipped();
+        status.set_message(attribute(&format!("{how}{why}")));
+        status
+    };
     match row.state.as_str() {
-        "complete" => Verdict::Passed,
-        "failed" => Verdict::Failed(task.failures.last()),
-        "skipped" => Verdict::Skipped(format!("skipped{}", why())),
-        state => Verdict::Skipped(format!("not finished, {}{}", state.replace('_', " "), why())),
+        "complete" => {
+            let mut status = TestCaseStatus::success();
+            status.add_reruns(task.failures.iter().map(rerun));
+            status
+        }
+        "failed" => failed(task),
+        "skipped" => skipped("skipped"),
+        state => skipped(&format!("not finished, {}", state.replace('_', " "))),
     }
+}
+
+fn failed(task: &TaskReport) -> TestCaseStatus {
+    let (row, last) = (&task.row, task.failures.last());
+    let earlier = &task.failures[..task.failures.len().saturating_sub(1)];
+    // The last attempt that ended tells whether the work or the machine was at fault.
+    let mut status = TestCaseStatus::non_success(earlier.last().map_or(NonSuccessKind::Failure, kind));
+    let reason = row.reason.as_deref().unwrap_or("it failed");
+    let cause = row.cause.as_deref().or(last.map(|failure| failure.cause.as_str())).unwrap_or("failed");
+    let proof = row.evidence.as_ref().filter(|evidence| !evidence.passed()).map(Evidence::complaint);
+    let body = proof.unwrap_or_else(|| last.map_or(reason.to_owned(), |failure| failure.text.clone()));
+    status.set_message(attribute(reason)).set_type(attribute(cause)).set_description(content(&body));
+    status.add_reruns(earlier.iter().map(rerun));
+    status
+}
+
+fn rerun(failure: &Failure) -> TestRerun {
+    let mut rerun = TestRerun::new(kind(failure));
+    rerun.set_message(attribute(&failure.text)).set_type(attribute(&failure.cause));
+    rerun.set_stack_trace(content(&failure.text));
+    rerun
+}
+
+fn kind(failure: &Failure) -> NonSuccessKind {
+    if failure.infrastructure { NonSuccessKind::Error } else { NonSuccessKind::Failure }
 }
 
 /// The result in the agent's words, and what the last checks printed.
@@ -195,30 +131,14 @@ fn output(task: &TaskReport) -> String {
     out
 }
 
-fn seconds(ms: u64) -> String {
-    format!("{}.{:03}", ms / 1000, ms % 1000)
+/// An attribute's value: one line of bounded length.
+fn attribute(text: &str) -> XmlString {
+    content(&one_line(text, ATTRIBUTE_MAX_BYTES))
 }
 
-/// A quoted attribute value.
-fn attribute(text: &str) -> String {
-    format!("\"{}\"", content(&one_line(text, ATTRIBUTE_MAX_BYTES)))
-}
-
-/// Text between tags, without what XML 1.0 has no place for.
-fn content(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in sanitize(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&apos;"),
-            '\u{fffe}' | '\u{ffff}' => {}
-            c => out.push(c),
-        }
-    }
-    out
+/// Text between tags, without what XML 1.0 has no place for. The library drops tabs: columns are kept apart by spaces.
+fn content(text: &str) -> XmlString {
+    XmlString::new(sanitize(text).replace(['\u{fffe}', '\u{ffff}'], "").replace('\t', TAB))
 }
 
 #[cfg(test)]
@@ -228,8 +148,13 @@ mod tests {
     #[test]
     fn only_what_xml_has_a_place_for_is_left() {
         let hostile = "]]>\u{0}\u{b}\u{1b}[31m\u{fffe}\u{ffff}\u{85}<a b='\"'>&\u{7f}é\u{10ffff}\n\tx";
-        assert_eq!(content(hostile), "]]&gt;&lt;a b=&apos;&quot;&apos;&gt;&amp;é\u{10ffff}\n\tx");
-        assert_eq!(attribute("a\n\tb\""), "\"a b&quot;\"");
-        assert_eq!((seconds(0).as_str(), seconds(61_005).as_str()), ("0.000", "61.005"));
+        let mut suite = TestSuite::new(attribute("a\n\tb\""));
+        suite.set_system_out(content(hostile)).set_time(Duration::from_millis(61_005));
+        let mut report = quick_junit::Report::new("");
+        report.add_test_suite(suite);
+        let xml = report.to_string().expect("XML");
+        assert!(xml.contains("name=\"a b&quot;\"") && xml.contains("time=\"61.005\""), "{xml}");
+        let told = xml.split("<system-out>").nth(1).and_then(|rest| rest.split("</system-out>").next());
+        assert_eq!(told, Some("]]&gt;&lt;a b=&apos;&quot;&apos;&gt;&amp;é\u{10ffff}\n    x"), "{xml}");
     }
 }

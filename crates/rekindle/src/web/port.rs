@@ -64,16 +64,6 @@ fn turn_away(stream: &TcpStream) {
     let _ = stream.try_write(text.as_bytes());
 }
 
-/// The answer of the HTTP library itself to what is no request, with the headers that every answer carries; nothing for ours,
-/// which have them. No text of an agent can look like it: carriage returns are taken out of all of them.
-fn sealed_refusal(head: &[u8]) -> Option<Vec<u8>> {
-    let line = head.strip_suffix(b"\r\n\r\n").filter(|head| head.starts_with(b"HTTP/1.1 4"))?;
-    let text = std::str::from_utf8(line).ok()?;
-    let sealed = text.contains("content-security-policy");
-    let (first, rest) = text.split_once("\r\n")?;
-    (!sealed).then(|| format!("{first}\r\n{}{rest}\r\n\r\n", sealed_text()).into_bytes())
-}
-
 /// A connection that fails when its peer takes nothing for too long.
 struct Patient {
     stream: TcpStream,
@@ -102,11 +92,6 @@ impl AsyncRead for Patient {
 
 impl AsyncWrite for Patient {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<Result<usize, Error>> {
-        if let Some(sealed) = sealed_refusal(buf) {
-            // Short, and the last on its connection: it fits, or the peer has long stopped listening.
-            let written = ready!(Pin::new(&mut self.stream).poll_write(cx, &sealed));
-            return Poll::Ready(written.map(|_| buf.len()));
-        }
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.judge(cx, written)
     }

@@ -2,15 +2,14 @@
 //! server that it is given. No model is asked anything, and no secret is shown: only where one was found.
 
 use std::path::{Path, PathBuf};
-use std::process::{self, Stdio};
-use std::time::Duration;
+use std::process::{Command, Stdio};
 
 use rekindle_engine::agents::{Permissions, Place, Program, Start, command};
+use rekindle_engine::process::{self, Limits};
 use rekindle_engine::redact::Redactor;
 use serde::Serialize;
 
 use super::checks::{finding, ok};
-use super::probe::Probe;
 use super::{Finding, Verdict, tell_start};
 use crate::commands::Context;
 use crate::config::{Agent, find_program};
@@ -18,7 +17,10 @@ use crate::project::Project;
 use crate::ui::one_line;
 
 /// How long a program may take to say its version: several start a whole runtime for it, on a machine that may be busy.
-const VERSION_BUDGET: Duration = Duration::from_secs(20);
+const VERSION_MS: u64 = 20_000;
+
+/// A version is one line, and nothing that the program leaves running is kept.
+const LIMITS: Limits = Limits { within_ms: VERSION_MS, out_max: 1024 * 1024, err_max: None, ends_leftovers: true };
 
 /// A session that is never begun.
 const NO_SESSION: &str = "00000000-0000-4000-8000-000000000000";
@@ -140,10 +142,10 @@ impl Doctor<'_> {
 
     fn version(&self, name: &str, program: &Path, arguments: &[String], dir: &Path) -> Finding {
         let name = format!("{name} version");
-        let mut command = process::Command::new(program);
+        let mut command = Command::new(program);
         command.args(arguments).envs(&self.agent.program.env);
         // In the project only where that was asked for: programs read what they find where they are started.
-        command.current_dir(dir).stdin(Stdio::null());
+        command.current_dir(dir).stderr(Stdio::null());
         // A program that nothing is known of need not have a version at all.
         let known = self.agent.program.kind.program().is_some();
         let verdict = if known { Verdict::Problem } else { Verdict::Warning };
@@ -151,21 +153,19 @@ impl Doctor<'_> {
             hint: Some(format!("try it yourself: {} {}", program.display(), arguments.join(" "))),
             ..finding(&name, verdict, &text)
         };
-        let probe = match Probe::start(&mut command) {
-            Ok(probe) => probe,
-            Err(error) => return broken(format!("it cannot be started: {error}")),
+        let (out, status) = match process::run(&mut command, b"", &LIMITS) {
+            Ok(done) => (done.out, Some(done.status)),
+            Err(process::Error::TimedOut { out } | process::Error::TooMuch { out }) => (out, None),
+            Err(error) => return broken(error.to_string()),
         };
-        let line = match probe.line(VERSION_BUDGET) {
-            Ok(line) => line,
-            Err(_) => {
-                let text = format!("it did not answer within {} s", VERSION_BUDGET.as_secs());
-                return Finding { verdict: Verdict::Warning, ..broken(text) };
-            }
-        };
-        match (line, probe.end(VERSION_BUDGET)) {
+        let out = String::from_utf8_lossy(&out);
+        let line = out.lines().find(|line| !line.trim().is_empty());
+        let doubtful = |text: String| Finding { verdict: Verdict::Warning, ..broken(text) };
+        match (line, status) {
             (_, Some(status)) if !status.success() => broken(format!("it ended with {status}")),
-            (Some(line), _) => ok(&name, &self.shown(&line)),
-            (None, _) => Finding { verdict: Verdict::Warning, ..broken("it prints none".to_owned()) },
+            (Some(line), _) => ok(&name, &self.shown(line)),
+            (None, Some(_)) => doubtful("it prints none".to_owned()),
+            (None, None) => doubtful(format!("it did not answer within {} s", VERSION_MS / 1000)),
         }
     }
 

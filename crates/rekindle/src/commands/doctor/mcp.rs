@@ -2,12 +2,13 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
+use rekindle_engine::process::talk::Talk;
 use serde_json::{Value, json};
 
 use super::checks::{finding, ok};
-use super::probe::Probe;
 use super::{Finding, Verdict};
 use crate::client::{SOCKET, TOKEN};
 
@@ -16,6 +17,18 @@ const BUDGET: Duration = Duration::from_secs(10);
 
 /// Lines that may come before an answer: a server may say what it likes in between.
 const LINES_MAX: usize = 32;
+
+/// Longest line: a list of tools is far smaller.
+const LINE_MAX_BYTES: u64 = 1024 * 1024;
+
+/// How long the server may take to leave once its input has ended.
+const LEAVES_WITHIN_MS: u64 = 10_000;
+
+/// The server: what is sent to it, and its lines. No line means that its output has ended.
+struct Server {
+    talk: Talk,
+    lines: Receiver<Option<Vec<u8>>>,
+}
 
 /// The protocol's version that is asked for; the server answers with its own.
 const PROTOCOL: &str = "2025-06-18";
@@ -36,38 +49,43 @@ pub fn look(bundle: &Path) -> Finding {
 fn handshake(bundle: &Path) -> Result<Vec<String>, String> {
     let program = std::env::current_exe().map_err(|error| format!("this program cannot be found: {error}"))?;
     let mut command = Command::new(program);
-    command.args(["mcp", "--bundle"]).arg(bundle).stdin(Stdio::piped());
+    command.args(["mcp", "--bundle"]).arg(bundle).stderr(Stdio::null());
     // A stranger's token and a door that is not there: the list of tools is the same for everybody, and nothing is reported.
     command.env(TOKEN, "doctor").env(SOCKET, bundle.join("nobody"));
-    let mut probe = Probe::start(&mut command).map_err(|error| format!("the server cannot be started: {error}"))?;
+    let (give, lines) = sync_channel(LINES_MAX);
+    let talk = Talk::start(&mut command, LINE_MAX_BYTES, move |line| give.send(line).is_ok());
+    let server = Server { talk: talk.map_err(|error| format!("the server cannot be started: {error}"))?, lines };
     let client = json!({ "name": "rekindle doctor", "version": env!("CARGO_PKG_VERSION") });
     let params = json!({ "protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client });
-    call(&mut probe, 1, "initialize", &params)?;
-    tell(&mut probe, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
-    let listed = call(&mut probe, 2, "tools/list", &json!({}))?;
+    server.call(1, "initialize", &params)?;
+    server.tell(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
+    let listed = server.call(2, "tools/list", &json!({}))?;
     let tools = listed["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
     let names = tools.iter().filter_map(|tool| tool["name"].as_str()).map(str::to_owned).collect();
-    let _ended_with_its_input = probe.end(BUDGET);
+    let _ended_with_its_input = server.talk.end(LEAVES_WITHIN_MS);
     Ok(names)
 }
 
-fn call(probe: &mut Probe, id: u64, method: &str, params: &Value) -> Result<Value, String> {
-    tell(probe, &json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
-    for _ in 0..LINES_MAX {
-        let line = probe.line(BUDGET).map_err(|_| format!("the server did not answer {method} in time"))?;
-        let line = line.ok_or_else(|| format!("the server ended without an answer to {method}"))?;
-        let Ok(answer) = serde_json::from_str::<Value>(&line) else { continue };
-        if answer["id"].as_u64() != Some(id) {
-            continue;
+impl Server {
+    fn call(&self, id: u64, method: &str, params: &Value) -> Result<Value, String> {
+        self.tell(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
+        for _ in 0..LINES_MAX {
+            let line = self.lines.recv_timeout(BUDGET);
+            let line = line.map_err(|_| format!("the server did not answer {method} in time"))?;
+            let line = line.ok_or_else(|| format!("the server ended without an answer to {method}"))?;
+            let Ok(answer) = serde_json::from_slice::<Value>(&line) else { continue };
+            if answer["id"].as_u64() != Some(id) {
+                continue;
+            }
+            let refused =
+                || format!("the server refused {method}: {}", answer["error"]["message"].as_str().unwrap_or("?"));
+            return answer.get("result").cloned().ok_or_else(refused);
         }
-        return match answer.get("result") {
-            Some(result) => Ok(result.clone()),
-            None => Err(format!("the server refused {method}: {}", answer["error"]["message"].as_str().unwrap_or("?"))),
-        };
+        Err(format!("the server wrote a lot, but did not answer {method}"))
     }
-    Err(format!("the server wrote a lot, but did not answer {method}"))
-}
 
-fn tell(probe: &mut Probe, message: &Value) -> Result<(), String> {
-    probe.tell(&message.to_string()).map_err(|error| format!("the server does not read its input: {error}"))
+    fn tell(&self, message: &Value) -> Result<(), String> {
+        let sent = self.talk.send(&message.to_string());
+        sent.map_err(|error| format!("the server does not read its input: {error}"))
+    }
 }

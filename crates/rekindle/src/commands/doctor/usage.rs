@@ -1,26 +1,22 @@
 //! The user's command that tells what is left of the allowance, asked once.
 
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
+use rekindle_engine::process::{self, Limits};
 use rekindle_engine::world::real::read_allowance;
 
 use super::checks::{finding, ok};
-use super::probe::Probe;
 use super::{Finding, Verdict, tell_start};
 use crate::commands::Context;
 use crate::config::Config;
 use crate::project::Project;
 use crate::ui::stamp;
 
-/// What it may take between two lines, as in a run.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long it may take, as in a run.
+const WITHIN_MS: u64 = 30_000;
 
-/// What it may take to leave once it has said all.
-const LEAVING: Duration = Duration::from_secs(2);
-
-/// Lines of an answer at most: it is one object.
-const LINES_MAX: usize = 64;
+/// An answer is one small object; nothing that the command leaves running is kept.
+const LIMITS: Limits = Limits { within_ms: WITHIN_MS, out_max: 64 * 1024, err_max: None, ends_leftovers: true };
 
 /// Asks it, where there is one.
 pub fn look(config: &Config, context: &Context, tries: bool) -> Option<Finding> {
@@ -55,22 +51,11 @@ fn doubtful(text: &str) -> Finding {
 
 fn ask(line: &str, project: &Project) -> Result<String, String> {
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", line]).current_dir(&project.root).stdin(Stdio::null());
-    let probe = Probe::start(&mut command).map_err(|error| error.to_string())?;
-    let mut said = String::new();
-    for _ in 0..LINES_MAX {
-        match probe.line(PATIENCE) {
-            Ok(Some(line)) => {
-                said.push_str(&line);
-                said.push('\n');
-            }
-            Ok(None) => break,
-            Err(_) => return Err(format!("nothing within {} s", PATIENCE.as_secs())),
-        }
-    }
-    match probe.end(LEAVING) {
-        Some(status) if status.success() => Ok(said),
-        Some(status) => Err(status.to_string()),
-        None => Err("it does not end".to_owned()),
+    command.args(["-c", line]).current_dir(&project.root).stderr(Stdio::null());
+    match process::run(&mut command, b"", &LIMITS) {
+        Ok(done) if done.status.success() => Ok(String::from_utf8_lossy(&done.out).into_owned()),
+        Ok(done) => Err(done.status.to_string()),
+        Err(process::Error::TimedOut { .. }) => Err(format!("nothing within {} s", WITHIN_MS / 1000)),
+        Err(error) => Err(error.to_string()),
     }
 }

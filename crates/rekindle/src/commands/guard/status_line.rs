@@ -3,15 +3,14 @@
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
-use std::sync::mpsc::sync_channel;
-use std::time::Duration;
+use std::process::{Command, ExitCode};
 
 use rekindle_engine::agents::KINDS;
 use rekindle_engine::agents::hook_installer::{Gauged, Installable, Left, Places, Scope};
 use rekindle_engine::guard::gauge::{self, LOW};
 use rekindle_engine::guard::install::{Site, chained_command};
 use rekindle_engine::guard::place;
+use rekindle_engine::process::{self, Finished, Limits};
 use serde_json::Value;
 
 use super::SYSTEM;
@@ -24,11 +23,8 @@ pub const COMMAND: &str = "__status_line";
 /// Longest input that is read: the programs send a few kilobytes.
 const INPUT_MAX_BYTES: u64 = 4 << 20;
 
-/// Longest output of the user's own command: more is no line.
-const OUTPUT_MAX_BYTES: u64 = 1 << 20;
-
-/// How long the user's own command may take; the programs themselves give up sooner.
-const OWN_PATIENCE: Duration = Duration::from_secs(10);
+/// For the user's own command. The programs themselves give up sooner than ten seconds, and more than a megabyte is no line.
+const OWN_LIMITS: Limits = Limits { within_ms: 10_000, out_max: 1 << 20, err_max: None, ends_leftovers: false };
 
 /// Set for the user's own command, so that a line which calls us again ends there.
 const INSIDE_VARIABLE: &str = "REKINDLE_STATUS_LINE";
@@ -43,7 +39,7 @@ pub fn main(kind: Option<&str>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let gauged = gauged(program, &input);
-    let own = own_command(program, gauged.dir.as_deref()).map(|command| run(&command, input)).unwrap_or_default();
+    let own = own_command(program, gauged.dir.as_deref()).map(|command| run(&command, &input)).unwrap_or_default();
     let coloured = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let line = joined(&own, segment(&gauged.left, coloured));
     let mut out = std::io::stdout().lock();
@@ -80,28 +76,15 @@ fn own_command(program: &dyn Installable, dir: Option<&Path>) -> Option<String> 
     chained_command(&site, program, Scope::Local)
 }
 
-/// What the user's own command prints, given what we were given.
-fn run(command: &str, input: Vec<u8>) -> Vec<u8> {
+/// What the user's own command prints, given what we were given; nothing when it takes too long. It may leave something
+/// running that refreshes what it shows next.
+fn run(command: &str, input: &[u8]) -> Vec<u8> {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).env(INSIDE_VARIABLE, "1");
-    let Ok(mut child) = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else { return Vec::new() };
-    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    let feed = move || {
-        // A command that does not read its input has ended before it was written.
-        let _unread = stdin.map(|mut stdin| stdin.write_all(&input));
-    };
-    let (give, take) = sync_channel(1);
-    let listen = move || {
-        let mut output = Vec::new();
-        let _cut = stdout.map(|stdout| stdout.take(OUTPUT_MAX_BYTES).read_to_end(&mut output));
-        let _too_late = give.send(output);
-    };
-    let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
-    let started = thread("own line's input").spawn(feed).is_ok() && thread("own line").spawn(listen).is_ok();
-    let output = if started { take.recv_timeout(OWN_PATIENCE).unwrap_or_default() } else { Vec::new() };
-    // It has said all that is shown; nothing waits for whatever else it does.
-    let _gone = child.kill().and_then(|()| child.wait());
-    output
+    match process::run(&mut shell, input, &OWN_LIMITS) {
+        Ok(Finished { out, .. }) | Err(process::Error::TooMuch { out }) => out,
+        Err(_) => Vec::new(),
+    }
 }
 
 /// The user's line as it is, and the segment at its end.

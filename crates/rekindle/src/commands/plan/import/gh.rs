@@ -1,12 +1,12 @@
 //! Asks the `gh` program for issues: it has the user's login. Older ones do not know every field; then those are asked for
 //! that all know.
 
-use std::io::Read;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use rekindle_core::import::{Source, SourceFile};
 use rekindle_core::plan::PLAN_MAX_BYTES;
 use rekindle_core::text::truncate_bytes;
+use rekindle_engine::process::{self, Limits};
 
 use crate::commands::Context;
 use crate::error::{CliError, Result};
@@ -23,6 +23,10 @@ const ISSUES_MAX: usize = 500;
 
 /// How much of what `gh` complains about is shown.
 const COMPLAINT_MAX_BYTES: usize = 400;
+
+/// Five minutes are far more than so many issues take over a slow network; a plan cannot be larger than its limit.
+const LIMITS: Limits =
+    Limits { within_ms: 300_000, out_max: PLAN_MAX_BYTES, err_max: Some(16 * 1024), ends_leftovers: true };
 
 /// Whether a text is `OWNER/REPO`, or `HOST/OWNER/REPO`.
 pub fn is_repository(text: &str) -> bool {
@@ -87,33 +91,19 @@ fn ask(
         command.args(["--label", label]);
     });
     command.current_dir(&context.project.root).env("GH_PROMPT_DISABLED", "1").env("NO_COLOR", "1");
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let failed = |error: &std::io::Error| CliError::usage("gh cannot be run").because(error);
-    let mut child = command.spawn().map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => CliError::usage("the program gh was not found")
-            .hint("install it from https://cli.github.com and log in with `gh auth login`"),
-        _ => failed(&error),
-    })?;
-    // Its complaints are read beside its output: a full pipe would stop it.
-    let complaints = child.stderr.take().map(|pipe| std::thread::spawn(move || bounded(pipe)));
-    let printed = child.stdout.take().map(bounded).unwrap_or_default();
-    let complaints = complaints.and_then(|thread| thread.join().ok()).unwrap_or_default();
-    let status = child.wait().map_err(|error| failed(&error))?;
-    if printed.len() > PLAN_MAX_BYTES {
-        return Err(CliError::usage("gh printed too much").hint("choose some issues with --label"));
-    }
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ok(if status.success() { Ok(text(printed)) } else { Err(text(complaints)) })
-}
-
-/// What a pipe gives, up to a byte more than is taken; the rest is read and dropped, so that its writer ends.
-fn bounded(mut pipe: impl Read) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let taken = pipe.by_ref().take(PLAN_MAX_BYTES as u64 + 1).read_to_end(&mut bytes);
-    if taken.is_ok() {
-        let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+    match process::run(&mut command, b"", &LIMITS) {
+        Ok(done) if done.status.success() => Ok(Ok(text(done.out))),
+        Ok(done) => Ok(Err(text(done.err))),
+        Err(process::Error::TooMuch { .. }) => {
+            Err(CliError::usage("gh printed too much").hint("choose some issues with --label"))
+        }
+        Err(process::Error::Start(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(CliError::usage("the program gh was not found")
+                .hint("install it from https://cli.github.com and log in with `gh auth login`"))
+        }
+        Err(error) => Err(CliError::usage("gh cannot be run").because(&error)),
     }
-    bytes
 }
 
 #[cfg(test)]

@@ -1,0 +1,215 @@
+//! A program that is asked something: it runs in a process group of its own, within a deadline, with bounded output, and is
+//! ended with all that it started. What is asked is the callers'; a longer conversation is `talk`'s.
+
+pub mod talk;
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rekindle_shim::clock;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::ioctl_fionbio;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
+
+/// Between two looks at whether a program has ended, while it says nothing.
+const LOOK_MS: u64 = 20;
+
+/// The same once its output has ended: it leaves within a moment.
+const LEAVING_LOOK_MS: u64 = 1;
+
+/// What is read in one piece: as much as a pipe holds.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// The bounds of one program.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How long it may take.
+    pub within_ms: u64,
+    /// Most that it may print; one that prints more is ended.
+    pub out_max: usize,
+    /// How much of the end of its error output is kept. Nothing: it goes where the command sends it.
+    pub err_max: Option<usize>,
+    /// Whether what it leaves running is ended with it.
+    pub ends_leftovers: bool,
+}
+
+/// A program that ended by itself.
+#[derive(Debug)]
+pub struct Finished {
+    /// How.
+    pub status: ExitStatus,
+    /// What it printed.
+    pub out: Vec<u8>,
+    /// The end of its error output.
+    pub err: Vec<u8>,
+}
+
+/// Why a program did not end by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It was not started.
+    #[error("it cannot be started: {0}")]
+    Start(io::Error),
+    /// It cannot be listened to.
+    #[error("it cannot be read: {0}")]
+    Read(io::Error),
+    /// Its time was over.
+    #[error("it did not end in time")]
+    TimedOut {
+        /// What it had printed.
+        out: Vec<u8>,
+    },
+    /// It printed more than it may.
+    #[error("it printed too much")]
+    TooMuch {
+        /// As much as it may print.
+        out: Vec<u8>,
+    },
+}
+
+/// Runs a program until it ends. A process that it leaves behind is not waited for, even if that holds its pipes open.
+///
+/// # Errors
+/// When it cannot be started, takes too long or prints too much; then it is ended with all that it started.
+pub fn run(command: &mut Command, input: &[u8], limits: &Limits) -> Result<Finished, Error> {
+    command.stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() }).stdout(Stdio::piped());
+    if limits.err_max.is_some() {
+        command.stderr(Stdio::piped());
+    }
+    let mut group = Group::start(command).map_err(Error::Start)?;
+    let mut pipes = Pipes::of(&mut group.child).map_err(Error::Read)?;
+    let (mut rest, mut out, mut err) = (input, Vec::new(), Vec::new());
+    let give_up = clock::monotonic_ms().saturating_add(limits.within_ms);
+    let mut ended = false;
+    loop {
+        let fed = feed(&mut pipes.stdin, &mut rest);
+        let heard = hear(&mut pipes.stdout, &mut out).map_err(Error::Read)?;
+        let heard = hear(&mut pipes.stderr, &mut err).map_err(Error::Read)? || heard;
+        err.drain(..err.len().saturating_sub(limits.err_max.unwrap_or(0)));
+        if out.len() > limits.out_max {
+            out.truncate(limits.out_max);
+            return Err(Error::TooMuch { out });
+        }
+        // Looked at before its last words are read: what it said before it ended is then all there.
+        if ended && !heard {
+            let status = group.finish(limits.ends_leftovers).map_err(Error::Read)?;
+            return Ok(Finished { status, out, err });
+        }
+        ended = ended || group.has_ended();
+        if !ended && clock::monotonic_ms() >= give_up {
+            return Err(Error::TimedOut { out });
+        }
+        if !ended && !heard && !fed {
+            pipes.wait();
+        }
+    }
+}
+
+/// Our ends of a program's pipes; none of them blocks.
+struct Pipes {
+    stdin: Option<std::process::ChildStdin>,
+    stdout: Option<std::process::ChildStdout>,
+    stderr: Option<std::process::ChildStderr>,
+}
+
+impl Pipes {
+    fn of(child: &mut Child) -> io::Result<Self> {
+        let pipes = Self { stdin: child.stdin.take(), stdout: child.stdout.take(), stderr: child.stderr.take() };
+        pipes.stdin.iter().try_for_each(|pipe| ioctl_fionbio(pipe, true))?;
+        pipes.stdout.iter().try_for_each(|pipe| ioctl_fionbio(pipe, true))?;
+        pipes.stderr.iter().try_for_each(|pipe| ioctl_fionbio(pipe, true))?;
+        Ok(pipes)
+    }
+
+    /// Waits until one of them is ready or a moment has passed.
+    fn wait(&self) {
+        let mut fds: Vec<PollFd<'_>> = Vec::new();
+        fds.extend(self.stdout.as_ref().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)));
+        fds.extend(self.stderr.as_ref().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)));
+        let moment = if fds.is_empty() { LEAVING_LOOK_MS } else { LOOK_MS };
+        fds.extend(self.stdin.as_ref().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::OUT)));
+        let span = Timespec { tv_sec: 0, tv_nsec: i64::try_from(moment * 1_000_000).unwrap_or(0) };
+        // An interruption only makes the next look come earlier.
+        let _ = poll(&mut fds, Some(&span));
+    }
+}
+
+/// Writes what fits. Says whether anything did. A program that does not read its input says why itself.
+fn feed(pipe: &mut Option<std::process::ChildStdin>, rest: &mut &[u8]) -> bool {
+    let Some(target) = pipe else { return false };
+    match target.write(rest) {
+        Ok(count) => *rest = &rest[count..],
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return false,
+        Err(_) => *rest = &[],
+    }
+    if rest.is_empty() {
+        *pipe = None;
+    }
+    true
+}
+
+/// Reads what is there. Says whether there was any.
+fn hear(pipe: &mut Option<impl Read>, into: &mut Vec<u8>) -> io::Result<bool> {
+    let Some(source) = pipe else { return Ok(false) };
+    let mut piece = [0; PIECE_BYTES];
+    match source.read(&mut piece) {
+        Ok(0) => *pipe = None,
+        Ok(count) => into.extend_from_slice(&piece[..count]),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+        Err(error) if error.kind() == ErrorKind::Interrupted => {}
+        Err(error) => return Err(error),
+    }
+    Ok(true)
+}
+
+/// A program in a process group of its own. Dropped, it is ended with all of the group.
+struct Group {
+    child: Child,
+    reaped: bool,
+}
+
+impl Group {
+    fn start(command: &mut Command) -> io::Result<Self> {
+        Ok(Self { child: command.process_group(0).spawn()?, reaped: false })
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Whether the program has ended. It is not reaped here: its number stays its own until its group has been ended.
+    fn has_ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.reaped || !matches!(waitid(WaitId::Pid(self.pid()), options), Ok(None))
+    }
+
+    /// Asks the program itself to end.
+    fn terminate(&self) {
+        if !self.reaped {
+            let _gone_already = kill_process(self.pid(), Signal::TERM);
+        }
+    }
+
+    /// Waits for the program, and ends the rest of its group before if that is wanted.
+    fn finish(&mut self, ends_group: bool) -> io::Result<ExitStatus> {
+        if ends_group && !self.reaped {
+            let _gone_already = kill_process_group(self.pid(), Signal::KILL);
+        }
+        let status = self.child.wait();
+        self.reaped = true;
+        status
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if !self.reaped {
+            let _reaped = self.finish(true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
