@@ -179,10 +179,10 @@ pub fn whole(
         pid: owner.as_ref().map(|owner| owner.pid),
         since: owner.as_ref().map(|owner| stamp(Time(owner.since_ms))),
     });
-    let Shown { tasks, agents, spent, questions } = shown;
+    let Shown { tasks, agents, spent, questions, counts, .. } = shown;
     StatusJson {
         schema_version: SCHEMA_VERSION,
-        run: run.map(|run| run_json(run, &tasks)),
+        run: run.map(|run| run_json(run, counts)),
         questions: open(&questions).count(),
         tasks: tasks
             .into_iter()
@@ -199,8 +199,7 @@ pub fn whole(
     }
 }
 
-fn run_json(run: &RunView<'_>, tasks: &[TaskRow]) -> RunJson {
-    let counts = Counts::of(tasks);
+fn run_json(run: &RunView<'_>, counts: Counts) -> RunJson {
     let row = &run.row;
     RunJson {
         id: row.id.clone(),
