@@ -227,6 +227,9 @@ pub enum StreamEvent {
     },
 }
 
+/// Bytes of a prompt that count as one token.
+pub const TOKEN_BYTES: u64 = 4;
+
 /// What an attempt has used and how full its context is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measure {

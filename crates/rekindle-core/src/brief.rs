@@ -6,31 +6,32 @@
 
 mod collect;
 mod facts;
-pub(crate) mod fence;
-pub(crate) mod judge;
+mod judge;
 mod own;
-pub(crate) mod parts;
-pub(crate) mod past;
+mod parts;
+mod past;
 mod reinject;
 mod reporting;
 mod resume;
 mod resumed;
-pub(crate) mod rework;
+mod rework;
+pub(crate) mod sources;
 pub mod template;
 pub mod under_way;
-pub(crate) mod whole_plan;
+mod whole_plan;
 
-pub use collect::{facts_after, facts_from};
+pub use collect::{facts_after, facts_from, reloads};
 pub use facts::{
     Activity, Answered, Asked, CheckSeen, Decision, Disk, Doors, Facts, LineKind, NamedTask, PlanLine, ReviewFacts,
     Standing, Stream, TaskFacts, TaskResult,
 };
-pub use own::{TOKEN_BYTES, own_bytes};
+pub use own::own_bytes;
 pub use reinject::{REINJECT_BYTES, reinject};
 pub use resumed::render_resumed;
 
-use crate::memory::sources::{self, Form};
-use crate::text;
+use sources::Form;
+
+use crate::{fence, text};
 
 /// Default size of a brief: a few percent of the smallest context window in use, so that the work has the rest.
 pub const BUDGET_BYTES: usize = 48 * 1024;

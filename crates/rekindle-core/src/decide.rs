@@ -16,6 +16,7 @@ mod review;
 mod schedule;
 mod session;
 mod split;
+mod strategy;
 mod stream;
 mod team;
 mod timers;
@@ -35,7 +36,6 @@ use crate::time::Time;
 pub use attempt::{answer_limit_ms, silence_limit_ms};
 pub use finish::Standstill;
 pub use finish::standstill;
-pub use stream::reloads;
 pub use timers::{next_deadline, next_deadline_but};
 
 /// What a decision comes to.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::activity::{Measure, StreamEvent, Transcript, UnderWay};
 use crate::event::{AgentSaid, ClockSeen, PauseReason, UsageLeft, WorkBranch};
 use crate::ids::{AttemptId, Epoch, QuestionId, RunId, TaskId};
@@ -273,11 +275,12 @@ pub enum Found {
     },
 }
 
-/// An operator's order.
-#[derive(Clone, Debug, PartialEq)]
+/// An operator's order: decided as it is, and written on the control socket as it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "call", rename_all = "snake_case")]
 pub enum Order {
     /// Stop agents, keep state, go on later.
-    Pause(PauseReason),
+    Pause(#[serde(with = "stop_flag")] PauseReason),
     /// Replace an agent now.
     Recover {
         /// Its name.
@@ -291,6 +294,7 @@ pub enum Order {
         reason: String,
     },
     /// Stop whoever is at a task and give it up, until it is opened again.
+    #[serde(rename = "stop_task")]
     Stop {
         /// The task.
         task: TaskId,
@@ -328,4 +332,25 @@ pub enum Order {
     },
     /// Forget what was learned from disagreements.
     ForgetFocus,
+}
+
+/// Of an operator's pause the socket says only whether it stops agents at once.
+mod stop_flag {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::event::PauseReason;
+
+    #[derive(Serialize, Deserialize)]
+    struct Pause {
+        stop: bool,
+    }
+
+    pub(super) fn serialize<S: Serializer>(reason: &PauseReason, to: S) -> Result<S::Ok, S::Error> {
+        Pause { stop: *reason == PauseReason::Stop }.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PauseReason, D::Error> {
+        let Pause { stop } = Pause::deserialize(from)?;
+        Ok(if stop { PauseReason::Stop } else { PauseReason::Operator })
+    }
 }

@@ -11,6 +11,7 @@ pub mod decide;
 pub mod duration;
 pub mod effect;
 pub mod event;
+mod fence;
 pub mod guard;
 pub mod ids;
 pub mod import;

@@ -4,8 +4,7 @@
 //! Sources (events, stream, transcript, disk, git) make [`Item`]s and say what each is worth; [`compose`] keeps the most
 //! valuable ones that fit. What an item says and what it is worth is decided by whoever makes it.
 
-mod calls;
-pub(crate) mod sources;
+pub(crate) mod calls;
 #[cfg(test)]
 mod tests;
 
@@ -14,8 +13,7 @@ pub use calls::{Calls, PastCall};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::brief::fence;
-use crate::text;
+use crate::{fence, text};
 
 /// Longest line of a record: a call or a finding fits, a file's content does not.
 const LINE_MAX_BYTES: usize = 1024;

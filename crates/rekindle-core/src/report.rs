@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::TaskId;
 use crate::refusal::Refusal;
-use crate::review::{Findings, Verdict};
 use crate::role::Role;
 
 /// Through which door a report came.
@@ -141,6 +140,30 @@ impl Report {
             Self::Note { .. } => None,
         }
     }
+}
+
+/// What a reviewer decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The work is good.
+    Pass,
+    /// It goes back to the developer.
+    Fail,
+    /// It cannot be judged until a person has seen to something.
+    Blocked,
+}
+
+/// What was found in a task's work.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Findings {
+    /// What is wrong, an item each.
+    pub issues: Vec<String>,
+    /// What must be done about it.
+    pub required: Vec<String>,
+    /// What is good as it is and must not be broken.
+    pub passed: Vec<String>,
 }
 
 /// The outcome of one acceptance command.

@@ -10,6 +10,8 @@ use crate::report::{CheckResult, Evidence};
 use crate::role::Role;
 use crate::time::Time;
 
+pub use crate::report::{Findings, Verdict};
+
 /// Conflicts with the work of others that cost a task no attempt: each is bad luck, more of them are work not done.
 pub const FREE_CONFLICTS: u32 = 3;
 
@@ -58,30 +60,6 @@ impl Stage {
     }
 }
 
-/// What a reviewer decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// The work is good.
-    Pass,
-    /// It goes back to the developer.
-    Fail,
-    /// It cannot be judged until a person has seen to something.
-    Blocked,
-}
-
-/// What was found in a task's work.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Findings {
-    /// What is wrong, an item each.
-    pub issues: Vec<String>,
-    /// What must be done about it.
-    pub required: Vec<String>,
-    /// What is good as it is and must not be broken.
-    pub passed: Vec<String>,
-}
-
 /// A verdict as it was given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenVerdict {
@@ -125,6 +103,15 @@ pub struct Rework {
     /// More words: outputs of checks, common causes, how to go about it.
     #[serde(default)]
     pub context: String,
+}
+
+/// Accepted work on its way into the run's branch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Merging {
+    /// The outcome in the agent's words.
+    pub result: Option<String>,
+    /// Accepted on a word alone.
+    pub unproven: bool,
 }
 
 /// Why critic and auditor did not agree.

@@ -22,7 +22,7 @@ use crate::time::Time;
 pub use cli_session::{Astray, CliSession, Gate, TOLD_KEPT, Told};
 pub use index::Index;
 pub use last_attempts::LastAttempts;
-pub use task::{Claim, Merging, Task, TaskState, Workflow};
+pub use task::{Claim, Task, TaskState, Workflow};
 
 /// Decisions kept for briefs; older ones stay in the log.
 pub const NOTES_KEPT: usize = 200;

@@ -8,8 +8,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::activity::Measure;
-use crate::brief;
+use crate::activity::{Measure, TOKEN_BYTES};
 use crate::cause::Cause;
 use crate::event::{Body, Event, Outcome, PauseReason};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
@@ -458,7 +457,7 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
         session_id: attempt.cli_session.session.clone(),
         model: attempt.cli_session.model.clone(),
         measure: attempt.cli_session.measured_at.map(|_| attempt.cli_session.measure),
-        own_tokens: attempt.cli_session.own_bytes / brief::TOKEN_BYTES,
+        own_tokens: attempt.cli_session.own_bytes / TOKEN_BYTES,
         compactions: attempt.cli_session.compactions,
         last_words: last_words_of(attempt),
         class: class_of(state, id),

@@ -5,8 +5,6 @@ pub use rekindle_shim::caps::{By, Held, standing};
 
 use rekindle_shim::bundle::ExitRecord;
 
-use crate::agents::Program;
-
 /// Quarters of the machine's memory that one agent may take when nothing is said: a hog is ended while the rest of the fleet and
 /// the desktop still have the last one, and no ordinary build comes near it. Swap is not counted.
 const AUTO_QUARTERS: u64 = 3;
@@ -47,19 +45,19 @@ impl Defaults {
     /// What a check may take: as much as an agent that says nothing else.
     #[must_use]
     pub fn for_checks(&self) -> Caps {
-        self.of(&Program::default())
+        self.or_own(None, None)
     }
 
-    /// What a program may take.
+    /// What a program may take, by its own caps where it has any.
     #[must_use]
-    pub fn of(&self, program: &Program) -> Caps {
-        let memory = program.memory_max.unwrap_or(self.memory_max);
+    pub fn or_own(&self, memory_max: Option<Memory>, processes_max: Option<u64>) -> Caps {
+        let memory = memory_max.unwrap_or(self.memory_max);
         let (memory_max, memory_named) = match memory {
             Memory::Auto => (total_memory().map(|bytes| bytes / 4 * AUTO_QUARTERS), false),
             Memory::None => (None, false),
             Memory::Bytes(bytes) => (Some(bytes), true),
         };
-        Caps { memory_max, memory_named, processes_max: Some(program.processes_max.unwrap_or(self.processes_max)) }
+        Caps { memory_max, memory_named, processes_max: Some(processes_max.unwrap_or(self.processes_max)) }
     }
 }
 
@@ -101,12 +99,11 @@ mod tests {
     #[test]
     fn an_agents_own_caps_go_before_those_for_all() {
         let defaults = Defaults { memory_max: Memory::Bytes(1 << 30), processes_max: 100 };
-        let caps = defaults.of(&Program::default());
+        let caps = defaults.or_own(None, None);
         assert_eq!((caps.memory_max, caps.processes_max, caps.memory_named), (Some(1 << 30), Some(100), true));
-        let own = Program { memory_max: Some(Memory::None), processes_max: Some(7), ..Program::default() };
-        let caps = defaults.of(&own);
+        let caps = defaults.or_own(Some(Memory::None), Some(7));
         assert_eq!((caps.memory_max, caps.processes_max), (None, Some(7)));
-        let auto = Defaults::default().of(&Program::default());
+        let auto = Defaults::default().or_own(None, None);
         assert!(!auto.memory_named, "nobody asked for it: no limit on single processes");
         if cfg!(target_os = "linux") {
             assert!(auto.memory_max.is_some_and(|bytes| bytes > 0));

@@ -5,3 +5,20 @@
 
 pub mod server;
 pub mod wire;
+
+use wire::{Answer, Call};
+
+/// Takes the answer to a call. It must not block.
+pub type Answerer = Box<dyn FnOnce(Answer) + Send>;
+
+/// A call through the control socket.
+pub struct Called {
+    /// The agent's token; none means the operator.
+    pub token: Option<String>,
+    /// The caller's process and its ancestors, where the operating system told.
+    pub ancestors: Vec<u32>,
+    /// What was asked.
+    pub call: Call,
+    /// Where the answer goes.
+    pub reply: Answerer,
+}

@@ -22,23 +22,22 @@ use std::sync::Arc;
 
 use rekindle_core::decide::{self, Reply, Standstill};
 use rekindle_core::effect::Effect;
-use rekindle_core::event::{PauseReason, UsageLeft};
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Input, MergeOutcome, Noted, Order, Refused};
 use rekindle_core::limits::Limits;
-use rekindle_core::refusal::Refusal;
-use rekindle_core::report::{Baseline, CheckResult, Evidence};
 use rekindle_core::role::Role;
 use rekindle_core::state::{RunPhase, State};
 use rekindle_core::time::Time;
 
-use crate::control::wire::{Answer, Call};
+use crate::control::Answerer;
+use crate::control::wire::Answer;
 use crate::redact::Redactor;
 use crate::refusal;
 use crate::store::{self, Store};
 use crate::token::Tokens;
 use crate::world::World;
 
+pub use crate::world::Message;
 pub use answer::HIDDEN_TOKEN;
 pub use commit::encode;
 pub use load::{LoadError, decode, load, stored_head};
@@ -46,130 +45,6 @@ pub use rows::{all_rows, rows_from_log, touched_rows};
 
 /// Sleep or a step of the wall that is worth an event: two readings of one clock lie further apart than a millisecond.
 const CLOCK_STEP_MS: u64 = 1_000;
-
-/// What reaches the driver.
-pub enum Message {
-    /// An agent's process is recorded and runs.
-    Started {
-        /// Its attempt.
-        attempt: AttemptId,
-        /// The agent's process.
-        pid: u32,
-        /// Its shim's process.
-        shim_pid: u32,
-    },
-    /// An attempt could not be started.
-    NotStarted {
-        /// Its attempt.
-        attempt: AttemptId,
-        /// What the operating system said.
-        reason: String,
-    },
-    /// The machine had no room for something: nothing of it was begun.
-    Refused {
-        /// For what.
-        what: Refused,
-        /// What it lacks.
-        refusal: Refusal,
-    },
-    /// An agent wrote something.
-    Grew {
-        /// Its attempt.
-        attempt: AttemptId,
-    },
-    /// An attempt's shim is gone: its exit record, or the lack of one, tells the rest.
-    Ended {
-        /// Its attempt.
-        attempt: AttemptId,
-    },
-    /// The checks of a claim are through.
-    ChecksDone {
-        /// The task.
-        task: TaskId,
-        /// The epoch of the claim.
-        epoch: Epoch,
-        /// What was seen.
-        evidence: Evidence,
-    },
-    /// The checks of a task were run before its agent was started.
-    BaselineSeen {
-        /// The attempt that is being started.
-        attempt: AttemptId,
-        /// The task.
-        task: TaskId,
-        /// What they said.
-        baseline: Baseline,
-    },
-    /// Accepted work was merged, or could not be.
-    Merged {
-        /// The task.
-        task: TaskId,
-        /// Its epoch.
-        epoch: Epoch,
-        /// How it went.
-        outcome: MergeOutcome,
-    },
-    /// Something outside was put right, or is waited for: it goes on record.
-    Noted(Noted),
-    /// The plan's health commands were run.
-    HealthChecked {
-        /// What they said.
-        results: Vec<CheckResult>,
-    },
-    /// The user's command was asked what is left of the allowance.
-    UsageSeen(UsageLeft),
-    /// No sign of life.
-    Silent {
-        /// The attempt.
-        attempt: AttemptId,
-        /// How long.
-        quiet_ms: u64,
-        /// What was looked at.
-        evidence: String,
-    },
-    /// Somebody spoke through the control socket.
-    Called {
-        /// The agent's token; none means the operator.
-        token: Option<String>,
-        /// The caller's process and its ancestors, where the operating system told.
-        ancestors: Vec<u32>,
-        /// What was asked.
-        call: Call,
-        /// Where the answer goes.
-        reply: Answerer,
-    },
-    /// A signal to this process, or `rekindle pause`.
-    Pause(PauseReason),
-    /// The machine was looked at.
-    Pressure {
-        /// What it is short of.
-        short: Option<Refusal>,
-    },
-    /// A look at the whole store beside the work found damage.
-    StoreDamaged {
-        /// What.
-        problem: String,
-    },
-    /// The plan's file differs from the pinned plan.
-    PlanFileChanged {
-        /// Its hash.
-        hash: String,
-    },
-}
-
-impl Message {
-    /// The same again, for a message that only says where to look: only such a look can be cut short by the store.
-    fn looks_again(&self) -> Option<Self> {
-        match self {
-            Self::Grew { attempt } => Some(Self::Grew { attempt: *attempt }),
-            Self::Ended { attempt } => Some(Self::Ended { attempt: *attempt }),
-            _ => None,
-        }
-    }
-}
-
-/// Takes the answer to a call. It must not block.
-pub type Answerer = Box<dyn FnOnce(Answer) + Send>;
 
 /// What the driver needs to know besides the plan and the limits.
 #[derive(Clone, Debug)]
@@ -464,7 +339,7 @@ impl<W: World> Driver<W> {
             Message::Silent { attempt, quiet_ms, evidence } => {
                 self.take(Input::AttemptSilent { attempt, quiet_ms, evidence });
             }
-            Message::Called { token, ancestors, call, reply } => self.called(token, &ancestors, call, reply),
+            Message::Called(called) => self.called(called),
             Message::Pause(reason) => {
                 self.take(Input::Ordered(Order::Pause(reason)));
             }

@@ -22,6 +22,7 @@ pub mod process;
 pub mod pulse;
 pub mod redact;
 pub mod refusal;
+mod save;
 pub mod state_dir;
 pub mod store;
 pub mod supervise;

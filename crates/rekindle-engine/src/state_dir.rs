@@ -11,13 +11,13 @@ use rustix::fs::Access;
 mod binding;
 mod lock;
 mod os;
-mod save;
 mod secret;
 
 pub use binding::{Foreign, Standing};
 pub use lock::{CoordinatorLock, Owner};
-pub use save::{install, move_if_there, save_atomically, sync_dir};
 pub use secret::Secret;
+
+pub use crate::save::{install, move_if_there, save_atomically, sync_dir};
 
 /// The layout this program writes; a directory with a higher number is refused.
 pub const STATE_VERSION: u32 = 1;

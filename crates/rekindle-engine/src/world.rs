@@ -1,7 +1,9 @@
 //! What the driver asks of everything outside: processes, files, time. The real one is `world::real`, the simulator has
 //! its own; the driver cannot tell them apart.
 
+pub mod kept;
 mod memory;
+mod message;
 pub mod real;
 
 use rekindle_core::activity::{History, Ledger, Transcript};
@@ -10,20 +12,20 @@ use rekindle_core::event::ClockSeen;
 use rekindle_core::ids::{AgentName, AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
 use rekindle_core::refusal::Refusal;
-use rekindle_core::report::Report;
 use rekindle_core::role::Role;
 use rekindle_core::time::Time;
 
 use rekindle_shim::tree::Activity;
-use serde::{Deserialize, Serialize};
 
 use crate::agents::Reader;
 use crate::alert::Alert;
+use crate::control::Answerer;
 use crate::control::wire::Answer;
-use crate::driver::Answerer;
 use crate::store::Stream;
 
+pub use kept::KeptReport;
 pub use memory::MemoryWorld;
+pub use message::Message;
 
 /// Everything a process needs to be started.
 #[derive(Clone, Debug)]
@@ -112,15 +114,6 @@ pub struct LeaveOrder {
     pub tidy: bool,
     /// What is promised by all tasks that are worked on there: it is kept although git ignores it.
     pub declared: Vec<String>,
-}
-
-/// A report that an agent left in its bundle while no coordinator was there.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct KeptReport {
-    /// The token it came with.
-    pub token: String,
-    /// The report.
-    pub report: Report,
 }
 
 /// What becomes of an order.

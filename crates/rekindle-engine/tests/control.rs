@@ -10,9 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rekindle_core::ids::QuestionId;
-use rekindle_engine::control::server;
 use rekindle_engine::control::wire::{Answer, Call, Request, VERSION};
-use rekindle_engine::driver::{Answerer, Message};
+use rekindle_engine::control::{Answerer, Called, server};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -45,7 +44,7 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("descriptors").count()
 }
 
-fn opened() -> (tempfile::TempDir, Receiver<Message>) {
+fn opened() -> (tempfile::TempDir, Receiver<Called>) {
     let dir = tempfile::tempdir().expect("tempdir");
     let (sender, messages) = sync_channel(1_024);
     server::open(dir.path(), sender).expect("a door");
@@ -58,11 +57,8 @@ fn say(stream: &mut UnixStream, call: Call) {
     stream.write_all(&line).expect("said");
 }
 
-fn called(messages: &Receiver<Message>) -> Answerer {
-    match messages.recv_timeout(PATIENCE).expect("a call") {
-        Message::Called { reply, .. } => reply,
-        _ => panic!("something else came"),
-    }
+fn called(messages: &Receiver<Called>) -> Answerer {
+    messages.recv_timeout(PATIENCE).expect("a call").reply
 }
 
 #[test]

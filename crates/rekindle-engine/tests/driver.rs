@@ -5,12 +5,13 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use rekindle_core::ids::{AttemptId, Epoch, RunId};
-use rekindle_core::input::{Found, Input};
+use rekindle_core::input::{Found, Input, Order};
 use rekindle_core::limits::Limits;
 use rekindle_core::plan;
 use rekindle_core::refusal::Refusal;
 use rekindle_core::report::Exit;
 use rekindle_core::time::Time;
+use rekindle_engine::control::Called;
 use rekindle_engine::control::wire::{Answer, Call};
 use rekindle_engine::driver::{self, Driver, Message, Settings};
 use rekindle_engine::redact::Redactor;
@@ -162,8 +163,8 @@ fn a_store_that_is_full_in_the_middle_of_a_flood_costs_neither_lines_nor_message
     let answers = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&answers);
     let reply = Box::new(move |answer| heard.lock().expect("one thread").push(answer));
-    let call = Call::Note { text: "behind the flood".into() };
-    let note = Message::Called { token: None, ancestors: Vec::new(), call, reply };
+    let call = Call::Order(Order::Note { text: "behind the flood".into() });
+    let note = Message::Called(Called { token: None, ancestors: Vec::new(), call, reply });
     let mut outcome = driver.handle([Message::Grew { attempt }, note]);
     let mut refused = 0;
     while let Err(driver::Error::Store(store::Error::Full(_))) = outcome {

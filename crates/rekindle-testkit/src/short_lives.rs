@@ -9,6 +9,7 @@ use rekindle_core::input::{Found, Input};
 use rekindle_core::limits::Limits;
 use rekindle_core::plan;
 use rekindle_core::report::{CheckResult, Checkpoint, Evidence, Exit, Report};
+use rekindle_engine::control::Called;
 use rekindle_engine::control::wire::Call;
 use rekindle_engine::driver::{self, Driver, Message, Settings};
 use rekindle_engine::redact::Redactor;
@@ -131,11 +132,13 @@ impl ShortLives {
             let result = Some(format!("{task} is done: `src/{task}.rs` holds it, and its tests pass"));
             let reports =
                 [Report::Checkpoint { task: task.clone(), checkpoint }, Report::Done { task: task.clone(), result }];
-            reports.map(|report| Message::Called {
-                token: Some(Tokens::new(KEY).token(*attempt, *epoch)),
-                ancestors: Vec::new(),
-                call: Call::report(report),
-                reply: Box::new(|_| {}),
+            reports.map(|report| {
+                Message::Called(Called {
+                    token: Some(Tokens::new(KEY).token(*attempt, *epoch)),
+                    ancestors: Vec::new(),
+                    call: Call::report(report),
+                    reply: Box::new(|_| {}),
+                })
             })
         });
         self.hear(words.collect());

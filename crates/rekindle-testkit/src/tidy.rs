@@ -6,6 +6,7 @@
 
 mod arrows;
 mod calls;
+mod modules;
 mod paths;
 mod place;
 mod size;
@@ -111,6 +112,7 @@ pub fn check(repo: &Repo) -> Vec<Finding> {
     size::check(repo, &mut findings);
     calls::check(repo, &mut findings);
     arrows::check(repo, &mut findings);
+    modules::check(repo, &mut findings);
     tree::check(repo, &mut findings);
     findings.sort();
     findings.dedup();

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::facts::{Answered, Asked, CheckSeen, Decision, Facts, NamedTask, PlanLine, Standing, TaskFacts, TaskResult};
 use crate::activity::UnderWay;
-use crate::decide;
 use crate::ids::{AttemptId, TaskId};
 use crate::plan::PlanTask;
 use crate::review::focus_areas;
@@ -50,7 +49,7 @@ pub fn facts_after(state: &State, id: AttemptId, compactions: u32) -> Option<Fac
         about_review(&mut facts, state, &current);
     }
     facts.next_task = attempt.cli_session.resumes.is_some() && facts.is_first();
-    if decide::reloads(compactions) {
+    if reloads(compactions) {
         facts.whole_plan = Some(whole_plan(state));
     }
     facts.decisions =
@@ -66,6 +65,12 @@ pub fn facts_after(state: &State, id: AttemptId, compactions: u32) -> Option<Fac
     facts.dead_ends = dead_ends(state, id, facts.current());
     facts.forgot = attempt.cli_session.resumes.as_ref().is_some_and(|session| was_compacted(state, id, session));
     Some(facts)
+}
+
+/// Whether the whole plan is put before an agent again: with every second compaction, for what was lost adds up.
+#[must_use]
+pub fn reloads(compactions: u32) -> bool {
+    compactions > 0 && compactions.is_multiple_of(2)
 }
 
 /// What earlier attempts at the current task went round in circles with; this one's own as well, for when it forgets.

@@ -4,9 +4,6 @@
 use super::facts::Facts;
 use super::{render, render_resumed};
 
-/// Bytes that count as one token.
-pub const TOKEN_BYTES: u64 = 4;
-
 /// Bytes of the prompt that are neither the plan's words nor behind a fence.
 #[must_use]
 pub fn own_bytes(facts: &Facts, resumed: bool) -> u64 {
@@ -25,6 +22,7 @@ pub fn own_bytes(facts: &Facts, resumed: bool) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::activity::TOKEN_BYTES;
     use crate::brief::{Decision, Doors, Standing, TaskFacts};
     use crate::ids::{AgentName, TaskId};
 

@@ -4,10 +4,10 @@
 use std::fmt::Write;
 
 use super::facts::{Facts, Standing, TaskFacts};
-use super::fence::MARK;
+use super::sources::Form;
 use super::{judge, reporting, resume};
+use crate::fence::MARK;
 use crate::ids::TaskId;
-use crate::memory::sources::Form;
 use crate::text::{grouped, one_line, sanitize, truncate_bytes};
 
 /// Longest title on a line of its own; the whole title stands over the task's text.

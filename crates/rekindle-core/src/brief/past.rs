@@ -1,5 +1,5 @@
 //! What was done before, in words: checkpoint, subtasks, checks, git, the last lines of output. What each is worth and where it
-//! stands is decided in `memory::sources`.
+//! stands is decided in `sources`.
 
 use std::fmt::Write;
 

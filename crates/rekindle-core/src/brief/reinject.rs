@@ -4,10 +4,10 @@
 use std::fmt::Write;
 
 use super::facts::Facts;
-use super::fence::{self, MARK};
+use super::sources::{self, Form};
 use super::{parts, reporting};
+use crate::fence::{self, MARK};
 use crate::memory::Section;
-use crate::memory::sources::{self, Form};
 use crate::text::{one_line, truncate_bytes};
 
 /// The longest it may be: what a hook may add to a context is cut at 10,000 characters by the programs that have hooks.

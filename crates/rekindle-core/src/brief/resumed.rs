@@ -5,9 +5,10 @@
 
 use super::facts::Facts;
 use super::reinject::{REINJECT_BYTES, remembered};
-use super::{fence, reporting, under_way};
+use super::sources::{self, Form};
+use super::{reporting, under_way};
 use crate::cause::Cause;
-use crate::memory::sources::{self, Form};
+use crate::fence;
 use crate::text::{self, one_line};
 
 /// Longest call that is quoted.

@@ -2,10 +2,10 @@
 //! user's and are taken as they are; what agents wrote stays behind its fence wherever it is put.
 
 use super::facts::Facts;
-use super::fence::MARK;
+use super::sources::{self, Form};
 use super::{Room, built_in, parts};
+use crate::fence::MARK;
 use crate::memory::Section;
-use crate::memory::sources::{self, Form};
 use crate::plan::nearest::nearest;
 use crate::text::{sanitize, truncate_bytes};
 

@@ -1,6 +1,6 @@
 //! The life and the end of an attempt: what its end is put down to, and what becomes of the work it held.
 
-use super::{About, Reply, Turn, gate, health, hold, review, session, split, team, unreported};
+use super::{About, Reply, Turn, gate, health, hold, review, session, split, strategy, team, unreported};
 use crate::cause::Cause;
 use crate::duration;
 use crate::event::Body;
@@ -9,7 +9,7 @@ use crate::last_words;
 use crate::policy::{self, Next};
 use crate::report::Exit;
 use crate::state::{Attempt, AttemptPhase, State, Task, TaskState};
-use crate::strategy::{self, Strategy};
+use crate::strategy::Strategy;
 
 /// Longest wait for a byte of the model's answer. Providers send something at least every 15 seconds while a model thinks; this is
 /// six times as long.

@@ -6,10 +6,11 @@ use crate::ids::{AttemptId, TaskId};
 use crate::input::MergeOutcome;
 use crate::report::{Channel, Evidence};
 use crate::review::{
-    self, Disagreement, DisagreementType, Findings, GivenVerdict, Rework, ReworkSource, Stage, Verdict, categorise,
+    self, Disagreement, DisagreementType, Findings, GivenVerdict, Merging, Rework, ReworkSource, Stage, Verdict,
+    categorise,
 };
 use crate::role::Role;
-use crate::state::{Claim, Merging, State, Task};
+use crate::state::{Claim, State, Task};
 use crate::text;
 
 /// Longest part of a check's output in the words of a rework; the whole of it stands with the evidence.

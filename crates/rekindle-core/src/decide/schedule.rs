@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{About, Turn, finish, gate, health, hold, report, review, stream, team, usage};
+use super::{About, Turn, finish, gate, health, hold, report, review, strategy, stream, team, usage};
 use crate::cause::Cause;
 use crate::event::Body;
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
@@ -11,7 +11,6 @@ use crate::plan::PlanTask;
 use crate::review::Stage;
 use crate::role::Role;
 use crate::state::{AttemptPhase, Inspection, RunPhase, State, Task, TaskState};
-use crate::strategy;
 
 /// Starts attempts until slots or ready tasks run out.
 pub(super) fn fill_slots(turn: &mut Turn<'_>) {

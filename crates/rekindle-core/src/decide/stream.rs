@@ -2,7 +2,7 @@
 
 use super::{Reply, Turn, attempt, gate, team};
 use crate::activity::{Failure, Measure, StreamEvent, Transcript, UnderWay};
-use crate::brief;
+use crate::brief::{self, reloads};
 use crate::cause::Cause;
 use crate::event::{AgentStalled, Body, CompactionNear, CompactionOver, SessionClosed};
 use crate::ids::AttemptId;
@@ -198,12 +198,6 @@ pub(super) fn compaction_over(turn: &mut Turn<'_>, attempt: AttemptId, compactio
     let (full_reload, progress) = (reloads(compaction_number), Progress::of(turn.state));
     let over = CompactionOver { attempt, compaction_number, full_reload, progress };
     turn.emit_attempt(attempt, Body::CompactionComplete(over));
-}
-
-/// Whether the whole plan is put before an agent again: with every second compaction, for what was lost adds up.
-#[must_use]
-pub fn reloads(compactions: u32) -> bool {
-    compactions > 0 && compactions.is_multiple_of(2)
 }
 
 fn on_task(turn: &mut Turn<'_>, id: AttemptId) {

@@ -2,7 +2,7 @@
 //! now prove it; where they cannot tell, a person is asked, and so is one when the agent keeps ending in a question.
 
 use super::stream::WORDS_MAX;
-use super::{Reply, Turn, review};
+use super::{Reply, Turn, review, strategy};
 use crate::cause::Cause;
 use crate::event::{AgentSaid, Body};
 use crate::ids::{AttemptId, QuestionId, TaskId};
@@ -10,7 +10,6 @@ use crate::last_words;
 use crate::report::{Baseline, Channel};
 use crate::role::Role;
 use crate::state::{Attempt, Claim, State, TaskState};
-use crate::strategy;
 
 /// The answer that takes work as it is.
 const DONE: &str = "done";

@@ -13,8 +13,8 @@ use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::limits::Limits;
 use crate::plan::Plan;
 use crate::report::{Baseline, Channel, Checkpoint, Evidence, Exit};
-use crate::review::{Disagreement, GivenVerdict, Rework, Verdict};
-use crate::{role::Role, state::Merging, strategy::Strategy, time::Time};
+use crate::review::{Disagreement, GivenVerdict, Merging, Rework, Verdict};
+use crate::{role::Role, strategy::Strategy, time::Time};
 
 /// What happened. Fields are named as readers of the log see them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use super::fact::{Outcome, TaskStatus};
 use super::lists;
 use super::session::Session;
 use super::when::{Occasion, Telling};
-use crate::brief::fence::{self, MARK};
+use crate::fence::{self, MARK};
 use crate::memory::{Item, Section};
 use crate::text::{one_line, truncate_bytes};
 

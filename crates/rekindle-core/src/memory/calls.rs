@@ -103,7 +103,7 @@ impl PastCall {
 }
 
 /// The items, in order. `exact`: what earlier attempts were in the middle of is told elsewhere, with its outcome. What came after the last checkpoint is worth more than what the checkpoint may tell of.
-pub(super) fn items(calls: &Calls, exact: bool) -> Vec<Item> {
+pub(crate) fn items(calls: &Calls, exact: bool) -> Vec<Item> {
     let saved = calls.known.iter().rposition(PastCall::saves_checkpoint);
     let worked = |call: &PastCall| call.ok == Some(true);
     let mut last: BTreeMap<(&str, &str), usize> = BTreeMap::new();
@@ -156,7 +156,7 @@ pub(super) fn items(calls: &Calls, exact: bool) -> Vec<Item> {
 }
 
 /// Whether the calls of a run are told in part only, in words.
-pub(super) fn unknown(calls: &Calls) -> Vec<String> {
+pub(crate) fn unknown(calls: &Calls) -> Vec<String> {
     let mut out = Vec::new();
     if calls.dropped > 0 {
         out.push(format!("- {} older calls are not listed.", calls.dropped));

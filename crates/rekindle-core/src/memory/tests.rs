@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::{Item, Layout, Section, compose};
-use crate::brief::fence;
+use crate::fence;
 
 const SECTIONS: [Section; 5] = [Section::Goal, Section::Task, Section::Decisions, Section::Commands, Section::Findings];
 
@@ -77,13 +77,13 @@ mod ways {
 
     use proptest::prelude::*;
 
+    use crate::brief::sources::{self, Form};
     use crate::brief::{
         Answered, Asked, Decision, Facts, REINJECT_BYTES, Standing, TaskFacts, TaskResult, reinject, render,
         render_resumed,
     };
     use crate::cause::Cause;
     use crate::ids::{AgentName, TaskId};
-    use crate::memory::sources::{self, Form};
     use crate::memory::{Item, PastCall, Section};
     use crate::report::Checkpoint;
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::cause::Cause;
 use crate::ids::{AttemptId, Epoch, TaskId};
 use crate::report::{Baseline, Channel, Checkpoint, Evidence};
-use crate::review::{GivenVerdict, Rework, Stage, Verdict};
+use crate::review::{GivenVerdict, Merging, Rework, Stage, Verdict};
 use crate::state::LastAttempts;
 use crate::time::Time;
 
@@ -139,15 +139,6 @@ pub struct Workflow {
     pub unreported: bool,
     /// Compactions and timeouts that show it to be too large.
     pub too_large: u32,
-}
-
-/// Accepted work on its way into the run's branch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Merging {
-    /// The outcome in the agent's words.
-    pub result: Option<String>,
-    /// Accepted on a word alone.
-    pub unproven: bool,
 }
 
 impl Task {

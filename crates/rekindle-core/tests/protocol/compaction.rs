@@ -1,7 +1,7 @@
 //! The compaction procedure: persist, compact, resume, and the full reload with every second one.
 
+use rekindle_core::brief::reloads;
 use rekindle_core::cause::Cause;
-use rekindle_core::decide::reloads;
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Input;
 use rekindle_core::limits::{Limits, Traits};

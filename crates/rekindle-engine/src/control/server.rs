@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::Called;
 use super::wire::{Answer, LINE_LIMIT, Request, VERSION};
 use crate::descriptors;
-use crate::driver::Message;
 
 /// The socket's name in the state directory.
 pub const SOCKET: &str = "sock";
@@ -42,7 +42,7 @@ const ANCESTORS: usize = 64;
 ///
 /// # Errors
 /// When the socket cannot be made.
-pub fn open(state_dir: &Path, messages: SyncSender<Message>) -> io::Result<()> {
+pub fn open<M: From<Called> + Send + 'static>(state_dir: &Path, messages: SyncSender<M>) -> io::Result<()> {
     match std::fs::remove_file(state_dir.join(SOCKET)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -53,7 +53,7 @@ pub fn open(state_dir: &Path, messages: SyncSender<Message>) -> io::Result<()> {
 }
 
 /// Gives every caller a thread, as long as there is room.
-fn take_in(listener: &UnixListener, messages: &SyncSender<Message>) {
+fn take_in<M: From<Called> + Send + 'static>(listener: &UnixListener, messages: &SyncSender<M>) {
     let most = usize::try_from(descriptors::limit() / CALLERS_SHARE).map_or(CALLERS, |most| most.min(CALLERS));
     let callers = Arc::new(AtomicUsize::new(0));
     let mut pause = ACCEPT_PAUSE.0;
@@ -75,7 +75,11 @@ fn take_in(listener: &UnixListener, messages: &SyncSender<Message>) {
     }
 }
 
-fn begin(stream: UnixStream, messages: SyncSender<Message>, callers: &Arc<AtomicUsize>) -> io::Result<()> {
+fn begin<M: From<Called> + Send + 'static>(
+    stream: UnixStream,
+    messages: SyncSender<M>,
+    callers: &Arc<AtomicUsize>,
+) -> io::Result<()> {
     callers.fetch_add(1, Ordering::Relaxed);
     let done = Arc::clone(callers);
     let served = std::thread::Builder::new().name("caller".to_owned()).spawn(move || {
@@ -90,7 +94,7 @@ fn begin(stream: UnixStream, messages: SyncSender<Message>, callers: &Arc<Atomic
 }
 
 /// Serves one caller until it leaves.
-fn serve(stream: &UnixStream, messages: &SyncSender<Message>) -> io::Result<()> {
+fn serve<M: From<Called>>(stream: &UnixStream, messages: &SyncSender<M>) -> io::Result<()> {
     let peer = rustix::net::sockopt::socket_peercred(stream)?;
     if peer.uid != rustix::process::geteuid() {
         return Ok(());
@@ -131,14 +135,14 @@ fn read_request(line: &[u8]) -> Result<Request, String> {
 }
 
 /// Passes a request on and waits for its answer, as long as the caller does.
-fn ask_driver(
+fn ask_driver<M: From<Called>>(
     caller: &UnixStream,
     request: Request,
     ancestors: Vec<u32>,
-    messages: &SyncSender<Message>,
+    messages: &SyncSender<M>,
 ) -> Option<Answer> {
     let (reply, answer) = sync_channel(1);
-    let message = Message::Called {
+    let called = Called {
         token: request.token,
         ancestors,
         call: request.call,
@@ -146,7 +150,7 @@ fn ask_driver(
             let _caller_left = reply.try_send(answer);
         }),
     };
-    messages.send(message).ok()?;
+    messages.send(called.into()).ok()?;
     loop {
         match answer.recv_timeout(HANG_UP_LOOK) {
             Ok(answer) => return Some(answer),

@@ -1,6 +1,7 @@
 //! The words spoken through the control socket. Versioned: an agent may have been started by an older rekindle than it speaks to.
 
 use rekindle_core::ids::{Epoch, QuestionId, TaskId};
+use rekindle_core::input::Order;
 use rekindle_core::report::{Evidence, Report};
 use rekindle_core::role::Role;
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ pub struct Request {
 
 /// What can be asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "call", rename_all = "snake_case")]
+#[serde(tag = "call", rename_all = "snake_case", expecting = "not a call that this version knows, or a part of one")]
 pub enum Call {
     /// An agent reports. `done` is answered when the checks are through.
     Report {
@@ -46,63 +47,11 @@ pub enum Call {
         /// The question.
         question: QuestionId,
     },
-    /// An operator pauses (`stop`: at once).
-    Pause {
-        /// Without grace.
-        stop: bool,
-    },
-    /// An operator replaces an agent.
-    Recover {
-        /// Its name.
-        agent: String,
-    },
-    /// An operator leaves a task out.
-    Skip {
-        /// The task.
-        task: TaskId,
-        /// Why.
-        reason: String,
-    },
-    /// An operator stops whoever is at a task and gives it up, until it is opened again.
-    StopTask {
-        /// The task.
-        task: TaskId,
-    },
-    /// An operator opens a task again.
-    Retry {
-        /// The task.
-        task: TaskId,
-    },
-    /// An operator completes a task on their own word.
-    Complete {
-        /// The task.
-        task: TaskId,
-        /// The outcome.
-        result: Option<String>,
-    },
-    /// An operator answers a question.
-    Answer {
-        /// The question.
-        id: QuestionId,
-        /// The answer.
-        text: String,
-    },
-    /// An operator breaks a task into smaller ones.
-    Split {
-        /// The task.
-        task: TaskId,
-        /// The parts, in order.
-        subtasks: Vec<String>,
-    },
-    /// An operator has forgotten what was learned from disagreements between reviewers.
-    ForgetFocus,
-    /// An operator notes a decision.
-    Note {
-        /// The decision.
-        text: String,
-    },
     /// Is somebody there?
     Ping,
+    /// An operator gives an order. It stands here as it is, without a level of its own.
+    #[serde(untagged)]
+    Order(Order),
 }
 
 impl Call {
@@ -189,4 +138,39 @@ pub struct TaskLine {
     pub accept: Vec<String>,
     /// What must exist.
     pub artifacts: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use rekindle_core::event::PauseReason;
+
+    use super::*;
+
+    #[test]
+    fn an_order_is_a_call_like_any_other_on_the_socket() {
+        let task = || TaskId::new("T1").expect("an id");
+        let orders = [
+            (Order::Pause(PauseReason::Operator), r#"{"call":"pause","stop":false}"#),
+            (Order::Pause(PauseReason::Stop), r#"{"call":"pause","stop":true}"#),
+            (Order::Recover { agent: "a".to_owned() }, r#"{"call":"recover","agent":"a"}"#),
+            (Order::Skip { task: task(), reason: "r".to_owned() }, r#"{"call":"skip","task":"T1","reason":"r"}"#),
+            (Order::Stop { task: task() }, r#"{"call":"stop_task","task":"T1"}"#),
+            (Order::Retry { task: task() }, r#"{"call":"retry","task":"T1"}"#),
+            (Order::Complete { task: task(), result: None }, r#"{"call":"complete","task":"T1","result":null}"#),
+            (Order::Answer { id: QuestionId(7), text: "t".to_owned() }, r#"{"call":"answer","id":7,"text":"t"}"#),
+            (Order::Note { text: "t".to_owned() }, r#"{"call":"note","text":"t"}"#),
+            (
+                Order::Split { task: task(), subtasks: vec!["a".to_owned()] },
+                r#"{"call":"split","task":"T1","subtasks":["a"]}"#,
+            ),
+            (Order::ForgetFocus, r#"{"call":"forget_focus"}"#),
+        ];
+        for (order, text) in orders {
+            let call = Call::Order(order);
+            assert_eq!(serde_json::to_string(&call).expect("text"), text);
+            assert_eq!(serde_json::from_str::<Call>(text).expect("a call"), call, "{text}");
+        }
+        assert_eq!(serde_json::from_str::<Call>(r#"{"call":"ping"}"#).expect("a call"), Call::Ping);
+        serde_json::from_str::<Call>(r#"{"call":"sing"}"#).expect_err("no such call");
+    }
 }

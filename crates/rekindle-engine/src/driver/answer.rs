@@ -2,7 +2,6 @@
 
 use rekindle_core::brief::{self, Doors};
 use rekindle_core::decide::Reply;
-use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Input, Order};
 use rekindle_core::report::{Channel, Evidence, OVER};
@@ -10,8 +9,9 @@ use rekindle_core::review::Stage;
 use rekindle_core::state::{Task, TaskState};
 use rekindle_core::view;
 
-use super::{Answerer, Driver, Waiter};
+use super::{Driver, Waiter};
 use crate::control::wire::{Answer, Call, TaskLine};
+use crate::control::{Answerer, Called};
 use crate::world::{Notice, World};
 
 /// What an agent is told that gives orders without its token.
@@ -21,8 +21,9 @@ pub const HIDDEN_TOKEN: &str = "an agent speaks with its own token: keep REKINDL
 const WAITERS_EACH: usize = 16;
 
 impl<W: World> Driver<W> {
-    pub(super) fn called(&mut self, token: Option<String>, ancestors: &[u32], call: Call, reply: Answerer) {
-        match (token, self.state.holds_any_of(ancestors)) {
+    pub(super) fn called(&mut self, called: Called) {
+        let Called { token, ancestors, call, reply } = called;
+        match (token, self.state.holds_any_of(&ancestors)) {
             (Some(token), _) => match self.tokens.check(&token) {
                 Some((attempt, epoch)) => self.agent_called(attempt, epoch, call, reply),
                 None => self.refuse(reply, &format!("the token is not one of this state directory; {OVER}")),
@@ -76,39 +77,26 @@ impl<W: World> Driver<W> {
                 }
             }
             Call::Ping => self.pending.answers.push((reply, Answer::Pong { pid: std::process::id() })),
-            _ => self.refuse(reply, "that is for the operator, not for an agent"),
+            Call::Order(_) => self.refuse(reply, "that is for the operator, not for an agent"),
         }
     }
 
     fn operator_called(&mut self, call: Call, reply: Answerer) {
-        let order = match call {
-            Call::Pause { stop } => Order::Pause(if stop { PauseReason::Stop } else { PauseReason::Operator }),
-            Call::Recover { agent } => Order::Recover { agent },
-            Call::Skip { task, reason } => Order::Skip { task, reason },
-            Call::StopTask { task } => Order::Stop { task },
-            Call::Retry { task } => Order::Retry { task },
-            Call::Complete { task, result } => Order::Complete { task, result },
-            Call::Answer { id, text } => Order::Answer { id, text },
-            Call::Note { text } => Order::Note { text },
-            Call::Split { task, subtasks } => {
-                let clean = subtasks.iter().map(|part| self.clean(part)).filter(|part| !part.trim().is_empty());
-                Order::Split { task, subtasks: clean.collect() }
+        match call {
+            Call::Order(mut order) => {
+                if let Order::Split { subtasks, .. } = &mut order {
+                    let clean = subtasks.iter().map(|part| self.clean(part)).filter(|part| !part.trim().is_empty());
+                    *subtasks = clean.collect();
+                }
+                let decided = self.take(Input::Ordered(order));
+                self.answer_later(decided, reply);
             }
-            Call::ForgetFocus => Order::ForgetFocus,
-            Call::Ping => {
-                self.pending.answers.push((reply, Answer::Pong { pid: std::process::id() }));
-                return;
-            }
-            Call::WaitForAnswer { question } => {
-                self.wait(Waiter::Answer { question, reply });
-                return;
-            }
+            Call::Ping => self.pending.answers.push((reply, Answer::Pong { pid: std::process::id() })),
+            Call::WaitForAnswer { question } => self.wait(Waiter::Answer { question, reply }),
             Call::Report { .. } | Call::Heartbeat | Call::MyTasks | Call::Context => {
-                return self.refuse(reply, "only an agent reports: REKINDLE_TOKEN is not set");
+                self.refuse(reply, "only an agent reports: REKINDLE_TOKEN is not set");
             }
-        };
-        let decided = self.take(Input::Ordered(order));
-        self.answer_later(decided, reply);
+        }
     }
 
     /// Answers go out when the events they speak of are durable; a claim is answered when it is decided.

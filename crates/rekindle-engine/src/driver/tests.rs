@@ -7,12 +7,13 @@ mod storms;
 use std::sync::Arc;
 
 use rekindle_core::ids::{RunId, TaskId};
-use rekindle_core::input::Input;
+use rekindle_core::input::{Input, Order};
 use rekindle_core::limits::Limits;
 use rekindle_core::plan;
 
 use super::commit::SNAPSHOT_EVERY;
 use super::{Driver, Message, Settings, load, rows_from_log};
+use crate::control::Called;
 use crate::control::wire::Call;
 use crate::redact::Redactor;
 use crate::store::{MemoryStore, Read, Row, Table};
@@ -41,8 +42,8 @@ fn live(store: &Arc<MemoryStore>, notes: usize) {
     }
     driver.start(1, Limits::default(), "boot".into(), 1).expect("a start");
     for number in 0..notes {
-        let call = Call::Note { text: format!("decision {number}") };
-        let said = Message::Called { token: None, ancestors: Vec::new(), call, reply: Box::new(|_| {}) };
+        let call = Call::Order(Order::Note { text: format!("decision {number}") });
+        let said = Message::Called(Called { token: None, ancestors: Vec::new(), call, reply: Box::new(|_| {}) });
         driver.handle([said]).expect("a note");
     }
 }

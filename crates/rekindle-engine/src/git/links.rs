@@ -9,7 +9,7 @@ use rekindle_shim::atomic;
 
 use super::{Error, Result, Work, call, held};
 use crate::durable;
-use crate::state_dir::move_if_there;
+use crate::save::move_if_there;
 
 /// What says that a worktree was made completely, and by which run; it lies in the worktree's git directory.
 const MARKER: &str = "rekindle";

@@ -9,7 +9,7 @@ use super::links::Link;
 use super::names;
 use super::snapshot::Place;
 use super::{Error, Left, Result, Work, held};
-use crate::state_dir::move_if_there;
+use crate::save::move_if_there;
 
 /// What became of a removal.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rekindle_shim::clock;
 
 use super::{Error, Repo, Result, call, held};
-use crate::state_dir::move_if_there;
+use crate::save::move_if_there;
 
 /// Where refs stand that only rekindle moves.
 const OURS: &[&str] = &[

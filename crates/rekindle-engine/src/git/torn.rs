@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use super::call::records;
 use super::{Checkout, Error, Repo, Result, Work, names};
-use crate::state_dir::move_if_there;
+use crate::save::move_if_there;
 
 /// Object files that are looked at when a run goes on; a repository with more is packed by its user's git.
 const LOOSE_MAX: usize = 500_000;

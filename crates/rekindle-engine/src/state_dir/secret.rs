@@ -9,8 +9,8 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-use super::save::write_new;
 use super::{Error, StateDir, check_owner, sync_dir};
+use crate::save::write_new;
 
 /// The file's name.
 const SECRET_FILE: &str = "secret";

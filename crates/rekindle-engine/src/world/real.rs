@@ -8,7 +8,6 @@ mod bundles;
 mod checks;
 mod cli_session;
 mod disk;
-mod kept;
 mod launch;
 mod settle;
 mod workspaces;
@@ -31,13 +30,13 @@ use rekindle_core::time::Time;
 use rekindle_shim::bundle::{self, Bundle, ShimRecord};
 use rekindle_shim::tree::Activity;
 
-use super::{CheckOrder, KeptReport, LaunchOrder, LeaveOrder, MergeOrder, Notice, Taken, World};
+use super::{CheckOrder, KeptReport, LaunchOrder, LeaveOrder, MergeOrder, Message, Notice, Taken, World, kept};
 use crate::agents::history::Record;
 use crate::agents::{Program, Reader};
 use crate::alert::{Alert, Alerts, Channels, Session};
 use crate::caps::Defaults;
 use crate::clock::Clock;
-use crate::driver::{Answerer, Message};
+use crate::control::Answerer;
 use crate::evidence::Outputs;
 use crate::git::Work;
 use crate::living::Living;
@@ -48,9 +47,6 @@ use crate::token::Tokens;
 
 /// Observations that may wait to be passed on.
 const OBSERVATIONS: usize = 1_024;
-
-/// Where an agent leaves reports while no coordinator is there, inside its bundle.
-pub const REPORTS_DIR: &str = "reports";
 
 /// Every `[agents.NAME]`, and what all of them share.
 #[derive(Clone, Debug, Default)]
@@ -335,7 +331,7 @@ impl World for RealWorld {
     }
 
     fn kept_reports(&mut self, attempt: AttemptId) -> io::Result<Vec<KeptReport>> {
-        let (reports, files) = kept::read(&self.shared.bundle(attempt).join(REPORTS_DIR))?;
+        let (reports, files) = kept::read(&self.shared.bundle(attempt))?;
         if !files.is_empty() {
             self.handed_out.insert(attempt, files);
         }
@@ -429,7 +425,7 @@ impl RealWorld {
 }
 
 /// Opens a regular file that is not a link, without ever waiting for a pipe that somebody put in its place.
-fn open_plain(path: &Path) -> io::Result<std::fs::File> {
+pub(super) fn open_plain(path: &Path) -> io::Result<std::fs::File> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);

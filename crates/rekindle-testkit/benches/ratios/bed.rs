@@ -13,6 +13,7 @@ use rekindle_core::plan::{self, Plan};
 use rekindle_core::report::{Checkpoint, Report};
 use rekindle_core::time::Time;
 use rekindle_engine::clock::Clock;
+use rekindle_engine::control::Called;
 use rekindle_engine::control::wire::Call;
 use rekindle_engine::driver::{Driver, Message, Settings};
 use rekindle_engine::redact::Redactor;
@@ -116,12 +117,12 @@ impl DriverBed {
     /// The same of an agent of the caller's choice.
     pub fn checkpoint_of(&self, (attempt, epoch, task): (AttemptId, Epoch, TaskId), number: usize) -> Message {
         let checkpoint = Checkpoint { status: format!("at step {number}"), ..Checkpoint::default() };
-        Message::Called {
+        Message::Called(Called {
             token: Some(self.tokens.token(attempt, epoch)),
             ancestors: Vec::new(),
             call: Call::report(Report::Checkpoint { task, checkpoint }),
             reply: Box::new(|_| {}),
-        }
+        })
     }
 }
 

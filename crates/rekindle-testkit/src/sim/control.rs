@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rekindle_core::ids::{AttemptId, QuestionId};
+use rekindle_engine::control::Called;
 use rekindle_engine::control::wire::{Answer, Call};
 use rekindle_engine::driver::Message;
 
@@ -80,7 +81,7 @@ impl Sim {
             self.queue.after_ms(delay, Happening::HangsUp(id));
         }
         let reply = Box::new(move |answer| connection.answer(answer));
-        self.deliver(Message::Called { token, ancestors, call, reply });
+        self.deliver(Message::Called(Called { token, ancestors, call, reply }));
         id
     }
 

@@ -94,24 +94,12 @@ impl Sim {
     fn order_by_call(&mut self, order: Order) {
         self.say(format_args!("operator: {order:?}"));
         self.checkers.truth.operator(&order);
-        let call = match order {
-            Order::Pause(reason) => Call::Pause { stop: reason == rekindle_core::event::PauseReason::Stop },
-            Order::Recover { agent } => Call::Recover { agent },
-            Order::Skip { task, reason } => Call::Skip { task, reason },
-            Order::Stop { task } => Call::StopTask { task },
-            Order::Retry { task } => Call::Retry { task },
-            Order::Complete { task, result } => Call::Complete { task, result },
-            Order::Answer { id, text } => Call::Answer { id, text },
-            Order::Note { text } => Call::Note { text },
-            Order::Split { task, subtasks } => Call::Split { task, subtasks },
-            Order::ForgetFocus => Call::ForgetFocus,
-        };
-        let pauses = matches!(call, Call::Pause { .. });
+        let pauses = matches!(order, Order::Pause(_));
         if pauses && self.plant == Some(Plant::DropPause) {
             self.checkers.truth.paused = true;
             return;
         }
         let caller = if pauses { Caller::Pauses } else { Caller::Entitled };
-        self.call(None, Vec::new(), call, caller);
+        self.call(None, Vec::new(), Call::Order(order), caller);
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use rekindle_core::ids::{AttemptId, TaskId};
+use rekindle_core::input::Order;
 use rekindle_core::report::{Checkpoint, Exit, Report};
 use rekindle_core::role::Role;
 use rekindle_engine::control::wire::Call;
@@ -191,9 +192,9 @@ fn strike(sim: &mut Sim, attempt: AttemptId, mood: &'static str, task: &TaskId, 
             work(&mut sim.rng, script, task, way);
         }
         "pretender" => {
-            let skip = Call::Skip { task: task.clone(), reason: "pretended".to_owned() };
-            let complete = Call::Complete { task: task.clone(), result: None };
-            script.push(Act::Pretend(if sim.rng.chance(50) { skip } else { complete }));
+            let skip = Order::Skip { task: task.clone(), reason: "pretended".to_owned() };
+            let complete = Order::Complete { task: task.clone(), result: None };
+            script.push(Act::Pretend(Call::Order(if sim.rng.chance(50) { skip } else { complete })));
             work(&mut sim.rng, script, task, way);
         }
         "repeater" => {

@@ -1,7 +1,7 @@
 //! A planted violation for every rule, and next to it the thing that looks like one and is none.
 
 use super::source::Source;
-use super::{Repo, check};
+use super::{Repo, check, modules};
 
 const CORE: &str = "crates/rekindle-core/src/x.rs";
 const ENGINE: &str = "crates/rekindle-engine/src/x.rs";
@@ -188,6 +188,50 @@ fn imports_follow_the_arrows() {
         "crates/rekindle-testkit/src/x.rs",
         "use rekindle_core::a;\nuse rekindle_engine::b;\nuse rekindle_shim::c;\n",
     );
+}
+
+#[test]
+fn modules_import_one_way() {
+    let file = |path: &str, code: &str| (format!("crates/rekindle-engine/src/{path}"), format!("{OPENING}{code}"));
+    let said = |files: &[(String, String)], still: &[(&str, &str, &str)]| {
+        let mut found = Vec::new();
+        modules::hold(&Repo::from_files(files.to_vec()), still, &mut found);
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let root = file("lib.rs", "mod low;\nmod high;\n");
+    let high = file("high/deep.rs", "use crate::low::{self, Low};\n");
+    let low = |code: &str| vec![root.clone(), high.clone(), file("low.rs", code)];
+    let two_way = |path: &str| {
+        format!(
+            "crates/rekindle-engine/src/low.rs:3: `{path}` against `crate::low` in \
+             crates/rekindle-engine/src/high/deep.rs:2: `high` and `low` import each other (modules import one way: move \
+             what both need into the lower one or into a module of its own)"
+        )
+    };
+    assert_eq!(said(&low("\nuse {std::io, crate::{high::High}};\n"), &[]), [two_way("crate::high::High")]);
+    assert_eq!(said(&low("\nfn f() { super::high::f() }\n"), &[]), [two_way("super::high::f")]);
+    let nested = [root.clone(), high.clone(), file("low/a.rs", "use super::super::high::High;\n")];
+    assert_eq!(said(&nested, &[]).len(), 1);
+    // Seen through the whole rule as well.
+    let planted: Vec<_> = low("\nuse crate::high;\n").into_iter().skip(1).collect();
+    let planted: Vec<_> = planted.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    assert_eq!(findings(&planted).len(), 1);
+
+    let still: &[_] = &[("rekindle-engine", "high", "low")];
+    assert!(said(&low("use crate::high;\n"), still).is_empty());
+    let one_way = [
+        "use crate::highest;\nuse rekindle_core::high;\nuse super::other;\nlet high = high::f();\n",
+        "#[cfg(test)]\nmod tests {\n    use crate::high;\n}\n",
+        "use crate::low::Low;\n// crate::high\n",
+    ];
+    for code in one_way {
+        assert!(said(&low(code), &[]).is_empty(), "{code}");
+        let stale = "crates/rekindle-testkit/src/tidy/modules.rs:0: `high` and `low` of rekindle-engine do not import each \
+                     other any more (delete the entry: this list can only shrink)";
+        assert_eq!(said(&low(code), still), [stale], "{code}");
+    }
+    let tests = [root.clone(), high.clone(), file("low/tests.rs", "use crate::high;\n")];
+    assert!(said(&tests, &[]).is_empty());
 }
 
 #[test]

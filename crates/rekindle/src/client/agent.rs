@@ -1,23 +1,18 @@
 //! An agent speaking about its own attempt. Its word is never lost for want of a coordinator: a report that nobody takes
 //! is kept in the attempt's bundle and counts at the next start.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rekindle_core::ids::{QuestionId, TaskId};
 use rekindle_core::report::Report;
 use rekindle_engine::control::wire::{Answer, Call, TaskLine};
-use rekindle_shim::atomic;
-use serde::Serialize;
+use rekindle_engine::world::kept::{self, KeptReport};
 
 use super::{Away, BUNDLE, ControlSocket, SOCKET, TASK, TOKEN, Told, variable};
 use crate::error::{CliError, Result};
 use crate::project::{Project, STATE_DIR_VARIABLE};
 use crate::ui;
-
-/// Where kept reports stand in a bundle.
-const REPORTS_DIR: &str = "reports";
 
 /// How often a coordinator that does not answer is called before a report is kept: it may just be starting.
 const CALLS: u32 = 5;
@@ -44,13 +39,6 @@ pub enum Outcome {
     Answered(Answer),
     /// There is none; the report stands in this file.
     Kept(PathBuf),
-}
-
-/// A report as it is kept in a bundle.
-#[derive(Serialize)]
-struct Kept<'a> {
-    token: &'a str,
-    report: &'a Report,
 }
 
 /// An agent, known by its token.
@@ -204,28 +192,10 @@ impl Agent {
             let message = format!("no coordinator took the report, and {BUNDLE} does not say where to keep it");
             return Err(CliError::internal(message).because(away));
         };
-        let kept = Kept { token: &self.token, report };
-        let bytes = serde_json::to_vec(&kept).map_err(|e| CliError::internal("cannot write JSON").because(&e))?;
-        save_next(&bundle.join(REPORTS_DIR), &bytes)
+        let report = KeptReport { token: self.token.clone(), report: report.clone() };
+        kept::save(bundle, &report)
             .map_err(|e| CliError::internal("no coordinator took the report, and it cannot be kept").because(&e))
     }
-}
-
-/// Saves a report after those that are there already. Two at the same instant may share a number, never a name.
-fn save_next(dir: &Path, bytes: &[u8]) -> std::io::Result<PathBuf> {
-    use std::os::unix::fs::DirBuilderExt;
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(dir)?;
-    let mut last = 0_u64;
-    for entry in std::fs::read_dir(dir)? {
-        let name = entry?.file_name();
-        let number = name.to_str().and_then(|name| name.split_once('-')?.0.parse().ok());
-        last = last.max(number.unwrap_or(0));
-    }
-    let random = RandomState::new().build_hasher().finish();
-    let name = format!("{:06}-{random:016x}.json", last + 1);
-    atomic::save(dir, &name, bytes)?;
-    Ok(dir.join(name))
 }
 
 /// The task that an agent means: the one named, else its first.
@@ -243,21 +213,4 @@ pub fn task_or_own(named: Option<&str>) -> Result<TaskId> {
 /// An answer that does not belong to the question.
 pub fn unexpected(answer: &Answer) -> CliError {
     CliError::internal(format!("unexpected answer from the coordinator: {answer:?}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kept_reports_stand_in_the_order_they_were_given() {
-        let dir = tempfile::tempdir().expect("tempdir");
-        let reports = dir.path().join("bundle").join(REPORTS_DIR);
-        let names: Vec<PathBuf> =
-            (0..12).map(|n| save_next(&reports, format!("{n}").as_bytes()).expect("kept")).collect();
-        let mut sorted = names.clone();
-        sorted.sort();
-        assert_eq!(names, sorted);
-        assert_eq!(std::fs::read(&names[11]).expect("read"), b"11");
-    }
 }

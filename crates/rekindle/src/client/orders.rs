@@ -4,7 +4,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use rekindle_core::decide::Reply;
-use rekindle_core::event::PauseReason;
 use rekindle_core::input::Order;
 use rekindle_engine::control::wire::{Answer, Call};
 use rekindle_engine::state_dir::StateDir;
@@ -55,7 +54,7 @@ pub fn give(project: &Project, order: &Order) -> Result<Taken> {
                 order => offline(&dir, order.clone()),
             };
         };
-        match door.call(as_call(order), ANSWER_PATIENCE) {
+        match door.call(Call::Order(order.clone()), ANSWER_PATIENCE) {
             Ok(Answer::Accepted | Answer::Complete { .. }) => return Ok(Taken::Now),
             Ok(Answer::Already) => return Ok(Taken::Already),
             Ok(Answer::Refused { reason }) => return Err(CliError::refused(reason)),
@@ -100,20 +99,5 @@ fn offline(dir: &StateDir, order: Order) -> Result<Taken> {
         Reply::Refused { reason } => Err(CliError::refused(reason)),
         Reply::Already => Ok(Taken::Already),
         Reply::Accepted | Reply::Verifying { .. } | Reply::Asked(_) => Ok(Taken::Now),
-    }
-}
-
-fn as_call(order: &Order) -> Call {
-    match order.clone() {
-        Order::Pause(reason) => Call::Pause { stop: reason == PauseReason::Stop },
-        Order::Recover { agent } => Call::Recover { agent },
-        Order::Skip { task, reason } => Call::Skip { task, reason },
-        Order::Stop { task } => Call::StopTask { task },
-        Order::Retry { task } => Call::Retry { task },
-        Order::Complete { task, result } => Call::Complete { task, result },
-        Order::Answer { id, text } => Call::Answer { id, text },
-        Order::Note { text } => Call::Note { text },
-        Order::Split { task, subtasks } => Call::Split { task, subtasks },
-        Order::ForgetFocus => Call::ForgetFocus,
     }
 }

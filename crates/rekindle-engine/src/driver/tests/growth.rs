@@ -9,6 +9,7 @@ use rekindle_core::limits::Limits;
 use rekindle_core::plan;
 use rekindle_core::report::{CheckResult, Evidence, Exit, Report};
 
+use crate::control::Called;
 use crate::control::wire::Call;
 use crate::driver::{Driver, Message, Settings, load};
 use crate::redact::Redactor;
@@ -59,7 +60,7 @@ fn live(driver: &mut Driver<MemoryWorld>, attempt: AttemptId) {
     for call in [Call::Heartbeat, Call::report(Report::Done { task: task.clone(), result: None })] {
         let token = Some(token.clone());
         driver
-            .handle([Message::Called { token, ancestors: Vec::new(), call, reply: Box::new(|_| {}) }])
+            .handle([Message::Called(Called { token, ancestors: Vec::new(), call, reply: Box::new(|_| {}) })])
             .expect("it is heard");
     }
     let check = CheckResult {

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use rekindle_core::apply::apply;
 use rekindle_core::event::{Body, Event};
 use rekindle_core::ids::{AttemptId, Epoch, RunId, TaskId};
-use rekindle_core::input::{Found, Input};
+use rekindle_core::input::{Found, Input, Order};
 use rekindle_core::limits::Limits;
 use rekindle_core::report::{CheckResult, Evidence, Report, TAIL_BYTES, TAILS_BYTES};
 use rekindle_core::state::State;
 use rekindle_core::time::Time;
 use rekindle_core::{decide, plan};
 
+use crate::control::Called;
 use crate::control::wire::Call;
 use crate::driver::commit::SNAPSHOT_EVERY;
 use crate::driver::{Driver, Message, Settings, encode, load};
@@ -75,8 +76,8 @@ fn printed(number: usize) -> CheckResult {
 
 /// A decision that an operator notes: an event each, so that a state is stored soon.
 fn decision(number: usize) -> Message {
-    let call = Call::Note { text: format!("decision {number}") };
-    Message::Called { token: None, ancestors: Vec::new(), call, reply: Box::new(|_| {}) }
+    let call = Call::Order(Order::Note { text: format!("decision {number}") });
+    Message::Called(Called { token: None, ancestors: Vec::new(), call, reply: Box::new(|_| {}) })
 }
 
 #[test]
@@ -93,7 +94,7 @@ fn a_thousand_long_outputs_of_one_claim_do_not_stop_a_run() {
     let token = Tokens::new([1; 32]).token(attempt, epoch);
     let report = Report::Done { task: task.clone(), result: None };
     let call = Call::report(report);
-    let said = Message::Called { token: Some(token), ancestors: Vec::new(), call, reply: Box::new(|_| {}) };
+    let said = Message::Called(Called { token: Some(token), ancestors: Vec::new(), call, reply: Box::new(|_| {}) });
     driver.handle([said]).expect("a claim");
     let seen = Evidence { checks: (0..CHECKS).map(printed).collect(), ..Evidence::default() };
     let whole = seen.clone();

@@ -8,8 +8,8 @@ use rekindle_core::report::Baseline;
 use rekindle_core::text;
 
 use super::{Shared, checks, disk};
-use crate::driver::Message;
 use crate::world::CheckOrder;
+use crate::world::Message;
 
 /// Time for all checks of an attempt together before its agent is started: enough for a check that fails at once because
 /// nothing is there yet, little beside the work of an agent. What takes longer is not known.

@@ -19,11 +19,11 @@ use rekindle_shim::{EXIT_REFUSED, clock};
 use super::{Shared, allowance, disk, open_plain};
 use crate::agents;
 use crate::caps;
-use crate::driver::Message;
 use crate::pressure;
 use crate::refusal::{self, Trouble};
 use crate::supervise::watch::POLL_MS;
 use crate::supervise::{self, BundleKey, LaunchError, Observation, PROBE_BUDGET, Probe, Watch};
+use crate::world::Message;
 use crate::world::{CheckOrder, Taken};
 
 /// Kept of each stream of a check. Far more than anybody reads of a failure, far less than fills a disk.

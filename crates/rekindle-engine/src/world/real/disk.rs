@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rekindle_core::brief::{self, Disk, Facts};
 
 use super::Shared;
+use crate::control::Answerer;
 use crate::control::wire::Answer;
-use crate::driver::Answerer;
 use crate::git;
 use crate::world::Notice;
 

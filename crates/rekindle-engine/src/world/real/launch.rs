@@ -13,10 +13,10 @@ use rekindle_shim::bundle::{Output, Spec, VERSION};
 use super::{Shared, baseline, bundles, cli_session, disk};
 use crate::agents::{CONTEXT_FILE, PROMPTED_FILE, Place, Start};
 use crate::control::server::SOCKET;
-use crate::driver::Message;
 use crate::pressure;
 use crate::refusal::{self, Trouble};
 use crate::supervise::{self, BundleKey, LaunchError, Launched};
+use crate::world::Message;
 use crate::world::{LaunchOrder, Taken};
 
 /// How long a shim may take to take an order; it answers at once unless the machine is badly loaded.
@@ -159,7 +159,7 @@ fn launch(shared: &Shared, mut order: LaunchOrder) -> Result<(), Trouble> {
         output: Output::Spool,
         deadline_ms: None,
         stop: adapter.ladder(shared.stop_grace_ms),
-        caps: Some(shared.programs.caps.of(program)),
+        caps: Some(shared.programs.caps.or_own(program.memory_max, program.processes_max)),
     };
     let place = Place { program, workspace: &workspace, bundle: &dir };
     let mut files = launch.files;

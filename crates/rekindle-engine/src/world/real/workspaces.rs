@@ -11,10 +11,10 @@ use rekindle_core::input::{MergeOutcome, Noted, Refused};
 use rekindle_core::report::Evidence;
 
 use super::Shared;
-use crate::driver::Message;
 use crate::durable;
 use crate::git::{self, Accepted, Place, Work};
 use crate::refusal;
+use crate::world::Message;
 use crate::world::{CheckOrder, LeaveOrder, MergeOrder};
 
 /// Longest wait for what is under way when a coordinator leaves: what is cut off then is taken up by the next one.

@@ -45,7 +45,7 @@ fn rename(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Writes a file that must not exist yet and syncs it. Links planted under its name are not followed.
-pub(super) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()

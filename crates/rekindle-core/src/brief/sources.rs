@@ -1,9 +1,9 @@
 //! What a run's facts say, as items with their worth: one set for every way in. A brief, the notice after a compaction and the
 //! prompt of a resumed session differ in which of them they take and in how much room there is, in nothing else.
 
-use super::{Item, Layout, Section, calls, compose};
-use crate::brief::fence::{self, Keep};
-use crate::brief::{Facts, parts, past, rework, under_way, whole_plan};
+use super::{Facts, judge, parts, past, rework, under_way, whole_plan};
+use crate::fence::{self, Keep};
+use crate::memory::{Item, Layout, Section, calls, compose};
 use crate::text;
 
 /// Longest note that is shown whole.
@@ -176,7 +176,6 @@ fn record(facts: &Facts, room: usize) -> Vec<Item> {
 
 /// What who judges has to know besides.
 pub(crate) fn review(facts: &Facts, room: usize) -> Vec<Item> {
-    use crate::brief::judge;
     let parts = [
         (Section::Claim, 905, judge::result(facts)),
         (Section::Verdicts, 900, judge::verdicts(facts)),

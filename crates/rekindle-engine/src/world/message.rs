@@ -1,0 +1,127 @@
+//! What reaches the driver from everything outside.
+
+use rekindle_core::event::{PauseReason, UsageLeft};
+use rekindle_core::ids::{AttemptId, Epoch, TaskId};
+use rekindle_core::input::{MergeOutcome, Noted, Refused};
+use rekindle_core::refusal::Refusal;
+use rekindle_core::report::{Baseline, CheckResult, Evidence};
+
+use crate::control::Called;
+
+/// What reaches the driver.
+pub enum Message {
+    /// An agent's process is recorded and runs.
+    Started {
+        /// Its attempt.
+        attempt: AttemptId,
+        /// The agent's process.
+        pid: u32,
+        /// Its shim's process.
+        shim_pid: u32,
+    },
+    /// An attempt could not be started.
+    NotStarted {
+        /// Its attempt.
+        attempt: AttemptId,
+        /// What the operating system said.
+        reason: String,
+    },
+    /// The machine had no room for something: nothing of it was begun.
+    Refused {
+        /// For what.
+        what: Refused,
+        /// What it lacks.
+        refusal: Refusal,
+    },
+    /// An agent wrote something.
+    Grew {
+        /// Its attempt.
+        attempt: AttemptId,
+    },
+    /// An attempt's shim is gone: its exit record, or the lack of one, tells the rest.
+    Ended {
+        /// Its attempt.
+        attempt: AttemptId,
+    },
+    /// The checks of a claim are through.
+    ChecksDone {
+        /// The task.
+        task: TaskId,
+        /// The epoch of the claim.
+        epoch: Epoch,
+        /// What was seen.
+        evidence: Evidence,
+    },
+    /// The checks of a task were run before its agent was started.
+    BaselineSeen {
+        /// The attempt that is being started.
+        attempt: AttemptId,
+        /// The task.
+        task: TaskId,
+        /// What they said.
+        baseline: Baseline,
+    },
+    /// Accepted work was merged, or could not be.
+    Merged {
+        /// The task.
+        task: TaskId,
+        /// Its epoch.
+        epoch: Epoch,
+        /// How it went.
+        outcome: MergeOutcome,
+    },
+    /// Something outside was put right, or is waited for: it goes on record.
+    Noted(Noted),
+    /// The plan's health commands were run.
+    HealthChecked {
+        /// What they said.
+        results: Vec<CheckResult>,
+    },
+    /// The user's command was asked what is left of the allowance.
+    UsageSeen(UsageLeft),
+    /// No sign of life.
+    Silent {
+        /// The attempt.
+        attempt: AttemptId,
+        /// How long.
+        quiet_ms: u64,
+        /// What was looked at.
+        evidence: String,
+    },
+    /// Somebody spoke through the control socket.
+    Called(Called),
+    /// A signal to this process, or `rekindle pause`.
+    Pause(PauseReason),
+    /// The machine was looked at.
+    Pressure {
+        /// What it is short of.
+        short: Option<Refusal>,
+    },
+    /// A look at the whole store beside the work found damage.
+    StoreDamaged {
+        /// What.
+        problem: String,
+    },
+    /// The plan's file differs from the pinned plan.
+    PlanFileChanged {
+        /// Its hash.
+        hash: String,
+    },
+}
+
+impl Message {
+    /// The same again, for a message that only says where to look: only such a look can be cut short by the store.
+    pub(crate) fn looks_again(&self) -> Option<Self> {
+        match self {
+            Self::Grew { attempt } => Some(Self::Grew { attempt: *attempt }),
+            Self::Ended { attempt } => Some(Self::Ended { attempt: *attempt }),
+            _ => None,
+        }
+    }
+}
+
+impl From<Called> for Message {
+    fn from(called: Called) -> Self {
+        Self::Called(called)
+    }
+}

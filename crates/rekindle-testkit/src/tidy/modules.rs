@@ -1,0 +1,101 @@
+//! Imports between two top-level modules of a crate go one way. What both need belongs into the lower one or into a module of its
+//! own. Test code may import anything.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Finding, Repo, place};
+
+/// The crates that are held to it.
+const HELD: &[&str] = &["rekindle", "rekindle-core", "rekindle-engine"];
+
+/// A crate and two of its modules, in alphabetical order.
+type Pair<'a> = (&'a str, &'a str, &'a str);
+
+/// Pairs that still import each other. The list can only shrink: an entry that is no longer needed is a finding.
+const STILL_TWO_WAY: &[Pair<'_>] = &[
+    ("rekindle", "cli", "commands"),
+    ("rekindle", "commands", "web"),
+    ("rekindle", "error", "ui"),
+    ("rekindle", "story", "view"),
+    ("rekindle-engine", "agents", "guard"),
+];
+
+/// The file that holds the list.
+const LIST: &str = "crates/rekindle-testkit/src/tidy/modules.rs";
+
+/// A line that names another module of the same crate.
+struct Use<'a> {
+    file: &'a str,
+    line: usize,
+    path: String,
+}
+
+/// The uses of one module by another: `(user, used)`.
+type Uses<'a> = BTreeMap<(&'a str, &'a str), Vec<Use<'a>>>;
+
+pub(super) fn check(repo: &Repo, findings: &mut Vec<Finding>) {
+    hold(repo, STILL_TWO_WAY, findings);
+}
+
+pub(super) fn hold(repo: &Repo, still_two_way: &[Pair<'_>], findings: &mut Vec<Finding>) {
+    for package in HELD {
+        let uses = uses(repo, package);
+        let is_two_way = |one, other| uses.contains_key(&(one, other)) && uses.contains_key(&(other, one));
+        let allowed = |one, other| still_two_way.contains(&(*package, one, other));
+        for (one, other) in uses.keys().filter(|(one, other)| one < other && is_two_way(one, other)) {
+            if !allowed(*one, *other) {
+                findings.push(two_way(&uses, one, other));
+            }
+        }
+        let whole = ["lib.rs", "main.rs"].map(|root| format!("crates/{package}/src/{root}"));
+        for (_, one, other) in still_two_way.iter().filter(|(of, ..)| of == package) {
+            // A repository without the crate's root is planted: nothing can be said about the rest of it.
+            if whole.iter().any(|root| repo.texts.contains_key(root)) && !is_two_way(one, other) {
+                let what = format!("`{one}` and `{other}` of {package} do not import each other any more");
+                findings.push(Finding::new(LIST, 0, what, "delete the entry: this list can only shrink"));
+            }
+        }
+    }
+}
+
+/// The finding is placed in the direction with fewer uses, which is the one to turn round more often than not.
+fn two_way(uses: &Uses<'_>, one: &str, other: &str) -> Finding {
+    let (there, back) = (&uses[&(one, other)], &uses[&(other, one)]);
+    let (few, many) = if there.len() <= back.len() { (there, back) } else { (back, there) };
+    let (here, against) = (&few[0], &many[0]);
+    let what = format!(
+        "`{}` against `{}` in {}:{}: `{one}` and `{other}` import each other",
+        here.path, against.path, against.file, against.line
+    );
+    let why = "modules import one way: move what both need into the lower one or into a module of its own";
+    Finding::new(here.file, here.line, what, why)
+}
+
+fn uses<'a>(repo: &'a Repo, package: &str) -> Uses<'a> {
+    let root = format!("crates/{package}/src/");
+    let inside = repo.rust.iter().filter_map(|source| Some((source, source.path.strip_prefix(&root)?)));
+    let files: Vec<_> = inside.filter(|(_, file)| !matches!(*file, "lib.rs" | "main.rs")).collect();
+    let top = |file: &'a str| file.split('/').next().unwrap_or(file).trim_end_matches(".rs");
+    let modules: BTreeSet<&str> = files.iter().map(|(_, file)| top(file)).collect();
+    let mut uses = Uses::new();
+    for (source, file) in files.iter().filter(|(source, _)| !place::is_test(&source.path)) {
+        let (from, depth) = (top(file), file.split('/').count());
+        for (at, path) in source.paths() {
+            let Some(to) = from_root(&path, depth).and_then(|name| modules.get(name)) else { continue };
+            if *to != from && !source.is_test(at) {
+                let line = source.line(at);
+                uses.entry((from, *to)).or_default().push(Use { file: &source.path, line, path });
+            }
+        }
+    }
+    uses
+}
+
+/// The first name after the crate's root, for a path in a file of that depth; none for a path that does not start there.
+fn from_root(path: &str, depth: usize) -> Option<&str> {
+    if let Some(rest) = path.strip_prefix("crate::") {
+        return rest.split("::").next();
+    }
+    let mut names = path.split("::");
+    (0..depth).all(|_| names.next() == Some("super")).then(|| names.next()).flatten()
+}
