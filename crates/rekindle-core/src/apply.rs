@@ -2,9 +2,9 @@
 
 mod cli_session;
 mod clock;
-mod hold;
+mod machine;
+mod person;
 mod protocol;
-mod question;
 mod settle;
 
 pub use settle::may_let_go;
@@ -12,13 +12,14 @@ pub use settle::may_let_go;
 use std::collections::BTreeMap;
 
 use crate::cause::Cause;
-use crate::event::{Body, Event, PauseReason};
+use crate::event::{AttemptEvent, Body, Event, PauseReason, RunEvent, TaskEvent};
 use crate::ids::{AttemptId, Epoch, TaskId};
+use crate::limits::Limits;
 use crate::plan::Plan;
 use crate::report::Exit;
 use crate::state::{
-    Attempt, AttemptPhase, Breaker, Claim, CliSession, Coordinator, Health, Inspection, LastAttempts, NOTES_KEPT, Note,
-    Past, Run, RunPhase, State, Stop, Task, TaskState, Usage, Workflow,
+    Attempt, AttemptPhase, Breaker, Claim, CliSession, Coordinator, Health, Inspection, LastAttempts, Past, Run,
+    RunPhase, State, Stop, Task, TaskState, Usage, Workflow,
 };
 use crate::strategy::Strategy;
 
@@ -28,69 +29,46 @@ pub fn apply(state: &mut State, event: &Event) {
     clock::rebooted(state, event);
     state.last_time = state.last_time.max(event.time);
     match &event.body {
-        Body::RunStarted { plan, plan_path, branch } => run_started(state, event, plan, plan_path, branch.as_ref()),
-        Body::CoordinatorStarted { .. }
-        | Body::CoordinatorRecovered(_)
-        | Body::SessionPause(_)
-        | Body::RunPaused {}
-        | Body::SessionResume(_)
-        | Body::RunReopened {}
-        | Body::PlanChanged { .. }
-        | Body::WaveEnded { .. }
-        | Body::DiskInspected { .. }
-        | Body::WaveStarted { .. }
-        | Body::RunFinished(_) => run_changed(state, event),
-        Body::Dispatched { .. } => dispatched(state, event),
-        Body::AgentStarted { attempt, pid, shim_pid, .. } | Body::AgentAdopted { attempt, pid, shim_pid } => {
+        Body::Run(fact) => run_changed(state, event, fact),
+        Body::Attempt(fact) => attempt_changed(state, event, fact),
+        Body::Session(fact) => cli_session::apply(state, event, fact),
+        Body::Task(fact) => task_changed(state, event, fact),
+        Body::Review(fact) => protocol::apply(state, event, fact),
+        Body::Gate(fact) => cli_session::gate(state, event, fact),
+        Body::Machine(fact) => machine::apply(state, event, fact),
+        Body::Person(fact) => person::apply(state, event, fact),
+    }
+}
+
+fn attempt_changed(state: &mut State, event: &Event, fact: &AttemptEvent) {
+    match fact {
+        AttemptEvent::Dispatched { .. } => dispatched(state, event, fact),
+        AttemptEvent::AgentStarted { attempt, pid, shim_pid, own_bytes } => {
             started(state, *attempt, *pid, *shim_pid);
-            cli_session::begun(state, event, *attempt);
-            hold::worked(state);
+            cli_session::on(state, *attempt, |cli_session| cli_session.own_bytes += own_bytes);
         }
-        Body::OrphanAgentDetected { attempt, .. } => cli_session::orphaned(state, *attempt),
-        Body::StopOrdered { attempt, cause, at_once } => stop_ordered(state, event, *attempt, cause, *at_once),
-        Body::AttemptExited { attempt, exit } => exited(state, event, *attempt, exit),
-        Body::AttemptEnded { attempt, cause, .. } => ended(state, event, *attempt, cause),
-        Body::ReportRefused { attempt, .. } => {
+        AttemptEvent::AgentAdopted { attempt, pid, shim_pid } => {
+            started(state, *attempt, *pid, *shim_pid);
+            cli_session::on(state, *attempt, |cli_session| cli_session.adopted = true);
+        }
+        AttemptEvent::OrphanAgentDetected { attempt, .. } => cli_session::orphaned(state, *attempt),
+        AttemptEvent::ReportRefused { attempt, .. } => {
             if let Some(attempt) = state.attempts.get_mut(attempt) {
                 attempt.refused += 1;
             }
         }
-        Body::AgentSession { .. }
-        | Body::AgentMeasured { .. }
-        | Body::AgentCompacted(_)
-        | Body::AgentStalled(_)
-        | Body::AgentOnTask { .. }
-        | Body::CompactionStart { .. }
-        | Body::CompactionComplete(_)
-        | Body::AgentTold { .. }
-        | Body::InputClosed { .. }
-        | Body::AgentFailed { .. }
-        | Body::TurnEnded { .. }
-        | Body::StatusAsked { .. }
-        | Body::StatusAnswered { .. }
-        | Body::AgentSaid(_)
-        | Body::SessionClosed(_) => cli_session::apply(state, event),
-        Body::GateClosed(_) | Body::GateWidened { .. } | Body::GateOpened { .. } => cli_session::gate(state, event),
-        Body::StartsHeld(_) | Body::StartsReleased {} => hold::apply(state, event),
-        Body::ClockMoved(seen) => clock::moved(state, seen),
-        Body::BreakerOpened { cli, until } => {
-            state.breakers.insert(cli.clone(), Breaker { failed_starts: 0, until: Some(*until) });
+        AttemptEvent::StopOrdered { attempt, cause, at_once } => stop_ordered(state, event, *attempt, cause, *at_once),
+        AttemptEvent::AttemptExited { attempt, exit } => exited(state, event, *attempt, exit),
+        AttemptEvent::AttemptEnded { attempt, cause, .. } => {
+            ended(state, event, *attempt, cause);
+            settle::after_attempt(state, *attempt);
         }
-        Body::NoteRecorded { text } => noted(state, event, text),
-        Body::QuestionAsked { .. } | Body::QuestionAnswered { .. } => question::apply(state, event),
-        Body::ReviewAuditDisagreement(_)
-        | Body::FocusReset {}
-        | Body::TaskAdded(_)
-        | Body::TaskAssigned { .. }
-        | Body::HealthOrdered {}
-        | Body::HealthChecked(_)
-        | Body::BranchMade(_)
-        | Body::AttemptsLost(_)
-        | Body::UsageAsked {}
-        | Body::UsageSeen(_) => protocol::apply(state, event),
-        _ => task_changed(state, event),
+        // Said for people: what follows from them has events of its own.
+        AttemptEvent::Redispatched { .. }
+        | AttemptEvent::RoleTimeout { .. }
+        | AttemptEvent::AgentHung { .. }
+        | AttemptEvent::AgentCrashed { .. } => {}
     }
-    settle::after(state, event);
 }
 
 fn stop_ordered(state: &mut State, event: &Event, id: AttemptId, cause: &Cause, at_once: bool) {
@@ -98,12 +76,6 @@ fn stop_ordered(state: &mut State, event: &Event, id: AttemptId, cause: &Cause, 
         let ordered_at = attempt.stop.as_ref().map_or(event.time, |stop| stop.ordered_at);
         attempt.stop = Some(Stop { cause: cause.clone(), at_once, ordered_at, repeated_at: event.time });
     }
-}
-
-fn noted(state: &mut State, event: &Event, text: &str) {
-    state.notes.push(Note { time: event.time, agent: event.agent.clone(), text: text.to_owned() });
-    let excess = state.notes.len().saturating_sub(NOTES_KEPT);
-    state.notes.drain(..excess);
 }
 
 fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, branch: Option<&String>) {
@@ -173,31 +145,47 @@ pub(super) fn new_task(index: usize, done: bool, unblocks: u32) -> Task {
     }
 }
 
-fn run_changed(state: &mut State, event: &Event) {
-    if let Body::CoordinatorStarted { pid, limits, boot_id, boottime_ms } = &event.body {
-        state.limits = limits.clone();
-        state.coordinator =
-            Some(Coordinator { pid: *pid, since: event.time, boot_id: boot_id.clone(), boottime_ms: *boottime_ms });
+fn coordinator_started(state: &mut State, coordinator: Coordinator, limits: &Limits) {
+    state.limits = limits.clone();
+    state.coordinator = Some(coordinator);
+    state.usage.seen_at = None;
+    // Fewer may be kept from now on.
+    settle::oldest(state);
+}
+
+fn run_changed(state: &mut State, event: &Event, fact: &RunEvent) {
+    if let RunEvent::RunStarted { plan, plan_path, branch } = fact {
+        run_started(state, event, plan, plan_path, branch.as_ref());
+    }
+    if let RunEvent::AttemptsLost(lost) = fact {
+        state.last_attempt = state.last_attempt.max(lost.highest.0);
+    }
+    if let RunEvent::CoordinatorStarted { pid, limits, boot_id, boottime_ms } = fact {
+        let (boot_id, since) = (boot_id.clone(), event.time);
+        coordinator_started(state, Coordinator { pid: *pid, since, boot_id, boottime_ms: *boottime_ms }, limits);
     }
     // What was left before says nothing of what is left now: it is asked again.
-    if matches!(event.body, Body::CoordinatorStarted { .. } | Body::SessionResume(_)) {
+    if matches!(fact, RunEvent::SessionResume(_)) {
         state.usage.seen_at = None;
     }
-    if let Body::SessionPause(pause) = &event.body
+    if let RunEvent::SessionPause(pause) = fact
         && pause.reason == PauseReason::UsageLimit
     {
         state.usage.tried = pause.resets_at.map(|reset| (reset, pause.probe));
     }
     let no_wait = state.limits.no_wait;
-    let Some(run) = state.run.as_mut() else {
-        return;
-    };
-    match &event.body {
-        Body::CoordinatorStarted { .. } if run.phase == RunPhase::Created => run.phase = RunPhase::Running,
+    if let Some(run) = state.run.as_mut() {
+        change_run(run, event, fact, no_wait);
+    }
+}
+
+fn change_run(run: &mut Run, event: &Event, fact: &RunEvent, no_wait: bool) {
+    match fact {
+        RunEvent::CoordinatorStarted { .. } if run.phase == RunPhase::Created => run.phase = RunPhase::Running,
         // One that waited for a reset still waits for it.
-        Body::CoordinatorRecovered(_) if matches!(run.phase, RunPhase::Waiting(_)) => {}
-        Body::CoordinatorRecovered(_) => run.phase = RunPhase::Running,
-        Body::SessionPause(pause) => {
+        RunEvent::CoordinatorRecovered(_) if matches!(run.phase, RunPhase::Waiting(_)) => {}
+        RunEvent::CoordinatorRecovered(_) => run.phase = RunPhase::Running,
+        RunEvent::SessionPause(pause) => {
             // One that waits rests already: what was done before that is what is looked at again.
             if !matches!(run.phase, RunPhase::Waiting(_)) {
                 run.paused_at = Some(event.time);
@@ -205,40 +193,52 @@ fn run_changed(state: &mut State, event: &Event) {
             run.phase = RunPhase::Pausing(pause.reason);
             run.resumes_at = pause.resumes_at;
         }
-        Body::RunPaused {} => {
+        RunEvent::RunPaused {} => {
             run.phase = match run.phase {
                 RunPhase::Pausing(reason) if reason.ends_by_itself() && !no_wait => RunPhase::Waiting(reason),
                 RunPhase::Pausing(reason) => RunPhase::Paused(reason),
-                _ => RunPhase::Paused(PauseReason::Operator),
+                RunPhase::Created
+                | RunPhase::Running
+                | RunPhase::Paused(_)
+                | RunPhase::Waiting(_)
+                | RunPhase::Finished(_) => RunPhase::Paused(PauseReason::Operator),
             };
         }
-        Body::SessionResume(resume) => {
+        RunEvent::SessionResume(resume) => {
             run.phase = RunPhase::Running;
             run.resumes = resume.resume_count;
             run.resumes_at = None;
             run.ended_at = None;
         }
-        Body::RunReopened {} => {
+        RunEvent::RunReopened {} => {
             run.phase = RunPhase::Paused(PauseReason::Operator);
             run.paused_at = run.ended_at.take();
         }
-        Body::PlanChanged { hash } => run.changed_plan = Some(hash.clone()),
-        Body::WaveEnded { .. } => run.inspection = Inspection::Asked,
-        Body::DiskInspected { .. } => run.inspection = Inspection::Done,
-        Body::WaveStarted { wave } => {
+        RunEvent::PlanChanged { hash } => run.changed_plan = Some(hash.clone()),
+        RunEvent::WaveEnded { .. } => run.inspection = Inspection::Asked,
+        RunEvent::DiskInspected { .. } => run.inspection = Inspection::Done,
+        RunEvent::WaveStarted { wave } => {
             run.wave = *wave;
             run.inspection = Inspection::None;
         }
-        Body::RunFinished(finish) => {
+        RunEvent::RunFinished(finish) => {
             run.phase = RunPhase::Finished(finish.outcome);
             run.ended_at = Some(event.time);
         }
-        _ => {}
+        RunEvent::BranchMade(made) => {
+            run.work_branch = Some(made.branch.clone());
+            run.work_commit = Some(made.base.clone());
+        }
+        RunEvent::RunStarted { .. }
+        | RunEvent::CoordinatorStarted { .. }
+        | RunEvent::AttemptsLost(_)
+        | RunEvent::StateReconciled { .. }
+        | RunEvent::TeamChecked(_) => {}
     }
 }
 
-fn dispatched(state: &mut State, event: &Event) {
-    let Body::Dispatched { attempt, role, cli, tasks, resumed, strategy, session, asks_for_report, .. } = &event.body
+fn dispatched(state: &mut State, event: &Event, fact: &AttemptEvent) {
+    let AttemptEvent::Dispatched { attempt, role, cli, tasks, resumed, strategy, session, asks_for_report, .. } = fact
     else {
         return;
     };
@@ -291,6 +291,7 @@ fn started(state: &mut State, id: AttemptId, pid: u32, shim_pid: u32) {
         attempt.pid = Some(pid);
         attempt.shim_pid = Some(shim_pid);
     }
+    machine::worked(state);
 }
 
 fn exited(state: &mut State, event: &Event, id: AttemptId, exit: &Exit) {
@@ -309,11 +310,11 @@ fn ended(state: &mut State, event: &Event, id: AttemptId, cause: &Cause) {
     attempt.cause = Some(cause.clone());
     attempt.ended_at = attempt.ended_at.or(Some(event.time));
     let breaker = state.breakers.entry(attempt.cli.clone()).or_default();
-    match cause {
+    if !matches!(cause, Cause::StartFailed { .. }) {
+        *breaker = Breaker::default();
+    } else if attempt.cli_session.strategy != Strategy::Resume {
         // A session that did not come back says nothing of the program.
-        Cause::StartFailed { .. } if attempt.cli_session.strategy == Strategy::Resume => {}
-        Cause::StartFailed { .. } => breaker.failed_starts += 1,
-        _ => *breaker = Breaker::default(),
+        breaker.failed_starts += 1;
     }
     // Tasks that stood further down its list were never begun: they are free again.
     for task in attempt.tasks.clone() {
@@ -325,46 +326,61 @@ fn ended(state: &mut State, event: &Event, id: AttemptId, cause: &Cause) {
     }
 }
 
-fn task_changed(state: &mut State, event: &Event) {
-    cli_session::heard(state, event);
-    let Some(id) = event.task.clone() else { return };
-    let holder = state.tasks.get(&id).and_then(|task| task.holder);
-    let checked = state.tasks.get(&id).and_then(|task| task.claim.as_ref()).map(|claim| claim.attempt);
-    if let (Body::ChecksFinished { .. }, Some(attempt)) = (&event.body, checked) {
+fn task_changed(state: &mut State, event: &Event, fact: &TaskEvent) {
+    if let TaskEvent::TaskAdded(added) = fact {
+        return protocol::add(state, event, added);
+    }
+    if let TaskEvent::TaskAssigned { attempt } = fact {
+        return protocol::assign(state, event, *attempt);
+    }
+    cli_session::heard(state, event, fact);
+    let Some(id) = &event.task else { return };
+    let before = state.tasks.get(id);
+    let checked = before.and_then(|task| task.claim.as_ref()).map(|claim| claim.attempt);
+    let holder = before.and_then(|task| task.holder).and_then(|holder| state.attempts.get(&holder));
+    let ended_by = holder.and_then(|attempt| attempt.cause.clone());
+    if let (TaskEvent::ChecksFinished { .. }, Some(attempt)) = (fact, checked) {
         cli_session::checked(state, attempt);
-        hold::worked(state);
+        machine::worked(state);
     }
-    if matches!(event.body, Body::WorkMerged { .. }) {
-        hold::worked(state);
-    }
-    let ended_by = holder.and_then(|holder| state.attempts.get(&holder)).and_then(|attempt| attempt.cause.clone());
-    on_task(state, &id, |task| {
-        change_task(task, event);
-        if let (Body::WorkflowFailed { .. }, Some(cause)) = (&event.body, ended_by) {
+    on_held(state, event, |task| {
+        change_task(task, event, fact);
+        if let (TaskEvent::WorkflowFailed { .. }, Some(cause)) = (fact, ended_by) {
             task.last_cause = Some(cause);
         }
     });
-    match (&event.body, state.run.as_mut()) {
-        (Body::TaskReopened { .. }, Some(run)) => run.inspection = Inspection::None,
-        (Body::WorkMerged { commit: Some(commit) }, Some(run)) => run.work_commit = Some(commit.clone()),
-        _ => {}
+    if let (TaskEvent::TaskReopened { .. }, Some(run)) = (fact, state.run.as_mut()) {
+        run.inspection = Inspection::None;
     }
-    let holder_idle = holder.is_some_and(|holder| state.open_tasks(holder).is_empty());
-    if let (true, Some(attempt)) = (holder_idle, holder.and_then(|holder| state.attempts.get_mut(&holder))) {
+    if matches!(
+        fact,
+        TaskEvent::TaskCompleted { .. } | TaskEvent::WorkflowFailed { .. } | TaskEvent::TaskSkipped { .. }
+    ) {
+        settle::after_task(state, id);
+    }
+}
+
+/// Changes the task of an event. An agent that has nothing left to do is idle from then on.
+fn on_held(state: &mut State, event: &Event, change: impl FnOnce(&mut Task)) {
+    let Some(id) = &event.task else { return };
+    let holder = state.tasks.get(id).and_then(|task| task.holder);
+    on_task(state, id, change);
+    let Some(holder) = holder.filter(|holder| state.open_tasks(*holder).is_empty()) else { return };
+    if let Some(attempt) = state.attempts.get_mut(&holder) {
         attempt.idle_since = attempt.idle_since.or(Some(event.time));
     }
 }
 
-fn change_task(task: &mut Task, event: &Event) {
-    match &event.body {
-        Body::TaskStarted { number, .. } => {
+fn change_task(task: &mut Task, event: &Event, fact: &TaskEvent) {
+    match fact {
+        TaskEvent::TaskStarted { number, .. } => {
             task.state = TaskState::InProgress;
             *task.tries_mut() = *number;
             task.compactions_before = task.compactions;
             task.started_at = Some(event.time);
             task.waited_ms = 0;
         }
-        Body::TaskClaimed { attempt, door, result, verdict } => {
+        TaskEvent::TaskClaimed { attempt, door, result, verdict } => {
             let epoch = event.epoch.unwrap_or(task.epoch);
             // A claim of rekindle's own is about a task that nobody holds.
             task.state = TaskState::InProgress;
@@ -372,11 +388,11 @@ fn change_task(task: &mut Task, event: &Event) {
             protocol::claimed(task, *door, verdict);
             task.claim = Some(Claim { attempt: *attempt, epoch, door: *door, result, verdict });
         }
-        Body::ChecksFinished { evidence, .. } => {
+        TaskEvent::ChecksFinished { evidence, .. } => {
             task.evidence = Some(evidence.clone().cut());
             task.claim = None;
         }
-        Body::TaskCompleted { result, unproven, unreported } => {
+        TaskEvent::TaskCompleted { result, unproven, unreported } => {
             end_task(task, event, TaskState::Complete);
             // What an earlier attempt failed of no longer says anything about it.
             task.reason = None;
@@ -385,42 +401,51 @@ fn change_task(task: &mut Task, event: &Event) {
             task.unproven = *unproven;
             task.workflow.unreported = *unreported;
         }
-        Body::CheckpointSaved { checkpoint } => task.checkpoint = Some(checkpoint.clone()),
-        Body::SplitProposed { subtasks } => task.split.clone_from(subtasks),
-        Body::TaskRequeued { cause, counted, not_before, reason } => {
-            release(task);
-            task.state = TaskState::Pending;
+        TaskEvent::CheckpointSaved { checkpoint } => task.checkpoint = Some(checkpoint.clone()),
+        TaskEvent::SplitProposed { subtasks } => task.split.clone_from(subtasks),
+        TaskEvent::TaskRequeued { cause, counted, not_before, reason } => {
+            requeue(task, cause, *counted, reason);
             task.not_before = *not_before;
-            task.last_cause = Some(cause.clone());
-            task.reason = Some(reason.clone());
-            if matches!(cause, Cause::Compacted | Cause::CompactionLoop | Cause::ContextExhausted | Cause::TimedOut) {
-                task.workflow.too_large += 1;
-            }
-            if !counted {
-                let tries = task.tries_mut();
-                *tries = tries.saturating_sub(1);
-            }
         }
-        Body::TaskParked { .. } => {
+        TaskEvent::TaskParked { .. } => {
             release(task);
             task.state = TaskState::Blocked;
             task.last_cause = Some(Cause::WaitingForInput);
             let tries = task.tries_mut();
             *tries = tries.saturating_sub(1);
         }
-        Body::WorkflowFailed { detail, .. } => {
+        TaskEvent::WorkflowFailed { detail, .. } => {
             end_task(task, event, TaskState::Failed);
             task.reason = Some(detail.clone());
         }
-        Body::TaskSkipped { reason } => {
+        TaskEvent::TaskSkipped { reason } => {
             end_task(task, event, TaskState::Skipped);
             task.reason = Some(reason.clone());
         }
-        Body::TaskReopened { reason, reset_attempts } => {
+        TaskEvent::TaskReopened { reason, reset_attempts } => {
             task.epoch = event.epoch.unwrap_or(Epoch(task.epoch.0 + 1));
             reopen(task, reason, *reset_attempts);
         }
-        _ => protocol::change_task(task, event),
+        TaskEvent::BaselineSeen(baseline) => task.workflow.baseline = Some(baseline.clone()),
+        TaskEvent::ValidationStarted {} => task.workflow.validating = true,
+        TaskEvent::TaskAdded(_)
+        | TaskEvent::TaskAssigned { .. }
+        | TaskEvent::TaskFailReported { .. }
+        | TaskEvent::SplitSuggested { .. } => {}
+    }
+}
+
+fn requeue(task: &mut Task, cause: &Cause, counted: bool, reason: &str) {
+    release(task);
+    task.state = TaskState::Pending;
+    task.last_cause = Some(cause.clone());
+    task.reason = Some(reason.to_owned());
+    if matches!(cause, Cause::Compacted | Cause::CompactionLoop | Cause::ContextExhausted | Cause::TimedOut) {
+        task.workflow.too_large += 1;
+    }
+    if !counted {
+        let tries = task.tries_mut();
+        *tries = tries.saturating_sub(1);
     }
 }
 

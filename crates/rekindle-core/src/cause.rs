@@ -161,28 +161,22 @@ impl Cause {
     /// What a person can do about it, for an agent of `[agents.CLI]`; nothing where the words say it all.
     #[must_use]
     pub fn remedy(&self, cli: &str) -> Option<String> {
-        match self {
-            Self::OutOfMemory { cap: Some(cap) } => {
-                let cap = size::format(*cap);
-                Some(format!("raise `memory_max` of [agents.{cli}] in rekindle.toml above {cap}, or split the task"))
+        let Self::OutOfMemory { cap } = self else { return None };
+        Some(match cap.map(size::format) {
+            Some(cap) => {
+                format!("raise `memory_max` of [agents.{cli}] in rekindle.toml above {cap}, or split the task")
             }
-            Self::OutOfMemory { cap: None } => {
-                Some(format!("run fewer agents at once (`run.max_agents`), or cap `memory_max` of [agents.{cli}]"))
-            }
-            _ => None,
-        }
+            None => format!("run fewer agents at once (`run.max_agents`), or cap `memory_max` of [agents.{cli}]"),
+        })
     }
 
     /// What the agent that takes the work over should do otherwise.
     #[must_use]
     pub fn lesson(&self) -> Option<&'static str> {
-        match self {
-            Self::OutOfMemory { .. } => Some(
-                "Use less memory than it did: fewer jobs at once (`make -j1`, one test worker), smaller pieces of data, and no \
-                 server or watcher left running.",
-            ),
-            _ => None,
-        }
+        matches!(self, Self::OutOfMemory { .. }).then_some(
+            "Use less memory than it did: fewer jobs at once (`make -j1`, one test worker), smaller pieces of data, and no \
+             server or watcher left running.",
+        )
     }
 }
 

@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 
 use crate::apply::apply;
 use crate::effect::{self, Effect};
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, MachineEvent, RunEvent};
 use crate::ids::{AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::input::Input;
 use crate::state::State;
@@ -98,7 +98,7 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
             session::run_requested(turn, run, plan, plan_path, branch)
         }
         Input::CoordinatorStarted { pid, limits, boot_id, boottime_ms, found, missing } => {
-            let started = Body::CoordinatorStarted { pid, limits: *limits, boot_id, boottime_ms };
+            let started = RunEvent::CoordinatorStarted { pid, limits, boot_id, boottime_ms };
             session::coordinator_started(turn, started, found, missing)
         }
         Input::AttemptStarted { attempt, pid, shim_pid, own_bytes } => {
@@ -120,7 +120,7 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
         Input::WorkMerged { task, epoch, outcome } => review::merged(turn, &task, epoch, outcome),
         Input::AttemptsLost { highest } => session::attempts_lost(turn, highest),
         Input::BranchMade(made) => {
-            turn.emit_run(Body::BranchMade(made));
+            turn.emit_run(RunEvent::BranchMade(made));
             Reply::Accepted
         }
         Input::Noted(noted) => reconcile::noted(turn, noted),
@@ -132,7 +132,7 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
         Input::PlanFileChanged { hash } => session::plan_file_changed(turn, hash),
         Input::Ordered(order) => operator::ordered(turn, order),
         Input::ClockSeen(seen) => {
-            turn.emit_run(Body::ClockMoved(seen));
+            turn.emit_run(MachineEvent::ClockMoved(seen));
             Reply::Accepted
         }
         Input::TimePassed => timers::fire_due(turn, &BTreeSet::new()),
@@ -197,15 +197,13 @@ struct About {
 
 impl Turn<'_> {
     /// Puts an event down and applies it.
-    fn emit(&mut self, about: About, body: Body) {
-        let run = match (&body, &self.state.run) {
-            (_, Some(run)) => run.id.clone(),
-            (_, None) => return,
-        };
-        self.emit_for(run, about, body);
+    fn emit(&mut self, about: About, body: impl Into<Body>) {
+        if let Some(run) = &self.state.run {
+            self.emit_for(run.id.clone(), about, body);
+        }
     }
 
-    fn emit_for(&mut self, run: RunId, about: About, body: Body) {
+    fn emit_for(&mut self, run: RunId, about: About, body: impl Into<Body>) {
         let attempt = about.attempt.and_then(|id| self.state.attempts.get(&id));
         let event = Event {
             time: self.now,
@@ -213,7 +211,7 @@ impl Turn<'_> {
             agent: attempt.map(|attempt| attempt.agent.clone()),
             epoch: about.epoch.or(attempt.map(|attempt| attempt.epoch)),
             task: about.task,
-            body,
+            body: body.into(),
         };
         self.push(event);
     }
@@ -223,11 +221,11 @@ impl Turn<'_> {
         self.events.push(event);
     }
 
-    fn emit_run(&mut self, body: Body) {
+    fn emit_run(&mut self, body: impl Into<Body>) {
         self.emit(About::default(), body);
     }
 
-    fn emit_attempt(&mut self, attempt: AttemptId, body: Body) {
+    fn emit_attempt(&mut self, attempt: AttemptId, body: impl Into<Body>) {
         // The attempt's current task is named too, so that a task's story holds what happened to its agent.
         let task = self.state.attempts.get(&attempt).and_then(|found| {
             let open = self.state.open_tasks(attempt);
@@ -236,7 +234,7 @@ impl Turn<'_> {
         self.emit(About { attempt: Some(attempt), task, epoch: None }, body);
     }
 
-    fn emit_task(&mut self, task: &TaskId, body: Body) {
+    fn emit_task(&mut self, task: &TaskId, body: impl Into<Body>) {
         let (attempt, epoch) = self.state.tasks.get(task).map_or((None, None), |found| {
             (found.holder.or(found.claim.as_ref().map(|claim| claim.attempt)), Some(found.epoch))
         });

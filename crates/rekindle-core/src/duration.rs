@@ -32,7 +32,9 @@ impl DurationError {
             DurationError::NoUnit(number) => {
                 format!("write `{number}s` for seconds or `{number}m` for minutes")
             }
-            _ => "write it like `90s`, `20m`, `1h30m` or `500ms`".to_owned(),
+            Self::Empty | Self::Malformed(_) | Self::Order(_) | Self::TooLong(_) => {
+                "write it like `90s`, `20m`, `1h30m` or `500ms`".to_owned()
+            }
         }
     }
 }

@@ -1,6 +1,9 @@
 //! What is asked of the world. Every effect follows from an event that is already durable, and may be performed twice.
 
-use crate::event::{Body, Event, Finish, Outcome};
+use crate::event::{
+    AttemptEvent, Body, Event, Finish, MachineEvent, Outcome, PersonEvent, ReviewEvent, RunEvent, SessionEvent,
+    TaskEvent,
+};
 use crate::ids::{AttemptId, Epoch, TaskId};
 
 /// One thing to do.
@@ -79,37 +82,44 @@ pub enum Effect {
 #[must_use]
 pub fn following(event: &Event) -> Option<Effect> {
     match &event.body {
-        Body::Dispatched { attempt, .. } => Some(Effect::LaunchAttempt { attempt: *attempt }),
-        Body::StopOrdered { attempt, at_once, .. } => {
+        Body::Attempt(AttemptEvent::Dispatched { attempt, .. }) => Some(Effect::LaunchAttempt { attempt: *attempt }),
+        Body::Attempt(AttemptEvent::StopOrdered { attempt, at_once, .. }) => {
             Some(Effect::StopAttempt { attempt: *attempt, at_once: *at_once })
         }
-        Body::TaskClaimed { .. } => match (&event.task, event.epoch) {
+        Body::Task(TaskEvent::TaskClaimed { .. }) => match (&event.task, event.epoch) {
             (Some(task), Some(epoch)) => Some(Effect::RunChecks { task: task.clone(), epoch }),
             _ => None,
         },
-        Body::AttemptEnded { attempt, .. } => Some(Effect::LeaveWorkspace { attempt: *attempt }),
-        Body::MergeOrdered(_) => match (&event.task, event.epoch) {
+        Body::Attempt(AttemptEvent::AttemptEnded { attempt, .. }) => Some(Effect::LeaveWorkspace { attempt: *attempt }),
+        Body::Review(ReviewEvent::MergeOrdered(_)) => match (&event.task, event.epoch) {
             (Some(task), Some(epoch)) => Some(Effect::MergeWork { task: task.clone(), epoch }),
             _ => None,
         },
-        Body::HealthOrdered {} => Some(Effect::CheckHealth),
-        Body::UsageAsked {} => Some(Effect::AskUsage),
-        Body::WaveEnded { .. } => Some(Effect::InspectDisk),
-        Body::AgentTold { attempt, number, text, .. } => {
+        Body::Machine(MachineEvent::HealthOrdered {}) => Some(Effect::CheckHealth),
+        Body::Machine(MachineEvent::UsageAsked {}) => Some(Effect::AskUsage),
+        Body::Run(RunEvent::WaveEnded { .. }) => Some(Effect::InspectDisk),
+        Body::Session(SessionEvent::AgentTold { attempt, number, text, .. }) => {
             Some(Effect::TellAgent { attempt: *attempt, number: *number, text: text.clone() })
         }
-        Body::InputClosed { attempt } => Some(Effect::CloseInput { attempt: *attempt }),
-        Body::PersonAlerted { text, choices } => {
+        Body::Session(SessionEvent::InputClosed { attempt }) => Some(Effect::CloseInput { attempt: *attempt }),
+        Body::Person(PersonEvent::PersonAlerted { text, choices }) => {
             Some(Effect::AlertPerson { text: text.clone(), choices: choices.clone(), task: event.task.clone() })
         }
-        Body::StartsHeld(held) if held.alerts => Some(Effect::AlertPerson {
+        Body::Machine(MachineEvent::StartsHeld(held)) if held.alerts => Some(Effect::AlertPerson {
             text: format!("nothing new is started: {}", held.reason),
             choices: vec![held.hint.clone()],
             task: None,
         }),
-        Body::StartsReleased {} => Some(Effect::RepeatRefused),
-        Body::RunFinished(finish) => Some(Effect::TellEnd { text: end_in_counts(finish) }),
-        _ => None,
+        Body::Machine(MachineEvent::StartsReleased {}) => Some(Effect::RepeatRefused),
+        Body::Run(RunEvent::RunFinished(finish)) => Some(Effect::TellEnd { text: end_in_counts(finish) }),
+        Body::Run(_)
+        | Body::Attempt(_)
+        | Body::Session(_)
+        | Body::Task(_)
+        | Body::Review(_)
+        | Body::Gate(_)
+        | Body::Machine(_)
+        | Body::Person(_) => None,
     }
 }
 

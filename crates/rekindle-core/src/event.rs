@@ -5,19 +5,35 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{AgentName, Epoch, RunId, TaskId};
 use crate::time::Time;
 
+mod attempt;
 mod body;
 mod facts;
+mod gate;
+mod machine;
 mod name;
+mod person;
+mod review;
+mod run;
+mod session;
+mod task;
 
+pub use attempt::AttemptEvent;
 pub use body::Body;
 pub use facts::{
     Added, AgentCompacted, AgentSaid, AgentStalled, AttemptsLost, ClockSeen, CompactionNear, CompactionOver,
     EnvironmentsDiffer, Finish, GateClosed, HandedOn, HealthSeen, Held, Pause, Recovery, Resume, SessionClosed,
     TeamStanding, UsageLeft, WorkBranch,
 };
+pub use gate::GateEvent;
+pub use machine::MachineEvent;
+pub use person::PersonEvent;
+pub use review::ReviewEvent;
+pub use run::RunEvent;
+pub use session::SessionEvent;
+pub use task::TaskEvent;
 
 /// One fact, with the envelope that every reader can rely on. Sequence and hash are added by the store.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     /// When it was decided.
     pub time: Time,

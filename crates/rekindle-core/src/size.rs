@@ -25,7 +25,9 @@ impl SizeError {
     pub fn hint(&self) -> String {
         match self {
             Self::NoUnit(number) => format!("write \"{number}MiB\" or \"{number}GiB\""),
-            _ => "write a whole number with a unit, like \"512MiB\" or \"4GiB\"".to_owned(),
+            Self::Malformed(_) | Self::TooMuch(_) => {
+                "write a whole number with a unit, like \"512MiB\" or \"4GiB\"".to_owned()
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::activity::{Measure, TOKEN_BYTES};
 use crate::cause::Cause;
-use crate::event::{Body, Event, Outcome, PauseReason};
+use crate::event::{AttemptEvent, Body, Event, GateEvent, Outcome, PauseReason, PersonEvent, RunEvent, TaskEvent};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
 use crate::last_words;
 use crate::plan::PlanTask;
@@ -258,23 +258,32 @@ impl Touched {
     pub fn add(&mut self, state: &State, event: &Event) {
         match &event.body {
             // A coordinator brings limits, and every task's row shows its own.
-            Body::RunStarted { .. } | Body::CoordinatorStarted { .. } => *self = Self::everything(state),
+            Body::Run(RunEvent::RunStarted { .. } | RunEvent::CoordinatorStarted { .. }) => {
+                *self = Self::everything(state)
+            }
             // The whole waits for its parts.
-            Body::TaskAdded(added) => self.tasks.extend(added.parent.clone()),
-            Body::QuestionAsked { id, .. } => {
+            Body::Task(TaskEvent::TaskAdded(added)) => self.tasks.extend(added.parent.clone()),
+            Body::Person(PersonEvent::QuestionAsked { id, .. }) => {
                 self.questions.insert(*id);
             }
             // It may open an account, and the run's row shows which have to wait.
-            Body::QuestionAnswered { id, .. } => {
+            Body::Person(PersonEvent::QuestionAnswered { id, .. }) => {
                 self.questions.insert(*id);
                 self.run = true;
             }
-            Body::GateClosed(_) => self.run = true,
-            Body::AttemptEnded { attempt, .. } | Body::Dispatched { attempt, .. } => {
+            Body::Gate(GateEvent::GateClosed(_)) => self.run = true,
+            Body::Attempt(AttemptEvent::AttemptEnded { attempt, .. } | AttemptEvent::Dispatched { attempt, .. }) => {
                 let tasks = state.attempts.get(attempt).map(|attempt| attempt.tasks.clone()).unwrap_or_default();
                 self.tasks.extend(tasks);
             }
-            _ => {}
+            Body::Run(_)
+            | Body::Attempt(_)
+            | Body::Session(_)
+            | Body::Task(_)
+            | Body::Review(_)
+            | Body::Gate(_)
+            | Body::Machine(_)
+            | Body::Person(_) => {}
         }
         if event.task.is_none() && event.agent.is_none() {
             self.run = true;
@@ -298,7 +307,12 @@ impl Touched {
 fn ends_or_opens(body: &Body) -> bool {
     matches!(
         body,
-        Body::TaskCompleted { .. } | Body::WorkflowFailed { .. } | Body::TaskSkipped { .. } | Body::TaskReopened { .. }
+        Body::Task(
+            TaskEvent::TaskCompleted { .. }
+                | TaskEvent::WorkflowFailed { .. }
+                | TaskEvent::TaskSkipped { .. }
+                | TaskEvent::TaskReopened { .. }
+        )
     )
 }
 
@@ -335,7 +349,7 @@ pub fn run_row(state: &State) -> Option<RunRow> {
         plan_changed: run.changed_plan.is_some(),
         pause_reason: match run.phase {
             RunPhase::Pausing(reason) | RunPhase::Paused(reason) | RunPhase::Waiting(reason) => Some(reason),
-            _ => None,
+            RunPhase::Created | RunPhase::Running | RunPhase::Finished(_) => None,
         },
         work_branch: run.work_branch.clone(),
         resumes_at: run.resumes_at,

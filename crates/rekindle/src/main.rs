@@ -22,10 +22,13 @@ mod picture;
 mod plan_file;
 mod project;
 mod report;
+#[deny(clippy::wildcard_enum_match_arm)]
 mod story;
 mod tui;
 mod ui;
+#[deny(clippy::wildcard_enum_match_arm)]
 mod view;
+mod waits;
 mod web;
 
 use std::process::ExitCode;

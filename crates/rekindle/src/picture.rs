@@ -5,6 +5,7 @@
 
 pub mod diff;
 pub mod graph;
+#[deny(clippy::wildcard_enum_match_arm)]
 pub mod history;
 pub mod lines;
 #[cfg(test)]

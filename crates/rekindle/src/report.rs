@@ -9,7 +9,7 @@ pub mod trace;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rekindle_core::cause::Cause;
-use rekindle_core::event::Body;
+use rekindle_core::event::{AttemptEvent, Body, PersonEvent, ReviewEvent, RunEvent, TaskEvent};
 use rekindle_core::strategy::Strategy;
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
@@ -143,7 +143,9 @@ impl RunView<'_> {
         let (first, more) = self.first_of(kind, ENTRIES_MAX)?;
         let mut list = List::new(ENTRIES_MAX);
         for event in &first {
-            if let Some(Body::NoteRecorded { text } | Body::PersonAlerted { text, .. }) = story::body(event) {
+            if let Some(Body::Person(PersonEvent::NoteRecorded { text } | PersonEvent::PersonAlerted { text, .. })) =
+                story::body(event)
+            {
                 list.add(Entry::of(event, text));
             }
         }
@@ -223,13 +225,15 @@ impl Report {
             return;
         }
         match body {
-            Body::TaskRequeued { cause, reason, .. } => {
+            Body::Task(TaskEvent::TaskRequeued { cause, reason, .. }) => {
                 self.recoveries.add(entry(format!("{cause}: {}", in_words(&cause, reason))));
             }
-            Body::Dispatched { resumed: true, strategy, reason, .. } => {
+            Body::Attempt(AttemptEvent::Dispatched { resumed: true, strategy, reason, .. }) => {
                 self.recoveries.add(entry(format!("recovered, {}", reason_with(strategy, &reason))));
             }
-            Body::CoordinatorRecovered { .. } | Body::AgentAdopted { .. } | Body::TaskReopened { .. } => {
+            Body::Run(RunEvent::CoordinatorRecovered { .. })
+            | Body::Attempt(AttemptEvent::AgentAdopted { .. })
+            | Body::Task(TaskEvent::TaskReopened { .. }) => {
                 self.recoveries.add(entry(story::tell(event).text));
             }
             _ => {}
@@ -241,12 +245,12 @@ impl Past {
     fn take(&mut self, event: &StoredEvent, body: &Body) {
         let now = Time(event.time_ms);
         match body {
-            Body::TaskStarted { .. } => {
+            Body::Task(TaskEvent::TaskStarted { .. }) => {
                 self.stop(now);
                 self.begun = Some(now);
             }
-            Body::ChecksFinished { passed: false, .. } => self.refused_claims += 1,
-            Body::TaskRequeued { cause, reason, counted, .. } => {
+            Body::Task(TaskEvent::ChecksFinished { passed: false, .. }) => self.refused_claims += 1,
+            Body::Task(TaskEvent::TaskRequeued { cause, reason, counted, .. }) => {
                 self.stop(now);
                 // Handed back without fault (a pause, a wait): nothing that was tried came to nothing.
                 if *counted || is_infrastructure(cause) {
@@ -256,17 +260,19 @@ impl Past {
                 }
             }
             // Sent back by a reviewer, the checks or the merge: that try came to nothing, and another follows.
-            Body::TaskRework(rework) => {
+            Body::Review(ReviewEvent::TaskRework(rework)) => {
                 self.stop(now);
                 let text = format!("sent back: {}", rework.findings.issues.join("; "));
                 self.failures.push(Failure { cause: SENT_BACK.to_owned(), infrastructure: false, text });
             }
-            Body::WorkflowFailed { reason, detail } => {
+            Body::Task(TaskEvent::WorkflowFailed { reason, detail }) => {
                 self.stop(now);
                 let text = format!("{reason}: {detail}");
                 self.failures.push(Failure { cause: reason.clone(), infrastructure: false, text });
             }
-            Body::TaskCompleted { .. } | Body::TaskSkipped { .. } | Body::TaskParked { .. } => self.stop(now),
+            Body::Task(
+                TaskEvent::TaskCompleted { .. } | TaskEvent::TaskSkipped { .. } | TaskEvent::TaskParked { .. },
+            ) => self.stop(now),
             _ => {}
         }
     }

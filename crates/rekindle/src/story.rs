@@ -7,7 +7,10 @@ pub mod protocol;
 pub mod session;
 
 use rekindle_core::duration;
-use rekindle_core::event::{AgentSaid, Body, CompactionNear, Finish, Outcome, PauseReason, Recovery};
+use rekindle_core::event::{
+    AgentSaid, AttemptEvent, Body, CompactionNear, Finish, Outcome, PauseReason, PersonEvent, Recovery, ReviewEvent,
+    RunEvent, SessionEvent, TaskEvent, TeamStanding,
+};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::last_words;
 use rekindle_core::report::{Baseline, Channel, Evidence, Exit, Origin};
@@ -43,75 +46,96 @@ pub fn body(event: &StoredEvent) -> Option<Body> {
 #[must_use]
 pub fn attempt_of(body: &Body) -> Option<AttemptId> {
     match body {
-        Body::Dispatched { attempt, .. }
-        | Body::AgentStarted { attempt, .. }
-        | Body::TaskStarted { attempt, .. }
-        | Body::TaskClaimed { attempt, .. }
-        | Body::TaskFailReported { attempt, .. }
-        | Body::QuestionAsked { attempt, .. }
-        | Body::AgentAdopted { attempt, .. }
-        | Body::OrphanAgentDetected { attempt, .. }
-        | Body::RoleTimeout { attempt, .. }
-        | Body::AgentHung { attempt, .. }
-        | Body::StopOrdered { attempt, .. }
-        | Body::AgentCrashed { attempt, .. }
-        | Body::AttemptExited { attempt, .. }
-        | Body::AttemptEnded { attempt, .. }
-        | Body::AgentSession { attempt, .. }
-        | Body::AgentMeasured { attempt, .. }
-        | Body::AgentCompacted(rekindle_core::event::AgentCompacted { attempt, .. })
-        | Body::AgentStalled(rekindle_core::event::AgentStalled { attempt, .. })
-        | Body::AgentOnTask { attempt }
-        | Body::CompactionStart(CompactionNear { attempt, .. })
-        | Body::AgentSaid(AgentSaid { attempt, .. })
-        | Body::AgentTold { attempt, .. }
-        | Body::InputClosed { attempt }
-        | Body::StatusAsked { attempt }
-        | Body::StatusAnswered { attempt }
-        | Body::TaskAssigned { attempt }
-        | Body::AgentFailed { attempt, .. }
-        | Body::TurnEnded { attempt, .. }
-        | Body::SessionClosed(rekindle_core::event::SessionClosed { attempt, .. })
-        | Body::ReportRefused { attempt, .. } => Some(*attempt),
-        Body::CompactionComplete(over) => Some(over.attempt),
-        Body::VerdictGiven(given) => Some(given.attempt),
-        _ => None,
+        Body::Attempt(AttemptEvent::Dispatched { attempt, .. } | AttemptEvent::AgentStarted { attempt, .. })
+        | Body::Task(
+            TaskEvent::TaskStarted { attempt, .. }
+            | TaskEvent::TaskClaimed { attempt, .. }
+            | TaskEvent::TaskFailReported { attempt, .. },
+        )
+        | Body::Person(PersonEvent::QuestionAsked { attempt, .. })
+        | Body::Attempt(
+            AttemptEvent::AgentAdopted { attempt, .. }
+            | AttemptEvent::OrphanAgentDetected { attempt, .. }
+            | AttemptEvent::RoleTimeout { attempt, .. }
+            | AttemptEvent::AgentHung { attempt, .. }
+            | AttemptEvent::StopOrdered { attempt, .. }
+            | AttemptEvent::AgentCrashed { attempt, .. }
+            | AttemptEvent::AttemptExited { attempt, .. }
+            | AttemptEvent::AttemptEnded { attempt, .. },
+        )
+        | Body::Session(
+            SessionEvent::AgentSession { attempt, .. }
+            | SessionEvent::AgentMeasured { attempt, .. }
+            | SessionEvent::AgentCompacted(rekindle_core::event::AgentCompacted { attempt, .. })
+            | SessionEvent::AgentStalled(rekindle_core::event::AgentStalled { attempt, .. })
+            | SessionEvent::AgentOnTask { attempt }
+            | SessionEvent::CompactionStart(CompactionNear { attempt, .. })
+            | SessionEvent::AgentSaid(AgentSaid { attempt, .. })
+            | SessionEvent::AgentTold { attempt, .. }
+            | SessionEvent::InputClosed { attempt }
+            | SessionEvent::StatusAsked { attempt }
+            | SessionEvent::StatusAnswered { attempt },
+        )
+        | Body::Task(TaskEvent::TaskAssigned { attempt })
+        | Body::Session(
+            SessionEvent::AgentFailed { attempt, .. }
+            | SessionEvent::TurnEnded { attempt, .. }
+            | SessionEvent::SessionClosed(rekindle_core::event::SessionClosed { attempt, .. }),
+        )
+        | Body::Attempt(AttemptEvent::ReportRefused { attempt, .. }) => Some(*attempt),
+        Body::Session(SessionEvent::CompactionComplete(over)) => Some(over.attempt),
+        Body::Review(ReviewEvent::VerdictGiven(given)) => Some(given.attempt),
+        Body::Run(_)
+        | Body::Attempt(_)
+        | Body::Task(_)
+        | Body::Review(_)
+        | Body::Gate(_)
+        | Body::Machine(_)
+        | Body::Person(_) => None,
     }
 }
 
 /// Tells an event.
 #[must_use]
 pub fn tell(event: &StoredEvent) -> Told {
-    let known = body(event).and_then(|body| tell_known(&body, Time(event.time_ms)));
+    let known = body(event).map(|body| tell_known(&body, Time(event.time_ms)));
     let (verb, tone, text) = known.unwrap_or_else(|| ("EVENT", Tone::Dim, details(event)));
     Told { verb, tone, text }
 }
 
 type Parts = (&'static str, Tone, String);
 
-fn tell_known(body: &Body, now: Time) -> Option<Parts> {
-    let told = tell_task(body).or_else(|| tell_agent(body)).or_else(|| session::tell(body, now));
-    told.or_else(|| protocol::tell(body, now)).or_else(|| tell_run(body))
+fn tell_known(body: &Body, now: Time) -> Parts {
+    match body {
+        Body::Run(fact) => tell_run(fact),
+        Body::Attempt(fact) => tell_attempt(fact),
+        Body::Session(fact) => session::tell(fact, now),
+        Body::Task(fact) => tell_task(fact),
+        Body::Review(fact) => protocol::tell(fact),
+        Body::Gate(fact) => session::tell_gate(fact, now),
+        Body::Machine(fact) => protocol::tell_machine(fact, now),
+        Body::Person(fact) => tell_person(fact),
+    }
 }
 
-fn tell_task(body: &Body) -> Option<Parts> {
-    Some(match body {
-        Body::TaskStarted { number, .. } => ("BEGUN", Tone::Active, format!("attempt {number} starts")),
-        Body::TaskClaimed { door: Channel::Unreported, .. } => {
+fn tell_task(fact: &TaskEvent) -> Parts {
+    match fact {
+        TaskEvent::TaskStarted { number, .. } => ("BEGUN", Tone::Active, format!("attempt {number} starts")),
+        TaskEvent::TaskClaimed { door: Channel::Unreported, .. } => {
             ("LOOKED AT", Tone::Warning, "its agent ended without a report: rekindle runs its checks".to_owned())
         }
-        Body::TaskClaimed { door: Channel::Operator, .. } => {
+        TaskEvent::TaskClaimed { door: Channel::Operator, .. } => {
             ("CLAIMED", Tone::Active, "a person says it is done".to_owned())
         }
-        Body::TaskClaimed { door, result, .. } => {
+        TaskEvent::TaskClaimed { door, result, .. } => {
             let result = result.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
             ("CLAIMED", Tone::Active, format!("its agent says it is done ({}){result}", through(*door)))
         }
-        Body::ChecksFinished { evidence, passed: true } => {
+        TaskEvent::ChecksFinished { evidence, passed: true } => {
             ("PROVEN", Tone::Good, format!("{} of {} checks passed", evidence.checks.len(), evidence.checks.len()))
         }
-        Body::ChecksFinished { evidence, .. } => ("NOT PROVEN", Tone::Warning, evidence.complaint()),
-        Body::TaskCompleted { result, unproven, unreported } => {
+        TaskEvent::ChecksFinished { evidence, .. } => ("NOT PROVEN", Tone::Warning, evidence.complaint()),
+        TaskEvent::TaskCompleted { result, unproven, unreported } => {
             let how = match (*unreported, *unproven) {
                 (true, true) => "complete on a person's word, unreported",
                 (true, false) => "complete by its checks, unreported",
@@ -121,109 +145,122 @@ fn tell_task(body: &Body) -> Option<Parts> {
             let result = result.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
             ("DONE", Tone::Good, format!("{how}{result}"))
         }
-        Body::TaskFailReported { reason, .. } => ("GIVEN UP", Tone::Warning, format!("its agent gave it up: {reason}")),
-        Body::CheckpointSaved { checkpoint } => {
+        TaskEvent::TaskFailReported { reason, .. } => {
+            ("GIVEN UP", Tone::Warning, format!("its agent gave it up: {reason}"))
+        }
+        TaskEvent::CheckpointSaved { checkpoint } => {
             let done = checkpoint.completed.len();
             let left = checkpoint.remaining.len();
             ("CHECKPOINT", Tone::Dim, format!("{} ({done} done, {left} left)", checkpoint.status))
         }
-        Body::SplitProposed { subtasks } => {
+        TaskEvent::SplitProposed { subtasks } => {
             ("SPLIT", Tone::Dim, format!("its agent works on it in {} parts", subtasks.len()))
         }
-        Body::TaskRequeued { counted, reason, .. } => {
+        TaskEvent::TaskRequeued { counted, reason, .. } => {
             let counts = if *counted { "" } else { "; this attempt does not count" };
             ("REQUEUED", Tone::Warning, format!("{reason}{counts}"))
         }
-        Body::TaskParked { question } => ("WAITS", Tone::Warning, format!("for the answer to question {question}")),
-        Body::WorkflowFailed { reason, detail } => ("FAILED", Tone::Error, format!("{reason}: {detail}")),
-        Body::TaskSkipped { reason } => ("SKIPPED", Tone::Dim, reason.clone()),
-        Body::TaskReopened { reason, reset_attempts } => {
+        TaskEvent::TaskParked { question } => {
+            ("WAITS", Tone::Warning, format!("for the answer to question {question}"))
+        }
+        TaskEvent::WorkflowFailed { reason, detail } => ("FAILED", Tone::Error, format!("{reason}: {detail}")),
+        TaskEvent::TaskSkipped { reason } => ("SKIPPED", Tone::Dim, reason.clone()),
+        TaskEvent::TaskReopened { reason, reset_attempts } => {
             let attempts = if *reset_attempts { "; its attempts start again" } else { "" };
             ("REOPENED", Tone::Warning, format!("{reason}{attempts}"))
         }
-        Body::QuestionAsked { id, text, .. } => ("ASKED", Tone::Warning, format!("question {id}: {text}")),
-        Body::QuestionAnswered { id, answer } => ("ANSWERED", Tone::Good, format!("question {id}: {answer}")),
-        _ => return None,
-    })
+        TaskEvent::BaselineSeen(baseline) => ("BEFORE", Tone::Dim, before(baseline)),
+        TaskEvent::TaskAdded(added) => ("ADDED", Tone::Active, protocol::added_words(added)),
+        TaskEvent::SplitSuggested { reason } => ("TOO LARGE", Tone::Warning, format!("it should be split: {reason}")),
+        TaskEvent::ValidationStarted {} => {
+            ("VALIDATING", Tone::Active, "it was complete: its artifacts and checks are verified again".to_owned())
+        }
+        TaskEvent::TaskAssigned { .. } => {
+            ("GIVEN", Tone::Active, "its agent was idle and goes on with it in the same session".to_owned())
+        }
+    }
 }
 
-fn tell_agent(body: &Body) -> Option<Parts> {
-    Some(match body {
-        Body::Dispatched { role: Role::Developer, cli, reason, .. } => {
+fn tell_attempt(fact: &AttemptEvent) -> Parts {
+    match fact {
+        AttemptEvent::Dispatched { role: Role::Developer, cli, reason, .. } => {
             ("STARTED", Tone::Active, format!("{cli}, {reason}"))
         }
-        Body::Dispatched { role, cli, reason, .. } => ("STARTED", Tone::Active, format!("{role} {cli}, {reason}")),
-        Body::Redispatched { attempt, .. } => ("REKINDLE", Tone::Active, format!("a replacement, attempt {attempt}")),
-        Body::AgentStarted { pid, shim_pid, .. } => ("RUNS", Tone::Dim, format!("process {pid}, held by {shim_pid}")),
-        Body::AgentAdopted { pid, .. } => ("ADOPTED", Tone::Good, format!("process {pid} is still alive and goes on")),
-        Body::OrphanAgentDetected { .. } => ("ORPHANED", Tone::Warning, "its agent is gone".to_owned()),
-        Body::ReportRefused { reason, .. } => ("REFUSED", Tone::Warning, reason.clone()),
-        Body::RoleTimeout { role, timeout_ms, .. } => {
+        AttemptEvent::Dispatched { role, cli, reason, .. } => {
+            ("STARTED", Tone::Active, format!("{role} {cli}, {reason}"))
+        }
+        AttemptEvent::Redispatched { attempt, .. } => {
+            ("REKINDLE", Tone::Active, format!("a replacement, attempt {attempt}"))
+        }
+        AttemptEvent::AgentStarted { pid, shim_pid, .. } => {
+            ("RUNS", Tone::Dim, format!("process {pid}, held by {shim_pid}"))
+        }
+        AttemptEvent::AgentAdopted { pid, .. } => {
+            ("ADOPTED", Tone::Good, format!("process {pid} is still alive and goes on"))
+        }
+        AttemptEvent::OrphanAgentDetected { .. } => ("ORPHANED", Tone::Warning, "its agent is gone".to_owned()),
+        AttemptEvent::ReportRefused { reason, .. } => ("REFUSED", Tone::Warning, reason.clone()),
+        AttemptEvent::RoleTimeout { role, timeout_ms, .. } => {
             ("TIMED OUT", Tone::Warning, format!("longer than a {role} may take ({})", duration::format(*timeout_ms)))
         }
-        Body::AgentHung { quiet_ms, evidence, .. } => {
+        AttemptEvent::AgentHung { quiet_ms, evidence, .. } => {
             let quiet = duration::format(quiet_ms - quiet_ms % 1000);
             ("HUNG", Tone::Warning, format!("no sign of life for {quiet} ({evidence})"))
         }
-        Body::StopOrdered { cause, at_once, .. } => {
+        AttemptEvent::StopOrdered { cause, at_once, .. } => {
             let how = if *at_once { "at once" } else { "with grace" };
             ("STOPPING", Tone::Warning, format!("{how}: {}", cause.words()))
         }
-        Body::AgentCrashed { code, signal, .. } => ("CRASHED", Tone::Error, ended(*code, *signal)),
-        Body::AttemptExited { exit, .. } => ("EXITED", Tone::Dim, exited(exit)),
-        Body::AttemptEnded { cause, last_words, .. } => {
+        AttemptEvent::AgentCrashed { code, signal, .. } => ("CRASHED", Tone::Error, ended(*code, *signal)),
+        AttemptEvent::AttemptExited { exit, .. } => ("EXITED", Tone::Dim, exited(exit)),
+        AttemptEvent::AttemptEnded { cause, last_words, .. } => {
             let told = format!("{cause}: {}", cause.words());
             ("ENDED", Tone::Dim, last_words::with(&told, last_words.as_deref()))
         }
-        Body::BaselineSeen(baseline) => ("BEFORE", Tone::Dim, before(baseline)),
-        Body::NoteRecorded { text } => ("NOTED", Tone::Dim, text.clone()),
-        _ => return None,
-    })
+    }
 }
 
-fn tell_run(body: &Body) -> Option<Parts> {
-    Some(match body {
-        Body::RunStarted { plan, plan_path, .. } => {
+fn tell_run(fact: &RunEvent) -> Parts {
+    match fact {
+        RunEvent::RunStarted { plan, plan_path, .. } => {
             ("RUN", Tone::Active, format!("{} with {} tasks from {plan_path}", plan.name, plan.tasks.len()))
         }
-        Body::AttemptsLost(lost) => {
+        RunEvent::AttemptsLost(lost) => {
             let text =
                 format!("the log ends at attempt {}, bundles at {}: continued without them", lost.known, lost.highest);
             ("EVENTS LOST", Tone::Warning, text)
         }
-        Body::BranchMade(made) => {
+        RunEvent::BranchMade(made) => {
             let notes: String = made.notes.iter().map(|note| format!("; {note}")).collect();
             ("BRANCH", Tone::Dim, format!("accepted work goes to {}{notes}", made.branch))
         }
-        Body::StartsHeld(held) => ("HELD", Tone::Warning, session::held(&held.reason, &held.hint)),
-        Body::StartsReleased {} => ("RELEASED", Tone::Good, "new agents are started again".to_owned()),
-        Body::CoordinatorStarted { pid, .. } => ("COORDINATOR", Tone::Dim, format!("process {pid}")),
-        Body::CoordinatorRecovered(Recovery { orphaned_agents, events_reconciled, adopted, finished, .. }) => (
+        RunEvent::CoordinatorStarted { pid, .. } => ("COORDINATOR", Tone::Dim, format!("process {pid}")),
+        RunEvent::CoordinatorRecovered(Recovery { orphaned_agents, events_reconciled, adopted, finished, .. }) => (
             "RECOVERED",
             Tone::Good,
             format!(
                 "{adopted} adopted, {finished} finished meanwhile, {orphaned_agents} lost, {events_reconciled} facts reconciled"
             ),
         ),
-        Body::StateReconciled { event_type, detail } => ("RECONCILED", Tone::Dim, format!("{event_type}: {detail}")),
-        Body::BreakerOpened { cli, .. } => ("LEFT ALONE", Tone::Warning, format!("{cli} failed to start too often")),
-        Body::PersonAlerted { text, .. } => ("ALERT", Tone::Error, text.clone()),
-        Body::SessionPause(pause) => ("PAUSING", Tone::Warning, pausing(pause.reason).to_owned()),
-        Body::RunPaused {} => ("PAUSED", Tone::Warning, "all agents have ended".to_owned()),
-        Body::SessionResume(resume) => {
+        RunEvent::StateReconciled { event_type, detail } => {
+            ("RECONCILED", Tone::Dim, format!("{event_type}: {detail}"))
+        }
+        RunEvent::SessionPause(pause) => ("PAUSING", Tone::Warning, pausing(pause.reason).to_owned()),
+        RunEvent::RunPaused {} => ("PAUSED", Tone::Warning, "all agents have ended".to_owned()),
+        RunEvent::SessionResume(resume) => {
             let again = match resume.tasks_to_revalidate {
                 0 => String::new(),
                 many => format!(", {many} recent completions are checked again"),
             };
             ("RESUMED", Tone::Active, format!("resume {} of this run{again}", resume.resume_count))
         }
-        Body::RunReopened {} => ("REOPENED", Tone::Warning, "there is work again".to_owned()),
-        Body::WaveStarted { wave } => ("WAVE", Tone::Dim, format!("{wave} begins")),
-        Body::WaveEnded { wave } => ("WAVE", Tone::Dim, format!("{wave} has ended")),
-        Body::PlanChanged { .. } => {
+        RunEvent::RunReopened {} => ("REOPENED", Tone::Warning, "there is work again".to_owned()),
+        RunEvent::WaveStarted { wave } => ("WAVE", Tone::Dim, format!("{wave} begins")),
+        RunEvent::WaveEnded { wave } => ("WAVE", Tone::Dim, format!("{wave} has ended")),
+        RunEvent::PlanChanged { .. } => {
             ("CHANGED", Tone::Warning, "the plan's file differs from the plan of this run".to_owned())
         }
-        Body::RunFinished(Finish { outcome, complete, failed, skipped, unreachable }) => {
+        RunEvent::RunFinished(Finish { outcome, complete, failed, skipped, unreachable }) => {
             let tone = if *outcome == Outcome::Complete { Tone::Good } else { Tone::Error };
             (
                 "FINISHED",
@@ -231,16 +268,33 @@ fn tell_run(body: &Body) -> Option<Parts> {
                 format!("{complete} complete, {failed} failed, {skipped} skipped, {unreachable} out of reach"),
             )
         }
-        _ => return None,
-    })
+        RunEvent::TeamChecked(TeamStanding { working, idle, unresponsive }) => {
+            ("TEAM", Tone::Dim, format!("{working} working, {idle} idle, {unresponsive} unresponsive"))
+        }
+        RunEvent::DiskInspected { missing: 0 } => {
+            ("INSPECTED", Tone::Dim, "everything that is complete is on disk".to_owned())
+        }
+        RunEvent::DiskInspected { missing } => {
+            ("INSPECTED", Tone::Warning, format!("{missing} complete tasks have lost what they made"))
+        }
+    }
+}
+
+fn tell_person(fact: &PersonEvent) -> Parts {
+    match fact {
+        PersonEvent::QuestionAsked { id, text, .. } => ("ASKED", Tone::Warning, format!("question {id}: {text}")),
+        PersonEvent::QuestionAnswered { id, answer } => ("ANSWERED", Tone::Good, format!("question {id}: {answer}")),
+        PersonEvent::NoteRecorded { text } => ("NOTED", Tone::Dim, text.clone()),
+        PersonEvent::PersonAlerted { text, .. } => ("ALERT", Tone::Error, text.clone()),
+    }
 }
 
 /// What a decision rests on, a line each.
 #[must_use]
 pub fn evidence(body: &Body) -> Vec<String> {
     match body {
-        Body::ChecksFinished { evidence, .. } => of_checks(evidence),
-        Body::Dispatched { tasks, blocked_by, .. } => {
+        Body::Task(TaskEvent::ChecksFinished { evidence, .. }) => of_checks(evidence),
+        Body::Attempt(AttemptEvent::Dispatched { tasks, blocked_by, .. }) => {
             let mut lines = Vec::new();
             if tasks.len() > 1 {
                 let names: Vec<&str> = tasks.iter().map(AsRef::as_ref).collect();
@@ -252,21 +306,30 @@ pub fn evidence(body: &Body) -> Vec<String> {
             }
             lines
         }
-        Body::CheckpointSaved { checkpoint } => {
+        Body::Task(TaskEvent::CheckpointSaved { checkpoint }) => {
             let done = checkpoint.completed.iter().map(|item| format!("done: {item}"));
             let left = checkpoint.remaining.iter().map(|item| format!("left: {item}"));
             done.chain(left).collect()
         }
-        Body::SplitProposed { subtasks } => {
+        Body::Task(TaskEvent::SplitProposed { subtasks }) => {
             subtasks.iter().enumerate().map(|(index, part)| format!("{}. {part}", index + 1)).collect()
         }
-        Body::PersonAlerted { choices, .. } => choices.iter().map(|choice| format!("choose: {choice}")).collect(),
-        Body::QuestionAsked { options, context, .. } => {
+        Body::Person(PersonEvent::PersonAlerted { choices, .. }) => {
+            choices.iter().map(|choice| format!("choose: {choice}")).collect()
+        }
+        Body::Person(PersonEvent::QuestionAsked { options, context, .. }) => {
             let context = Some(context).filter(|text| !text.is_empty()).cloned();
             let options = options.iter().map(|option| format!("option: {option}"));
             context.into_iter().chain(options).collect()
         }
-        _ => protocol::evidence(body),
+        Body::Run(_)
+        | Body::Attempt(_)
+        | Body::Session(_)
+        | Body::Task(_)
+        | Body::Review(_)
+        | Body::Gate(_)
+        | Body::Machine(_)
+        | Body::Person(_) => protocol::evidence(body),
     }
 }
 
@@ -365,10 +428,7 @@ fn details(event: &StoredEvent) -> String {
         return event.kind.clone();
     };
     let fields = fields.iter().map(|(key, value)| {
-        let text: String = match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let short: String = one_line(&text).chars().take(VALUE_MAX_CHARS).collect();
         format!("{key}={short}")
     });

@@ -24,8 +24,8 @@ use serde::de::DeserializeOwned;
 use crate::error::{CliError, Result};
 use crate::patience;
 use crate::project::Project;
-use crate::story::session;
 use crate::ui::{elapsed, stamp};
+use crate::waits;
 
 pub use spent::Spent;
 
@@ -47,10 +47,10 @@ pub const REPAIR: &str = "repair it by going on: rekindle run PLAN, or rekindle 
 /// A file that is no store of ours is damage where a log of ours stands beside it.
 fn unreadable(error: store::Error, dir: &StateDir) -> CliError {
     let logged = matches!(store::lag(dir, None), Ok(Some(_)));
-    match error {
-        store::Error::Foreign { .. } if logged => CliError::internal(error.to_string()).hint(REPAIR),
-        error => error.into(),
+    if logged && matches!(error, store::Error::Foreign { .. }) {
+        return CliError::internal(error.to_string()).hint(REPAIR);
     }
+    error.into()
 }
 
 /// A state directory, read.
@@ -403,13 +403,13 @@ impl RunView<'_> {
     /// A line for every account that still has to wait: for what, until when, and how long that is.
     pub fn waits(&self, now: Time) -> impl Iterator<Item = String> {
         let waiting = self.row.waits.iter().filter(move |wait| wait.until.is_none_or(|until| until > now));
-        waiting.map(move |wait| session::waiting(wait, now))
+        waiting.map(move |wait| waits::waiting(wait, now))
     }
 
     /// Why nothing new is started, and what to type, in a line.
     #[must_use]
     pub fn held(&self) -> Option<String> {
-        session::held_line(&self.row)
+        waits::held_line(&self.row)
     }
 
     /// How long a run that waits still waits, in words.

@@ -101,11 +101,11 @@ impl Fold {
     }
 
     fn note_words(&mut self, activity: &Activity) {
-        let words = match activity {
-            Activity::Said { text } | Activity::Result { text: Some(text), .. } => text.trim(),
-            Activity::CallStarted(call) => return self.note_question(call),
-            _ => return,
-        };
+        if let Activity::CallStarted(call) = activity {
+            return self.note_question(call);
+        }
+        let (Activity::Said { text } | Activity::Result { text: Some(text), .. }) = activity else { return };
+        let words = text.trim();
         // What it asked stands until it works on.
         if !words.is_empty() && !self.asks {
             self.last_words = text::tail_bytes(words, LAST_WORDS_BYTES).to_owned();

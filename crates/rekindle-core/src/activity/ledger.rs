@@ -51,7 +51,16 @@ impl Ledger {
             Activity::CallStarted(call) => self.begun(call),
             Activity::CallEnded { id, ok, output } => self.ended(id, *ok, output),
             Activity::Result { .. } => self.settle(),
-            _ => {}
+            Activity::Session { .. }
+            | Activity::Said { .. }
+            | Activity::Used(_)
+            | Activity::Context { .. }
+            | Activity::Compacting
+            | Activity::Compacted { .. }
+            | Activity::Retrying { .. }
+            | Activity::Failed(_)
+            | Activity::Background { .. }
+            | Activity::Heartbeat => {}
         }
     }
 

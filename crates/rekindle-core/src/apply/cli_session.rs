@@ -2,26 +2,26 @@
 
 use crate::activity::Problem;
 use crate::cause::Cause;
-use crate::event::{Body, Event};
+use crate::event::{Event, GateEvent, SessionEvent, TaskEvent};
 use crate::ids::{AttemptId, QuestionId};
 use crate::last_words;
 use crate::report::Channel;
 use crate::state::{Astray, AttemptPhase, CliSession, Gate, State, TOLD_KEPT, Told};
 use crate::time::Time;
 
-pub(super) fn apply(state: &mut State, event: &Event) {
+pub(super) fn apply(state: &mut State, event: &Event, fact: &SessionEvent) {
     let now = event.time;
-    match &event.body {
-        Body::AgentSession { attempt, session_id, model, .. } => on(state, *attempt, |cli_session| {
+    match fact {
+        SessionEvent::AgentSession { attempt, session_id, model, .. } => on(state, *attempt, |cli_session| {
             cli_session.words += 1;
             cli_session.session = Some(session_id.clone());
             cli_session.model = model.clone().or(cli_session.model.take());
         }),
-        Body::AgentMeasured { attempt, measure } => on(state, *attempt, |cli_session| {
+        SessionEvent::AgentMeasured { attempt, measure } => on(state, *attempt, |cli_session| {
             cli_session.measure = *measure;
             cli_session.measured_at = Some(now);
         }),
-        Body::AgentCompacted(crate::event::AgentCompacted { attempt, turns, calls, .. }) => {
+        SessionEvent::AgentCompacted(crate::event::AgentCompacted { attempt, turns, calls, .. }) => {
             on(state, *attempt, |cli_session| {
                 cli_session.compactions += 1;
                 cli_session.compacted_at_turn = Some(*turns);
@@ -31,25 +31,27 @@ pub(super) fn apply(state: &mut State, event: &Event) {
                 state.change_task(task, |task| task.compactions += 1);
             }
         }
-        Body::AgentStalled(stalled) => on(state, stalled.attempt, |cli_session| {
+        SessionEvent::AgentStalled(stalled) => on(state, stalled.attempt, |cli_session| {
             cli_session.words += 1;
             cli_session.stalled = Some(stalled.words.clone());
             cli_session.circled = true;
         }),
-        Body::AgentOnTask { attempt } => on(state, *attempt, |cli_session| cli_session.astray = None),
-        Body::CompactionStart(near) => on(state, near.attempt, |cli_session| cli_session.preparing = Some(now)),
-        Body::CompactionComplete(over) => on(state, over.attempt, |cli_session| cli_session.preparing = None),
-        Body::AgentTold { attempt, number, text, reminder } => on(state, *attempt, |cli_session| {
+        SessionEvent::AgentOnTask { attempt } => on(state, *attempt, |cli_session| cli_session.astray = None),
+        SessionEvent::CompactionStart(near) => on(state, near.attempt, |cli_session| cli_session.preparing = Some(now)),
+        SessionEvent::CompactionComplete(over) => on(state, over.attempt, |cli_session| cli_session.preparing = None),
+        SessionEvent::AgentTold { attempt, number, text, reminder } => on(state, *attempt, |cli_session| {
             told(cli_session, now, Told { number: *number, text: text.clone() }, *reminder);
         }),
-        Body::StatusAsked { attempt } => on(state, *attempt, |cli_session| cli_session.status_asked = Some(now)),
-        Body::StatusAnswered { attempt } => on(state, *attempt, |cli_session| cli_session.status_asked = None),
-        Body::InputClosed { attempt } => on(state, *attempt, |cli_session| cli_session.input_closed = true),
-        Body::AgentFailed { attempt, failure } => on(state, *attempt, |cli_session| {
+        SessionEvent::StatusAsked { attempt } => {
+            on(state, *attempt, |cli_session| cli_session.status_asked = Some(now))
+        }
+        SessionEvent::StatusAnswered { attempt } => on(state, *attempt, |cli_session| cli_session.status_asked = None),
+        SessionEvent::InputClosed { attempt } => on(state, *attempt, |cli_session| cli_session.input_closed = true),
+        SessionEvent::AgentFailed { attempt, failure } => on(state, *attempt, |cli_session| {
             cli_session.words += 1;
             cli_session.failure = Some(failure.clone());
         }),
-        Body::TurnEnded { attempt, ok } => on(state, *attempt, |cli_session| {
+        SessionEvent::TurnEnded { attempt, ok } => on(state, *attempt, |cli_session| {
             cli_session.words += 1;
             cli_session.turn_ended = Some(now);
             note_turn(cli_session, *ok);
@@ -59,26 +61,17 @@ pub(super) fn apply(state: &mut State, event: &Event) {
                 cli_session.failure = None;
             }
         }),
-        Body::AgentSaid(said) => on(state, said.attempt, |cli_session| {
+        SessionEvent::AgentSaid(said) => on(state, said.attempt, |cli_session| {
             cli_session.words += 1;
             cli_session.last_words.clone_from(&said.text);
             cli_session.asks = said.asks;
         }),
-        Body::SessionClosed(closed) => on(state, closed.attempt, |cli_session| {
+        SessionEvent::SessionClosed(closed) => on(state, closed.attempt, |cli_session| {
             cli_session.transcript = Some(closed.transcript);
             cli_session.cut_off.clone_from(&closed.cut_off);
             cli_session.under_way.clone_from(&closed.under_way);
         }),
-        _ => {}
     }
-}
-
-/// Notes that an agent runs: started with so many bytes of our own, or found alive.
-pub(super) fn begun(state: &mut State, event: &Event, attempt: AttemptId) {
-    on(state, attempt, |cli_session| match &event.body {
-        Body::AgentStarted { own_bytes, .. } => cli_session.own_bytes += own_bytes,
-        _ => cli_session.adopted = true,
-    });
 }
 
 fn told(cli_session: &mut CliSession, now: Time, message: Told, reminder: bool) {
@@ -102,39 +95,46 @@ fn note_turn(cli_session: &mut CliSession, ok: bool) {
     cli_session.asking = if asks { cli_session.asking + 1 } else { 0 };
 }
 
-/// Notes that an agent spoke of its task: it is at it.
-pub(super) fn heard(state: &mut State, event: &Event) {
-    let attempt = match &event.body {
-        Body::TaskClaimed { attempt, door: Channel::Unreported, .. } => {
-            return on(state, *attempt, |cli_session| cli_session.looked = true);
-        }
-        // A person took its work: it has said nothing more itself.
-        Body::TaskClaimed { door: Channel::Operator, .. } => None,
-        // A question of rekindle's own about its work is no word of the agent's either, but its attempt waits for the answer.
-        Body::QuestionAsked { attempt, takes_work: true, .. } => {
-            return on(state, *attempt, |cli_session| cli_session.asked = true);
-        }
-        Body::TaskClaimed { attempt, .. }
-        | Body::TaskFailReported { attempt, .. }
-        | Body::QuestionAsked { attempt, .. } => Some(*attempt),
-        Body::CheckpointSaved { .. } => {
-            event.task.as_ref().and_then(|task| state.tasks.get(task)).and_then(|task| task.holder)
-        }
-        _ => None,
-    };
-    if let Some(attempt) = attempt {
-        on(state, attempt, |cli_session| {
-            cli_session.reported = true;
-            cli_session.reminded = false;
-            cli_session.circled = false;
-            cli_session.asked = matches!(event.body, Body::QuestionAsked { .. });
-            match &event.body {
-                Body::CheckpointSaved { checkpoint } => cli_session.leaves_work = checkpoint.leaves_work(),
-                Body::TaskClaimed { .. } => cli_session.leaves_work = false,
-                _ => {}
+/// Notes what an agent says of its task.
+pub(super) fn heard(state: &mut State, event: &Event, fact: &TaskEvent) {
+    if let TaskEvent::TaskClaimed { attempt, door, .. } = fact {
+        match door {
+            Channel::Unreported => on(state, *attempt, |cli_session| cli_session.looked = true),
+            // A person took its work: it has said nothing more itself.
+            Channel::Operator => {}
+            Channel::Command | Channel::Signal | Channel::Kept | Channel::Mcp | Channel::Own => {
+                spoke(state, *attempt, |cli_session| cli_session.leaves_work = false);
             }
-        });
+        }
     }
+    if let TaskEvent::TaskFailReported { attempt, .. } = fact {
+        spoke(state, *attempt, |_| {});
+    }
+    if let TaskEvent::CheckpointSaved { checkpoint } = fact {
+        let holder = event.task.as_ref().and_then(|task| state.tasks.get(task)).and_then(|task| task.holder);
+        if let Some(attempt) = holder {
+            spoke(state, attempt, |cli_session| cli_session.leaves_work = checkpoint.leaves_work());
+        }
+    }
+}
+
+/// Notes that an attempt waits for an answer. A question of rekindle's own about its work is no word of the agent's.
+pub(super) fn asked(state: &mut State, attempt: AttemptId, takes_work: bool) {
+    match takes_work {
+        true => on(state, attempt, |cli_session| cli_session.asked = true),
+        false => spoke(state, attempt, |cli_session| cli_session.asked = true),
+    }
+}
+
+/// Notes that an agent spoke of its task: it is at it.
+fn spoke(state: &mut State, attempt: AttemptId, change: impl FnOnce(&mut CliSession)) {
+    on(state, attempt, |cli_session| {
+        cli_session.reported = true;
+        cli_session.reminded = false;
+        cli_session.circled = false;
+        cli_session.asked = false;
+        change(cli_session);
+    });
 }
 
 /// Notes that checks were seen to their end after an agent had left: there is nothing new to look at.
@@ -144,9 +144,9 @@ pub(super) fn checked(state: &mut State, attempt: AttemptId) {
     }
 }
 
-pub(super) fn gate(state: &mut State, event: &Event) {
-    match &event.body {
-        Body::GateClosed(crate::event::GateClosed { account, cause, until, question, strikes, reset, probe }) => {
+pub(super) fn gate(state: &mut State, event: &Event, fact: &GateEvent) {
+    match fact {
+        GateEvent::GateClosed(crate::event::GateClosed { account, cause, until, question, strikes, reset, probe }) => {
             let gate = Gate {
                 cause: cause.name().to_owned(),
                 closed_at: event.time,
@@ -160,15 +160,14 @@ pub(super) fn gate(state: &mut State, event: &Event) {
             };
             state.gates.insert(account.clone(), gate);
         }
-        Body::GateWidened { account, allowed } => {
+        GateEvent::GateWidened { account, allowed } => {
             if let Some(gate) = state.gates.get_mut(account) {
                 gate.allowed = *allowed;
             }
         }
-        Body::GateOpened { account } => {
+        GateEvent::GateOpened { account } => {
             state.gates.remove(account);
         }
-        _ => {}
     }
 }
 
@@ -185,7 +184,7 @@ pub(super) fn answered(state: &mut State, question: QuestionId, now: Time) {
     });
 }
 
-fn on(state: &mut State, attempt: AttemptId, change: impl FnOnce(&mut CliSession)) {
+pub(super) fn on(state: &mut State, attempt: AttemptId, change: impl FnOnce(&mut CliSession)) {
     if let Some(attempt) = state.attempts.get_mut(&attempt) {
         change(&mut attempt.cli_session);
     }

@@ -1,57 +1,35 @@
-//! How the events of review, parts, merges, health and allowances change the state.
+//! How review, parts and merges change the state.
 
 use super::{new_task, release};
-use crate::event::{Added, Body, Event};
+use crate::event::{Added, Event, ReviewEvent};
 use crate::ids::{AttemptId, Epoch, TaskId};
-use crate::report::{Channel, cut_outputs};
+use crate::report::Channel;
 use crate::review::{
     DISAGREEMENTS_KEPT, FREE_CONFLICTS, KeptDisagreement, ReworkSource, Stage, VERDICTS_KEPT, Verdict,
 };
 use crate::state::{State, Task, TaskState};
 
-/// What changes more than one task.
-pub(super) fn apply(state: &mut State, event: &Event) {
-    match &event.body {
-        Body::ReviewAuditDisagreement(what) => {
-            let Some(task) = event.task.clone() else { return };
-            state.disagreements.push(KeptDisagreement { task, time: event.time, what: what.clone() });
-            let excess = state.disagreements.len().saturating_sub(DISAGREEMENTS_KEPT);
-            state.disagreements.drain(..excess);
+/// Changes the task whose work goes its way, and what is learned from it.
+pub(super) fn apply(state: &mut State, event: &Event, fact: &ReviewEvent) {
+    super::on_held(state, event, |task| change_task(task, fact));
+    if let (ReviewEvent::ReviewAuditDisagreement(what), Some(task)) = (fact, event.task.clone()) {
+        state.disagreements.push(KeptDisagreement { task, time: event.time, what: what.clone() });
+        let excess = state.disagreements.len().saturating_sub(DISAGREEMENTS_KEPT);
+        state.disagreements.drain(..excess);
+    }
+    if matches!(fact, ReviewEvent::FocusReset {}) {
+        state.disagreements.clear();
+    }
+    if let (ReviewEvent::WorkMerged { commit }, Some(_)) = (fact, &event.task) {
+        super::machine::worked(state);
+        if let (Some(commit), Some(run)) = (commit, state.run.as_mut()) {
+            run.work_commit = Some(commit.clone());
         }
-        Body::FocusReset {} => state.disagreements.clear(),
-        Body::TaskAdded(added) => add(state, event, added),
-        Body::AttemptsLost(lost) => state.last_attempt = state.last_attempt.max(lost.highest.0),
-        Body::BranchMade(made) => {
-            if let Some(run) = state.run.as_mut() {
-                run.work_branch = Some(made.branch.clone());
-                run.work_commit = Some(made.base.clone());
-            }
-        }
-        Body::TaskAssigned { attempt } => assign(state, event, *attempt),
-        Body::HealthOrdered {} => state.health.checking = true,
-        Body::HealthChecked(seen) => {
-            state.health.checking = false;
-            let mut results = seen.results.clone();
-            cut_outputs(&mut results);
-            state.health.baseline = Some(results);
-        }
-        Body::UsageAsked {} => state.usage.asking = true,
-        Body::UsageSeen(left) => {
-            state.usage.asking = false;
-            state.usage.seen_at = Some(event.time);
-            state.usage.left = Some(*left);
-            let threshold = state.limits.usage.threshold_percent;
-            // Enough is left: the next pause counts its probes from its own reset.
-            if left.remaining_percent.is_some_and(|percent| percent > threshold) {
-                state.usage.tried = None;
-            }
-        }
-        _ => {}
     }
 }
 
 /// A task that is not in the plan's file stands behind all others, and before its parent where it is a part.
-fn add(state: &mut State, event: &Event, added: &Added) {
+pub(super) fn add(state: &mut State, event: &Event, added: &Added) {
     let Some(run) = state.run.as_mut() else { return };
     let id = added.task.id.clone();
     let index = run.plan.tasks.len();
@@ -74,7 +52,7 @@ fn add(state: &mut State, event: &Event, added: &Added) {
 }
 
 /// An idle agent holds one more task, as if it had stood on its list from the beginning.
-fn assign(state: &mut State, event: &Event, attempt: AttemptId) {
+pub(super) fn assign(state: &mut State, event: &Event, attempt: AttemptId) {
     let (Some(id), Some(found)) = (&event.task, state.attempts.get_mut(&attempt)) else { return };
     found.tasks.push(id.clone());
     found.idle_since = None;
@@ -101,9 +79,9 @@ fn split(state: &mut State, parent: &TaskId, part: TaskId) {
 }
 
 /// What changes one task.
-pub(super) fn change_task(task: &mut Task, event: &Event) {
-    match &event.body {
-        Body::TaskHandedOn(on) => {
+fn change_task(task: &mut Task, fact: &ReviewEvent) {
+    match fact {
+        ReviewEvent::TaskHandedOn(on) => {
             release(task);
             task.state = TaskState::Pending;
             task.last_cause = None;
@@ -116,12 +94,12 @@ pub(super) fn change_task(task: &mut Task, event: &Event) {
             }
             task.workflow.audit_tries = 0;
         }
-        Body::VerdictGiven(given) => {
+        ReviewEvent::VerdictGiven(given) => {
             task.workflow.verdicts.push(given.clone());
             let excess = task.workflow.verdicts.len().saturating_sub(VERDICTS_KEPT);
             task.workflow.verdicts.drain(..excess);
         }
-        Body::TaskRework(rework) => {
+        ReviewEvent::TaskRework(rework) => {
             release(task);
             task.state = TaskState::Pending;
             task.last_cause = None;
@@ -137,7 +115,7 @@ pub(super) fn change_task(task: &mut Task, event: &Event) {
                     task.attempts = task.attempts.saturating_sub(given_back);
                 }
                 ReworkSource::Validation => task.attempts = 0,
-                _ => {}
+                ReworkSource::Critic | ReworkSource::Auditor | ReworkSource::Checks | ReworkSource::Environment => {}
             }
             task.workflow.stage = Stage::Implement;
             task.workflow.merging = None;
@@ -148,17 +126,19 @@ pub(super) fn change_task(task: &mut Task, event: &Event) {
             task.workflow.reworks += 1;
             task.workflow.rework = Some(rework.clone());
         }
-        Body::CriticBypassed {} => task.workflow.bypassed = true,
-        Body::MergeOrdered(merging) => {
+        ReviewEvent::CriticBypassed {} => task.workflow.bypassed = true,
+        ReviewEvent::MergeOrdered(merging) => {
             task.state = TaskState::InProgress;
             // An operator's word decides a claim that is still being proven.
             task.claim = None;
             task.workflow.merging = Some(merging.clone());
         }
-        Body::WorkMerged { commit } => task.workflow.merged = commit.clone().or(task.workflow.merged.take()),
-        Body::BaselineSeen(baseline) => task.workflow.baseline = Some(baseline.clone()),
-        Body::ValidationStarted {} => task.workflow.validating = true,
-        _ => {}
+        ReviewEvent::WorkMerged { commit } => task.workflow.merged = commit.clone().or(task.workflow.merged.take()),
+        ReviewEvent::ReviewAuditDisagreement(_)
+        | ReviewEvent::CriticMissedQualityIssue { .. }
+        | ReviewEvent::EnvironmentDisagreement(_)
+        | ReviewEvent::FocusReset {}
+        | ReviewEvent::MergeConflicted { .. } => {}
     }
 }
 
@@ -171,7 +151,7 @@ pub(super) fn claimed(task: &mut Task, door: Channel, verdict: Option<Verdict>) 
         }
         // Its parts are reported in its place.
         Channel::Own if !task.workflow.parts.is_empty() => task.workflow.unreported = false,
-        _ => {}
+        Channel::Command | Channel::Signal | Channel::Kept | Channel::Mcp | Channel::Own => {}
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! Nothing here depends on anything but the events: replay lets go of the same.
 
-use crate::event::{Body, Event};
+use crate::event::{AttemptEvent, Body, Event, PersonEvent, RunEvent, TaskEvent};
 use crate::ids::{AttemptId, TaskId};
 use crate::state::{Attempt, AttemptPhase, State, Task};
 
@@ -19,33 +19,23 @@ const ANSWERS_KEPT: usize = 500;
 pub fn may_let_go(event: &Event) -> bool {
     matches!(
         event.body,
-        Body::TaskCompleted { .. }
-            | Body::WorkflowFailed { .. }
-            | Body::TaskSkipped { .. }
-            | Body::CoordinatorStarted { .. }
-            | Body::AttemptEnded { .. }
-            | Body::QuestionAnswered { .. }
+        Body::Task(TaskEvent::TaskCompleted { .. } | TaskEvent::WorkflowFailed { .. } | TaskEvent::TaskSkipped { .. })
+            | Body::Run(RunEvent::CoordinatorStarted { .. })
+            | Body::Attempt(AttemptEvent::AttemptEnded { .. })
+            | Body::Person(PersonEvent::QuestionAnswered { .. })
     )
 }
 
-/// Lets go of what has become too old by an event.
-pub(super) fn after(state: &mut State, event: &Event) {
-    match (&event.body, &event.task) {
-        (Body::TaskCompleted { .. } | Body::WorkflowFailed { .. } | Body::TaskSkipped { .. }, Some(id))
-            if state.tasks.contains_key(id) =>
-        {
-            state.ended.push_back(id.clone());
-            let_go_of_oldest(state);
-        }
-        // Fewer are kept from now on.
-        (Body::CoordinatorStarted { .. }, _) => let_go_of_oldest(state),
-        (Body::AttemptEnded { attempt, .. }, _) => let_go_of_tries(state, *attempt),
-        (Body::QuestionAnswered { .. }, _) => let_go_of_answers(state),
-        _ => {}
+/// A task has ended.
+pub(super) fn after_task(state: &mut State, id: &TaskId) {
+    if state.tasks.contains_key(id) {
+        state.ended.push_back(id.clone());
+        oldest(state);
     }
 }
 
-fn let_go_of_oldest(state: &mut State) {
+/// Drops what is known in full of more tasks than are kept.
+pub(super) fn oldest(state: &mut State) {
     while state.ended.len() > state.limits.ended_kept as usize {
         let Some(id) = state.ended.pop_front() else { return };
         let over = state.tasks.get(&id).is_some_and(|task| task.state.is_terminal());
@@ -108,7 +98,7 @@ fn forget(state: &mut State, id: AttemptId) {
 }
 
 /// Lets go of the oldest attempts at a task that is tried again and again at no cost.
-fn let_go_of_tries(state: &mut State, id: AttemptId) {
+pub(super) fn after_attempt(state: &mut State, id: AttemptId) {
     let Some(first) = state.attempts.get(&id).and_then(|attempt| attempt.tasks.first()) else { return };
     let same =
         |(_, other): &(&AttemptId, &Attempt)| other.phase == AttemptPhase::Ended && other.tasks.first() == Some(first);
@@ -117,7 +107,8 @@ fn let_go_of_tries(state: &mut State, id: AttemptId) {
     ended.into_iter().take(excess).for_each(|attempt| forget(state, attempt));
 }
 
-fn let_go_of_answers(state: &mut State) {
+/// Lets go of the oldest answered questions.
+pub(super) fn answers(state: &mut State) {
     let answered = state.questions.iter().filter(|(_, question)| question.answer.is_some());
     let answered: Vec<_> = answered.map(|(id, _)| *id).collect();
     let excess = answered.len().saturating_sub(ANSWERS_KEPT);

@@ -154,9 +154,9 @@ fn own_tasks(state: &State, attempt: &Attempt) -> Vec<TaskFacts> {
         let standing = match task.state {
             TaskState::Complete | TaskState::Skipped => Standing::Completed,
             TaskState::Failed => continue,
-            _ if task.is_in_parts() => continue,
-            _ if has_current => Standing::Pending,
-            _ => Standing::Current,
+            TaskState::Pending | TaskState::InProgress | TaskState::Blocked if task.is_in_parts() => continue,
+            TaskState::Pending | TaskState::InProgress | TaskState::Blocked if has_current => Standing::Pending,
+            TaskState::Pending | TaskState::InProgress | TaskState::Blocked => Standing::Current,
         };
         has_current |= standing == Standing::Current;
         facts.push(TaskFacts {

@@ -141,7 +141,9 @@ fn signals(role: Role, task: &str) -> (String, String) {
     match role {
         Role::HealthAuditor => ("HEALTH_AUDIT: HEALTHY".to_owned(), "HEALTH_AUDIT: UNHEALTHY".to_owned()),
         Role::Critic => (format!("REVIEW_PASSED: {task}"), format!("REVIEW_FAILED: {task}")),
-        _ => (format!("AUDIT_PASSED: {task}"), format!("AUDIT_FAILED: {task}")),
+        Role::Auditor | Role::Developer | Role::Remediation => {
+            (format!("AUDIT_PASSED: {task}"), format!("AUDIT_FAILED: {task}"))
+        }
     }
 }
 

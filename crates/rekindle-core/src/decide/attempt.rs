@@ -3,7 +3,7 @@
 use super::{About, Reply, Turn, gate, health, hold, review, session, split, strategy, team, unreported};
 use crate::cause::Cause;
 use crate::duration;
-use crate::event::Body;
+use crate::event::{AttemptEvent, MachineEvent, PersonEvent, RunEvent, TaskEvent};
 use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use crate::last_words;
 use crate::policy::{self, Next};
@@ -18,7 +18,7 @@ const ANSWER_MS: u64 = 90_000;
 pub(super) fn started(turn: &mut Turn<'_>, id: AttemptId, pid: u32, shim_pid: u32, own_bytes: u64) -> Reply {
     match turn.state.attempts.get(&id) {
         Some(attempt) if attempt.phase == AttemptPhase::Starting => {
-            turn.emit_attempt(id, Body::AgentStarted { attempt: id, pid, shim_pid, own_bytes });
+            turn.emit_attempt(id, AttemptEvent::AgentStarted { attempt: id, pid, shim_pid, own_bytes });
             Reply::Accepted
         }
         _ => Reply::Already,
@@ -31,7 +31,7 @@ pub(super) fn exited(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, exit: Exi
         Some(attempt) if attempt.is_live() && attempt.epoch == epoch => {}
         _ => return Reply::Already,
     }
-    turn.emit_attempt(id, Body::AttemptExited { attempt: id, exit });
+    turn.emit_attempt(id, AttemptEvent::AttemptExited { attempt: id, exit });
     end_if_settled(turn, id);
     Reply::Accepted
 }
@@ -50,22 +50,15 @@ pub(super) fn end_if_settled(turn: &mut Turn<'_>, id: AttemptId) {
     }
     let in_progress: Vec<_> =
         open.iter().filter(|task| turn.state.tasks[*task].state == TaskState::InProgress).collect();
-    let cause = match cause_of_exit(attempt, !in_progress.is_empty()) {
+    let mut cause = cause_of_exit(attempt, !in_progress.is_empty());
+    if cause == Cause::ExitedIncomplete {
         // It asked and left, as it may: that is no failure, however soon the answer came.
-        Cause::ExitedIncomplete
-            if attempt.cli_session.asked || in_progress.iter().all(|task| turn.state.open_question(task).is_some()) =>
-        {
-            Cause::WaitingForInput
-        }
-        cause => cause,
-    };
-    let cause = match cause {
-        Cause::ExitedIncomplete => match unreported::cause(turn, id) {
-            Some(cause) => cause,
-            None => return,
-        },
-        cause => cause,
-    };
+        let asked =
+            attempt.cli_session.asked || in_progress.iter().all(|task| turn.state.open_question(task).is_some());
+        let found = if asked { Some(Cause::WaitingForInput) } else { unreported::cause(turn, id) };
+        let Some(found) = found else { return };
+        cause = found;
+    }
     // An end without a word is asked about once before it counts.
     let ended = &turn.state.attempts[&id];
     // Neither does a session that could not be resumed cost an attempt: a fresh agent follows, so this cannot go on for ever.
@@ -121,8 +114,8 @@ pub(super) fn not_started(turn: &mut Turn<'_>, id: AttemptId, reason: String) ->
 /// is put down after that.
 pub(super) fn end_once_proven(turn: &mut Turn<'_>, id: AttemptId, cause: Cause, may_count: bool) {
     if turn.state.open_tasks(id).iter().any(|task| turn.state.tasks[task].is_being_proven()) {
-        turn.emit_attempt(id, Body::StopOrdered { attempt: id, cause, at_once: true });
-        turn.emit_attempt(id, Body::AttemptExited { attempt: id, exit: Exit::default() });
+        turn.emit_attempt(id, AttemptEvent::StopOrdered { attempt: id, cause, at_once: true });
+        turn.emit_attempt(id, AttemptEvent::AttemptExited { attempt: id, exit: Exit::default() });
     } else {
         end(turn, id, &cause, may_count);
     }
@@ -151,11 +144,11 @@ pub(super) fn silent(turn: &mut Turn<'_>, id: AttemptId, quiet_ms: u64, evidence
     if team::asks_first(turn, id) {
         return Reply::Accepted;
     }
-    turn.emit_attempt(id, Body::AgentHung { attempt: id, quiet_ms, evidence });
+    turn.emit_attempt(id, AttemptEvent::AgentHung { attempt: id, quiet_ms, evidence });
     order_stop(turn, id, cause, false);
     if turn.state.attempts[&id].cli_session.status_asked.is_some() {
         let standing = team::standing(turn.state);
-        turn.emit_run(Body::TeamChecked(standing));
+        turn.emit_run(RunEvent::TeamChecked(standing));
     }
     Reply::Accepted
 }
@@ -222,7 +215,7 @@ pub(super) fn order_stop(turn: &mut Turn<'_>, id: AttemptId, cause: Cause, at_on
         Some(stop) => stop.cause.clone(),
         None => cause,
     };
-    turn.emit_attempt(id, Body::StopOrdered { attempt: id, cause, at_once });
+    turn.emit_attempt(id, AttemptEvent::StopOrdered { attempt: id, cause, at_once });
 }
 
 /// A stop that was ordered has come to nothing: it is ordered again, without grace.
@@ -231,7 +224,7 @@ pub(super) fn repeat_stop(turn: &mut Turn<'_>, id: AttemptId) {
     else {
         return;
     };
-    turn.emit_attempt(id, Body::StopOrdered { attempt: id, cause, at_once: true });
+    turn.emit_attempt(id, AttemptEvent::StopOrdered { attempt: id, cause, at_once: true });
 }
 
 /// Ends an attempt and settles every task that it held.
@@ -243,16 +236,19 @@ pub(super) fn end(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, may_count: 
         .filter(|task| turn.state.tasks[task].state == TaskState::InProgress)
         .collect();
     if let (Cause::Crashed { code, signal }, false) = (cause, held.is_empty()) {
-        turn.emit_attempt(id, Body::AgentCrashed { attempt: id, code: *code, signal: *signal });
+        turn.emit_attempt(id, AttemptEvent::AgentCrashed { attempt: id, code: *code, signal: *signal });
     }
     let words = turn.state.attempts.get(&id).filter(|_| *cause != Cause::Completed);
     let last_words = words.and_then(|found| last_words::short(&found.cli_session.last_words));
-    turn.emit_attempt(id, Body::AttemptEnded { attempt: id, cause: cause.clone(), last_words });
-    match cause {
-        Cause::Completed => gate::widen_for(turn, id),
-        Cause::Machine(refused) => hold::strike(turn, refused.into()),
-        Cause::OutOfMemory { cap: None } => hold::out_of_memory(turn, id),
-        _ => gate::close_for(turn, id, cause, &held),
+    turn.emit_attempt(id, AttemptEvent::AttemptEnded { attempt: id, cause: cause.clone(), last_words });
+    if let Cause::Machine(refused) = cause {
+        hold::strike(turn, refused.into());
+    } else if matches!(cause, Cause::OutOfMemory { cap: None }) {
+        hold::out_of_memory(turn, id);
+    } else if *cause == Cause::Completed {
+        gate::widen_for(turn, id);
+    } else {
+        gate::close_for(turn, id, cause, &held);
     }
     for task in held {
         settle(turn, &task, cause, may_count);
@@ -266,7 +262,7 @@ pub(super) fn settle(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_count:
     let row = policy::row(cause);
     let counted = row.counts && may_count && !is_first_want(task, cause);
     if let Some(question) = turn.state.open_question(id) {
-        turn.emit_task(id, Body::TaskParked { question });
+        turn.emit_task(id, TaskEvent::TaskParked { question });
         return;
     }
     let limit = turn.state.attempt_limit(id);
@@ -283,18 +279,17 @@ pub(super) fn settle(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_count:
         let told = format!("{}; {} of {limit} attempts used", failure_words(turn, id, cause), task.tries());
         let detail = unreported::detail(turn, id, told);
         let reason = unreported::limit_reason(turn, id, role, cause);
-        return match role {
-            _ if task.workflow.health => health::ask_person(turn, id, &detail),
-            role if role.reviews() => review::reviewer_exhausted(turn, id, role, &reason, detail),
-            _ => fail(turn, id, &reason, detail),
+        return match (task.workflow.health, role.reviews()) {
+            (true, _) => health::ask_person(turn, id, &detail),
+            (false, true) => review::reviewer_exhausted(turn, id, role, &reason, detail),
+            (false, false) => fail(turn, id, &reason, detail),
         };
     }
     let run = turn.state.run.as_ref().map(|run| run.id.to_string()).unwrap_or_default();
-    let wait_ms = match row.next {
-        Next::RetryAfterBackoff if counted => {
-            policy::backoff_ms(turn.state.limits.backoff_ms, task.tries(), &format!("{run} {id} {}", task.tries()))
-        }
-        _ => 0,
+    let wait_ms = if row.next == Next::RetryAfterBackoff && counted {
+        policy::backoff_ms(turn.state.limits.backoff_ms, task.tries(), &format!("{run} {id} {}", task.tries()))
+    } else {
+        0
     };
     let used = if counted { task.tries() } else { task.tries().saturating_sub(1) };
     let next = match (row.next, wait_ms) {
@@ -307,7 +302,7 @@ pub(super) fn settle(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_count:
     };
     let reason = format!("{}; {used} of {limit} attempts used, next {next}", failure_words(turn, id, cause));
     let not_before = (wait_ms > 0).then(|| turn.now.plus_ms(wait_ms));
-    turn.emit_task(id, Body::TaskRequeued { cause: cause.clone(), counted, not_before, reason });
+    turn.emit_task(id, TaskEvent::TaskRequeued { cause: cause.clone(), counted, not_before, reason });
     split::suggest(turn, id);
 }
 
@@ -332,7 +327,7 @@ fn failure_words(turn: &Turn<'_>, id: &TaskId, cause: &Cause) -> String {
 
 pub(super) fn fail(turn: &mut Turn<'_>, id: &TaskId, reason: &str, detail: String) {
     let text = format!("task {id} failed: {detail}");
-    turn.emit_task(id, Body::WorkflowFailed { reason: reason.to_owned(), detail });
+    turn.emit_task(id, TaskEvent::WorkflowFailed { reason: reason.to_owned(), detail });
     let choices = vec![
         format!("rekindle why {id}"),
         format!("rekindle task retry {id}"),
@@ -340,7 +335,7 @@ pub(super) fn fail(turn: &mut Turn<'_>, id: &TaskId, reason: &str, detail: Strin
         format!("rekindle task split {id} 'FIRST PART' 'SECOND PART'"),
         "edit the plan: clarify the task or raise its timeout; then run it with --again".to_owned(),
     ];
-    turn.emit_task(id, Body::PersonAlerted { text, choices });
+    turn.emit_task(id, PersonEvent::PersonAlerted { text, choices });
 }
 
 /// Puts a question of rekindle's own down, in the name of the attempt that met the problem.
@@ -357,9 +352,19 @@ pub(super) fn ask_person(
         About { attempt: Some(id), task: Some(task.clone()), epoch: turn.state.tasks.get(task).map(|t| t.epoch) };
     turn.emit(
         about,
-        Body::QuestionAsked { id: question, attempt: id, text: text.clone(), options, context, takes_work: false },
+        PersonEvent::QuestionAsked {
+            id: question,
+            attempt: id,
+            text: text.clone(),
+            options,
+            context,
+            takes_work: false,
+        },
     );
-    turn.emit_task(task, Body::PersonAlerted { text, choices: vec![format!("rekindle answer {question} done")] });
+    turn.emit_task(
+        task,
+        PersonEvent::PersonAlerted { text, choices: vec![format!("rekindle answer {question} done")] },
+    );
     Some(question)
 }
 
@@ -368,6 +373,6 @@ fn open_breaker(turn: &mut Turn<'_>, id: AttemptId) {
     let failed = turn.state.breakers.get(&cli).map_or(0, |breaker| breaker.failed_starts);
     if failed >= policy::BREAKER_FAILED_STARTS {
         let until = turn.now.plus_ms(policy::BREAKER_PAUSE_MS);
-        turn.emit_run(Body::BreakerOpened { cli, until });
+        turn.emit_run(MachineEvent::BreakerOpened { cli, until });
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::schedule::{Taken, validation_open};
 use super::{Turn, gate, hold, session};
-use crate::event::{Body, Finish, Outcome, PauseReason};
+use crate::event::{Finish, Outcome, PauseReason, RunEvent};
 use crate::ids::TaskId;
 use crate::state::{AttemptPhase, RunPhase, State, Task, TaskState};
 
@@ -116,7 +116,7 @@ pub(super) fn finish_if_over(turn: &mut Turn<'_>) {
     };
     let busy = turn.state.attempts.values().any(|attempt| attempt.phase != AttemptPhase::Ended);
     match phase {
-        RunPhase::Pausing(_) if !busy => turn.emit_run(Body::RunPaused {}),
+        RunPhase::Pausing(_) if !busy => turn.emit_run(RunEvent::RunPaused {}),
         RunPhase::Running => match standstill(turn.state) {
             Standstill::Over => finish(turn),
             Standstill::Person | Standstill::Reset if turn.state.limits.no_wait => {
@@ -125,13 +125,17 @@ pub(super) fn finish_if_over(turn: &mut Turn<'_>) {
             }
             Standstill::Time if hold::lasts(turn.state) && !busy => session::pause_for_want(turn),
             Standstill::Reset if gate::pause_for_reset(turn) => finish_if_over(turn),
-            _ => {}
+            Standstill::Working | Standstill::Time | Standstill::Reset | Standstill::Person => {}
         },
         RunPhase::Waiting(_) if turn.state.limits.no_wait => {
             session::pause(turn, PauseReason::NoWait);
             finish_if_over(turn);
         }
-        _ => {}
+        RunPhase::Created
+        | RunPhase::Pausing(_)
+        | RunPhase::Paused(_)
+        | RunPhase::Waiting(_)
+        | RunPhase::Finished(_) => {}
     }
 }
 
@@ -142,5 +146,5 @@ fn finish(turn: &mut Turn<'_>) {
     let (complete, failed, skipped) = (count(TaskState::Complete), count(TaskState::Failed), count(TaskState::Skipped));
     let unreachable = u32::try_from(unreachable(turn.state).len()).unwrap_or(u32::MAX);
     let outcome = if failed + unreachable == 0 { Outcome::Complete } else { Outcome::Failed };
-    turn.emit_run(Body::RunFinished(Finish { outcome, complete, failed, skipped, unreachable }));
+    turn.emit_run(RunEvent::RunFinished(Finish { outcome, complete, failed, skipped, unreachable }));
 }

@@ -4,7 +4,7 @@
 use super::probe::{self, Probe};
 use super::{Turn, attempt, schedule, usage};
 use crate::cause::Cause;
-use crate::event::{Body, GateClosed};
+use crate::event::{GateClosed, GateEvent};
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::policy;
 use crate::state::{Gate, State};
@@ -101,7 +101,24 @@ pub(super) fn close_for(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, held:
                 None => return,
             },
         },
-        _ => return,
+        Cause::Completed
+        | Cause::ExitedIncomplete
+        | Cause::Crashed { .. }
+        | Cause::HungBeforeFirstEvent
+        | Cause::HungMidStream
+        | Cause::HungAfterResult
+        | Cause::TimedOut
+        | Cause::Compacted
+        | Cause::CompactionLoop
+        | Cause::ContextExhausted
+        | Cause::WaitingForInput
+        | Cause::OutOfMemory { .. }
+        | Cause::StartFailed { .. }
+        | Cause::Machine(_)
+        | Cause::ShimLost
+        | Cause::HostLost
+        | Cause::StalledNoProgress
+        | Cause::StoppedByOperator => return,
     };
     // A wait that is already longer stands, and so does a question that nobody has answered.
     let again = same.zip(tries).is_some_and(|(gate, tries)| gate.reset.is_some() && tries.reset <= gate.reset);
@@ -114,7 +131,7 @@ pub(super) fn close_for(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, held:
     };
     let question = question.or(known.and_then(|gate| gate.question));
     let closed = GateClosed { account, cause: cause.clone(), until, question, strikes, reset, probe };
-    turn.emit_attempt(id, Body::GateClosed(closed));
+    turn.emit_attempt(id, GateEvent::GateClosed(closed));
 }
 
 /// Whether a gate waits for a limit whose reset nobody has named. A reset that is named takes its place, sooner or later: kept
@@ -166,8 +183,8 @@ pub(super) fn widen_for(turn: &mut Turn<'_>, id: AttemptId) {
     }
     let allowed = gate.allowed.saturating_mul(2);
     if allowed >= turn.state.limits.max_agents {
-        turn.emit_run(Body::GateOpened { account });
+        turn.emit_run(GateEvent::GateOpened { account });
     } else {
-        turn.emit_run(Body::GateWidened { account, allowed });
+        turn.emit_run(GateEvent::GateWidened { account, allowed });
     }
 }

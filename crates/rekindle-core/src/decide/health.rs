@@ -2,7 +2,7 @@
 //! own in at most three rounds, then a person.
 
 use super::{About, Reply, Turn, attempt};
-use crate::event::{Added, Body, HealthSeen};
+use crate::event::{Added, HealthSeen, MachineEvent, TaskEvent};
 use crate::ids::{AttemptId, TaskId};
 use crate::plan::PlanTask;
 use crate::report::{CheckResult, Evidence, Origin};
@@ -22,7 +22,7 @@ pub(super) fn baseline_missing(state: &State) -> bool {
 /// Orders the baseline at the beginning of a run.
 pub(super) fn order_baseline(turn: &mut Turn<'_>) {
     if baseline_missing(turn.state) && !turn.state.health.checking {
-        turn.emit_run(Body::HealthOrdered {});
+        turn.emit_run(MachineEvent::HealthOrdered {});
     }
 }
 
@@ -33,7 +33,7 @@ pub(super) fn checked(turn: &mut Turn<'_>, results: Vec<CheckResult>) -> Reply {
     }
     let failing: Vec<String> =
         results.iter().filter(|check| !check.passed).map(|check| check.command.clone()).collect();
-    turn.emit_run(Body::HealthChecked(HealthSeen { results }));
+    turn.emit_run(MachineEvent::HealthChecked(HealthSeen { results }));
     remediate(turn, &failing);
     Reply::Accepted
 }
@@ -101,7 +101,7 @@ fn remediate(turn: &mut Turn<'_>, failing: &[String]) {
         line: 0,
     };
     let added = Added { task, parent: None, health: true, holder: None };
-    turn.emit(About { attempt: None, task: Some(id), epoch: None }, Body::TaskAdded(Box::new(added)));
+    turn.emit(About { attempt: None, task: Some(id), epoch: None }, TaskEvent::TaskAdded(Box::new(added)));
 }
 
 /// A repair that is through counts from now on: whoever breaks it again introduced that.
@@ -111,7 +111,7 @@ pub(super) fn repaired(turn: &mut Turn<'_>, id: &TaskId) {
     let (Some(proof), Some(baseline)) = (proof, &turn.state.health.baseline) else { return };
     let newer = |check: &CheckResult| proof.checks.iter().find(|seen| seen.command == check.command);
     let results = baseline.iter().map(|check| newer(check).unwrap_or(check).clone()).collect();
-    turn.emit_task(id, Body::HealthChecked(HealthSeen { results }));
+    turn.emit_task(id, MachineEvent::HealthChecked(HealthSeen { results }));
 }
 
 /// The rounds are used up: a person decides.
@@ -123,6 +123,6 @@ pub(super) fn ask_person(turn: &mut Turn<'_>, id: &TaskId, detail: &str) {
     let task = &turn.state.tasks[id];
     let asker = task.holder.or_else(|| task.last_attempts.newest()).unwrap_or(AttemptId(0));
     if let Some(question) = attempt::ask_person(turn, asker, id, text, String::new()) {
-        turn.emit_task(id, Body::TaskParked { question });
+        turn.emit_task(id, TaskEvent::TaskParked { question });
     }
 }

@@ -6,7 +6,7 @@
 
 use super::{Reply, Turn, attempt, session};
 use crate::cause::Cause;
-use crate::event::{Body, Held, PauseReason};
+use crate::event::{Held, MachineEvent, PauseReason};
 use crate::ids::AttemptId;
 use crate::input::Refused;
 use crate::refusal::Refusal;
@@ -90,7 +90,7 @@ fn begin(turn: &mut Turn<'_>, Refusal { reason, hint }: Refusal, until: Option<T
     let hold = &turn.state.hold;
     let lasts = until.is_none() || hold.strikes + 1 >= ALERT_STRIKES;
     let alerts = lasts && hold.alerted_at.is_none_or(|at| turn.now.since_ms(at) >= ALERT_EVERY_MS);
-    turn.emit_run(Body::StartsHeld(Held { reason, hint, until, alerts }));
+    turn.emit_run(MachineEvent::StartsHeld(Held { reason, hint, until, alerts }));
 }
 
 /// The machine has room, or is tried again.
@@ -98,7 +98,7 @@ pub(super) fn release(turn: &mut Turn<'_>) {
     if turn.state.held.is_none() {
         return;
     }
-    turn.emit_run(Body::StartsReleased {});
+    turn.emit_run(MachineEvent::StartsReleased {});
     let over = RunPhase::Waiting(PauseReason::SystemError);
     if turn.state.run.as_ref().is_some_and(|run| run.phase == over) {
         session::go_on_by_itself(turn);

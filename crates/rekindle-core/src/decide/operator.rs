@@ -2,7 +2,7 @@
 
 use super::{About, Reply, Turn, attempt, reconcile, review, session, split, stream, unreported};
 use crate::cause::Cause;
-use crate::event::Body;
+use crate::event::{PersonEvent, ReviewEvent, RunEvent, TaskEvent};
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::input::Order;
 use crate::state::{RunPhase, Task, TaskState};
@@ -24,11 +24,11 @@ pub(super) fn ordered(turn: &mut Turn<'_>, order: Order) -> Reply {
         Order::Answer { id, text } => answer(turn, id, text),
         Order::Split { task, subtasks } => split::split(turn, &task, None, subtasks),
         Order::ForgetFocus => {
-            turn.emit_run(Body::FocusReset {});
+            turn.emit_run(ReviewEvent::FocusReset {});
             Reply::Accepted
         }
         Order::Note { text } => {
-            turn.emit_run(Body::NoteRecorded { text });
+            turn.emit_run(PersonEvent::NoteRecorded { text });
             Reply::Accepted
         }
     }
@@ -71,11 +71,11 @@ fn skip(turn: &mut Turn<'_>, id: &TaskId, reason: String) -> Reply {
         TaskState::Complete => {
             return Reply::Refused { reason: format!("task {id} is complete") };
         }
-        _ => {}
+        TaskState::Pending | TaskState::InProgress | TaskState::Blocked | TaskState::Failed => {}
     }
     let holder = task.holder;
     skip_parts(turn, id);
-    turn.emit_task(id, Body::TaskSkipped { reason });
+    turn.emit_task(id, TaskEvent::TaskSkipped { reason });
     review::after_end(turn, id);
     stop_if_idle(turn, holder);
     go_on_after_end(turn);
@@ -93,7 +93,7 @@ fn stop(turn: &mut Turn<'_>, id: &TaskId) -> Reply {
     let holder = task.holder;
     skip_parts(turn, id);
     let detail = format!("the operator stopped it; open it again: rekindle task retry {id}");
-    turn.emit_task(id, Body::WorkflowFailed { reason: STOPPED.to_owned(), detail });
+    turn.emit_task(id, TaskEvent::WorkflowFailed { reason: STOPPED.to_owned(), detail });
     review::after_end(turn, id);
     stop_if_idle(turn, holder);
     Reply::Accepted
@@ -105,7 +105,7 @@ fn skip_parts(turn: &mut Turn<'_>, id: &TaskId) {
         let Some(task) = turn.state.tasks.get(&part).filter(|task| !task.state.is_terminal()) else { continue };
         let holder = task.holder;
         skip_parts(turn, &part);
-        turn.emit_task(&part, Body::TaskSkipped { reason: format!("task {id} was ended by the operator") });
+        turn.emit_task(&part, TaskEvent::TaskSkipped { reason: format!("task {id} was ended by the operator") });
         stop_if_idle(turn, holder);
     }
 }
@@ -132,7 +132,7 @@ fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>) -> Reply {
     if worked {
         review::accept(turn, id, result, true);
     } else {
-        turn.emit_task(id, Body::TaskCompleted { result, unproven: true, unreported: false });
+        turn.emit_task(id, TaskEvent::TaskCompleted { result, unproven: true, unreported: false });
         review::after_end(turn, id);
     }
     let merging = turn.state.tasks[id].workflow.merging.is_some();
@@ -180,7 +180,7 @@ fn go_on_after_end(turn: &mut Turn<'_>) {
     let finished = turn.state.run.as_ref().is_some_and(|run| matches!(run.phase, RunPhase::Finished(_)));
     let open = turn.state.tasks.values().any(|task| !task.state.is_terminal());
     if finished && open {
-        turn.emit_run(Body::RunReopened {});
+        turn.emit_run(RunEvent::RunReopened {});
     }
 }
 
@@ -196,7 +196,7 @@ fn answer(turn: &mut Turn<'_>, id: QuestionId, answer: String) -> Reply {
     }
     let about = About { attempt: Some(question.attempt), task: Some(question.task.clone()), epoch: None };
     let (attempt, text) = (question.attempt, question.text.clone());
-    turn.emit(about, Body::QuestionAnswered { id, answer: answer.clone() });
+    turn.emit(about, PersonEvent::QuestionAnswered { id, answer: answer.clone() });
     if !unreported::answered(turn, id, &answer) {
         stream::answered(turn, attempt, &text, &answer);
     }

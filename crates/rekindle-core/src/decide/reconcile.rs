@@ -1,7 +1,7 @@
 //! When memory and disk disagree, the disk wins.
 
 use super::{Reply, Turn, review};
-use crate::event::Body;
+use crate::event::{RunEvent, TaskEvent};
 use crate::ids::{Epoch, TaskId};
 use crate::input::Noted;
 use crate::role::Role;
@@ -13,7 +13,7 @@ pub(super) fn disk_inspected(turn: &mut Turn<'_>, missing: Vec<(TaskId, Vec<Stri
     if turn.state.run.as_ref().is_none_or(|run| run.inspection != Inspection::Asked) {
         return Reply::Already;
     }
-    turn.emit_run(Body::DiskInspected { missing: u32::try_from(missing.len()).unwrap_or(u32::MAX) });
+    turn.emit_run(RunEvent::DiskInspected { missing: u32::try_from(missing.len()).unwrap_or(u32::MAX) });
     reopen_missing(turn, missing);
     Reply::Accepted
 }
@@ -24,7 +24,7 @@ pub(super) fn noted(turn: &mut Turn<'_>, noted: Noted) -> Reply {
         return Reply::Already;
     }
     let Noted { task, event_type, detail } = noted;
-    let body = Body::StateReconciled { event_type, detail };
+    let body = RunEvent::StateReconciled { event_type, detail };
     match task.filter(|id| turn.state.tasks.contains_key(id)) {
         Some(task) => turn.emit_task(&task, body),
         None => turn.emit_run(body),
@@ -41,7 +41,7 @@ pub(super) fn reopen_missing(turn: &mut Turn<'_>, missing: Vec<(TaskId, Vec<Stri
         }
         let reason = format!("it was complete, but {} is no longer on disk", paths.join(", "));
         let event_type = "artifacts_missing".to_owned();
-        turn.emit_task(&id, Body::StateReconciled { event_type, detail: reason.clone() });
+        turn.emit_task(&id, RunEvent::StateReconciled { event_type, detail: reason.clone() });
         reopen(turn, &id, reason, true);
     }
 }
@@ -63,7 +63,7 @@ pub(super) fn recent(state: &State, before: Time) -> Vec<TaskId> {
 pub(super) fn validate_recent(turn: &mut Turn<'_>, before: Time) {
     for id in recent(turn.state, before) {
         reopen(turn, &id, "completed shortly before the run was interrupted: looked at again".to_owned(), false);
-        turn.emit_task(&id, Body::ValidationStarted {});
+        turn.emit_task(&id, TaskEvent::ValidationStarted {});
         review::claim_for_itself(turn, &id);
     }
 }
@@ -72,5 +72,5 @@ pub(super) fn validate_recent(turn: &mut Turn<'_>, before: Time) {
 pub(super) fn reopen(turn: &mut Turn<'_>, id: &TaskId, reason: String, reset_attempts: bool) {
     let epoch = Epoch(turn.state.tasks[id].epoch.0 + 1);
     let about = super::About { attempt: None, task: Some(id.clone()), epoch: Some(epoch) };
-    turn.emit(about, Body::TaskReopened { reason, reset_attempts });
+    turn.emit(about, TaskEvent::TaskReopened { reason, reset_attempts });
 }

@@ -2,7 +2,7 @@
 
 use super::{About, Reply, Turn, attempt, health, review, session, split, stream};
 use crate::cause::Cause;
-use crate::event::Body;
+use crate::event::{AttemptEvent, PersonEvent, TaskEvent};
 use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use crate::report::{Channel, Evidence, OVER, Report};
 use crate::review::{GivenVerdict, Stage, Verdict};
@@ -50,7 +50,7 @@ pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: C
         }
         Report::Fail { task, reason } => give_up(turn, id, &task, reason),
         Report::Checkpoint { task, checkpoint } => {
-            turn.emit_task(&task, Body::CheckpointSaved { checkpoint });
+            turn.emit_task(&task, TaskEvent::CheckpointSaved { checkpoint });
             session::checkpoint_saved(turn, id);
             Reply::Accepted
         }
@@ -58,7 +58,7 @@ pub(super) fn reported(turn: &mut Turn<'_>, id: AttemptId, epoch: Epoch, door: C
         Report::Split { task, subtasks } => split::split(turn, &task, Some(id), subtasks),
         Report::Note { text } if noted(turn, id, &text) => Reply::Already,
         Report::Note { text } => {
-            turn.emit_attempt(id, Body::NoteRecorded { text });
+            turn.emit_attempt(id, PersonEvent::NoteRecorded { text });
             Reply::Accepted
         }
     }
@@ -159,7 +159,7 @@ fn may_report(turn: &Turn<'_>, id: AttemptId, epoch: Epoch, report: &Report) -> 
 
 pub(super) fn refuse(turn: &mut Turn<'_>, id: AttemptId, reason: String) -> Reply {
     if turn.state.attempts.get(&id).is_some_and(|attempt| attempt.refused < REFUSALS_LOGGED) {
-        turn.emit_attempt(id, Body::ReportRefused { attempt: id, reason: reason.clone() });
+        turn.emit_attempt(id, AttemptEvent::ReportRefused { attempt: id, reason: reason.clone() });
     }
     Reply::Refused { reason }
 }
@@ -177,7 +177,7 @@ pub(super) fn begin(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId) {
     let number = turn.state.tasks[task].tries() + 1;
     turn.emit(
         About { attempt: Some(id), task: Some(task.clone()), epoch: None },
-        Body::TaskStarted { attempt: id, number },
+        TaskEvent::TaskStarted { attempt: id, number },
     );
 }
 
@@ -187,7 +187,7 @@ fn claim(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, door: Channel, resul
         if turn.state.tasks[task].state == TaskState::Pending {
             begin(turn, id, task);
         }
-        turn.emit_task(task, Body::TaskClaimed { attempt: id, door, result, verdict: None });
+        turn.emit_task(task, TaskEvent::TaskClaimed { attempt: id, door, result, verdict: None });
     }
     Reply::Verifying { task: task.clone(), epoch }
 }
@@ -196,7 +196,7 @@ fn give_up(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, reason: String) ->
     if turn.state.tasks[task].state == TaskState::Pending {
         begin(turn, id, task);
     }
-    turn.emit_task(task, Body::TaskFailReported { attempt: id, reason });
+    turn.emit_task(task, TaskEvent::TaskFailReported { attempt: id, reason });
     attempt::settle(turn, task, &Cause::ExitedIncomplete, true);
     go_on(turn, id);
     Reply::Accepted
@@ -220,10 +220,13 @@ fn ask(
     }
     let question = QuestionId(turn.state.last_question + 1);
     let alert = format!("{} asks about {task}: {text}", turn.state.attempts[&id].agent);
-    turn.emit_task(task, Body::QuestionAsked { id: question, attempt: id, text, options, context, takes_work: false });
     turn.emit_task(
         task,
-        Body::PersonAlerted { text: alert, choices: vec![format!("rekindle answer {question} TEXT")] },
+        PersonEvent::QuestionAsked { id: question, attempt: id, text, options, context, takes_work: false },
+    );
+    turn.emit_task(
+        task,
+        PersonEvent::PersonAlerted { text: alert, choices: vec![format!("rekindle answer {question} TEXT")] },
     );
     Reply::Asked(question)
 }
@@ -240,7 +243,7 @@ pub(super) fn checks_finished(turn: &mut Turn<'_>, id: &TaskId, epoch: Epoch, mu
     let passed = evidence.passed();
     let unproven = evidence.checks.is_empty()
         && turn.state.plan_task(id).is_none_or(|task| task.artifacts.is_empty() && task.accept.is_empty());
-    turn.emit_task(id, Body::ChecksFinished { evidence: evidence.clone(), passed });
+    turn.emit_task(id, TaskEvent::ChecksFinished { evidence: evidence.clone(), passed });
     health::after_claim(turn, id, &evidence);
     review::checked(turn, id, &claim, &evidence, unproven);
     if passed {

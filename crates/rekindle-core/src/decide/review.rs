@@ -1,7 +1,7 @@
 //! The way of proven work: to the critic, to the auditor, back to the developer, into the run's branch, to completion.
 
 use super::{Reply, Turn, attempt, health, hold, report, unreported};
-use crate::event::{Body, EnvironmentsDiffer, HandedOn};
+use crate::event::{EnvironmentsDiffer, HandedOn, ReviewEvent, TaskEvent};
 use crate::ids::{AttemptId, TaskId};
 use crate::input::MergeOutcome;
 use crate::report::{Channel, Evidence};
@@ -19,7 +19,7 @@ const OUTPUT_MAX_BYTES: usize = 2_000;
 /// The work of a task was proven: a reviewer looks at it next, or it is accepted.
 pub(super) fn proven(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>, unproven: bool) {
     match next_stage(turn.state, id) {
-        Some(stage) => turn.emit_task(id, Body::TaskHandedOn(HandedOn { stage, result })),
+        Some(stage) => turn.emit_task(id, ReviewEvent::TaskHandedOn(HandedOn { stage, result })),
         None => accept(turn, id, result, unproven),
     }
 }
@@ -43,7 +43,7 @@ pub(super) fn accept(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>, u
     // What was only looked at again is in the run's branch already; its workspace may hold the next task's work by now.
     let apart = turn.state.limits.worktrees && way.parent.is_none() && !way.validating;
     if apart {
-        turn.emit_task(id, Body::MergeOrdered(Merging { result, unproven }));
+        turn.emit_task(id, ReviewEvent::MergeOrdered(Merging { result, unproven }));
     } else {
         complete(turn, id, result, unproven);
     }
@@ -51,7 +51,7 @@ pub(super) fn accept(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>, u
 
 fn complete(turn: &mut Turn<'_>, id: &TaskId, result: Option<String>, unproven: bool) {
     let unreported = turn.state.tasks[id].workflow.unreported;
-    turn.emit_task(id, Body::TaskCompleted { result, unproven, unreported });
+    turn.emit_task(id, TaskEvent::TaskCompleted { result, unproven, unreported });
     after_end(turn, id);
 }
 
@@ -74,7 +74,7 @@ pub(super) fn claim_for_itself(turn: &mut Turn<'_>, id: &TaskId) {
     let task = &turn.state.tasks[id];
     let attempt = task.last_attempts.at(Stage::Implement).unwrap_or(AttemptId(0));
     let result = task.result.clone();
-    turn.emit_task(id, Body::TaskClaimed { attempt, door: Channel::Own, result, verdict: None });
+    turn.emit_task(id, TaskEvent::TaskClaimed { attempt, door: Channel::Own, result, verdict: None });
 }
 
 /// A verdict counts only from the role that may give it, at the stage where it is asked for.
@@ -90,7 +90,7 @@ pub(super) fn verdict(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, door: C
         return Reply::Already;
     }
     let decided = given.verdict;
-    turn.emit_task(task, Body::VerdictGiven(given.clone()));
+    turn.emit_task(task, ReviewEvent::VerdictGiven(given.clone()));
     match (role, decided) {
         (_, Verdict::Blocked) => {
             let why = given.findings.issues.join("; ");
@@ -105,7 +105,7 @@ pub(super) fn verdict(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, door: C
         // Whatever was said, the checks are run: they tell what the verdict is worth.
         _ => {
             let result = turn.state.tasks[task].result.clone();
-            turn.emit_task(task, Body::TaskClaimed { attempt: id, door, result, verdict: Some(decided) });
+            turn.emit_task(task, TaskEvent::TaskClaimed { attempt: id, door, result, verdict: Some(decided) });
         }
     }
     report::go_on(turn, id);
@@ -119,7 +119,7 @@ fn rework_of(source: ReworkSource, given: GivenVerdict) -> Rework {
 /// The checks of a claim are through and its evidence is put down: what becomes of the task.
 pub(super) fn checked(turn: &mut Turn<'_>, id: &TaskId, claim: &Claim, evidence: &Evidence, unproven: bool) {
     if let Some((passed, failed)) = review::environments(evidence) {
-        turn.emit_task(id, Body::EnvironmentDisagreement(EnvironmentsDiffer { passed, failed }));
+        turn.emit_task(id, ReviewEvent::EnvironmentDisagreement(EnvironmentsDiffer { passed, failed }));
     }
     let validating = turn.state.tasks[id].workflow.validating;
     match (claim.verdict, evidence.passed()) {
@@ -151,9 +151,9 @@ fn audit_failed(turn: &mut Turn<'_>, id: &TaskId, evidence: &Evidence) {
         let issue_category = review::category(&audit.findings.issues).to_owned();
         let auditor_failed = audit.findings.issues.clone();
         let what = Disagreement { critic_passed, auditor_failed, disagreement_type, issue_category };
-        turn.emit_task(id, Body::ReviewAuditDisagreement(what));
+        turn.emit_task(id, ReviewEvent::ReviewAuditDisagreement(what));
         if disagreement_type == DisagreementType::CodeQuality {
-            turn.emit_task(id, Body::CriticMissedQualityIssue { issues: audit.findings.issues.clone() });
+            turn.emit_task(id, ReviewEvent::CriticMissedQualityIssue { issues: audit.findings.issues.clone() });
         }
     }
     let source =
@@ -198,17 +198,17 @@ pub(super) fn send_back(turn: &mut Turn<'_>, id: &TaskId, rework: Rework) {
     let free = match rework.source {
         ReworkSource::Merge => task.workflow.conflicts < review::FREE_CONFLICTS,
         ReworkSource::Validation => true,
-        _ => false,
+        ReworkSource::Critic | ReworkSource::Auditor | ReworkSource::Checks | ReworkSource::Environment => false,
     };
     if free || task.attempts < limit {
-        return turn.emit_task(id, Body::TaskRework(rework));
+        return turn.emit_task(id, ReviewEvent::TaskRework(rework));
     }
     let issues = text::one_line(&rework.findings.issues.join("; "), OUTPUT_MAX_BYTES).to_string();
     let detail =
         format!("sent back by the {}: {issues}; {} of {limit} attempts used", source_words(&rework), task.attempts);
     if task.workflow.health {
         // Should a person want another round, it begins with the repair.
-        turn.emit_task(id, Body::TaskRework(rework));
+        turn.emit_task(id, ReviewEvent::TaskRework(rework));
         return health::ask_person(turn, id, &detail);
     }
     attempt::fail(turn, id, "rework_limit", detail);
@@ -227,7 +227,7 @@ fn source_words(rework: &Rework) -> &'static str {
 /// A reviewer failed too often: the critic is bypassed to the auditor, anybody else fails the task.
 pub(super) fn reviewer_exhausted(turn: &mut Turn<'_>, id: &TaskId, role: Role, reason: &str, detail: String) {
     if role == Role::Critic {
-        turn.emit_task(id, Body::CriticBypassed {});
+        turn.emit_task(id, ReviewEvent::CriticBypassed {});
         if next_stage(turn.state, id).is_some() {
             let result = turn.state.tasks[id].result.clone();
             return proven(turn, id, result, false);
@@ -243,13 +243,13 @@ pub(super) fn merged(turn: &mut Turn<'_>, id: &TaskId, epoch: crate::ids::Epoch,
     let holder = task.holder;
     match outcome {
         MergeOutcome::Merged { commit } => {
-            turn.emit_task(id, Body::WorkMerged { commit });
+            turn.emit_task(id, ReviewEvent::WorkMerged { commit });
             // What may have been refused went through: nothing more is held for it.
             hold::forget_refusal(turn);
             complete(turn, id, merging.result, merging.unproven);
         }
         MergeOutcome::Conflict { files, advice } => {
-            turn.emit_task(id, Body::MergeConflicted { files: files.clone() });
+            turn.emit_task(id, ReviewEvent::MergeConflicted { files: files.clone() });
             let issues = files.iter().map(|file| format!("{file} was changed by others too, and the changes conflict"));
             let passed = vec!["the work itself was accepted".to_owned()];
             let findings = Findings { issues: issues.collect(), required: Vec::new(), passed };

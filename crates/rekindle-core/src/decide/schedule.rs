@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{About, Turn, finish, gate, health, hold, report, review, strategy, stream, team, usage};
 use crate::cause::Cause;
-use crate::event::Body;
+use crate::event::{AttemptEvent, Body, RunEvent};
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
 use crate::plan::PlanTask;
 use crate::review::Stage;
@@ -155,9 +155,9 @@ fn open_wave(turn: &mut Turn<'_>) {
         return;
     }
     match inspection {
-        Inspection::None if wave > 0 => turn.emit_run(Body::WaveEnded { wave }),
+        Inspection::None if wave > 0 => turn.emit_run(RunEvent::WaveEnded { wave }),
         Inspection::Asked => {}
-        Inspection::None | Inspection::Done => turn.emit_run(Body::WaveStarted { wave: open }),
+        Inspection::None | Inspection::Done => turn.emit_run(RunEvent::WaveStarted { wave: open }),
     }
 }
 
@@ -205,7 +205,7 @@ pub(super) fn validation_open(state: &State) -> bool {
     let goes_on = |id: &TaskId, task: &Task| match task.state {
         TaskState::InProgress => true,
         TaskState::Pending => comes_next(state, id),
-        _ => false,
+        TaskState::Blocked | TaskState::Complete | TaskState::Failed | TaskState::Skipped => false,
     };
     state.begun().any(|(id, task)| task.workflow.validating && goes_on(id, task))
 }
@@ -257,7 +257,7 @@ fn dispatch(turn: &mut Turn<'_>, first: &TaskId, cli: &str, taken: &Taken) -> Op
         agent: Some(agent),
         task: Some(first.clone()),
         epoch: Some(Epoch(newest.0 + 1)),
-        body: Body::Dispatched {
+        body: Body::Attempt(AttemptEvent::Dispatched {
             attempt,
             role,
             cli: cli.to_owned(),
@@ -268,12 +268,12 @@ fn dispatch(turn: &mut Turn<'_>, first: &TaskId, cli: &str, taken: &Taken) -> Op
             session: choice.session,
             asks_for_report: choice.asks_for_report,
             reason: choice.reason,
-        },
+        }),
     };
     turn.push(event);
     if number > 1 {
         let about = About { attempt: Some(attempt), task: Some(first.clone()), epoch: None };
-        turn.emit(about, Body::Redispatched { role, attempt: number });
+        turn.emit(about, AttemptEvent::Redispatched { role, attempt: number });
     }
     report::begin(turn, attempt, first);
     if let Some(number) = handed_over {

@@ -2,7 +2,9 @@
 
 use super::{About, Reply, Turn, attempt, health, hold, reconcile, report, review, stream};
 use crate::cause::Cause;
-use crate::event::{AttemptsLost, Body, Pause, PauseReason, Recovery, Resume, TeamStanding};
+use crate::event::{
+    AttemptEvent, AttemptsLost, Pause, PauseReason, PersonEvent, Recovery, Resume, RunEvent, TeamStanding,
+};
 use crate::ids::{AttemptId, RunId, TaskId};
 use crate::input::Found;
 use crate::plan::Plan;
@@ -23,13 +25,13 @@ pub(super) fn run_requested(
     {
         return Reply::Refused { reason: format!("run {} of plan `{}` is not finished", run.id, run.plan.name) };
     }
-    turn.emit_for(id, About::default(), Body::RunStarted { plan, plan_path, branch });
+    turn.emit_for(id, About::default(), RunEvent::RunStarted { plan, plan_path, branch });
     Reply::Accepted
 }
 
 pub(super) fn coordinator_started(
     turn: &mut Turn<'_>,
-    started: Body,
+    started: RunEvent,
     found: Vec<(AttemptId, Found)>,
     missing: Vec<(TaskId, Vec<String>)>,
 ) -> Reply {
@@ -61,7 +63,7 @@ pub(super) fn attempts_lost(turn: &mut Turn<'_>, highest: AttemptId) -> Reply {
     if highest <= known {
         return Reply::Already;
     }
-    turn.emit_run(Body::AttemptsLost(AttemptsLost { known, highest }));
+    turn.emit_run(RunEvent::AttemptsLost(AttemptsLost { known, highest }));
     Reply::Accepted
 }
 
@@ -71,9 +73,9 @@ fn resume(turn: &mut Turn<'_>) {
     let recent = u32::try_from(reconcile::recent(turn.state, paused_at(turn)).len()).unwrap_or(u32::MAX);
     let reason = turn.state.run.as_ref().and_then(|run| match run.phase {
         RunPhase::Paused(reason) | RunPhase::Waiting(reason) => Some(reason),
-        _ => None,
+        RunPhase::Created | RunPhase::Running | RunPhase::Pausing(_) | RunPhase::Finished(_) => None,
     });
-    turn.emit_run(Body::SessionResume(Resume { resume_count: resumes + 1, tasks_to_revalidate: recent, reason }));
+    turn.emit_run(RunEvent::SessionResume(Resume { resume_count: resumes + 1, tasks_to_revalidate: recent, reason }));
     ask_again(turn);
 }
 
@@ -110,7 +112,7 @@ fn ask_again(turn: &mut Turn<'_>) {
     let open: Vec<_> = open.map(|(id, question)| (*id, question.task.clone(), question.text.clone())).collect();
     for (id, task, asked) in open {
         let text = format!("still waiting for an answer about {task}: {asked}");
-        turn.emit_task(&task, Body::PersonAlerted { text, choices: vec![format!("rekindle answer {id} TEXT")] });
+        turn.emit_task(&task, PersonEvent::PersonAlerted { text, choices: vec![format!("rekindle answer {id} TEXT")] });
     }
 }
 
@@ -129,7 +131,7 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>, saved_at: Time) 
         match what {
             Found::Alive { pid, shim_pid } => {
                 adopted += 1;
-                turn.emit_attempt(id, Body::AgentAdopted { attempt: id, pid, shim_pid });
+                turn.emit_attempt(id, AttemptEvent::AgentAdopted { attempt: id, pid, shim_pid });
                 match turn.state.open_tasks(id).is_empty() {
                     true => team.idle += 1,
                     false => team.working += 1,
@@ -167,7 +169,7 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>, saved_at: Time) 
     let given_back = u32::try_from(given_back).unwrap_or(u32::MAX).min(progress.in_progress);
     progress.in_progress -= given_back;
     progress.available += given_back;
-    turn.emit_run(Body::CoordinatorRecovered(Recovery {
+    turn.emit_run(RunEvent::CoordinatorRecovered(Recovery {
         orphaned_agents: orphaned,
         events_reconciled: finished + orphaned,
         adopted,
@@ -176,7 +178,7 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>, saved_at: Time) 
         saved_at,
         progress,
     }));
-    turn.emit_run(Body::TeamChecked(team));
+    turn.emit_run(RunEvent::TeamChecked(team));
     ask_again(turn);
 }
 
@@ -227,11 +229,11 @@ fn orphan(turn: &mut Turn<'_>, id: AttemptId) {
         return;
     }
     let role = found.role;
-    turn.emit_attempt(id, Body::OrphanAgentDetected { attempt: id, role });
+    turn.emit_attempt(id, AttemptEvent::OrphanAgentDetected { attempt: id, role });
 }
 
 pub(super) fn note_found(turn: &mut Turn<'_>, id: AttemptId, event_type: &str, detail: &str) {
-    turn.emit_attempt(id, Body::StateReconciled { event_type: event_type.to_owned(), detail: detail.to_owned() });
+    turn.emit_attempt(id, RunEvent::StateReconciled { event_type: event_type.to_owned(), detail: detail.to_owned() });
 }
 
 /// Stops assignments and every agent. A second, sharper order while agents are leaving takes their grace away.
@@ -245,7 +247,7 @@ pub(super) fn pause(turn: &mut Turn<'_>, reason: PauseReason) -> Reply {
             let (remaining_percent, resets_at) = (turn.state.usage.left.and_then(|left| left.remaining_percent), None);
             let progress = Progress::of(turn.state);
             let pause = Pause { reason, remaining_percent, resets_at, resumes_at: None, probe: 0, progress };
-            turn.emit_run(Body::SessionPause(pause));
+            turn.emit_run(RunEvent::SessionPause(pause));
         }
         RunPhase::Pausing(_) if at_once => {}
         RunPhase::Pausing(_) | RunPhase::Paused(_) => return Reply::Already,
@@ -286,7 +288,7 @@ pub(super) fn plan_file_changed(turn: &mut Turn<'_>, hash: String) -> Reply {
     if known {
         return Reply::Already;
     }
-    turn.emit_run(Body::PlanChanged { hash });
+    turn.emit_run(RunEvent::PlanChanged { hash });
     Reply::Accepted
 }
 
@@ -294,6 +296,6 @@ pub(super) fn plan_file_changed(turn: &mut Turn<'_>, hash: String) -> Reply {
 pub(super) fn pause_for_want(turn: &mut Turn<'_>) {
     let (reason, progress) = (PauseReason::SystemError, Progress::of(turn.state));
     let pause = Pause { reason, remaining_percent: None, resets_at: None, resumes_at: None, probe: 0, progress };
-    turn.emit_run(Body::SessionPause(pause));
-    turn.emit_run(Body::RunPaused {});
+    turn.emit_run(RunEvent::SessionPause(pause));
+    turn.emit_run(RunEvent::RunPaused {});
 }

@@ -2,7 +2,7 @@
 
 use super::{About, Reply, Turn, attempt, operator, report};
 use crate::cause::Cause;
-use crate::event::{Added, Body};
+use crate::event::{Added, PersonEvent, TaskEvent};
 use crate::ids::{AttemptId, TaskId};
 use crate::plan::PlanTask;
 use crate::review::Stage;
@@ -40,7 +40,7 @@ pub(super) fn split(turn: &mut Turn<'_>, id: &TaskId, by: Option<AttemptId>, sub
     }
     let Some(planned) = turn.state.plan_task(id).cloned() else { return Reply::Already };
     let holder = turn.state.tasks[id].holder;
-    turn.emit_task(id, Body::SplitProposed { subtasks });
+    turn.emit_task(id, TaskEvent::SplitProposed { subtasks });
     let epoch = by.and_then(|by| turn.state.attempts.get(&by)).map(|found| found.epoch);
     let of = parts.len();
     let mut before: Option<TaskId> = None;
@@ -48,7 +48,7 @@ pub(super) fn split(turn: &mut Turn<'_>, id: &TaskId, by: Option<AttemptId>, sub
         let blocked_by = before.map_or_else(|| planned.blocked_by.clone(), |before| vec![before]);
         let task = part_of(&planned, &part, &words, (number + 1, of), blocked_by);
         let added = Added { task, parent: Some(id.clone()), health: false, holder: by };
-        turn.emit(About { attempt: by, task: Some(part.clone()), epoch }, Body::TaskAdded(Box::new(added)));
+        turn.emit(About { attempt: by, task: Some(part.clone()), epoch }, TaskEvent::TaskAdded(Box::new(added)));
         before = Some(part);
     }
     match (by, holder) {
@@ -145,7 +145,7 @@ pub(super) fn suggest(turn: &mut Turn<'_>, id: &TaskId) {
         return;
     }
     let reason = format!("{TOO_LARGE} compactions or timeouts: it is too large for one go");
-    turn.emit_task(id, Body::SplitSuggested { reason: reason.clone() });
+    turn.emit_task(id, TaskEvent::SplitSuggested { reason: reason.clone() });
     let choices = vec![format!("rekindle task split {id} 'FIRST PART' 'SECOND PART'"), format!("rekindle why {id}")];
-    turn.emit_task(id, Body::PersonAlerted { text: format!("task {id} should be split: {reason}"), choices });
+    turn.emit_task(id, PersonEvent::PersonAlerted { text: format!("task {id} should be split: {reason}"), choices });
 }

@@ -4,7 +4,7 @@ use super::{Reply, Turn, attempt, gate, team};
 use crate::activity::{Failure, Measure, StreamEvent, Transcript, UnderWay};
 use crate::brief::{self, reloads};
 use crate::cause::Cause;
-use crate::event::{AgentStalled, Body, CompactionNear, CompactionOver, SessionClosed};
+use crate::event::{AgentStalled, CompactionNear, CompactionOver, SessionClosed, SessionEvent};
 use crate::ids::AttemptId;
 use crate::limits::Traits;
 use crate::progress::Progress;
@@ -71,7 +71,7 @@ fn session_known(turn: &mut Turn<'_>, id: AttemptId, session: String, model: Opt
     }
     let expected = known.resumes.clone().filter(|expected| *expected != session && known.session.is_none());
     let lost = expected.clone();
-    turn.emit_attempt(id, Body::AgentSession { attempt: id, session_id: session.clone(), model, expected });
+    turn.emit_attempt(id, SessionEvent::AgentSession { attempt: id, session_id: session.clone(), model, expected });
     if let Some(expected) = lost {
         // It has begun anew with a prompt that was meant for one who remembers.
         let reason = format!("session {expected} was to be resumed, but {session} was begun");
@@ -100,7 +100,7 @@ fn measured(turn: &mut Turn<'_>, id: AttemptId, measure: Measure) {
 pub(super) fn note_measure(turn: &mut Turn<'_>, id: AttemptId, measure: Measure) {
     let known = turn.state.attempts.get(&id).map(|found| found.cli_session.measure);
     if known.is_some_and(|known| known != measure) {
-        turn.emit_attempt(id, Body::AgentMeasured { attempt: id, measure });
+        turn.emit_attempt(id, SessionEvent::AgentMeasured { attempt: id, measure });
     }
 }
 
@@ -112,7 +112,10 @@ fn prepare_compaction(turn: &mut Turn<'_>, id: AttemptId, context_remaining: u8)
         return;
     }
     let compaction_number = known.compactions + 1;
-    turn.emit_attempt(id, Body::CompactionStart(CompactionNear { attempt: id, compaction_number, context_remaining }));
+    turn.emit_attempt(
+        id,
+        SessionEvent::CompactionStart(CompactionNear { attempt: id, compaction_number, context_remaining }),
+    );
     if traits(turn.state, id).takes_messages {
         let text = format!(
             "Only {context_remaining} % of your context is left. Before you do anything else, save a checkpoint of your task \
@@ -157,7 +160,13 @@ fn compacted(turn: &mut Turn<'_>, id: AttemptId, automatic: Option<bool>, turns:
     let compactions = current.as_ref().map_or(0, |task| turn.state.tasks[task].compactions) + 1;
     turn.emit_attempt(
         id,
-        Body::AgentCompacted(crate::event::AgentCompacted { attempt: id, compactions, automatic, turns, calls }),
+        SessionEvent::AgentCompacted(crate::event::AgentCompacted {
+            attempt: id,
+            compactions,
+            automatic,
+            turns,
+            calls,
+        }),
     );
     let compaction_number = cli_session(turn.state, id).compactions;
     // One that nobody saw coming is told of only where something follows from it.
@@ -197,12 +206,12 @@ fn notice(state: &State, id: AttemptId) -> String {
 pub(super) fn compaction_over(turn: &mut Turn<'_>, attempt: AttemptId, compaction_number: u32) {
     let (full_reload, progress) = (reloads(compaction_number), Progress::of(turn.state));
     let over = CompactionOver { attempt, compaction_number, full_reload, progress };
-    turn.emit_attempt(attempt, Body::CompactionComplete(over));
+    turn.emit_attempt(attempt, SessionEvent::CompactionComplete(over));
 }
 
 fn on_task(turn: &mut Turn<'_>, id: AttemptId) {
     if cli_session(turn.state, id).astray.is_some() {
-        turn.emit_attempt(id, Body::AgentOnTask { attempt: id });
+        turn.emit_attempt(id, SessionEvent::AgentOnTask { attempt: id });
     }
 }
 
@@ -248,7 +257,7 @@ fn stalled(turn: &mut Turn<'_>, id: AttemptId, times: u32, words: &str, printed:
     }
     let again = cli_session(turn.state, id).circled;
     let printed = format!("{words}, which ended with: {printed}");
-    turn.emit_attempt(id, Body::AgentStalled(AgentStalled { attempt: id, times, words: printed }));
+    turn.emit_attempt(id, SessionEvent::AgentStalled(AgentStalled { attempt: id, times, words: printed }));
     if again {
         return attempt::order_stop(turn, id, Cause::StalledNoProgress, false);
     }
@@ -266,7 +275,7 @@ fn stalled(turn: &mut Turn<'_>, id: AttemptId, times: u32, words: &str, printed:
 fn failed(turn: &mut Turn<'_>, id: AttemptId, failure: Failure) {
     let cause = failure.cause().unwrap_or(Cause::StalledNoProgress);
     let runaway = failure.runaway;
-    turn.emit_attempt(id, Body::AgentFailed { attempt: id, failure });
+    turn.emit_attempt(id, SessionEvent::AgentFailed { attempt: id, failure });
     if runaway {
         attempt::order_stop(turn, id, cause, false);
     }
@@ -274,7 +283,7 @@ fn failed(turn: &mut Turn<'_>, id: AttemptId, failure: Failure) {
 
 /// An agent ended its turn. One that waits for messages is told what is still open, once, and else let go.
 fn turn_ended(turn: &mut Turn<'_>, id: AttemptId, ok: bool) {
-    turn.emit_attempt(id, Body::TurnEnded { attempt: id, ok });
+    turn.emit_attempt(id, SessionEvent::TurnEnded { attempt: id, ok });
     after_turn(turn, id);
 }
 
@@ -296,7 +305,7 @@ pub(super) fn after_turn(turn: &mut Turn<'_>, id: AttemptId) {
     let Some(known) = turn.state.attempts.get(&id).map(|found| &found.cli_session) else { return };
     let asked = open.iter().any(|task| turn.state.open_question(task).is_some());
     if open.is_empty() || asked || known.failure.is_some() || known.preparing.is_some() || !remindable(known) {
-        turn.emit_attempt(id, Body::InputClosed { attempt: id });
+        turn.emit_attempt(id, SessionEvent::InputClosed { attempt: id });
         return;
     }
     remind(turn, id, "You ended your turn.");
@@ -319,8 +328,8 @@ fn remind(turn: &mut Turn<'_>, id: AttemptId, why: &str) {
     };
     let tool = match turn.state.attempts[&id].role {
         Role::Critic => Some("review"),
-        role if role.reviews() => Some("audit"),
-        _ => None,
+        Role::Auditor | Role::HealthAuditor => Some("audit"),
+        Role::Developer | Role::Remediation => None,
     };
     let what = match tool {
         Some(tool) => format!(
@@ -339,7 +348,7 @@ fn remind(turn: &mut Turn<'_>, id: AttemptId, why: &str) {
 /// Puts a message for a running agent down; it is delivered once this is durable.
 pub(super) fn tell(turn: &mut Turn<'_>, id: AttemptId, text: String, reminder: bool) {
     let number = cli_session(turn.state, id).told.last().map_or(1, |told| told.number + 1);
-    turn.emit_attempt(id, Body::AgentTold { attempt: id, number, text, reminder });
+    turn.emit_attempt(id, SessionEvent::AgentTold { attempt: id, number, text, reminder });
 }
 
 /// Tells an agent that still works what a person answered.
@@ -362,6 +371,6 @@ pub(super) fn session_closed(
         return Reply::Already;
     }
     note_measure(turn, id, measure);
-    turn.emit_attempt(id, Body::SessionClosed(SessionClosed { attempt: id, transcript, cut_off, under_way }));
+    turn.emit_attempt(id, SessionEvent::SessionClosed(SessionClosed { attempt: id, transcript, cut_off, under_way }));
     Reply::Accepted
 }

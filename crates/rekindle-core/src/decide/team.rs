@@ -3,7 +3,7 @@
 
 use super::schedule::{Taken, ready};
 use super::{About, Turn, gate, health, report, stream, usage};
-use crate::event::{Body, TeamStanding};
+use crate::event::{SessionEvent, TaskEvent, TeamStanding};
 use crate::ids::{AttemptId, TaskId};
 use crate::plan::PlanTask;
 use crate::role::Role;
@@ -37,7 +37,7 @@ pub(super) fn asks_first(turn: &mut Turn<'_>, id: AttemptId) -> bool {
     if !found.cli_session.adopted || !stream::hears(turn.state, id) {
         return false;
     }
-    turn.emit_attempt(id, Body::StatusAsked { attempt: id });
+    turn.emit_attempt(id, SessionEvent::StatusAsked { attempt: id });
     let text = "Status check after a restart of the coordinator: report your current task state. Save a checkpoint of your \
                 task with rekindle now, then go on with it.";
     stream::tell(turn, id, text.to_owned(), false);
@@ -47,7 +47,7 @@ pub(super) fn asks_first(turn: &mut Turn<'_>, id: AttemptId) -> bool {
 /// An agent that was asked how it stands showed that it is there.
 pub(super) fn answered(turn: &mut Turn<'_>, id: AttemptId) {
     if turn.state.attempts.get(&id).is_some_and(|found| found.cli_session.status_asked.is_some()) {
-        turn.emit_attempt(id, Body::StatusAnswered { attempt: id });
+        turn.emit_attempt(id, SessionEvent::StatusAnswered { attempt: id });
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) fn hand_next(turn: &mut Turn<'_>, id: AttemptId) -> bool {
         return false;
     }
     let about = About { attempt: Some(id), task: Some(task.clone()), epoch: None };
-    turn.emit(about, Body::TaskAssigned { attempt: id });
+    turn.emit(about, TaskEvent::TaskAssigned { attempt: id });
     report::begin(turn, id, &task);
     stream::tell(turn, id, text, false);
     true

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Reply, Turn, attempt, gate, hold, session, stream, usage};
 use crate::cause::Cause;
-use crate::event::Body;
+use crate::event::AttemptEvent;
 use crate::ids::AttemptId;
 use crate::state::{AttemptPhase, RunPhase, State, TaskState};
 use crate::time::Time;
@@ -100,7 +100,7 @@ fn time_out(turn: &mut Turn<'_>, id: AttemptId) {
     let over = |task: &crate::ids::TaskId| task_deadline(turn.state, id, task).is_some_and(|at| at <= turn.now);
     let task = turn.state.open_tasks(id).into_iter().find(over);
     let timeout_ms = task.map_or(0, |task| timeout_ms(turn.state, id, &task));
-    turn.emit_attempt(id, Body::RoleTimeout { role, attempt: id, timeout_ms });
+    turn.emit_attempt(id, AttemptEvent::RoleTimeout { role, attempt: id, timeout_ms });
     attempt::order_stop(turn, id, Cause::TimedOut, false);
 }
 

@@ -4,7 +4,7 @@
 use super::stream::WORDS_MAX;
 use super::{Reply, Turn, review, strategy};
 use crate::cause::Cause;
-use crate::event::{AgentSaid, Body};
+use crate::event::{AgentSaid, PersonEvent, SessionEvent, TaskEvent};
 use crate::ids::{AttemptId, QuestionId, TaskId};
 use crate::last_words;
 use crate::report::{Baseline, Channel};
@@ -29,7 +29,10 @@ pub(super) fn cause(turn: &mut Turn<'_>, id: AttemptId) -> Option<Cause> {
         let shown: Vec<TaskId> = open.iter().filter(|task| may_be_done(turn.state, id, task)).cloned().collect();
         for task in &shown {
             let result = words.clone();
-            turn.emit_task(task, Body::TaskClaimed { attempt: id, door: Channel::Unreported, result, verdict: None });
+            turn.emit_task(
+                task,
+                TaskEvent::TaskClaimed { attempt: id, door: Channel::Unreported, result, verdict: None },
+            );
         }
         if !shown.is_empty() {
             return None;
@@ -120,10 +123,10 @@ fn ask(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, text: String, context:
     let options = if takes_work { vec![DONE.to_owned()] } else { Vec::new() };
     let agent = turn.state.attempts.get(&id).map(|found| found.agent.to_string()).unwrap_or_default();
     let alert = if takes_work { text.clone() } else { format!("{agent} asks about {task}: {text}") };
-    turn.emit_task(task, Body::QuestionAsked { id: question, attempt: id, text, options, context, takes_work });
+    turn.emit_task(task, PersonEvent::QuestionAsked { id: question, attempt: id, text, options, context, takes_work });
     let done = takes_work.then(|| format!("rekindle answer {question} {DONE}"));
     let choices = done.into_iter().chain([format!("rekindle answer {question} TEXT")]).collect();
-    turn.emit_task(task, Body::PersonAlerted { text: alert, choices });
+    turn.emit_task(task, PersonEvent::PersonAlerted { text: alert, choices });
 }
 
 /// A person answered: `done` to such a question takes the work, once its checks pass. Whether that was so.
@@ -139,7 +142,7 @@ pub(super) fn answered(turn: &mut Turn<'_>, question: QuestionId, answer: &str) 
     });
     if done && free {
         let result = words_of(turn.state, attempt);
-        turn.emit_task(&id, Body::TaskClaimed { attempt, door: Channel::Operator, result, verdict: None });
+        turn.emit_task(&id, TaskEvent::TaskClaimed { attempt, door: Channel::Operator, result, verdict: None });
     }
     done && free
 }
@@ -148,11 +151,10 @@ pub(super) fn answered(turn: &mut Turn<'_>, question: QuestionId, answer: &str) 
 pub(super) fn limit_reason(turn: &Turn<'_>, id: &TaskId, role: Role, cause: &Cause) -> String {
     let task = &turn.state.tasks[id];
     let check_fails = task.evidence.as_ref().is_some_and(|evidence| !evidence.passed()) && !role.reviews();
-    match cause {
-        Cause::Crashed { .. } | Cause::OutOfMemory { .. } | Cause::ShimLost => format!("{role}_crash_limit"),
-        _ if check_fails => "check_never_passed".to_owned(),
-        _ => "attempts_used".to_owned(),
+    if matches!(cause, Cause::Crashed { .. } | Cause::OutOfMemory { .. } | Cause::ShimLost) {
+        return format!("{role}_crash_limit");
     }
+    if check_fails { "check_never_passed".to_owned() } else { "attempts_used".to_owned() }
 }
 
 /// What a task's checks said before anybody worked on it. Only the attempt that holds it can tell, and only once.
@@ -160,7 +162,7 @@ pub(super) fn baseline_seen(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, b
     let wanted =
         turn.state.tasks.get(task).is_some_and(|held| held.holder == Some(id) && held.workflow.baseline.is_none());
     if wanted {
-        turn.emit_task(task, Body::BaselineSeen(baseline));
+        turn.emit_task(task, TaskEvent::BaselineSeen(baseline));
         return Reply::Accepted;
     }
     Reply::Already
@@ -178,7 +180,7 @@ pub(super) fn said(turn: &mut Turn<'_>, said: AgentSaid) -> Reply {
         return Reply::Already;
     }
     let attempt = said.attempt;
-    turn.emit_attempt(attempt, Body::AgentSaid(AgentSaid { text, ..said }));
+    turn.emit_attempt(attempt, SessionEvent::AgentSaid(AgentSaid { text, ..said }));
     Reply::Accepted
 }
 

@@ -3,7 +3,7 @@
 use super::probe::{self, Probe};
 use super::{About, Reply, Turn, gate, session};
 use crate::cause::Cause;
-use crate::event::{Body, GateClosed, Pause, PauseReason, UsageLeft};
+use crate::event::{GateClosed, GateEvent, MachineEvent, Pause, PauseReason, PersonEvent, RunEvent, UsageLeft};
 use crate::policy;
 use crate::progress::Progress;
 use crate::state::{Gate, RunPhase, State};
@@ -25,7 +25,7 @@ pub(super) fn may_dispatch(turn: &mut Turn<'_>) -> bool {
     }
     let fresh = turn.state.usage.seen_at.is_some_and(|at| turn.now.since_ms(at) < FRESH_MS);
     if !fresh {
-        turn.emit_run(Body::UsageAsked {});
+        turn.emit_run(MachineEvent::UsageAsked {});
     }
     fresh
 }
@@ -37,10 +37,10 @@ pub(super) fn seen(turn: &mut Turn<'_>, left: UsageLeft) -> Reply {
     }
     let silent = |left: &UsageLeft| left.remaining_percent.is_none();
     let told = turn.state.usage.left.as_ref().is_some_and(silent);
-    turn.emit_run(Body::UsageSeen(left));
+    turn.emit_run(MachineEvent::UsageSeen(left));
     if silent(&left) && !told {
         let text = "the usage command gives no answer that can be read: the run goes on without it".to_owned();
-        turn.emit_run(Body::PersonAlerted { text, choices: vec!["rekindle doctor".to_owned()] });
+        turn.emit_run(PersonEvent::PersonAlerted { text, choices: vec!["rekindle doctor".to_owned()] });
     }
     let limits = turn.state.limits.usage.clone();
     if left.remaining_percent.is_none_or(|percent| percent > limits.threshold_percent) {
@@ -76,7 +76,7 @@ pub(super) fn seen(turn: &mut Turn<'_>, left: UsageLeft) -> Reply {
             reset: next.reset,
             probe: next.number,
         };
-        turn.emit(About::default(), Body::GateClosed(closed));
+        turn.emit(About::default(), GateEvent::GateClosed(closed));
     }
     Reply::Accepted
 }
@@ -101,7 +101,7 @@ pub(super) fn pause(turn: &mut Turn<'_>, remaining_percent: Option<u8>, next: Pr
     let progress = Progress::of(turn.state);
     let resumes_at = Some(next.at).filter(|_| !turn.state.limits.no_wait);
     let (reason, resets_at, probe) = (PauseReason::UsageLimit, next.reset, next.number);
-    turn.emit_run(Body::SessionPause(Pause { reason, remaining_percent, resets_at, resumes_at, probe, progress }));
+    turn.emit_run(RunEvent::SessionPause(Pause { reason, remaining_percent, resets_at, resumes_at, probe, progress }));
     session::collect_and_stop(turn, false);
 }
 

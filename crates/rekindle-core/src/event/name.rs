@@ -1,124 +1,156 @@
 //! The names of facts in the log, and the way back from a name and its details.
 
-use super::Body;
+use super::{AttemptEvent, Body, GateEvent, MachineEvent, PersonEvent, ReviewEvent, RunEvent, SessionEvent, TaskEvent};
 
 /// Writes down the name of every fact. There is no wildcard: an event without a name does not compile, since a log with one
 /// could not be read again.
 macro_rules! names {
-    ($($variant:ident $name:literal)*) => {
+    ($($family:ident $events:ident { $($variant:ident $name:literal)* })*) => {
+        $(impl From<$events> for Body {
+            fn from(event: $events) -> Self {
+                Self::$family(event)
+            }
+        })*
+
         impl Body {
             /// The name by which the log is read back.
             fn tag(&self) -> &'static str {
                 match self {
-                    $(Self::$variant { .. } => $name,)*
+                    $($(Self::$family($events::$variant { .. }) => $name,)*)*
+                }
+            }
+
+            /// The fact of a name, read from its JSON.
+            fn read(tag: &str, json: &str) -> Result<Self, serde_json::Error> {
+                match tag {
+                    $($($name)|* => serde_json::from_str(json).map(Self::$family),)*
+                    _ => Err(serde::de::Error::unknown_variant(tag, TAGS)),
                 }
             }
         }
 
-        #[cfg(test)]
-        const TAGS: &[&str] = &[$($name),*];
+        const TAGS: &[&str] = &[$($($name),*),*];
     };
 }
 
 names! {
-    Dispatched "dispatched"
-    Redispatched "redispatched"
-    RoleTimeout "role_timeout"
-    RunStarted "run_started"
-    CoordinatorStarted "coordinator_started"
-    CoordinatorRecovered "coordinator_recovered"
-    AttemptsLost "attempts_lost"
-    AgentAdopted "agent_adopted"
-    OrphanAgentDetected "orphan_agent_detected"
-    StateReconciled "state_reconciled"
-    AgentStarted "agent_started"
-    TaskStarted "task_started"
-    TaskClaimed "task_claimed"
-    ChecksFinished "checks_finished"
-    TaskCompleted "task_completed"
-    TaskFailReported "task_fail_reported"
-    CheckpointSaved "checkpoint_saved"
-    SplitProposed "split_proposed"
-    NoteRecorded "note_recorded"
-    QuestionAsked "question_asked"
-    QuestionAnswered "question_answered"
-    ReportRefused "report_refused"
-    AgentHung "agent_hung"
-    StopOrdered "stop_ordered"
-    AgentCrashed "agent_crashed"
-    AttemptExited "attempt_exited"
-    AttemptEnded "attempt_ended"
-    TaskRequeued "task_requeued"
-    TaskParked "task_parked"
-    WorkflowFailed "workflow_failed"
-    TaskSkipped "task_skipped"
-    TaskReopened "task_reopened"
-    BreakerOpened "breaker_opened"
-    PersonAlerted "person_alerted"
-    AgentSession "agent_session"
-    AgentMeasured "agent_measured"
-    AgentCompacted "agent_compacted"
-    AgentStalled "agent_stalled"
-    AgentOnTask "agent_on_task"
-    CompactionStart "compaction_start"
-    CompactionComplete "compaction_complete"
-    AgentTold "agent_told"
-    InputClosed "input_closed"
-    AgentFailed "agent_failed"
-    TurnEnded "turn_ended"
-    AgentSaid "agent_said"
-    BaselineSeen "baseline_seen"
-    SessionClosed "session_closed"
-    GateClosed "gate_closed"
-    GateWidened "gate_widened"
-    GateOpened "gate_opened"
-    SessionPause "session_pause"
-    RunPaused "run_paused"
-    SessionResume "session_resume"
-    StartsHeld "starts_held"
-    StartsReleased "starts_released"
-    RunReopened "run_reopened"
-    WaveEnded "wave_ended"
-    DiskInspected "disk_inspected"
-    WaveStarted "wave_started"
-    PlanChanged "plan_changed"
-    RunFinished "run_finished"
-    TaskHandedOn "task_handed_on"
-    VerdictGiven "verdict_given"
-    TaskRework "task_rework"
-    CriticBypassed "critic_bypassed"
-    ReviewAuditDisagreement "review_audit_disagreement"
-    CriticMissedQualityIssue "critic_missed_quality_issue"
-    EnvironmentDisagreement "environment_disagreement"
-    FocusReset "focus_reset"
-    TaskAdded "task_added"
-    SplitSuggested "split_suggested"
-    MergeOrdered "merge_ordered"
-    WorkMerged "work_merged"
-    MergeConflicted "merge_conflicted"
-    BranchMade "branch_made"
-    HealthOrdered "health_ordered"
-    HealthChecked "health_checked"
-    UsageAsked "usage_asked"
-    UsageSeen "usage_seen"
-    ValidationStarted "validation_started"
-    TeamChecked "team_checked"
-    StatusAsked "status_asked"
-    StatusAnswered "status_answered"
-    TaskAssigned "task_assigned"
-    ClockMoved "clock_moved"
+    Run RunEvent {
+        RunStarted "run_started"
+        CoordinatorStarted "coordinator_started"
+        CoordinatorRecovered "coordinator_recovered"
+        AttemptsLost "attempts_lost"
+        StateReconciled "state_reconciled"
+        SessionPause "session_pause"
+        RunPaused "run_paused"
+        SessionResume "session_resume"
+        RunReopened "run_reopened"
+        WaveEnded "wave_ended"
+        DiskInspected "disk_inspected"
+        WaveStarted "wave_started"
+        PlanChanged "plan_changed"
+        BranchMade "branch_made"
+        TeamChecked "team_checked"
+        RunFinished "run_finished"
+    }
+    Attempt AttemptEvent {
+        Dispatched "dispatched"
+        Redispatched "redispatched"
+        AgentStarted "agent_started"
+        AgentAdopted "agent_adopted"
+        OrphanAgentDetected "orphan_agent_detected"
+        ReportRefused "report_refused"
+        RoleTimeout "role_timeout"
+        AgentHung "agent_hung"
+        StopOrdered "stop_ordered"
+        AgentCrashed "agent_crashed"
+        AttemptExited "attempt_exited"
+        AttemptEnded "attempt_ended"
+    }
+    Session SessionEvent {
+        AgentSession "agent_session"
+        AgentMeasured "agent_measured"
+        AgentCompacted "agent_compacted"
+        AgentStalled "agent_stalled"
+        AgentOnTask "agent_on_task"
+        CompactionStart "compaction_start"
+        CompactionComplete "compaction_complete"
+        AgentTold "agent_told"
+        InputClosed "input_closed"
+        AgentFailed "agent_failed"
+        TurnEnded "turn_ended"
+        AgentSaid "agent_said"
+        SessionClosed "session_closed"
+        StatusAsked "status_asked"
+        StatusAnswered "status_answered"
+    }
+    Task TaskEvent {
+        TaskAdded "task_added"
+        TaskAssigned "task_assigned"
+        BaselineSeen "baseline_seen"
+        TaskStarted "task_started"
+        TaskClaimed "task_claimed"
+        ChecksFinished "checks_finished"
+        TaskCompleted "task_completed"
+        TaskFailReported "task_fail_reported"
+        CheckpointSaved "checkpoint_saved"
+        SplitProposed "split_proposed"
+        SplitSuggested "split_suggested"
+        TaskRequeued "task_requeued"
+        TaskParked "task_parked"
+        WorkflowFailed "workflow_failed"
+        TaskSkipped "task_skipped"
+        TaskReopened "task_reopened"
+        ValidationStarted "validation_started"
+    }
+    Review ReviewEvent {
+        TaskHandedOn "task_handed_on"
+        VerdictGiven "verdict_given"
+        TaskRework "task_rework"
+        CriticBypassed "critic_bypassed"
+        ReviewAuditDisagreement "review_audit_disagreement"
+        CriticMissedQualityIssue "critic_missed_quality_issue"
+        EnvironmentDisagreement "environment_disagreement"
+        FocusReset "focus_reset"
+        MergeOrdered "merge_ordered"
+        WorkMerged "work_merged"
+        MergeConflicted "merge_conflicted"
+    }
+    Gate GateEvent {
+        GateClosed "gate_closed"
+        GateWidened "gate_widened"
+        GateOpened "gate_opened"
+    }
+    Machine MachineEvent {
+        StartsHeld "starts_held"
+        StartsReleased "starts_released"
+        ClockMoved "clock_moved"
+        BreakerOpened "breaker_opened"
+        HealthOrdered "health_ordered"
+        HealthChecked "health_checked"
+        UsageAsked "usage_asked"
+        UsageSeen "usage_seen"
+    }
+    Person PersonEvent {
+        QuestionAsked "question_asked"
+        QuestionAnswered "question_answered"
+        NoteRecorded "note_recorded"
+        PersonAlerted "person_alerted"
+    }
 }
 
 impl Body {
     /// The name that readers of the log see. Names that carry a role are made from it.
     #[must_use]
     pub fn name(&self) -> String {
-        match self {
-            Self::Dispatched { role, .. } => format!("{role}_dispatched"),
-            Self::Redispatched { role, .. } => format!("{role}_redispatched"),
-            Self::RoleTimeout { role, .. } => format!("{role}_timeout"),
-            other => other.tag().to_owned(),
+        if let Self::Attempt(
+            AttemptEvent::Dispatched { role, .. }
+            | AttemptEvent::Redispatched { role, .. }
+            | AttemptEvent::RoleTimeout { role, .. },
+        ) = self
+        {
+            return format!("{role}_{}", self.tag().trim_start_matches("role_"));
         }
+        self.tag().to_owned()
     }
 
     /// The details as a JSON object, without the name.
@@ -148,8 +180,8 @@ impl Body {
         // Put together as text: a tree in between costs more than everything else.
         let fields = details.trim().strip_prefix('{').unwrap_or(details);
         let comma = if fields.trim_start().starts_with('}') { "" } else { "," };
-        let tag = serde_json::to_string(tag)?;
-        serde_json::from_str(&format!("{{\"body\":{tag}{comma}{fields}"))
+        let quoted = serde_json::to_string(tag)?;
+        Self::read(tag, &format!("{{\"body\":{quoted}{comma}{fields}"))
     }
 }
 
@@ -188,9 +220,13 @@ mod tests {
         ];
         for cause in causes {
             let bodies = [
-                Body::StopOrdered { attempt: AttemptId(1), cause: cause.clone(), at_once: true },
-                Body::AttemptEnded { attempt: AttemptId(1), cause: cause.clone(), last_words: None },
-                Body::GateClosed(crate::event::GateClosed {
+                Body::Attempt(AttemptEvent::StopOrdered { attempt: AttemptId(1), cause: cause.clone(), at_once: true }),
+                Body::Attempt(AttemptEvent::AttemptEnded {
+                    attempt: AttemptId(1),
+                    cause: cause.clone(),
+                    last_words: None,
+                }),
+                Body::Gate(GateEvent::GateClosed(crate::event::GateClosed {
                     account: "a".to_owned(),
                     cause: cause.clone(),
                     until: Some(Time(4)),
@@ -198,8 +234,13 @@ mod tests {
                     strikes: 1,
                     reset: Some(Time(3)),
                     probe: 2,
+                })),
+                Body::Task(TaskEvent::TaskRequeued {
+                    cause,
+                    counted: true,
+                    not_before: Some(Time(9)),
+                    reason: "in words".to_owned(),
                 }),
-                Body::TaskRequeued { cause, counted: true, not_before: Some(Time(9)), reason: "in words".to_owned() },
             ];
             for body in bodies {
                 let details = body.details();
@@ -213,7 +254,7 @@ mod tests {
     fn findings_stand_among_the_details_of_their_event() {
         let words = r#"{"attempt":1,"issues":["no test"],"passed":[],"required":[],"role":"critic","verdict":"fail"}"#;
         let body = Body::from_parts("verdict_given", words).expect("a verdict");
-        let Body::VerdictGiven(given) = &body else { panic!("{body:?}") };
+        let Body::Review(ReviewEvent::VerdictGiven(given)) = &body else { panic!("{body:?}") };
         assert_eq!(given.findings.issues, ["no test"]);
         assert_eq!(body.details(), words);
         let short = r#"{"source":"critic"}"#;
@@ -231,8 +272,8 @@ mod tests {
             runaway: false,
         };
         let bodies = [
-            Body::AgentMeasured { attempt: AttemptId(1), measure },
-            Body::AgentFailed { attempt: AttemptId(1), failure },
+            Body::Session(SessionEvent::AgentMeasured { attempt: AttemptId(1), measure }),
+            Body::Session(SessionEvent::AgentFailed { attempt: AttemptId(1), failure }),
         ];
         for body in bodies {
             let details = body.details();

@@ -295,19 +295,19 @@ impl Session {
         // What the transcript holds came before what the hook tells now.
         for fact in &record.read {
             self.follow(fact, Source::Transcript, record.at);
-            match fact {
+            if let Fact::Compacted { summary } = fact {
                 // Hooks and transcript are counted apart, never added. A transcript may have two lines for one compaction, a
                 // boundary and a summary: without work between them they are one.
-                Fact::Compacted { summary } => {
-                    // One without hooks for it writes its summary again when it is resumed.
-                    let again = self.noticed == 0 && summary.is_some() && *summary == self.summary;
-                    self.boundaries += u32::from(!again && !self.read_quiet);
-                    self.summary = summary.clone().or(self.summary.take());
-                    self.read_quiet = true;
-                }
+                // One without hooks for it writes its summary again when it is resumed.
+                let again = self.noticed == 0 && summary.is_some() && *summary == self.summary;
+                self.boundaries += u32::from(!again && !self.read_quiet);
+                self.summary = summary.clone().or(self.summary.take());
+                self.read_quiet = true;
+            } else if let Fact::Prompt { text } = fact {
                 // Whether the person still waits, the hooks know: a prompt that only the transcript tells is an old one.
-                Fact::Prompt { text } => self.old_prompt(text, record.at),
-                fact => self.take(fact, record.at),
+                self.old_prompt(text, record.at);
+            } else {
+                self.take(fact, record.at);
             }
         }
         for fact in &record.facts {
@@ -435,7 +435,25 @@ impl Session {
             | Fact::Gauge { .. }
             | Fact::ToldAgain { .. } => {}
             // A notice before the compaction, or anything that is work.
-            _ => {
+            Fact::Prompt { .. }
+            | Fact::Said { .. }
+            | Fact::Noted { .. }
+            | Fact::Task { .. }
+            | Fact::Todos { .. }
+            | Fact::HelperCalled { .. }
+            | Fact::HelperRuns { .. }
+            | Fact::HelperEnded { .. }
+            | Fact::FileChanged { .. }
+            | Fact::PlanFile { .. }
+            | Fact::Called { .. }
+            | Fact::Returned { .. }
+            | Fact::Command { .. }
+            | Fact::Asked { .. }
+            | Fact::Answered { .. }
+            | Fact::Compacting
+            | Fact::Limit { .. }
+            | Fact::TurnEnded { .. }
+            | Fact::Ended { .. } => {
                 self.quiet = false;
                 self.told.quiet = false;
             }

@@ -43,7 +43,7 @@ pub fn terms(text: &str) -> BTreeMap<String, Kind> {
         let goes_on = match script {
             Script::Spaced => joins,
             Script::Other => token.is_empty(),
-            _ => next == script,
+            Script::Han | Script::Katakana | Script::Hiragana => next == script,
         };
         if !goes_on || next == Script::Other && !joins {
             keep(&token, script, &mut found);
@@ -103,7 +103,7 @@ fn keep(token: &str, script: Script, found: &mut BTreeMap<String, Kind>) {
         }
         // One character says little, and endings say nothing.
         Script::Han | Script::Katakana if token.chars().nth(1).is_some() => Kind::Word,
-        _ => return,
+        Script::Han | Script::Katakana | Script::Hiragana | Script::Other => return,
     };
     add(token.to_owned(), kind, found);
 }

@@ -138,7 +138,7 @@ fn place(candidate: &Candidate<'_>, said: &Said, leads: bool) -> u64 {
             percent = own.saturating_sub(40 * shared as u64 / candidate.terms.len().max(1) as u64);
         }
         Then::Prompt | Then::Nothing if candidate.last => percent += 20,
-        _ => {}
+        Then::Called { .. } | Then::Prompt | Then::Nothing => {}
     }
     match said.after {
         // It answers at once, from nothing new.

@@ -14,7 +14,7 @@ pub(super) fn as_text(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
         Value::Array(items) => items.iter().map(|item| format!("- {}", as_text(item))).collect::<Vec<_>>().join("\n"),
-        _ => String::new(),
+        Value::Null | Value::Bool(_) | Value::Object(_) => String::new(),
     }
 }
 

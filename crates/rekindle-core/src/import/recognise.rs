@@ -33,7 +33,7 @@ fn by_json(text: &str) -> Option<Format> {
             Value::Object(fields) if has_tasks(&value) || fields.values().any(has_tasks) => Some(Format::TaskMaster),
             Value::Object(fields) if fields.contains_key("subject") => Some(Format::TaskFiles),
             Value::Object(_) if is_issue(&value) => Some(Format::Beads),
-            _ => None,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => None,
         };
     }
     let first = text.lines().find(|line| !line.trim().is_empty())?;

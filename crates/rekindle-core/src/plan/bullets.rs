@@ -165,7 +165,16 @@ impl KeyReader<'_> {
                 let pieces = values::list(self.text, range);
                 self.keys.reading.extend(pieces.into_iter().map(|p| p.text));
             }
-            _ => self.single(key, values::single(self.text, range)),
+            Key::Agent
+            | Key::Role
+            | Key::Cli
+            | Key::Wave
+            | Key::Timeout
+            | Key::Attempts
+            | Key::Priority
+            | Key::Done => {
+                self.single(key, values::single(self.text, range));
+            }
         }
     }
 
@@ -233,7 +242,8 @@ impl KeyReader<'_> {
                 let wave = self.number(&piece, "bad-wave", "wave", "a whole number");
                 self.keys.wave = wave.map(|wave| (wave, piece.span));
             }
-            _ => {}
+            // Lists: read piece by piece.
+            Key::Accept | Key::BlockedBy | Key::Artifacts | Key::Environments | Key::Reading => {}
         }
     }
 

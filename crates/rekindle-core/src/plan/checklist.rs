@@ -80,7 +80,7 @@ fn assign_ids(text: &str, outline: &Outline, items: &[usize], problems: &mut Pro
         let written = text[range].split_whitespace().collect::<Vec<_>>().join(" ");
         let id = match heading::split(&written) {
             Split::Task { id, title } if !title.is_empty() => Some((id, title.to_owned())),
-            _ => None,
+            Split::Task { .. } | Split::BadId { .. } | Split::NoColon => None,
         };
         if let Some((id, _)) = &id {
             *uses.entry(id.as_str().to_owned()).or_default() += 1;

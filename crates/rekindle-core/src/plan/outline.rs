@@ -109,6 +109,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "Markdown's own events")]
     fn step(&mut self, event: Event<'_>, range: Range<usize>) {
         match event {
             Event::Start(tag) => self.start(tag, range),
@@ -131,6 +132,7 @@ impl Walk<'_> {
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "Markdown's own tags")]
     fn start(&mut self, tag: Tag<'_>, range: Range<usize>) {
         let frame = match tag {
             Tag::Heading { level, .. } => self.open_heading(level, range),
@@ -199,7 +201,9 @@ impl Walk<'_> {
         }
         let parent = self.stack.iter().rev().find_map(|frame| match frame {
             Frame::Item(item) => Some(*item),
-            _ => None,
+            Frame::Heading(_) | Frame::List(_) | Frame::Code(_) | Frame::Paragraph | Frame::Inline | Frame::Other => {
+                None
+            }
         });
         self.outline.items.push(Item {
             text: range.start..range.start,

@@ -40,6 +40,15 @@ enum Part {
     Prose,
 }
 
+impl Part {
+    fn wave(&self) -> Option<u32> {
+        match self {
+            Self::Wave(wave) => *wave,
+            Self::Top | Self::Rules | Self::Prose => None,
+        }
+    }
+}
+
 /// Reads a whole text. `None` when no task can be made of it; the reason is then among the problems.
 pub(super) fn plan(name: &str, text: &str, problems: &mut Problems) -> Option<Plan> {
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
@@ -95,7 +104,7 @@ fn sections(text: &str, outline: &Outline, from: usize) -> Vec<Section> {
         }
         let list = outline.blocks.get(index + 1).and_then(|next| match next.kind {
             BlockKind::List(list) => Some((list, next.span.clone())),
-            _ => None,
+            BlockKind::Heading { .. } | BlockKind::Other => None,
         });
         sections.push(Section { level: *level, heading: heading.clone(), list, content: block.span.end..text.len() });
     }
@@ -164,10 +173,7 @@ impl<'a> Reader<'a> {
     }
 
     fn enter(&mut self, part: Part, at: usize) {
-        let wave = match part {
-            Part::Wave(wave) => wave,
-            _ => None,
-        };
+        let wave = part.wave();
         self.waves.push((at, wave));
         self.part = part;
         self.task_in_part = false;
@@ -207,7 +213,7 @@ impl<'a> Reader<'a> {
         };
         match self.part {
             Part::Rules => self.rules.push(passage),
-            _ => self.goal.push(passage),
+            Part::Top | Part::Wave(_) | Part::Prose => self.goal.push(passage),
         }
     }
 
@@ -235,7 +241,9 @@ impl<'a> Reader<'a> {
                 self.misnamed.insert(first.to_owned());
                 self.malformed_task(section, "bad-heading", message);
             }
-            _ => self.keep_with_heading(&section),
+            heading::Split::Task { .. } | heading::Split::BadId { .. } | heading::Split::NoColon => {
+                self.keep_with_heading(&section);
+            }
         }
     }
 
@@ -273,10 +281,7 @@ impl<'a> Reader<'a> {
                 .error("empty-task", place, message)
                 .hint("say below its heading what to do, or how to tell that it is done (`- accept: …`)");
         }
-        let above = match self.part {
-            Part::Wave(wave) => wave,
-            _ => None,
-        };
+        let above = self.part.wave();
         let wave = self.wave_of(above, keys.wave, &id);
         let empty = body.is_empty() && !has_keys;
         let draft = draft(id, title.to_owned(), body, place, keys, wave);

@@ -104,7 +104,7 @@ fn detail(state: &State, id: &TaskId, task: &Task) -> String {
         TaskState::InProgress => {
             task.checkpoint.as_ref().map(|checkpoint| checkpoint.status.clone()).unwrap_or_default()
         }
-        _ => {
+        TaskState::Pending | TaskState::Blocked | TaskState::Failed | TaskState::Skipped => {
             let cause = task.last_cause.as_ref().map(ToString::to_string);
             let parts = [cause, task.reason.clone()];
             parts.into_iter().flatten().collect::<Vec<_>>().join(": ")

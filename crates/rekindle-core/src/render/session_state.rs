@@ -173,7 +173,7 @@ fn next_steps(state: &State) -> Vec<Item> {
                 (format!("- finish {id}{rest}\n"), 1)
             }
             TaskState::Pending if state.unmet_blockers(id).is_empty() => (format!("- {} {id}\n", next_verb(task)), 0),
-            _ => continue,
+            TaskState::Pending | TaskState::Blocked | TaskState::Complete | TaskState::Skipped => continue,
         };
         items.push(Item { text, weight });
     }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::apply::apply;
 use crate::cause::Cause;
-use crate::event::{Body, Event};
+use crate::event::{AttemptEvent, Body, Event, PersonEvent, RunEvent, TaskEvent};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::plan::{Plan, PlanTask};
 use crate::report::{Channel, Checkpoint};
@@ -67,7 +67,7 @@ impl Log {
     }
 
     fn dispatch(&mut self, attempt: u64, agent: &str, epoch: u64, tasks: &[&str], number: u32) {
-        let body = Body::Dispatched {
+        let body = Body::Attempt(AttemptEvent::Dispatched {
             attempt: AttemptId(attempt),
             role: Role::Developer,
             cli: "claude".into(),
@@ -78,14 +78,15 @@ impl Log {
             session: None,
             asks_for_report: false,
             reason: String::new(),
-        };
+        });
         self.add(Some(tasks[0]), Some((agent, epoch)), body);
-        let body = Body::TaskStarted { attempt: AttemptId(attempt), number };
+        let body = Body::Task(TaskEvent::TaskStarted { attempt: AttemptId(attempt), number });
         self.add(Some(tasks[0]), Some((agent, epoch)), body);
     }
 
     fn complete(&mut self, task: &str, result: &str) {
-        let body = Body::TaskCompleted { result: Some(result.into()), unproven: false, unreported: false };
+        let body =
+            Body::Task(TaskEvent::TaskCompleted { result: Some(result.into()), unproven: false, unreported: false });
         self.add(Some(task), None, body);
     }
 }
@@ -104,10 +105,13 @@ pub(crate) fn state() -> State {
         planned("T7", "Title seven", 3, None, &["T4"]),
         planned("T8", "Title eight", 2, None, &[]),
     ];
-    let body =
-        Body::RunStarted { plan: Box::new(plan(tasks)), plan_path: "plan.md".into(), branch: Some("main".into()) };
+    let body = Body::Run(RunEvent::RunStarted {
+        plan: Box::new(plan(tasks)),
+        plan_path: "plan.md".into(),
+        branch: Some("main".into()),
+    });
     log.add(None, None, body);
-    log.add(None, None, Body::WaveStarted { wave: 2 });
+    log.add(None, None, Body::Run(RunEvent::WaveStarted { wave: 2 }));
     log.dispatch(1, "backend", 1, &["T1", "T3", "T4"], 1);
     log.complete("T1", "Added the module.\nTests pass.");
     log.complete("T2", "| done | <b>\u{1b}[31m");
@@ -120,7 +124,7 @@ pub(crate) fn state() -> State {
 fn begin_t3(log: &mut Log) {
     let number = 1;
     let attempt = AttemptId(1);
-    let begun = Body::TaskStarted { attempt, number };
+    let begun = Body::Task(TaskEvent::TaskStarted { attempt, number });
     log.add(Some("T3"), Some(("backend", 1)), begun);
     let checkpoint = Checkpoint {
         status: "lexer done".into(),
@@ -129,18 +133,22 @@ fn begin_t3(log: &mut Log) {
         files: vec!["src/lexer.rs".into()],
         progress: Some(40),
     };
-    log.add(Some("T3"), Some(("backend", 1)), Body::CheckpointSaved { checkpoint });
-    let asked = Body::QuestionAsked {
+    log.add(Some("T3"), Some(("backend", 1)), Body::Task(TaskEvent::CheckpointSaved { checkpoint }));
+    let asked = Body::Person(PersonEvent::QuestionAsked {
         id: QuestionId(1),
         attempt: AttemptId(1),
         text: "Which port?".into(),
         options: Vec::new(),
         context: String::new(),
         takes_work: false,
-    };
+    });
     log.add(Some("T3"), Some(("backend", 1)), asked);
-    log.add(Some("T3"), None, Body::QuestionAnswered { id: QuestionId(1), answer: "8080".into() });
-    log.add(None, Some(("backend", 1)), Body::NoteRecorded { text: "serde for all formats".into() });
+    log.add(Some("T3"), None, Body::Person(PersonEvent::QuestionAnswered { id: QuestionId(1), answer: "8080".into() }));
+    log.add(
+        None,
+        Some(("backend", 1)),
+        Body::Person(PersonEvent::NoteRecorded { text: "serde for all formats".into() }),
+    );
 }
 
 /// T3 times out and is begun again; the tasks beside it end in other ways.
@@ -149,24 +157,29 @@ fn hand_t3_over(log: &mut Log) {
         if task == "T8" {
             log.dispatch(3, "developer-T8", 1, &["T8"], 1);
         }
-        let body = Body::TaskRequeued { cause, counted, not_before: None, reason: "tried again".into() };
+        let body =
+            Body::Task(TaskEvent::TaskRequeued { cause, counted, not_before: None, reason: "tried again".into() });
         log.add(Some(task), None, body);
     }
-    let ended = Body::AttemptEnded { attempt: AttemptId(1), cause: Cause::TimedOut, last_words: None };
+    let ended =
+        Body::Attempt(AttemptEvent::AttemptEnded { attempt: AttemptId(1), cause: Cause::TimedOut, last_words: None });
     log.add(None, Some(("backend", 1)), ended);
     log.dispatch(2, "backend", 2, &["T3", "T4"], 2);
-    let failed = Body::WorkflowFailed { reason: "developer_crash_limit".into(), detail: "3 attempts failed".into() };
+    let failed = Body::Task(TaskEvent::WorkflowFailed {
+        reason: "developer_crash_limit".into(),
+        detail: "3 attempts failed".into(),
+    });
     log.dispatch(4, "developer-T5", 1, &["T5"], 3);
     log.add(Some("T5"), None, failed);
-    log.add(Some("T6"), None, Body::TaskSkipped { reason: "not needed".into() });
-    let asked = Body::QuestionAsked {
+    log.add(Some("T6"), None, Body::Task(TaskEvent::TaskSkipped { reason: "not needed".into() }));
+    let asked = Body::Person(PersonEvent::QuestionAsked {
         id: QuestionId(2),
         attempt: AttemptId(2),
         text: "May I add a crate?".into(),
         options: vec!["yes".into(), "no".into()],
         context: String::new(),
         takes_work: false,
-    };
+    });
     log.add(Some("T3"), Some(("backend", 2)), asked);
 }
 
@@ -192,7 +205,7 @@ fn without_a_run_there_is_no_file() {
 fn the_current_wave() {
     let mut log = Log(State::default());
     let tasks = vec![planned("A", "a", 1, None, &[]), planned("B", "b", 2, None, &[]), planned("C", "c", 3, None, &[])];
-    let body = Body::RunStarted { plan: Box::new(plan(tasks)), plan_path: "p".into(), branch: None };
+    let body = Body::Run(RunEvent::RunStarted { plan: Box::new(plan(tasks)), plan_path: "p".into(), branch: None });
     log.add(None, None, body);
     assert_eq!(build_status::current_wave(&log.0), Some(1), "nothing has begun");
     log.dispatch(1, "developer-B", 1, &["B"], 1);
@@ -227,13 +240,17 @@ fn every_row_of_the_table_has_the_same_cells() {
 fn what_is_open_outlives_what_is_done() {
     let mut log = Log(State::default());
     let tasks = (0..2_000).map(|n| planned(&format!("T{n}"), "A title of some length", 1, None, &[])).collect();
-    let body = Body::RunStarted { plan: Box::new(plan(tasks)), plan_path: "p".into(), branch: None };
+    let body = Body::Run(RunEvent::RunStarted { plan: Box::new(plan(tasks)), plan_path: "p".into(), branch: None });
     log.add(None, None, body);
     for n in 0..1_990 {
         let id = format!("T{n}");
         log.dispatch(n + 1, &format!("developer-{id}"), 1, &[&id], 1);
         log.complete(&id, "The agent's own words about what it has done.");
-        let ended = Body::AttemptEnded { attempt: AttemptId(n + 1), cause: Cause::Completed, last_words: None };
+        let ended = Body::Attempt(AttemptEvent::AttemptEnded {
+            attempt: AttemptId(n + 1),
+            cause: Cause::Completed,
+            last_words: None,
+        });
         log.add(None, None, ended);
     }
     log.dispatch(5_000, "developer-T3", 2, &["T3"], 2);
@@ -257,28 +274,28 @@ proptest! {
         let mut log = Log(State::default());
         let word = |n: usize| words[n % words.len()].as_str();
         let list = (0..tasks).map(|n| planned(&format!("T{n}"), word(n), 1 + (n % 4) as u32, None, &[])).collect();
-        let body = Body::RunStarted { plan: Box::new(plan(list)), plan_path: path, branch: Some(word(3).into()) };
+        let body = Body::Run(RunEvent::RunStarted { plan: Box::new(plan(list)), plan_path: path, branch: Some(word(3).into()) });
         log.add(None, None, body);
         for n in 0..tasks {
             let id = format!("T{n}");
             log.dispatch(n as u64 + 1, &format!("developer-{id}"), 1, &[&id], 1);
             let text = word(n + 1).to_owned();
-            log.add(None, None, Body::NoteRecorded { text: text.clone() });
+            log.add(None, None, Body::Person(PersonEvent::NoteRecorded { text: text.clone() }));
             let checkpoint = Checkpoint {
                 status: text.clone(),
                 files: vec![text.clone(), format!("{n}")],
                 remaining: vec![text.clone()],
                 ..Checkpoint::default()
             };
-            log.add(Some(&id), None, Body::CheckpointSaved { checkpoint });
-            let asked = Body::QuestionAsked {
+            log.add(Some(&id), None, Body::Task(TaskEvent::CheckpointSaved { checkpoint }));
+            let asked = Body::Person(PersonEvent::QuestionAsked {
                 id: QuestionId(n as u64),
                 attempt: AttemptId(n as u64 + 1),
                 text: text.clone(),
                 options: vec![text.clone(); 3],
                 context: text.clone(),
         takes_work: false,
-            };
+            });
             if n % 3 == 0 {
                 log.add(Some(&id), Some((&format!("developer-{id}"), 1)), asked);
             } else {
@@ -298,7 +315,7 @@ proptest! {
     #[test]
     fn claims_leave_both_files_whole(door in prop::sample::select(vec![Channel::Signal, Channel::Command])) {
         let mut log = Log(state());
-        let body = Body::TaskClaimed { attempt: AttemptId(2), door, result: None, verdict: None };
+        let body = Body::Task(TaskEvent::TaskClaimed { attempt: AttemptId(2), door, result: None, verdict: None });
         log.add(Some("T3"), Some(("backend", 2)), body);
         let build = build_status::render(&log.0).expect("a run");
         prop_assert!(build.contains("| T3 | IN PROGRESS | 2/3 | 2 | backend |"), "{}", build);

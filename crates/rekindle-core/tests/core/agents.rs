@@ -4,7 +4,7 @@ use rekindle_core::activity::{Failure, Measure, Problem, StreamEvent, Transcript
 use rekindle_core::cause::Cause;
 use rekindle_core::decide::{self, Standstill, Step};
 use rekindle_core::effect::Effect;
-use rekindle_core::event::Body;
+use rekindle_core::event::{AttemptEvent, Body, SessionEvent};
 use rekindle_core::ids::{AttemptId, QuestionId};
 use rekindle_core::input::{Input, Order};
 use rekindle_core::limits::{Limits, Traits};
@@ -69,7 +69,7 @@ fn next(story: &mut Story) -> (Strategy, String) {
     story.after_ms(400_000);
     story.input(Input::TimePassed);
     let dispatched = story.log.iter().rev().find_map(|event| match &event.body {
-        Body::Dispatched { strategy, reason, .. } => Some((*strategy, reason.clone())),
+        Body::Attempt(AttemptEvent::Dispatched { strategy, reason, .. }) => Some((*strategy, reason.clone())),
         _ => None,
     });
     dispatched.expect("dispatched")
@@ -360,7 +360,9 @@ fn every_second_compaction_puts_the_whole_plan_before_it_again() {
         |story: &Story| story.state.attempts[&AttemptId(1)].cli_session.told.last().map(|told| told.text.clone());
     let compact = |story: &mut Story, n: u64| {
         let step = sign(story, 1, StreamEvent::Compacted { automatic: Some(true), turns: n * 50, calls: n * 9 });
-        step.events.iter().any(|event| matches!(&event.body, Body::CompactionComplete(over) if over.full_reload))
+        step.events.iter().any(
+            |event| matches!(&event.body, Body::Session(SessionEvent::CompactionComplete(over)) if over.full_reload),
+        )
     };
     assert!(!compact(&mut story, 1), "the first");
     assert!(!told(&story).expect("told").contains("The Whole Plan"));

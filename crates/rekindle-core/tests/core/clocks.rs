@@ -2,7 +2,7 @@
 
 use rekindle_core::activity::{Failure, Problem, StreamEvent};
 use rekindle_core::cause::Cause;
-use rekindle_core::event::{Body, ClockSeen, Event};
+use rekindle_core::event::{AttemptEvent, Body, ClockSeen, Event, MachineEvent};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::{Found, Input};
 use rekindle_core::limits::{Limits, Traits};
@@ -142,7 +142,8 @@ fn a_wait_for_a_reset_follows_a_wall_that_is_set() {
     assert_eq!(story.state.gates["able"].until, Some(until.minus_ms(300_000)), "five minutes less are left");
     let resumes_at = story.state.run.as_ref().and_then(|run| run.resumes_at).expect("the run waits for it");
     assert_eq!(resumes_at, until.minus_ms(300_000));
-    let moved = story.log.iter().filter(|event| matches!(event.body, Body::ClockMoved(_))).count();
+    let moved =
+        story.log.iter().filter(|event| matches!(event.body, Body::Machine(MachineEvent::ClockMoved(_)))).count();
     assert_eq!(moved, 2);
     assert_eq!(story.replayed(), story.state);
 }

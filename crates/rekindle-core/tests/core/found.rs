@@ -3,7 +3,7 @@
 use rekindle_core::cause::Cause;
 use rekindle_core::decide::{self, Standstill};
 use rekindle_core::effect::Effect;
-use rekindle_core::event::Body;
+use rekindle_core::event::{Body, RunEvent, TaskEvent};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::{Input, Noted, Order};
 use rekindle_core::limits::Limits;
@@ -17,10 +17,14 @@ use crate::harness::{Story, exit_code, task};
 fn a_failed_start_can_be_read_back_from_the_log() {
     let mut story = Story::of("# Demo\n\n### T1: first\n- accept: `true`\n");
     story.input(Input::AttemptNotStarted { attempt: AttemptId(1), reason: "no such file".into() });
-    let requeued = story.log.iter().find(|event| matches!(event.body, Body::TaskRequeued { .. })).expect("requeued");
+    let requeued = story
+        .log
+        .iter()
+        .find(|event| matches!(event.body, Body::Task(TaskEvent::TaskRequeued { .. })))
+        .expect("requeued");
     let back = Body::from_parts(&requeued.body.name(), &requeued.body.details()).expect("its own words");
     assert_eq!(back, requeued.body);
-    let Body::TaskRequeued { cause, reason, .. } = back else { unreachable!("found as such") };
+    let Body::Task(TaskEvent::TaskRequeued { cause, reason, .. }) = back else { unreachable!("found as such") };
     assert_eq!(cause, Cause::StartFailed { reason: "no such file".into() });
     assert!(reason.contains("attempts used"), "{reason}");
 }
@@ -93,7 +97,7 @@ fn an_ended_attempt_is_over_when_the_operator_decides_its_claim() {
         assert_eq!(story.state.attempts[&AttemptId(1)].phase, AttemptPhase::Ended);
         let stops = step.effects.iter().filter(|effect| matches!(effect, Effect::StopAttempt { .. })).count();
         assert_eq!(stops, 0, "there is nobody to stop: {:?}", step.effects);
-        assert!(matches!(step.events.last().map(|event| &event.body), Some(Body::RunFinished { .. })));
+        assert!(matches!(step.events.last().map(|event| &event.body), Some(Body::Run(RunEvent::RunFinished { .. }))));
     }
 }
 
@@ -141,7 +145,9 @@ fn what_was_put_right_outside_stands_on_record_and_changes_nothing() {
         let step = story.input(noted(named));
         let [event] = &step.events[..] else { panic!("{:?}", step.events) };
         assert_eq!(event.task.as_ref().map(|id| id.as_str()), about);
-        assert!(matches!(&event.body, Body::StateReconciled { event_type, .. } if event_type == "stale_lock_removed"));
+        assert!(
+            matches!(&event.body, Body::Run(RunEvent::StateReconciled { event_type, .. }) if event_type == "stale_lock_removed")
+        );
     }
     assert_eq!(story.state.tasks, before.tasks);
     assert_eq!(story.replayed(), story.state);

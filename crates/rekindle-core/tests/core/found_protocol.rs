@@ -3,7 +3,7 @@
 use rekindle_core::activity::{Failure, Problem, StreamEvent};
 use rekindle_core::cause::Cause;
 use rekindle_core::decide::{self, Reply, Standstill};
-use rekindle_core::event::{Body, PauseReason, UsageLeft};
+use rekindle_core::event::{Body, PauseReason, TaskEvent, UsageLeft};
 use rekindle_core::ids::{AttemptId, QuestionId};
 use rekindle_core::input::{Found, Input, MergeOutcome, Order, Refused};
 use rekindle_core::limits::{Limits, Traits, UsageLimits};
@@ -498,7 +498,11 @@ fn a_log_that_ends_before_a_look_again_began_counts_no_attempt_twice() {
     let mut story = Story::of("# Demo\n\n### T1: a\n- accept: `true`\n- attempts: 1\n\n### T2: b\n- accept: `true`\n");
     through(&mut story, 1, "T1");
     crash(&mut story);
-    let reopened = story.log.iter().position(|event| matches!(event.body, Body::TaskReopened { .. })).expect("again");
+    let reopened = story
+        .log
+        .iter()
+        .position(|event| matches!(event.body, Body::Task(TaskEvent::TaskReopened { .. })))
+        .expect("again");
     story.log.truncate(reopened + 1);
     story.state = story.replayed();
     crash(&mut story);

@@ -2,7 +2,7 @@
 
 use rekindle_core::apply::apply;
 use rekindle_core::decide::{self, Reply, Step};
-use rekindle_core::event::{Body, Event};
+use rekindle_core::event::{Body, Event, RunEvent, TaskEvent};
 use rekindle_core::ids::{AttemptId, Epoch, RunId, TaskId};
 use rekindle_core::input::{Found, Input, Order};
 use rekindle_core::limits::Limits;
@@ -146,7 +146,8 @@ pub fn lines(step: &Step) -> String {
 
 fn short(body: &Body) -> String {
     match body {
-        Body::CoordinatorStarted { .. } | Body::RunStarted { .. } | Body::ChecksFinished { .. } => String::new(),
+        Body::Run(RunEvent::CoordinatorStarted { .. } | RunEvent::RunStarted { .. })
+        | Body::Task(TaskEvent::ChecksFinished { .. }) => String::new(),
         other => other.details(),
     }
 }

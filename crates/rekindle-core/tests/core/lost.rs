@@ -1,6 +1,6 @@
 //! Attempts that are lost: with the agent, or from the log.
 
-use rekindle_core::event::Body;
+use rekindle_core::event::{AttemptEvent, Body};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::{Found, Input};
 use rekindle_core::limits::Limits;
@@ -21,7 +21,11 @@ fn one_loss_is_counted_once_although_the_next_coordinators_are_killed_at_once() 
     assert_eq!(story.state.tasks[&task("T1")].crashes, 1, "one attempt, one loss");
     story.input(Input::AttemptLost { attempt: AttemptId(1), with_host: false });
     assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Pending, "it is tried again");
-    let told = story.log.iter().filter(|event| matches!(event.body, Body::OrphanAgentDetected { .. })).count();
+    let told = story
+        .log
+        .iter()
+        .filter(|event| matches!(event.body, Body::Attempt(AttemptEvent::OrphanAgentDetected { .. })))
+        .count();
     assert_eq!(told, 1, "and told once");
 }
 

@@ -4,7 +4,7 @@
 use rekindle_core::cause::Cause;
 use rekindle_core::decide::Step;
 use rekindle_core::effect::Effect;
-use rekindle_core::event::{Body, PauseReason};
+use rekindle_core::event::{Body, MachineEvent, PauseReason};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::{Found, Input, Refused};
 use rekindle_core::limits::Limits;
@@ -130,7 +130,7 @@ fn a_new_coordinator_tries_at_once_what_its_predecessor_was_refused() {
     let limits = story.state.limits.clone();
     let found: Vec<(AttemptId, Found)> = Vec::new();
     let step = story.coordinator(limits, found);
-    assert!(step.events.iter().any(|event| matches!(event.body, Body::StartsReleased {})));
+    assert!(step.events.iter().any(|event| matches!(event.body, Body::Machine(MachineEvent::StartsReleased {}))));
     assert!(story.state.held.is_none() && !starting(&story).is_empty());
     assert_eq!(story.replayed(), story.state);
 }

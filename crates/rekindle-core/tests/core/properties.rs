@@ -7,7 +7,7 @@ use rekindle_core::activity::{Failure, Measure, Problem, StreamEvent, Transcript
 use rekindle_core::apply::apply;
 use rekindle_core::decide::{self, Reply};
 use rekindle_core::effect::Effect;
-use rekindle_core::event::{AgentSaid, Body, Event, PauseReason, UsageLeft};
+use rekindle_core::event::{AgentSaid, Body, Event, PauseReason, TaskEvent, UsageLeft};
 use rekindle_core::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use rekindle_core::input::{Found, Input, MergeOutcome, Order, Refused};
 use rekindle_core::limits::{Limits, Traits};
@@ -198,13 +198,13 @@ fn check_step(before: &State, after: &State, events: &[Event]) {
         // A part, or a repair of the plan's health, may be new.
         let Some(old) = before.tasks.get(id) else { continue };
         assert!(task.epoch >= old.epoch, "{id}: an epoch went back");
-        let reopened = events
-            .iter()
-            .any(|event| event.task.as_ref() == Some(id) && matches!(event.body, Body::TaskReopened { .. }));
+        let reopened = events.iter().any(|event| {
+            event.task.as_ref() == Some(id) && matches!(event.body, Body::Task(TaskEvent::TaskReopened { .. }))
+        });
         if old.state.is_terminal() && old.state != task.state {
             let by_operator = events.iter().any(|event| {
                 event.task.as_ref() == Some(id)
-                    && matches!(event.body, Body::TaskCompleted { .. } | Body::TaskSkipped { .. })
+                    && matches!(event.body, Body::Task(TaskEvent::TaskCompleted { .. } | TaskEvent::TaskSkipped { .. }))
             });
             assert!(reopened || (old.state != TaskState::Complete && by_operator), "{id}: left {:?}", old.state);
         }
@@ -267,7 +267,7 @@ fn play(moves: &[Move]) -> Story {
             assert!(known || settled, "an effect that a restart would forget: {effect:?}");
         }
         if let Reply::Refused { .. } = step.reply {
-            assert!(step.events.iter().all(|event| !matches!(event.body, Body::TaskCompleted { .. })));
+            assert!(step.events.iter().all(|event| !matches!(event.body, Body::Task(TaskEvent::TaskCompleted { .. }))));
         }
     }
     story

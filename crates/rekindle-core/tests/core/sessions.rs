@@ -2,7 +2,7 @@
 
 use rekindle_core::activity::{Measure, StreamEvent};
 use rekindle_core::decide::Step;
-use rekindle_core::event::{Body, PauseReason, UsageLeft};
+use rekindle_core::event::{Body, PauseReason, RunEvent, SessionEvent, UsageLeft};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::{Found, Input, Order};
 use rekindle_core::limits::{Limits, Traits, UsageLimits};
@@ -68,7 +68,7 @@ fn a_low_allowance_pauses_until_the_reset_and_is_asked_again_after_it() {
     let reset = story.now.plus_ms(60_000);
     let step = left(&mut story, Some(10), Some(reset));
     let pause = step.events.iter().find_map(|event| match &event.body {
-        Body::SessionPause(pause) => Some(pause.clone()),
+        Body::Run(RunEvent::SessionPause(pause)) => Some(pause.clone()),
         _ => None,
     });
     let pause = pause.unwrap_or_else(|| panic!("{}", lines(&step)));
@@ -130,7 +130,7 @@ fn who_was_lost_in_a_crash_gives_its_task_back_in_the_report() {
     story.started(1);
     let step = story.coordinator(Limits::default(), vec![(AttemptId(1), Found::Lost)]);
     let recovery = step.events.iter().find_map(|event| match &event.body {
-        Body::CoordinatorRecovered(recovery) => Some(recovery.clone()),
+        Body::Run(RunEvent::CoordinatorRecovered(recovery)) => Some(recovery.clone()),
         _ => None,
     });
     let recovery = recovery.unwrap_or_else(|| panic!("{}", lines(&step)));
@@ -152,7 +152,9 @@ fn a_hand_over_for_want_of_context_ends_the_compaction_that_was_prepared_for() {
         .log
         .iter()
         .filter_map(|event| match &event.body {
-            Body::CompactionComplete(over) => Some((over.attempt, over.compaction_number, over.full_reload)),
+            Body::Session(SessionEvent::CompactionComplete(over)) => {
+                Some((over.attempt, over.compaction_number, over.full_reload))
+            }
             _ => None,
         })
         .collect();

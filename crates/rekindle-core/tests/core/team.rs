@@ -3,7 +3,7 @@
 use rekindle_core::activity::StreamEvent;
 use rekindle_core::decide::Step;
 use rekindle_core::effect::Effect;
-use rekindle_core::event::{Body, Event};
+use rekindle_core::event::{Body, Event, RunEvent};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::{Found, Input};
 use rekindle_core::limits::{Limits, Traits};
@@ -39,7 +39,7 @@ fn adopted(takes_messages: bool) -> Story {
     story.started(1);
     let step = story.coordinator(limits(takes_messages), vec![(AttemptId(1), Found::Alive { pid: 100, shim_pid: 99 })]);
     let team = step.events.iter().find_map(|event| match &event.body {
-        Body::TeamChecked(team) => Some(team.clone()),
+        Body::Run(RunEvent::TeamChecked(team)) => Some(team.clone()),
         _ => None,
     });
     assert_eq!(team.map(|team| (team.working, team.idle, team.unresponsive)), Some((1, 0, 0)));

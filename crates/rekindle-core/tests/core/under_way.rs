@@ -2,7 +2,7 @@
 
 use rekindle_core::activity::{Ending, Lost, Measure, StreamEvent, Transcript, UnderWay, Usage};
 use rekindle_core::brief;
-use rekindle_core::event::{Body, SessionClosed};
+use rekindle_core::event::{Body, SessionClosed, SessionEvent};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Input;
 use rekindle_core::limits::{Limits, Traits};
@@ -114,11 +114,17 @@ fn resumes_that_worked_are_no_failed_ones() {
 
 #[test]
 fn an_event_of_an_older_version_is_still_read() {
-    let old = r#"{"body":"session_closed","attempt":1,"transcript":"whole","cut_off":"Bash: ls"}"#;
-    let body: Result<Body, _> = serde_json::from_str(old);
-    let Ok(Body::SessionClosed(SessionClosed { cut_off, under_way, .. })) = body else { panic!("{body:?}") };
+    let old = r#"{"attempt":1,"transcript":"whole","cut_off":"Bash: ls"}"#;
+    let body = Body::from_parts("session_closed", old);
+    let Ok(Body::Session(SessionEvent::SessionClosed(SessionClosed { cut_off, under_way, .. }))) = body else {
+        panic!("{body:?}")
+    };
     assert_eq!((cut_off.as_deref(), under_way.is_empty()), (Some("Bash: ls"), true));
-    let body =
-        Body::SessionClosed(SessionClosed { attempt: AttemptId(1), transcript: Transcript::Whole, cut_off, under_way });
+    let body = Body::Session(SessionEvent::SessionClosed(SessionClosed {
+        attempt: AttemptId(1),
+        transcript: Transcript::Whole,
+        cut_off,
+        under_way,
+    }));
     assert!(!serde_json::to_string(&body).expect("JSON").contains("under_way"), "nothing to tell is not stored");
 }

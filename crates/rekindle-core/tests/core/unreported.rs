@@ -5,7 +5,7 @@ use rekindle_core::activity::{Failure, Problem, StreamEvent};
 use rekindle_core::cause::Cause;
 use rekindle_core::decide;
 use rekindle_core::effect::Effect;
-use rekindle_core::event::{AgentSaid, Body};
+use rekindle_core::event::{AgentSaid, AttemptEvent, Body, TaskEvent};
 use rekindle_core::ids::{AttemptId, QuestionId};
 use rekindle_core::input::{Input, Order};
 use rekindle_core::limits::{Limits, Traits};
@@ -59,7 +59,7 @@ fn claimed(story: &Story) -> bool {
 
 fn failed_because(story: &Story) -> (String, String) {
     let told = story.log.iter().rev().find_map(|event| match &event.body {
-        Body::WorkflowFailed { reason, detail } => Some((reason.clone(), detail.clone())),
+        Body::Task(TaskEvent::WorkflowFailed { reason, detail }) => Some((reason.clone(), detail.clone())),
         _ => None,
     });
     told.expect("it failed")
@@ -170,7 +170,7 @@ fn a_check_that_never_passed_is_named_and_no_crash_is_spoken_of() {
     assert!(detail.contains("check `true` exited with 1"), "{detail}");
     assert!(detail.ends_with("its last words: \"The task is finished.\""), "{detail}");
     let words = story.log.iter().filter_map(|event| match &event.body {
-        Body::AttemptEnded { last_words, .. } => last_words.clone(),
+        Body::Attempt(AttemptEvent::AttemptEnded { last_words, .. }) => last_words.clone(),
         _ => None,
     });
     assert_eq!(words.collect::<Vec<_>>(), ["The task is finished."; 3]);

@@ -2,7 +2,7 @@
 
 use rekindle_core::activity::{Failure, Problem, StreamEvent};
 use rekindle_core::decide::{self, Standstill};
-use rekindle_core::event::Body;
+use rekindle_core::event::{Body, RunEvent};
 use rekindle_core::ids::{AttemptId, QuestionId};
 use rekindle_core::input::{Input, Order};
 use rekindle_core::limits::{Limits, Traits};
@@ -161,7 +161,7 @@ fn a_run_that_only_waits_is_paused_with_the_reset_that_was_named_and_not_again_b
     fails(&mut story, 2, Problem::UsageLimit, Some(reset));
     let pauses = |story: &Story| -> Vec<(Option<Time>, Option<Time>)> {
         let found = story.log.iter().filter_map(|event| match &event.body {
-            Body::SessionPause(pause) => Some((pause.resets_at, pause.resumes_at)),
+            Body::Run(RunEvent::SessionPause(pause)) => Some((pause.resets_at, pause.resumes_at)),
             _ => None,
         });
         found.collect()

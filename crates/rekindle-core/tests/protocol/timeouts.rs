@@ -1,6 +1,6 @@
 //! How long each role may take.
 
-use rekindle_core::event::Body;
+use rekindle_core::event::{AttemptEvent, Body};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::Input;
 use rekindle_core::review::Verdict;
@@ -18,7 +18,10 @@ fn times_out(story: &mut Story, expected: Role, minutes: u64) {
     assert!(story.state.attempts[&AttemptId(attempt)].stop.is_none(), "{expected} was stopped too early");
     story.after_ms(1).input(Input::TimePassed);
     assert!(story.state.attempts[&AttemptId(attempt)].stop.is_some(), "{expected} was not stopped");
-    let told = story.log.iter().any(|event| matches!(event.body, Body::RoleTimeout { role, .. } if role == expected));
+    let told = story
+        .log
+        .iter()
+        .any(|event| matches!(event.body, Body::Attempt(AttemptEvent::RoleTimeout { role, .. }) if role == expected));
     assert!(told, "no event for {expected}");
     assert_eq!(details(story, &format!("{expected}_timeout"))["timeout_ms"], limit);
 }

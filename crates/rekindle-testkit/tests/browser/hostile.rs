@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use rekindle_core::event::Body;
+use rekindle_core::event::{Body, PersonEvent, TaskEvent};
 use rekindle_core::ids::{AttemptId, QuestionId};
 use rekindle_core::text::is_harmful;
 use rekindle_engine::state_dir::StateDir;
@@ -96,18 +96,18 @@ fn rows_of(text: &str, n: u64, task: &Row, attempt: &Row, merged: &str) -> Vec<R
 fn events_of(text: &str, n: u64, run: &str) -> Vec<NewEvent> {
     let (text, attempt) = (text.to_owned(), AttemptId(1));
     let bodies = [
-        Body::NoteRecorded { text: text.clone() },
-        Body::QuestionAsked {
+        Body::Person(PersonEvent::NoteRecorded { text: text.clone() }),
+        Body::Person(PersonEvent::QuestionAsked {
             id: QuestionId(n),
             attempt,
             text: text.clone(),
             options: vec![text.clone()],
             context: text.clone(),
             takes_work: false,
-        },
-        Body::QuestionAnswered { id: QuestionId(n), answer: text.clone() },
-        Body::TaskSkipped { reason: text.clone() },
-        Body::WorkflowFailed { reason: text.clone(), detail: text.clone() },
+        }),
+        Body::Person(PersonEvent::QuestionAnswered { id: QuestionId(n), answer: text.clone() }),
+        Body::Task(TaskEvent::TaskSkipped { reason: text.clone() }),
+        Body::Task(TaskEvent::WorkflowFailed { reason: text.clone(), detail: text.clone() }),
     ];
     let event = |kind: String, details: String, task: &str, agent: &str| NewEvent {
         time_ms: 1_790_000_000_000,

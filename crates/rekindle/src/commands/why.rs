@@ -1,7 +1,7 @@
 //! `rekindle why`: every decision about a task, with what it was made from.
 
 use clap::Args;
-use rekindle_core::event::Body;
+use rekindle_core::event::{AttemptEvent, Body, TaskEvent};
 use rekindle_core::strategy::Strategy;
 use rekindle_core::time::Time;
 use rekindle_core::view::TaskRow;
@@ -83,21 +83,25 @@ pub fn run(args: &WhyArgs, context: &Context) -> Result<Exit> {
 fn strategy_of(body: &Body) -> Option<&'static str> {
     match body {
         // Written before there was a choice: what followed a first attempt was always a fresh one.
-        Body::Dispatched { resumed: true, strategy: Strategy::First, .. } => Some(Strategy::Fresh.name()),
-        Body::Dispatched { strategy, .. } => Some(strategy.name()),
+        Body::Attempt(AttemptEvent::Dispatched { resumed: true, strategy: Strategy::First, .. }) => {
+            Some(Strategy::Fresh.name())
+        }
+        Body::Attempt(AttemptEvent::Dispatched { strategy, .. }) => Some(strategy.name()),
         _ => None,
     }
 }
 
 fn reason_of(body: &Body) -> Option<String> {
     match body {
-        Body::Dispatched { reason, .. }
-        | Body::TaskRequeued { reason, .. }
-        | Body::TaskSkipped { reason }
-        | Body::TaskReopened { reason, .. }
-        | Body::TaskFailReported { reason, .. }
-        | Body::ReportRefused { reason, .. } => Some(reason.clone()),
-        Body::WorkflowFailed { reason, detail } => Some(format!("{reason}: {detail}")),
+        Body::Attempt(AttemptEvent::Dispatched { reason, .. })
+        | Body::Task(
+            TaskEvent::TaskRequeued { reason, .. }
+            | TaskEvent::TaskSkipped { reason }
+            | TaskEvent::TaskReopened { reason, .. }
+            | TaskEvent::TaskFailReported { reason, .. },
+        )
+        | Body::Attempt(AttemptEvent::ReportRefused { reason, .. }) => Some(reason.clone()),
+        Body::Task(TaskEvent::WorkflowFailed { reason, detail }) => Some(format!("{reason}: {detail}")),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Drawings of runs that were made by hand: what stands in them, and that nothing hostile or odd breaks them.
 
 use maud::Markup;
-use rekindle_core::event::Body;
+use rekindle_core::event::{AttemptEvent, Body, TaskEvent};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::time::Time;
 use roxmltree::Document;
@@ -126,7 +126,12 @@ fn nobodys_words_become_markup() {
         picture.questions.push(question(1, "b", words, &[words]));
         let mut script = Script::default();
         script.dispatched(0, words, "a", 1, false);
-        script.at(9, words, "a", &Body::WorkflowFailed { reason: words.to_owned(), detail: words.to_owned() });
+        script.at(
+            9,
+            words,
+            "a",
+            &Body::Task(TaskEvent::WorkflowFailed { reason: words.to_owned(), detail: words.to_owned() }),
+        );
         picture.history = std::sync::Arc::new(script.history());
         for links in [Links::Pages, Links::Anchors] {
             for markup in [timeline(&picture, links), graph(&picture, links)] {
@@ -148,7 +153,7 @@ fn odd_times_break_nothing() {
                 end,
                 "dev",
                 "a",
-                &Body::AgentHung { attempt: AttemptId(1), quiet_ms: 1, evidence: String::new() },
+                &Body::Attempt(AttemptEvent::AgentHung { attempt: AttemptId(1), quiet_ms: 1, evidence: String::new() }),
             );
             script.crashed(end, "dev", "a", 1);
             let mut picture = script.picture(vec![task("a", "", "pending", &["a", "gone"])], end);

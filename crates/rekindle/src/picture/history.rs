@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use rekindle_core::event::Body;
+use rekindle_core::event::{
+    AttemptEvent, Body, GateEvent, PersonEvent, ReviewEvent, RunEvent, SessionEvent, TaskEvent,
+};
 use rekindle_core::ids::{AttemptId, TaskId};
 use rekindle_core::role::Role;
 use rekindle_core::text;
@@ -215,7 +217,7 @@ impl History {
 
     fn take_begin(&mut self, event: &StoredEvent, body: &Body, task: Option<&TaskId>, now: Time) {
         match body {
-            Body::Dispatched { attempt, role, cli, tasks, .. } => {
+            Body::Attempt(AttemptEvent::Dispatched { attempt, role, cli, tasks, .. }) => {
                 let agent = event.agent.clone().unwrap_or_default();
                 let known = SeenTask { agent, role: *role, cli: cli.clone(), begun_at: now, runs_at: None };
                 self.known.insert(*attempt, known);
@@ -224,7 +226,7 @@ impl History {
                 }
             }
             // One that is adopted may have started while nobody was there to write it down.
-            Body::AgentStarted { attempt, .. } | Body::AgentAdopted { attempt, .. } => {
+            Body::Attempt(AttemptEvent::AgentStarted { attempt, .. } | AttemptEvent::AgentAdopted { attempt, .. }) => {
                 if let Some(known) = self.known.get_mut(attempt) {
                     known.runs_at.get_or_insert(now);
                 }
@@ -232,7 +234,7 @@ impl History {
                     span.runs_at.get_or_insert(now);
                 }
             }
-            Body::TaskStarted { attempt, number } => {
+            Body::Task(TaskEvent::TaskStarted { attempt, number }) => {
                 let Some(task) = task else { return };
                 self.open(*attempt, task, now);
                 let last = self.spans.get_mut(task).and_then(|spans| spans.last_mut());
@@ -240,7 +242,14 @@ impl History {
                     span.number = *number;
                 }
             }
-            _ => {}
+            Body::Run(_)
+            | Body::Attempt(_)
+            | Body::Session(_)
+            | Body::Task(_)
+            | Body::Review(_)
+            | Body::Gate(_)
+            | Body::Machine(_)
+            | Body::Person(_) => {}
         }
     }
 
@@ -273,20 +282,27 @@ impl History {
 
     fn take_end(&mut self, body: &Body, task: Option<&TaskId>, now: Time) {
         let outcome = match body {
-            Body::TaskCompleted { .. } => "complete".to_owned(),
-            Body::TaskRequeued { cause, .. } => cause.name().to_owned(),
-            Body::TaskSkipped { .. } => "skipped".to_owned(),
-            Body::WorkflowFailed { reason, .. } => reason.clone(),
-            Body::TaskHandedOn(_) => "handed_on".to_owned(),
-            Body::TaskParked { .. } => "parked".to_owned(),
-            Body::TaskRework(_) => "sent_back".to_owned(),
-            Body::AttemptEnded { attempt, cause, .. } => {
+            Body::Task(TaskEvent::TaskCompleted { .. }) => "complete".to_owned(),
+            Body::Task(TaskEvent::TaskRequeued { cause, .. }) => cause.name().to_owned(),
+            Body::Task(TaskEvent::TaskSkipped { .. }) => "skipped".to_owned(),
+            Body::Task(TaskEvent::WorkflowFailed { reason, .. }) => reason.clone(),
+            Body::Review(ReviewEvent::TaskHandedOn(_)) => "handed_on".to_owned(),
+            Body::Task(TaskEvent::TaskParked { .. }) => "parked".to_owned(),
+            Body::Review(ReviewEvent::TaskRework(_)) => "sent_back".to_owned(),
+            Body::Attempt(AttemptEvent::AttemptEnded { attempt, cause, .. }) => {
                 for span in self.open_spans(*attempt) {
                     (span.ended_at, span.outcome) = (Some(now), Some(cause.name().to_owned()));
                 }
                 return;
             }
-            _ => return,
+            Body::Run(_)
+            | Body::Attempt(_)
+            | Body::Session(_)
+            | Body::Task(_)
+            | Body::Review(_)
+            | Body::Gate(_)
+            | Body::Machine(_)
+            | Body::Person(_) => return,
         };
         let last = task.and_then(|task| self.spans.get_mut(task)).and_then(|spans| spans.last_mut());
         if let Some(span) = last.filter(|span| span.ended_at.is_none()) {
@@ -379,18 +395,27 @@ pub fn is_told(kind: &str) -> bool {
 #[must_use]
 pub fn mark_kind(body: &Body) -> Option<MarkKind> {
     Some(match body {
-        Body::AgentCompacted(_) => MarkKind::Compaction,
-        Body::AgentCrashed { .. } | Body::OrphanAgentDetected { .. } => MarkKind::Crash,
-        Body::AgentHung { .. } | Body::RoleTimeout { .. } => MarkKind::Hang,
-        Body::GateClosed(_) => MarkKind::Limit,
-        Body::AgentAdopted { .. } | Body::CoordinatorRecovered(_) | Body::Dispatched { resumed: true, .. } => {
-            MarkKind::Recovery
+        Body::Session(SessionEvent::AgentCompacted(_)) => MarkKind::Compaction,
+        Body::Attempt(AttemptEvent::AgentCrashed { .. } | AttemptEvent::OrphanAgentDetected { .. }) => MarkKind::Crash,
+        Body::Attempt(AttemptEvent::AgentHung { .. } | AttemptEvent::RoleTimeout { .. }) => MarkKind::Hang,
+        Body::Gate(GateEvent::GateClosed(_)) => MarkKind::Limit,
+        Body::Attempt(AttemptEvent::AgentAdopted { .. })
+        | Body::Run(RunEvent::CoordinatorRecovered(_))
+        | Body::Attempt(AttemptEvent::Dispatched { resumed: true, .. }) => MarkKind::Recovery,
+        Body::Task(TaskEvent::ChecksFinished { passed: false, .. }) | Body::Review(ReviewEvent::TaskRework(_)) => {
+            MarkKind::Refused
         }
-        Body::ChecksFinished { passed: false, .. } | Body::TaskRework(_) => MarkKind::Refused,
-        Body::QuestionAsked { .. } => MarkKind::Question,
-        Body::WorkflowFailed { .. } => MarkKind::Failed,
-        Body::TaskCompleted { .. } => MarkKind::Done,
-        _ => return None,
+        Body::Person(PersonEvent::QuestionAsked { .. }) => MarkKind::Question,
+        Body::Task(TaskEvent::WorkflowFailed { .. }) => MarkKind::Failed,
+        Body::Task(TaskEvent::TaskCompleted { .. }) => MarkKind::Done,
+        Body::Run(_)
+        | Body::Attempt(_)
+        | Body::Session(_)
+        | Body::Task(_)
+        | Body::Review(_)
+        | Body::Gate(_)
+        | Body::Machine(_)
+        | Body::Person(_) => return None,
     })
 }
 

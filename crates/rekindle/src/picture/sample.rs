@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rekindle_core::cause::Cause;
-use rekindle_core::event::Body;
+use rekindle_core::event::{AttemptEvent, Body, TaskEvent};
 use rekindle_core::ids::{AttemptId, TaskId};
 use rekindle_core::role::Role;
 use rekindle_core::strategy::Strategy;
@@ -45,7 +45,7 @@ impl Script {
 
     /// A dispatch.
     pub fn dispatched(&mut self, ms: i64, agent: &str, task: &str, attempt: u64, resumed: bool) -> &mut Self {
-        let body = Body::Dispatched {
+        let body = Body::Attempt(AttemptEvent::Dispatched {
             attempt: AttemptId(attempt),
             role: Role::Developer,
             cli: "demo".to_owned(),
@@ -56,37 +56,66 @@ impl Script {
             session: None,
             asks_for_report: false,
             reason: "first attempt".to_owned(),
-        };
+        });
         self.at(ms, agent, task, &body)
     }
 
     /// An attempt's number at a task.
     pub fn task_started(&mut self, ms: i64, agent: &str, task: &str, attempt: u64, number: u32) -> &mut Self {
-        self.at(ms, agent, task, &Body::TaskStarted { attempt: AttemptId(attempt), number })
+        self.at(ms, agent, task, &Body::Task(TaskEvent::TaskStarted { attempt: AttemptId(attempt), number }))
     }
 
     /// Its process runs.
     pub fn runs(&mut self, ms: i64, agent: &str, task: &str, attempt: u64) -> &mut Self {
-        self.at(ms, agent, task, &Body::AgentStarted { attempt: AttemptId(attempt), pid: 1, shim_pid: 2, own_bytes: 0 })
+        self.at(
+            ms,
+            agent,
+            task,
+            &Body::Attempt(AttemptEvent::AgentStarted {
+                attempt: AttemptId(attempt),
+                pid: 1,
+                shim_pid: 2,
+                own_bytes: 0,
+            }),
+        )
     }
 
     /// A crash, as the core tells it.
     pub fn crashed(&mut self, ms: i64, agent: &str, task: &str, attempt: u64) -> &mut Self {
         let (attempt, cause) = (AttemptId(attempt), Cause::Crashed { code: None, signal: Some(9) });
-        self.at(ms, agent, task, &Body::AgentCrashed { attempt, code: None, signal: Some(9) });
-        self.at(ms, agent, task, &Body::AttemptEnded { attempt, cause: cause.clone(), last_words: None });
+        self.at(ms, agent, task, &Body::Attempt(AttemptEvent::AgentCrashed { attempt, code: None, signal: Some(9) }));
+        self.at(
+            ms,
+            agent,
+            task,
+            &Body::Attempt(AttemptEvent::AttemptEnded { attempt, cause: cause.clone(), last_words: None }),
+        );
         let reason = "it was ended by signal 9".to_owned();
-        self.at(ms, agent, task, &Body::TaskRequeued { cause, counted: true, not_before: None, reason })
+        self.at(
+            ms,
+            agent,
+            task,
+            &Body::Task(TaskEvent::TaskRequeued { cause, counted: true, not_before: None, reason }),
+        )
     }
 
     /// The task is complete and its attempt over.
     pub fn done(&mut self, ms: i64, agent: &str, task: &str, attempt: u64) -> &mut Self {
-        self.at(ms, agent, task, &Body::TaskCompleted { result: None, unproven: false, unreported: false });
+        self.at(
+            ms,
+            agent,
+            task,
+            &Body::Task(TaskEvent::TaskCompleted { result: None, unproven: false, unreported: false }),
+        );
         self.at(
             ms + 5,
             agent,
             task,
-            &Body::AttemptEnded { attempt: AttemptId(attempt), cause: Cause::Completed, last_words: None },
+            &Body::Attempt(AttemptEvent::AttemptEnded {
+                attempt: AttemptId(attempt),
+                cause: Cause::Completed,
+                last_words: None,
+            }),
         )
     }
 

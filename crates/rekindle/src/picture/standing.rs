@@ -109,7 +109,7 @@ fn waiting(picture: &Picture, task: &TaskRow) -> Standing {
     let gate = picture.run.waits.iter().find(|wait| wait.until.is_none_or(|until| until > now));
     if let Some(wait) = gate {
         let until = wait.until.map_or_else(|| "until you answer".to_owned(), |until| countdown("opens", until, now));
-        let then = crate::story::session::probe(wait, now);
+        let then = crate::waits::probe(wait, now);
         let note = format!("{} {}: {until}{then}", wait.account, wait.cause.replace('_', " "));
         return Standing { symbol: "‖", ascii: "=", word: "limit", tone: Tone::Warning, note: Some(one_line(&note)) };
     }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use rekindle_core::event::{Body, CompactionNear, CompactionOver, Pause, Recovery, Resume};
+use rekindle_core::event::{Body, CompactionNear, CompactionOver, Pause, Recovery, Resume, RunEvent, SessionEvent};
 use rekindle_core::progress::Progress;
 
 use crate::ui::stamp;
@@ -21,15 +21,24 @@ pub struct Names<'a> {
 #[must_use]
 pub fn block(body: &Body, names: Names<'_>) -> Option<String> {
     Some(match body {
-        Body::SessionPause(pause) => paused(pause, names),
-        Body::SessionResume(resume) => resumed(resume),
-        Body::CoordinatorRecovered(recovery) => recovered(recovery, names),
-        Body::CompactionStart(CompactionNear { compaction_number, context_remaining, .. }) => format!(
+        Body::Run(RunEvent::SessionPause(pause)) => paused(pause, names),
+        Body::Run(RunEvent::SessionResume(resume)) => resumed(resume),
+        Body::Run(RunEvent::CoordinatorRecovered(recovery)) => recovered(recovery, names),
+        Body::Session(SessionEvent::CompactionStart(CompactionNear {
+            compaction_number, context_remaining, ..
+        })) => format!(
             "AUTO-COMPACTION #{compaction_number} - Context at {context_remaining}%\n\nState persisted to: {}",
             names.state_file
         ),
-        Body::CompactionComplete(over) => compacted(over, names),
-        _ => return None,
+        Body::Session(SessionEvent::CompactionComplete(over)) => compacted(over, names),
+        Body::Run(_)
+        | Body::Attempt(_)
+        | Body::Session(_)
+        | Body::Task(_)
+        | Body::Review(_)
+        | Body::Gate(_)
+        | Body::Machine(_)
+        | Body::Person(_) => return None,
     })
 }
 
@@ -131,7 +140,7 @@ mod tests {
             probe: 1,
             progress: progress(),
         };
-        insta::assert_snapshot!(shown(&Body::SessionPause(pause.clone())), @r"
+        insta::assert_snapshot!(shown(&Body::Run(RunEvent::SessionPause(pause.clone()))), @r"
         SESSION PAUSED - Usage limit
 
         State persisted to: .rekindle/state.db
@@ -145,7 +154,7 @@ mod tests {
         Auto-resuming at: 2025-11-15T09:46:50.000Z
         ");
         let by_hand = Pause { reason: PauseReason::Interrupt, resets_at: None, resumes_at: None, ..pause };
-        insta::assert_snapshot!(shown(&Body::SessionPause(by_hand)), @r"
+        insta::assert_snapshot!(shown(&Body::Run(RunEvent::SessionPause(by_hand))), @r"
         SESSION PAUSED - User stop
 
         State persisted to: .rekindle/state.db
@@ -158,7 +167,8 @@ mod tests {
 
     #[test]
     fn a_resume_says_whether_a_reset_was_waited_for() {
-        let resume = |reason| Body::SessionResume(Resume { resume_count: 1, tasks_to_revalidate: 0, reason });
+        let resume =
+            |reason| Body::Run(RunEvent::SessionResume(Resume { resume_count: 1, tasks_to_revalidate: 0, reason }));
         assert_eq!(shown(&resume(Some(PauseReason::UsageLimit))), "SESSION RESUMED - Reset complete");
         assert_eq!(shown(&resume(Some(PauseReason::Operator))), "SESSION RESUMED");
         assert_eq!(shown(&resume(None)), "SESSION RESUMED");
@@ -174,7 +184,7 @@ mod tests {
             progress: progress(),
             ..Recovery::default()
         };
-        insta::assert_snapshot!(shown(&Body::CoordinatorRecovered(recovery)), @r"
+        insta::assert_snapshot!(shown(&Body::Run(RunEvent::CoordinatorRecovered(recovery))), @r"
         COORDINATOR RECOVERY
 
         Prior state found: .rekindle/state.db
@@ -194,10 +204,19 @@ mod tests {
     #[test]
     fn compactions_are_counted_and_every_second_reloads_the_plan() {
         let attempt = AttemptId(1);
-        let start = Body::CompactionStart(CompactionNear { attempt, compaction_number: 1, context_remaining: 9 });
+        let start = Body::Session(SessionEvent::CompactionStart(CompactionNear {
+            attempt,
+            compaction_number: 1,
+            context_remaining: 9,
+        }));
         assert_eq!(shown(&start), "AUTO-COMPACTION #1 - Context at 9%\n\nState persisted to: .rekindle/state.db");
         let over = |compaction_number, full_reload| {
-            Body::CompactionComplete(CompactionOver { attempt, compaction_number, full_reload, progress: progress() })
+            Body::Session(SessionEvent::CompactionComplete(CompactionOver {
+                attempt,
+                compaction_number,
+                full_reload,
+                progress: progress(),
+            }))
         };
         insta::assert_snapshot!(shown(&over(1, false)), @r"
         RESUMED - Compaction #1 complete

@@ -5,7 +5,7 @@ mod trail;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rekindle_core::cause::Cause;
-use rekindle_core::event::Body;
+use rekindle_core::event::{AttemptEvent, Body, GateEvent, SessionEvent, TaskEvent};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::time::Time;
 use rekindle_engine::store::StoredEvent;
@@ -91,12 +91,12 @@ impl<'a> Teller<'a> {
         if !self.about.concerns(event, body) {
             return None;
         }
-        let starts = matches!(body, Body::Dispatched { .. });
+        let starts = matches!(body, Body::Attempt(AttemptEvent::Dispatched { .. }));
         if !starts {
             self.trail.add(body, Time(event.time_ms));
         }
         // Only what is made of them is a decision.
-        if matches!(body, Body::AgentMeasured { .. } | Body::TurnEnded { .. }) {
+        if matches!(body, Body::Session(SessionEvent::AgentMeasured { .. } | SessionEvent::TurnEnded { .. })) {
             return None;
         }
         let own = story::evidence(body);
@@ -120,7 +120,7 @@ struct About<'a> {
 
 impl About<'_> {
     fn concerns(&mut self, event: &StoredEvent, body: &Body) -> bool {
-        if let Body::Dispatched { attempt, tasks, .. } = body {
+        if let Body::Attempt(AttemptEvent::Dispatched { attempt, tasks, .. }) = body {
             let holds = tasks.iter().any(|task| task.as_str() == self.task);
             if holds {
                 self.attempts.insert(*attempt);
@@ -136,10 +136,16 @@ impl About<'_> {
 
 fn cause_of(body: &Body) -> Option<&Cause> {
     match body {
-        Body::StopOrdered { cause, .. }
-        | Body::AttemptEnded { cause, .. }
-        | Body::TaskRequeued { cause, .. }
-        | Body::GateClosed(rekindle_core::event::GateClosed { cause, .. }) => Some(cause),
-        _ => None,
+        Body::Attempt(AttemptEvent::StopOrdered { cause, .. } | AttemptEvent::AttemptEnded { cause, .. })
+        | Body::Task(TaskEvent::TaskRequeued { cause, .. })
+        | Body::Gate(GateEvent::GateClosed(rekindle_core::event::GateClosed { cause, .. })) => Some(cause),
+        Body::Run(_)
+        | Body::Attempt(_)
+        | Body::Session(_)
+        | Body::Task(_)
+        | Body::Review(_)
+        | Body::Gate(_)
+        | Body::Machine(_)
+        | Body::Person(_) => None,
     }
 }

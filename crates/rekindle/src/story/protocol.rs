@@ -1,20 +1,17 @@
 //! What reviewers, environments, health commands, parts, merges and allowances bring, in words.
 
-use rekindle_core::event::{Added, Body, ClockSeen, EnvironmentsDiffer, HealthSeen, TeamStanding, UsageLeft};
+use rekindle_core::event::{
+    Added, Body, ClockSeen, EnvironmentsDiffer, HealthSeen, MachineEvent, ReviewEvent, UsageLeft,
+};
 use rekindle_core::review::{DisagreementType, GivenVerdict, Rework, ReworkSource, Stage, Verdict};
 use rekindle_core::time::Time;
 
 use super::Parts;
 use crate::ui::{Tone, clock_time, elapsed};
 
-/// Tells it; `now` is when it happened.
-pub(super) fn tell(body: &Body, now: Time) -> Option<Parts> {
-    tell_review(body).or_else(|| tell_work(body)).or_else(|| tell_look(body, now))
-}
-
-fn tell_review(body: &Body) -> Option<Parts> {
-    Some(match body {
-        Body::TaskHandedOn(on) => {
+pub(super) fn tell(fact: &ReviewEvent) -> Parts {
+    match fact {
+        ReviewEvent::TaskHandedOn(on) => {
             let to = match on.stage {
                 Stage::Implement => "to its developer",
                 Stage::Review => "to the critic",
@@ -23,16 +20,16 @@ fn tell_review(body: &Body) -> Option<Parts> {
             let result = on.result.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
             ("HANDED ON", Tone::Active, format!("proven, {to}{result}"))
         }
-        Body::VerdictGiven(given) => verdict(given),
-        Body::TaskRework(rework) => (
+        ReviewEvent::VerdictGiven(given) => verdict(given),
+        ReviewEvent::TaskRework(rework) => (
             "REWORK",
             Tone::Warning,
             format!("sent back by {}: {}", sent_by(rework), rework.findings.issues.join("; ")),
         ),
-        Body::CriticBypassed {} => {
+        ReviewEvent::CriticBypassed {} => {
             ("BYPASSED", Tone::Warning, "its critics failed too often: it goes on without one".to_owned())
         }
-        Body::ReviewAuditDisagreement(what) => {
+        ReviewEvent::ReviewAuditDisagreement(what) => {
             let kind = match what.disagreement_type {
                 DisagreementType::AcceptanceCriteria => "a check fails",
                 DisagreementType::CodeQuality => "all checks pass, so the critic missed it",
@@ -41,13 +38,34 @@ fn tell_review(body: &Body) -> Option<Parts> {
             let text = format!("the critic passed what the auditor failed ({kind}, about {})", what.issue_category);
             ("DISAGREED", Tone::Warning, text)
         }
-        Body::CriticMissedQualityIssue { issues } => {
+        ReviewEvent::CriticMissedQualityIssue { issues } => {
             ("MISSED", Tone::Dim, format!("by the critic: {}", issues.join("; ")))
         }
-        Body::EnvironmentDisagreement(differ) => ("DIFFERS", Tone::Warning, environments(differ)),
-        Body::FocusReset {} => ("FORGOTTEN", Tone::Dim, "what critics had learned to look for".to_owned()),
-        _ => return None,
-    })
+        ReviewEvent::EnvironmentDisagreement(differ) => ("DIFFERS", Tone::Warning, environments(differ)),
+        ReviewEvent::FocusReset {} => ("FORGOTTEN", Tone::Dim, "what critics had learned to look for".to_owned()),
+        ReviewEvent::MergeOrdered(_) => ("MERGING", Tone::Dim, "its work goes into the run's branch".to_owned()),
+        ReviewEvent::WorkMerged { commit: Some(commit) } => ("MERGED", Tone::Good, format!("as {commit}")),
+        ReviewEvent::WorkMerged { commit: None } => ("MERGED", Tone::Dim, "nothing had changed".to_owned()),
+        ReviewEvent::MergeConflicted { files } => {
+            ("CONFLICT", Tone::Warning, format!("others changed the same files: {}", files.join(", ")))
+        }
+    }
+}
+
+/// Tells it; `now` is when it happened.
+pub(super) fn tell_machine(fact: &MachineEvent, now: Time) -> Parts {
+    match fact {
+        MachineEvent::StartsHeld(held) => ("HELD", Tone::Warning, crate::waits::held(&held.reason, &held.hint)),
+        MachineEvent::StartsReleased {} => ("RELEASED", Tone::Good, "new agents are started again".to_owned()),
+        MachineEvent::BreakerOpened { cli, .. } => {
+            ("LEFT ALONE", Tone::Warning, format!("{cli} failed to start too often"))
+        }
+        MachineEvent::HealthOrdered {} => ("HEALTH", Tone::Dim, "the plan's health commands are run".to_owned()),
+        MachineEvent::HealthChecked(seen) => health(seen),
+        MachineEvent::UsageAsked {} => ("USAGE", Tone::Dim, "the usage command is asked".to_owned()),
+        MachineEvent::UsageSeen(left) => usage(*left, now),
+        MachineEvent::ClockMoved(seen) => ("CLOCK", Tone::Dim, clock(seen)),
+    }
 }
 
 fn verdict(given: &GivenVerdict) -> Parts {
@@ -84,62 +102,18 @@ fn environments(differ: &EnvironmentsDiffer) -> String {
     format!("passed in {}, failed: {}", differ.passed.join(", "), failed.join(", "))
 }
 
-fn tell_work(body: &Body) -> Option<Parts> {
-    Some(match body {
-        Body::TaskAdded(added) => ("ADDED", Tone::Active, added_words(added)),
-        Body::SplitSuggested { reason } => ("TOO LARGE", Tone::Warning, format!("it should be split: {reason}")),
-        Body::MergeOrdered(_) => ("MERGING", Tone::Dim, "its work goes into the run's branch".to_owned()),
-        Body::WorkMerged { commit: Some(commit) } => ("MERGED", Tone::Good, format!("as {commit}")),
-        Body::WorkMerged { commit: None } => ("MERGED", Tone::Dim, "nothing had changed".to_owned()),
-        Body::MergeConflicted { files } => {
-            ("CONFLICT", Tone::Warning, format!("others changed the same files: {}", files.join(", ")))
-        }
-        _ => return None,
-    })
-}
-
 fn clock(seen: &ClockSeen) -> String {
     let (slept, wall) = (elapsed(seen.slept_ms), elapsed(seen.wall_ahead_ms.unsigned_abs()));
     let side = if seen.wall_ahead_ms < 0 { "behind" } else { "ahead" };
     format!("the machine has slept {slept} since it was started; the wall clock is {wall} {side}")
 }
 
-fn added_words(added: &Added) -> String {
+pub(super) fn added_words(added: &Added) -> String {
     match (&added.parent, added.health) {
         (Some(parent), _) => format!("as a part of {parent}: {}", added.task.title),
         (None, true) => "to repair what the plan's health commands found".to_owned(),
         (None, false) => added.task.title.clone(),
     }
-}
-
-fn tell_look(body: &Body, now: Time) -> Option<Parts> {
-    Some(match body {
-        Body::HealthOrdered {} => ("HEALTH", Tone::Dim, "the plan's health commands are run".to_owned()),
-        Body::HealthChecked(seen) => health(seen),
-        Body::UsageAsked {} => ("USAGE", Tone::Dim, "the usage command is asked".to_owned()),
-        Body::UsageSeen(left) => usage(*left, now),
-        Body::ValidationStarted {} => {
-            ("VALIDATING", Tone::Active, "it was complete: its artifacts and checks are verified again".to_owned())
-        }
-        Body::TeamChecked(TeamStanding { working, idle, unresponsive }) => {
-            ("TEAM", Tone::Dim, format!("{working} working, {idle} idle, {unresponsive} unresponsive"))
-        }
-        Body::ClockMoved(seen) => ("CLOCK", Tone::Dim, clock(seen)),
-        Body::StatusAsked { .. } => {
-            ("ASKED", Tone::Warning, "it shows no sign of life: it was asked for its status".to_owned())
-        }
-        Body::StatusAnswered { .. } => ("ANSWERED", Tone::Good, "it is there".to_owned()),
-        Body::TaskAssigned { .. } => {
-            ("GIVEN", Tone::Active, "its agent was idle and goes on with it in the same session".to_owned())
-        }
-        Body::DiskInspected { missing: 0 } => {
-            ("INSPECTED", Tone::Dim, "everything that is complete is on disk".to_owned())
-        }
-        Body::DiskInspected { missing } => {
-            ("INSPECTED", Tone::Warning, format!("{missing} complete tasks have lost what they made"))
-        }
-        _ => return None,
-    })
 }
 
 fn health(seen: &HealthSeen) -> Parts {
@@ -167,7 +141,7 @@ pub fn evidence(body: &Body) -> Vec<String> {
         items.iter().map(|item| format!("{label}: {item}")).collect()
     };
     match body {
-        Body::VerdictGiven(given) => {
+        Body::Review(ReviewEvent::VerdictGiven(given)) => {
             let parts = [
                 listed("issue", &given.findings.issues),
                 listed("required", &given.findings.required),
@@ -175,7 +149,7 @@ pub fn evidence(body: &Body) -> Vec<String> {
             ];
             parts.concat()
         }
-        Body::TaskRework(rework) => {
+        Body::Review(ReviewEvent::TaskRework(rework)) => {
             let context = rework.context.lines().map(str::to_owned).collect();
             let parts = [
                 listed("issue", &rework.findings.issues),
@@ -185,24 +159,31 @@ pub fn evidence(body: &Body) -> Vec<String> {
             ];
             parts.concat()
         }
-        Body::ReviewAuditDisagreement(what) => {
+        Body::Review(ReviewEvent::ReviewAuditDisagreement(what)) => {
             let critic = format!("critic: {}", what.critic_passed);
             std::iter::once(critic).chain(listed("auditor", &what.auditor_failed)).collect()
         }
-        Body::EnvironmentDisagreement(differ) => {
+        Body::Review(ReviewEvent::EnvironmentDisagreement(differ)) => {
             differ.failed.iter().flat_map(|failed| failed.error.lines().map(|line| format!("  {line}"))).collect()
         }
-        Body::HealthChecked(seen) => {
+        Body::Machine(MachineEvent::HealthChecked(seen)) => {
             let failing = seen.results.iter().filter(|check| !check.passed);
             failing.flat_map(|check| check.output.lines().map(|line| format!("  {line}"))).collect()
         }
-        _ => Vec::new(),
+        Body::Run(_)
+        | Body::Attempt(_)
+        | Body::Session(_)
+        | Body::Task(_)
+        | Body::Review(_)
+        | Body::Gate(_)
+        | Body::Machine(_)
+        | Body::Person(_) => Vec::new(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use rekindle_core::event::HandedOn;
+    use rekindle_core::event::{HandedOn, RunEvent, TaskEvent, TeamStanding};
     use rekindle_core::ids::AttemptId;
     use rekindle_core::review::{Disagreement, FailedEnvironment, Findings};
     use rekindle_core::role::Role;
@@ -211,7 +192,7 @@ mod tests {
 
     fn given(role: Role, verdict: Verdict) -> Body {
         let findings = Findings { issues: vec!["no test".to_owned()], ..Findings::default() };
-        Body::VerdictGiven(GivenVerdict { attempt: AttemptId(1), role, verdict, findings })
+        Body::Review(ReviewEvent::VerdictGiven(GivenVerdict { attempt: AttemptId(1), role, verdict, findings }))
     }
 
     #[test]
@@ -235,48 +216,69 @@ mod tests {
         };
         let cases = [
             (
-                Body::TaskHandedOn(HandedOn { stage: Stage::Audit, result: Some("made".into()) }),
+                Body::Review(ReviewEvent::TaskHandedOn(HandedOn { stage: Stage::Audit, result: Some("made".into()) })),
                 "HANDED ON: proven, to the auditor: made",
             ),
             (given(Role::Critic, Verdict::Pass), "PASSED: by its critic"),
             (given(Role::Auditor, Verdict::Fail), "REJECTED: by its auditor: no test"),
             (given(Role::Auditor, Verdict::Blocked), "BLOCKED: its auditor cannot judge it: no test"),
-            (Body::TaskRework(rework), "REWORK: sent back by its checks, which differ between environments: a; b"),
-            (Body::CriticBypassed {}, "BYPASSED: its critics failed too often: it goes on without one"),
             (
-                Body::ReviewAuditDisagreement(disagreement),
+                Body::Review(ReviewEvent::TaskRework(rework)),
+                "REWORK: sent back by its checks, which differ between environments: a; b",
+            ),
+            (
+                Body::Review(ReviewEvent::CriticBypassed {}),
+                "BYPASSED: its critics failed too often: it goes on without one",
+            ),
+            (
+                Body::Review(ReviewEvent::ReviewAuditDisagreement(disagreement)),
                 "DISAGREED: the critic passed what the auditor failed (all checks pass, so the critic missed it, about \
                  performance)",
             ),
-            (Body::CriticMissedQualityIssue { issues: vec!["slow".into()] }, "MISSED: by the critic: slow"),
             (
-                Body::EnvironmentDisagreement(EnvironmentsDiffer {
+                Body::Review(ReviewEvent::CriticMissedQualityIssue { issues: vec!["slow".into()] }),
+                "MISSED: by the critic: slow",
+            ),
+            (
+                Body::Review(ReviewEvent::EnvironmentDisagreement(EnvironmentsDiffer {
                     passed: vec!["local".into()],
                     failed: vec![failed],
-                }),
+                })),
                 "DIFFERS: passed in local, failed: `make` in minimal (2)",
             ),
-            (Body::FocusReset {}, "FORGOTTEN: what critics had learned to look for"),
-            (Body::SplitSuggested { reason: "twice".into() }, "TOO LARGE: it should be split: twice"),
-            (Body::WorkMerged { commit: Some("abc".into()) }, "MERGED: as abc"),
-            (Body::MergeConflicted { files: vec!["a".into()] }, "CONFLICT: others changed the same files: a"),
-            (Body::HealthOrdered {}, "HEALTH: the plan's health commands are run"),
-            (Body::HealthChecked(HealthSeen { results: Vec::new() }), "HEALTHY: all 0 health commands pass"),
-            (Body::UsageAsked {}, "USAGE: the usage command is asked"),
+            (Body::Review(ReviewEvent::FocusReset {}), "FORGOTTEN: what critics had learned to look for"),
+            (Body::Task(TaskEvent::SplitSuggested { reason: "twice".into() }), "TOO LARGE: it should be split: twice"),
+            (Body::Review(ReviewEvent::WorkMerged { commit: Some("abc".into()) }), "MERGED: as abc"),
             (
-                Body::UsageSeen(UsageLeft { remaining_percent: None, resets_at: None }),
+                Body::Review(ReviewEvent::MergeConflicted { files: vec!["a".into()] }),
+                "CONFLICT: others changed the same files: a",
+            ),
+            (Body::Machine(MachineEvent::HealthOrdered {}), "HEALTH: the plan's health commands are run"),
+            (
+                Body::Machine(MachineEvent::HealthChecked(HealthSeen { results: Vec::new() })),
+                "HEALTHY: all 0 health commands pass",
+            ),
+            (Body::Machine(MachineEvent::UsageAsked {}), "USAGE: the usage command is asked"),
+            (
+                Body::Machine(MachineEvent::UsageSeen(UsageLeft { remaining_percent: None, resets_at: None })),
                 "USAGE: the usage command gave no answer that can be read",
             ),
-            (Body::UsageSeen(UsageLeft { remaining_percent: Some(7), resets_at: None }), "USAGE: 7 % left"),
-            (Body::ValidationStarted {}, "VALIDATING: it was complete: its artifacts and checks are verified again"),
             (
-                Body::TeamChecked(TeamStanding { working: 2, idle: 1, unresponsive: 0 }),
+                Body::Machine(MachineEvent::UsageSeen(UsageLeft { remaining_percent: Some(7), resets_at: None })),
+                "USAGE: 7 % left",
+            ),
+            (
+                Body::Task(TaskEvent::ValidationStarted {}),
+                "VALIDATING: it was complete: its artifacts and checks are verified again",
+            ),
+            (
+                Body::Run(RunEvent::TeamChecked(TeamStanding { working: 2, idle: 1, unresponsive: 0 })),
                 "TEAM: 2 working, 1 idle, 0 unresponsive",
             ),
-            (Body::DiskInspected { missing: 2 }, "INSPECTED: 2 complete tasks have lost what they made"),
+            (Body::Run(RunEvent::DiskInspected { missing: 2 }), "INSPECTED: 2 complete tasks have lost what they made"),
         ];
         for (body, expected) in cases {
-            let (verb, _, text) = tell(&body, Time(0)).unwrap_or_else(|| panic!("nothing is said of {body:?}"));
+            let (verb, _, text) = crate::story::tell_known(&body, Time(0));
             assert_eq!(format!("{verb}: {text}"), expected);
         }
     }

@@ -187,7 +187,7 @@ pub fn of_run(picture: &Picture) -> Vec<TextLine> {
     if run.plan_changed {
         lines.push(TextLine::marked("plan", Tone::Warning, "its file differs from the plan of this run"));
     }
-    if let Some(held) = crate::story::session::held_line(run) {
+    if let Some(held) = crate::waits::held_line(run) {
         lines.push(TextLine::marked("held", Tone::Warning, one_line(&held)));
     }
     for wait in run.waits.iter().filter(|wait| wait.until.is_none_or(|until| until > picture.now)) {
@@ -195,7 +195,7 @@ pub fn of_run(picture: &Picture) -> Vec<TextLine> {
             || "until you answer".to_owned(),
             |until| format!("opens in {} ({})", elapsed(until.since_ms(picture.now)), clock_time(until)),
         );
-        let then = crate::story::session::probe(wait, picture.now);
+        let then = crate::waits::probe(wait, picture.now);
         let text = format!("{} {}: {until}{then}", wait.account, wait.cause.replace('_', " "));
         lines.push(TextLine::marked("limit", Tone::Warning, one_line(&text)));
     }

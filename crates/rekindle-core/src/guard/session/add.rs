@@ -160,7 +160,28 @@ impl Session {
                 *self.after(source) = if *failed { After::Failure } else { After::Result };
                 self.closed(call);
             }
-            _ => {}
+            Fact::Begun { .. }
+            | Fact::Process { .. }
+            | Fact::Transcript { .. }
+            | Fact::ReadTo { .. }
+            | Fact::Inherits { .. }
+            | Fact::Noted { .. }
+            | Fact::Task { .. }
+            | Fact::Todos { .. }
+            | Fact::HelperCalled { .. }
+            | Fact::HelperRuns { .. }
+            | Fact::HelperEnded { .. }
+            | Fact::FileChanged { .. }
+            | Fact::PlanFile { .. }
+            | Fact::Asked { .. }
+            | Fact::Answered { .. }
+            | Fact::Compacting
+            | Fact::Compacted { .. }
+            | Fact::Limit { .. }
+            | Fact::Gauge { .. }
+            | Fact::TurnEnded { .. }
+            | Fact::Ended { .. }
+            | Fact::ToldAgain { .. } => {}
         }
         if source == Source::Transcript
             && matches!(fact, Fact::Prompt { .. } | Fact::Said { .. } | Fact::Command { .. } | Fact::Called { .. })
@@ -311,7 +332,30 @@ impl Session {
                     found.end(*outcome, words, at);
                 }
             }
-            _ => {}
+            Fact::Begun { .. }
+            | Fact::Process { .. }
+            | Fact::Transcript { .. }
+            | Fact::ReadTo { .. }
+            | Fact::Inherits { .. }
+            | Fact::Prompt { .. }
+            | Fact::Said { .. }
+            | Fact::Noted { .. }
+            | Fact::Task { .. }
+            | Fact::Todos { .. }
+            | Fact::FileChanged { .. }
+            | Fact::PlanFile { .. }
+            | Fact::Called { .. }
+            | Fact::Returned { .. }
+            | Fact::Command { .. }
+            | Fact::Asked { .. }
+            | Fact::Answered { .. }
+            | Fact::Compacting
+            | Fact::Compacted { .. }
+            | Fact::Limit { .. }
+            | Fact::Gauge { .. }
+            | Fact::TurnEnded { .. }
+            | Fact::Ended { .. }
+            | Fact::ToldAgain { .. } => {}
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use rekindle_core::apply::apply;
-use rekindle_core::event::{Body, Event};
+use rekindle_core::event::{Body, Event, TaskEvent};
 use rekindle_core::ids::{AttemptId, Epoch, RunId, TaskId};
 use rekindle_core::input::{Found, Input, Order};
 use rekindle_core::limits::Limits;
@@ -126,7 +126,7 @@ fn grown(store: &dyn Store, text: &str, tasks: usize) {
         let id = TaskId::new(format!("T{number}")).expect("a name");
         let evidence = Evidence { checks: vec![printed(3 * number)], ..Evidence::default() };
         bytes += evidence.checks[0].output.len();
-        let body = Body::ChecksFinished { passed: false, evidence: evidence.clone() };
+        let body = Body::Task(TaskEvent::ChecksFinished { passed: false, evidence: evidence.clone() });
         let event = Event { time: Time(500), run: run.clone(), agent: None, task: Some(id.clone()), epoch: None, body };
         apply(&mut state, &event);
         state.tasks.get_mut(&id).expect("a task").evidence = Some(evidence);

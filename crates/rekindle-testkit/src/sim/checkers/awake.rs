@@ -2,7 +2,7 @@
 //! who works.
 
 use rekindle_core::activity::Activity;
-use rekindle_core::event::{Body, Event};
+use rekindle_core::event::{AttemptEvent, Body, Event, SessionEvent};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::time::Time;
 
@@ -26,15 +26,15 @@ impl Sim {
     /// Judges an end that time alone brought.
     pub(super) fn check_awake(&mut self, event: &Event) {
         let (attempt, since, limit_ms) = match &event.body {
-            Body::Dispatched { attempt, .. } => {
+            Body::Attempt(AttemptEvent::Dispatched { attempt, .. }) => {
                 let at_ms = self.decided_ms(event.time);
                 self.checkers.truth.dispatched.insert(*attempt, at_ms);
                 return;
             }
-            Body::RoleTimeout { attempt, timeout_ms, .. } => {
+            Body::Attempt(AttemptEvent::RoleTimeout { attempt, timeout_ms, .. }) => {
                 (*attempt, self.checkers.truth.dispatched.get(attempt).copied(), *timeout_ms)
             }
-            Body::AgentHung { attempt, quiet_ms, .. } => {
+            Body::Attempt(AttemptEvent::AgentHung { attempt, quiet_ms, .. }) => {
                 // What was written down at once is judged by what the agent is doing now.
                 let at_once = self.decided_ms(event.time) == self.queue.now_ms();
                 if at_once && self.is_busy(*attempt) {
@@ -45,7 +45,7 @@ impl Sim {
                 // Processes are looked at only after half of the limit: what they did before that is nobody's evidence.
                 (*attempt, active_ms, *quiet_ms / 2)
             }
-            Body::AgentFailed { attempt, .. } => {
+            Body::Session(SessionEvent::AgentFailed { attempt, .. }) => {
                 (*attempt, self.storm_broken(*attempt), self.checkers.replayed.limits.silence_ms)
             }
             _ => return,

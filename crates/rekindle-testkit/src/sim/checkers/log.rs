@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rekindle_core::apply::apply;
-use rekindle_core::event::{Body, Event};
+use rekindle_core::event::{AttemptEvent, Body, Event, GateEvent, PersonEvent, RunEvent, TaskEvent};
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::report::Channel;
 use rekindle_core::state::{AttemptPhase, State, TaskState};
@@ -27,7 +27,7 @@ const CANNOT_JUDGE: &str = "cannot judge it";
 pub fn line(event: &Event) -> String {
     let about = |name: &str, text: Option<String>| text.map(|text| format!(" {name}={text}")).unwrap_or_default();
     let mut details = event.body.details();
-    if let Body::RunStarted { .. } | Body::CoordinatorStarted { .. } = event.body {
+    if let Body::Run(RunEvent::RunStarted { .. } | RunEvent::CoordinatorStarted { .. }) = event.body {
         details.clear();
     }
     format!(
@@ -71,23 +71,23 @@ impl Checkers {
         *self.told.entry(event.body.name().to_string()).or_default() += 1;
         self.signs.remember(event);
         match (&event.body, &event.task, event.epoch) {
-            (Body::Dispatched { attempt, .. }, ..) => {
+            (Body::Attempt(AttemptEvent::Dispatched { attempt, .. }), ..) => {
                 self.dispatched.insert(*attempt);
             }
-            (Body::StopOrdered { attempt, at_once, .. }, ..) => {
+            (Body::Attempt(AttemptEvent::StopOrdered { attempt, at_once, .. }), ..) => {
                 self.stops.insert(*attempt, *at_once);
             }
-            (Body::TaskClaimed { attempt, door, .. }, Some(task), Some(epoch)) => {
+            (Body::Task(TaskEvent::TaskClaimed { attempt, door, .. }), Some(task), Some(epoch)) => {
                 self.claims.insert((task.clone(), epoch), *attempt);
                 if *door == Channel::Unreported {
                     self.left.insert((*attempt, task.clone()));
                 }
             }
-            (Body::TaskCompleted { .. }, Some(task), Some(epoch)) => {
+            (Body::Task(TaskEvent::TaskCompleted { .. }), Some(task), Some(epoch)) => {
                 self.ended.insert((task.clone(), epoch));
                 self.completed.insert((task.clone(), epoch));
             }
-            (Body::WorkflowFailed { .. } | Body::TaskSkipped { .. }, Some(task), Some(epoch)) => {
+            (Body::Task(TaskEvent::WorkflowFailed { .. } | TaskEvent::TaskSkipped { .. }), Some(task), Some(epoch)) => {
                 self.ended.insert((task.clone(), epoch));
             }
             _ => {}
@@ -105,40 +105,48 @@ impl Checkers {
                 .map(|(id, _)| *id)
         });
         match &event.body {
-            Body::Dispatched { attempt, tasks, cli, .. } => {
+            Body::Attempt(AttemptEvent::Dispatched { attempt, tasks, cli, .. }) => {
                 dispatched(state, event, *attempt, tasks).and_then(|()| self.may_start(event.time, cli))
             }
-            Body::TaskClaimed { attempt, door: Channel::Unreported, .. } => self.looked_at(event, *attempt),
-            Body::TaskClaimed { door: Channel::Operator, .. } => self.confirmed(event),
-            Body::BaselineSeen(baseline) => self.seen_before(event, baseline),
-            Body::QuestionAsked { attempt, text, takes_work, .. }
+            Body::Task(TaskEvent::TaskClaimed { attempt, door: Channel::Unreported, .. }) => {
+                self.looked_at(event, *attempt)
+            }
+            Body::Task(TaskEvent::TaskClaimed { door: Channel::Operator, .. }) => self.confirmed(event),
+            Body::Task(TaskEvent::BaselineSeen(baseline)) => self.seen_before(event, baseline),
+            Body::Person(PersonEvent::QuestionAsked { attempt, text, takes_work, .. })
                 if self.asked_about(event, *attempt, text, *takes_work) =>
             {
                 Ok(())
             }
-            Body::GateClosed(closed) => self.probes_in_time(event.time, closed),
-            Body::TaskClaimed { door, .. } if is_own(*door) => self.own_claim(event),
-            Body::TaskClaimed { attempt, verdict, .. } => {
+            Body::Gate(GateEvent::GateClosed(closed)) => self.probes_in_time(event.time, closed),
+            Body::Task(TaskEvent::TaskClaimed { door, .. }) if is_own(*door) => self.own_claim(event),
+            Body::Task(TaskEvent::TaskClaimed { attempt, verdict, .. }) => {
                 let verb = if verdict.is_some() { Verb::Verdict } else { Verb::Done };
                 self.spoke(event, Some(*attempt), verb)
             }
-            Body::TaskFailReported { attempt, .. } => self.spoke(event, Some(*attempt), Verb::Fail),
-            Body::QuestionAsked { attempt, text, .. } if text.starts_with(CREDENTIALS) => self.refused(*attempt),
-            Body::QuestionAsked { text, .. } if text.starts_with(HEALTH) => Ok(()),
-            Body::QuestionAsked { attempt, text, .. } if text.contains(CANNOT_JUDGE) => {
+            Body::Task(TaskEvent::TaskFailReported { attempt, .. }) => self.spoke(event, Some(*attempt), Verb::Fail),
+            Body::Person(PersonEvent::QuestionAsked { attempt, text, .. }) if text.starts_with(CREDENTIALS) => {
+                self.refused(*attempt)
+            }
+            Body::Person(PersonEvent::QuestionAsked { text, .. }) if text.starts_with(HEALTH) => Ok(()),
+            Body::Person(PersonEvent::QuestionAsked { attempt, text, .. }) if text.contains(CANNOT_JUDGE) => {
                 self.spoke(event, Some(*attempt), Verb::Verdict)
             }
-            Body::QuestionAsked { attempt, .. } => self.spoke(event, Some(*attempt), Verb::Ask),
-            Body::CheckpointSaved { .. } => self.spoke(event, speaker, Verb::Checkpoint),
-            Body::SplitProposed { .. } if event.task.as_ref().is_some_and(|task| self.truth.splits.contains(task)) => {
+            Body::Person(PersonEvent::QuestionAsked { attempt, .. }) => self.spoke(event, Some(*attempt), Verb::Ask),
+            Body::Task(TaskEvent::CheckpointSaved { .. }) => self.spoke(event, speaker, Verb::Checkpoint),
+            Body::Task(TaskEvent::SplitProposed { .. })
+                if event.task.as_ref().is_some_and(|task| self.truth.splits.contains(task)) =>
+            {
                 Ok(())
             }
-            Body::SplitProposed { .. } => self.spoke(event, speaker, Verb::Split),
-            Body::TaskCompleted { unreported: true, .. } => self.completed(event).and_then(|()| self.taken(event)),
-            Body::TaskCompleted { .. } => self.completed(event),
-            Body::WorkflowFailed { .. } | Body::TaskSkipped { .. } => self.ends(event),
-            Body::TaskStarted { number, .. } => started(setting, state, event, *number),
-            Body::TaskRequeued { .. } | Body::TaskParked { .. } => open(state, event),
+            Body::Task(TaskEvent::SplitProposed { .. }) => self.spoke(event, speaker, Verb::Split),
+            Body::Task(TaskEvent::TaskCompleted { unreported: true, .. }) => {
+                self.completed(event).and_then(|()| self.taken(event))
+            }
+            Body::Task(TaskEvent::TaskCompleted { .. }) => self.completed(event),
+            Body::Task(TaskEvent::WorkflowFailed { .. } | TaskEvent::TaskSkipped { .. }) => self.ends(event),
+            Body::Task(TaskEvent::TaskStarted { number, .. }) => started(setting, state, event, *number),
+            Body::Task(TaskEvent::TaskRequeued { .. } | TaskEvent::TaskParked { .. }) => open(state, event),
             _ => Ok(()),
         }
     }
@@ -182,7 +190,8 @@ impl Checkers {
             return Err((Invariant::EndsOnce, format!("an end of nothing: {}", line(event))));
         };
         let again = self.ended.contains(&(task.clone(), epoch));
-        let insists = self.truth.ordered.contains(task) && !matches!(event.body, Body::WorkflowFailed { .. });
+        let insists =
+            self.truth.ordered.contains(task) && !matches!(event.body, Body::Task(TaskEvent::WorkflowFailed { .. }));
         require(!again || insists, Invariant::EndsOnce, || {
             format!("{task} ends again in epoch {epoch}: {}", line(event))
         })
@@ -233,7 +242,7 @@ fn after(setting: &Setting, state: &State, event: &Event, epochs: &[(TaskId, Epo
     for (id, before) in epochs {
         let Some(task) = state.tasks.get(id) else { continue };
         require(task.epoch >= *before, Invariant::StaleEpoch, || format!("the epoch of {id} went back"))?;
-        let reopened = matches!(event.body, Body::TaskReopened { .. });
+        let reopened = matches!(event.body, Body::Task(TaskEvent::TaskReopened { .. }));
         require(!reopened || task.epoch > *before, Invariant::StaleEpoch, || {
             format!("{id} reopened in its old epoch")
         })?;

@@ -1,6 +1,6 @@
 //! The machine's troubles are nobody's failure: what it refused costs no task an attempt.
 
-use rekindle_core::event::{Body, Event};
+use rekindle_core::event::{Body, Event, TaskEvent};
 
 use super::log::line;
 use super::{Checkers, Invariant, Verdict, require};
@@ -15,9 +15,9 @@ impl Checkers {
         let unknown = event.epoch.is_some_and(|epoch| refused.checks.contains(&(id.clone(), epoch)));
         let ordered = self.truth.ordered.contains(id);
         let charged = match &event.body {
-            Body::TaskRequeued { counted: true, .. } => never_begun,
-            Body::WorkflowFailed { .. } => never_begun && !ordered,
-            Body::ChecksFinished { passed: false, .. } => unknown,
+            Body::Task(TaskEvent::TaskRequeued { counted: true, .. }) => never_begun,
+            Body::Task(TaskEvent::WorkflowFailed { .. }) => never_begun && !ordered,
+            Body::Task(TaskEvent::ChecksFinished { passed: false, .. }) => unknown,
             _ => false,
         };
         require(!charged, Invariant::Machine, || format!("a task pays for the machine: {}", line(event)))

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rekindle_core::event::{Body, Event, PauseReason};
+use rekindle_core::event::{AttemptEvent, Body, Event, MachineEvent, PauseReason, ReviewEvent, RunEvent, TaskEvent};
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::report::Channel;
 use rekindle_core::review::{GivenVerdict, Stage, Verdict as Opinion};
@@ -52,23 +52,23 @@ impl Ways {
         let Some(task) = &event.task else { return };
         let way = self.of.entry(task.clone()).or_default();
         match &event.body {
-            Body::TaskClaimed { .. } => way.checked = false,
-            Body::ChecksFinished { passed, .. } => way.checked = *passed,
-            Body::VerdictGiven(GivenVerdict { role, verdict, .. }) => {
+            Body::Task(TaskEvent::TaskClaimed { .. }) => way.checked = false,
+            Body::Task(TaskEvent::ChecksFinished { passed, .. }) => way.checked = *passed,
+            Body::Review(ReviewEvent::VerdictGiven(GivenVerdict { role, verdict, .. })) => {
                 way.checked = false;
                 match role {
                     Role::Critic => way.critic = *verdict == Opinion::Pass,
                     _ => way.auditor = *verdict == Opinion::Pass,
                 }
             }
-            Body::CriticBypassed {} => way.bypassed = true,
-            Body::MergeOrdered(_) => way.merged = false,
-            Body::WorkMerged { .. } => way.merged = true,
-            Body::TaskRework(_) | Body::TaskReopened { .. } => {
+            Body::Review(ReviewEvent::CriticBypassed {}) => way.bypassed = true,
+            Body::Review(ReviewEvent::MergeOrdered(_)) => way.merged = false,
+            Body::Review(ReviewEvent::WorkMerged { .. }) => way.merged = true,
+            Body::Review(ReviewEvent::TaskRework(_)) | Body::Task(TaskEvent::TaskReopened { .. }) => {
                 *way = Passage::default();
                 self.to_validate.remove(task);
             }
-            Body::ValidationStarted {} => way.validating = true,
+            Body::Task(TaskEvent::ValidationStarted {}) => way.validating = true,
             _ => {}
         }
     }
@@ -76,12 +76,12 @@ impl Ways {
     fn remember_run(&mut self, setting: &Setting, state: &State, event: &Event) {
         let Some(run) = &state.run else { return };
         let before = match &event.body {
-            Body::CoordinatorStarted { .. } => {
+            Body::Run(RunEvent::CoordinatorStarted { .. }) => {
                 self.saved_at = state.last_time;
                 return;
             }
-            Body::CoordinatorRecovered(_) if !matches!(run.phase, RunPhase::Waiting(_)) => self.saved_at,
-            Body::SessionResume { .. } => run.paused_at.unwrap_or(self.saved_at),
+            Body::Run(RunEvent::CoordinatorRecovered(_)) if !matches!(run.phase, RunPhase::Waiting(_)) => self.saved_at,
+            Body::Run(RunEvent::SessionResume { .. }) => run.paused_at.unwrap_or(self.saved_at),
             _ => return,
         };
         let from = before.minus_ms(setting.limits.validation_window_ms);
@@ -111,28 +111,28 @@ impl Checkers {
     pub(super) fn protocol(&self, setting: &Setting, event: &Event) -> Verdict {
         let state = &self.replayed;
         match (&event.body, &event.task) {
-            (Body::Dispatched { role, tasks, .. }, _) => {
+            (Body::Attempt(AttemptEvent::Dispatched { role, tasks, .. }), _) => {
                 self.may_dispatch(setting, event, tasks)?;
                 alone(state, event, *role, tasks)
             }
-            (Body::VerdictGiven(given), Some(task)) => self.verdict(setting, event, task, given),
-            (Body::TaskHandedOn(on), Some(task)) => {
+            (Body::Review(ReviewEvent::VerdictGiven(given)), Some(task)) => self.verdict(setting, event, task, given),
+            (Body::Review(ReviewEvent::TaskHandedOn(on)), Some(task)) => {
                 let way = self.ways.way(task);
                 let from = state.tasks.get(task).map(|task| task.workflow.stage);
                 let proven = if from == Some(Stage::Review) { way.critic || way.bypassed } else { way.checked };
                 require(proven, Invariant::Reviewed, || format!("{task} is handed on to {:?}: {way:?}", on.stage))
             }
-            (Body::CriticBypassed {}, Some(task)) => {
+            (Body::Review(ReviewEvent::CriticBypassed {}), Some(task)) => {
                 let (tries, limit) = (state.tasks[task].workflow.review_tries, limit_of(setting, state, task));
                 require(tries >= limit, Invariant::Reviewed, || format!("{task}: bypassed after {tries} of {limit}"))
             }
-            (Body::MergeOrdered(_), Some(task)) => self.accepted(setting, task),
-            (Body::TaskCompleted { .. }, Some(task)) => {
+            (Body::Review(ReviewEvent::MergeOrdered(_)), Some(task)) => self.accepted(setting, task),
+            (Body::Task(TaskEvent::TaskCompleted { .. }), Some(task)) => {
                 self.accepted(setting, task)?;
                 self.is_merged(setting, task, event.epoch.unwrap_or_default())
             }
-            (Body::SessionResume { .. }, _) => resumes_in_time(state, event),
-            (Body::UsageSeen(left), _) => {
+            (Body::Run(RunEvent::SessionResume { .. }), _) => resumes_in_time(state, event),
+            (Body::Machine(MachineEvent::UsageSeen(left)), _) => {
                 let told = self.truth.usage.is_some_and(|(_, truth)| truth == *left);
                 require(told, Invariant::Allowance, || format!("nobody said that {left:?} is left"))
             }
@@ -297,19 +297,25 @@ impl Sim {
     pub(super) fn answered_by(&mut self, event: &Event) {
         let asked = &mut self.coordinator.asked;
         match (&event.body, &event.task) {
-            (Body::ChecksFinished { .. }, Some(task)) => {
+            (Body::Task(TaskEvent::ChecksFinished { .. }), Some(task)) => {
                 asked.retain(|known| !matches!(known, Asked::Checks(id, _) if id == task));
             }
-            (Body::WorkMerged { .. } | Body::MergeConflicted { .. } | Body::WorkflowFailed { .. }, Some(task)) => {
+            (
+                Body::Review(ReviewEvent::WorkMerged { .. } | ReviewEvent::MergeConflicted { .. })
+                | Body::Task(TaskEvent::WorkflowFailed { .. }),
+                Some(task),
+            ) => {
                 asked.retain(|known| !matches!(known, Asked::Merge(id, _) if id == task));
             }
-            (Body::HealthChecked(_), None) => {
+            (Body::Machine(MachineEvent::HealthChecked(_)), None) => {
                 asked.remove(&Asked::Health);
             }
-            (Body::UsageSeen(_), _) => {
+            (Body::Machine(MachineEvent::UsageSeen(_)), _) => {
                 asked.remove(&Asked::Usage);
             }
-            (Body::SessionResume { .. } | Body::CoordinatorRecovered(_), _) => self.checkers.truth.paused = false,
+            (Body::Run(RunEvent::SessionResume { .. } | RunEvent::CoordinatorRecovered(_)), _) => {
+                self.checkers.truth.paused = false
+            }
             _ => {}
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rekindle_core::activity::{Activity, Failure, Problem};
 use rekindle_core::cause::Cause;
-use rekindle_core::event::{Body, Event, GateClosed};
+use rekindle_core::event::{AttemptEvent, Body, Event, GateClosed, MachineEvent, PersonEvent, SessionEvent};
 use rekindle_core::ids::{AttemptId, QuestionId};
 use rekindle_core::time::Time;
 
@@ -53,21 +53,23 @@ struct Wait {
 impl Taken {
     pub(super) fn remember(&mut self, event: &Event) {
         match &event.body {
-            Body::AgentCompacted(rekindle_core::event::AgentCompacted { attempt, .. }) => {
+            Body::Session(SessionEvent::AgentCompacted(rekindle_core::event::AgentCompacted { attempt, .. })) => {
                 self.of.entry(*attempt).or_default().compactions += 1
             }
-            Body::AgentFailed { attempt, .. } => self.of.entry(*attempt).or_default().failures += 1,
-            Body::TurnEnded { attempt, .. } => self.of.entry(*attempt).or_default().turns += 1,
-            Body::AgentTold { attempt, number, .. } => {
+            Body::Session(SessionEvent::AgentFailed { attempt, .. }) => {
+                self.of.entry(*attempt).or_default().failures += 1
+            }
+            Body::Session(SessionEvent::TurnEnded { attempt, .. }) => self.of.entry(*attempt).or_default().turns += 1,
+            Body::Session(SessionEvent::AgentTold { attempt, number, .. }) => {
                 self.told.insert((*attempt, *number));
             }
-            Body::InputClosed { attempt } => {
+            Body::Session(SessionEvent::InputClosed { attempt }) => {
                 self.closed.insert(*attempt);
             }
-            Body::QuestionAsked { id, text, .. } if text.starts_with(CREDENTIALS) => {
+            Body::Person(PersonEvent::QuestionAsked { id, text, .. }) if text.starts_with(CREDENTIALS) => {
                 self.credentials.insert(*id);
             }
-            Body::QuestionAnswered { id, .. } if self.credentials.contains(id) => {
+            Body::Person(PersonEvent::QuestionAnswered { id, .. }) if self.credentials.contains(id) => {
                 self.waits.values_mut().for_each(|wait| wait.person = false);
             }
             _ => {}
@@ -195,7 +197,7 @@ impl Sim {
 
     /// The wall is about to be set: what it has shown was waited for, whatever it shows next.
     pub(super) fn note_wall(&mut self, event: &Event) {
-        let Body::ClockMoved(_) = &event.body else { return };
+        let Body::Machine(MachineEvent::ClockMoved(_)) = &event.body else { return };
         let shown = self.checkers.replayed.clocks.wall(event.time);
         for wait in self.checkers.signs.waits.values_mut() {
             wait.reset = wait.reset.filter(|reset| *reset > shown);
@@ -220,7 +222,7 @@ impl Sim {
 
     /// An attempt that ended by itself after a failure of its account: from here on the account has to wait.
     pub(super) fn note_wait(&mut self, event: &Event) {
-        let Body::AttemptEnded { attempt, cause, .. } = &event.body else { return };
+        let Body::Attempt(AttemptEvent::AttemptEnded { attempt, cause, .. }) = &event.body else { return };
         let Some(found) = self.checkers.replayed.attempts.get(attempt) else { return };
         // An order of ours, or a shim that died, is what its end is put down to.
         let by_itself = found.stop.is_none() && found.exit.is_some() && *cause != Cause::Completed;

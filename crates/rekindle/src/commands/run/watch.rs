@@ -11,7 +11,9 @@ use std::thread::JoinHandle;
 
 use clap::ValueEnum;
 use rekindle_core::cause::Cause;
-use rekindle_core::event::Body;
+use rekindle_core::event::{
+    AttemptEvent, Body, GateEvent, MachineEvent, PersonEvent, ReviewEvent, RunEvent, SessionEvent, TaskEvent,
+};
 use rekindle_core::last_words;
 use rekindle_core::report::Channel;
 use rekindle_core::time::Time;
@@ -291,7 +293,7 @@ fn at_work(picture: &Picture) -> String {
         0 => String::new(),
         many => format!("; {many} waiting for an answer: rekindle questions"),
     };
-    let wait = picture.run.waits.first().map(|wait| format!("; {}", story::session::waiting(wait, picture.now)));
+    let wait = picture.run.waits.first().map(|wait| format!("; {}", crate::waits::waiting(wait, picture.now)));
     format!("{work}{asks}{}", wait.unwrap_or_default())
 }
 
@@ -317,8 +319,8 @@ fn repeats(before: Option<&StoredEvent>, event: &StoredEvent) -> bool {
 fn matters(event: &StoredEvent) -> bool {
     let Some(body) = story::body(event) else { return false };
     match body {
-        Body::Dispatched { resumed, .. } => !resumed,
-        Body::AttemptEnded { cause, .. } => {
+        Body::Attempt(AttemptEvent::Dispatched { resumed, .. }) => !resumed,
+        Body::Attempt(AttemptEvent::AttemptEnded { cause, .. }) => {
             matches!(
                 cause,
                 Cause::ExitedIncomplete
@@ -328,54 +330,53 @@ fn matters(event: &StoredEvent) -> bool {
                     | Cause::Machine(_)
             )
         }
-        Body::ChecksFinished { passed, .. } => !passed,
-        Body::TaskClaimed { door, .. } => door == Channel::Unreported,
-        Body::TeamChecked(team) => team.working + team.idle + team.unresponsive > 0,
-        Body::HealthChecked(seen) => seen.results.iter().any(|check| !check.passed),
-        Body::Redispatched { .. }
-        | Body::TaskCompleted { .. }
-        | Body::TaskFailReported { .. }
-        | Body::TaskSkipped { .. }
-        | Body::TaskReopened { .. }
-        | Body::RoleTimeout { .. }
-        | Body::AgentHung { .. }
-        | Body::AgentCrashed { .. }
-        | Body::WorkflowFailed { .. }
-        | Body::AgentAdopted { .. }
-        | Body::OrphanAgentDetected { .. }
-        | Body::CoordinatorRecovered(_)
-        | Body::QuestionAsked { .. }
-        | Body::QuestionAnswered { .. }
-        | Body::NoteRecorded { .. }
-        | Body::SessionPause(_)
-        | Body::SessionResume(_)
-        | Body::PlanChanged { .. }
-        | Body::StartsHeld(_)
-        | Body::StartsReleased {}
-        | Body::BreakerOpened { .. }
-        | Body::AgentCompacted(_)
-        | Body::AgentStalled(_)
-        | Body::CompactionStart { .. }
-        | Body::CompactionComplete(_)
-        | Body::AgentFailed { .. }
-        | Body::GateClosed(_)
-        | Body::GateWidened { .. }
-        | Body::GateOpened { .. }
-        | Body::TaskHandedOn(_)
-        | Body::VerdictGiven(_)
-        | Body::TaskRework(_)
-        | Body::CriticBypassed {}
-        | Body::ReviewAuditDisagreement(_)
-        | Body::EnvironmentDisagreement(_)
-        | Body::TaskAdded(_)
-        | Body::SplitSuggested { .. }
-        | Body::MergeConflicted { .. }
-        | Body::BranchMade(_)
-        | Body::StatusAsked { .. }
-        | Body::StatusAnswered { .. }
-        | Body::TaskAssigned { .. }
-        | Body::PersonAlerted { .. }
-        | Body::WaveStarted { .. } => true,
+        Body::Task(TaskEvent::ChecksFinished { passed, .. }) => !passed,
+        Body::Task(TaskEvent::TaskClaimed { door, .. }) => door == Channel::Unreported,
+        Body::Run(RunEvent::TeamChecked(team)) => team.working + team.idle + team.unresponsive > 0,
+        Body::Machine(MachineEvent::HealthChecked(seen)) => seen.results.iter().any(|check| !check.passed),
+        Body::Attempt(AttemptEvent::Redispatched { .. })
+        | Body::Task(
+            TaskEvent::TaskCompleted { .. }
+            | TaskEvent::TaskFailReported { .. }
+            | TaskEvent::TaskSkipped { .. }
+            | TaskEvent::TaskReopened { .. },
+        )
+        | Body::Attempt(
+            AttemptEvent::RoleTimeout { .. } | AttemptEvent::AgentHung { .. } | AttemptEvent::AgentCrashed { .. },
+        )
+        | Body::Task(TaskEvent::WorkflowFailed { .. })
+        | Body::Attempt(AttemptEvent::AgentAdopted { .. } | AttemptEvent::OrphanAgentDetected { .. })
+        | Body::Run(RunEvent::CoordinatorRecovered(_))
+        | Body::Person(
+            PersonEvent::QuestionAsked { .. } | PersonEvent::QuestionAnswered { .. } | PersonEvent::NoteRecorded { .. },
+        )
+        | Body::Run(RunEvent::SessionPause(_) | RunEvent::SessionResume(_) | RunEvent::PlanChanged { .. })
+        | Body::Machine(
+            MachineEvent::StartsHeld(_) | MachineEvent::StartsReleased {} | MachineEvent::BreakerOpened { .. },
+        )
+        | Body::Session(
+            SessionEvent::AgentCompacted(_)
+            | SessionEvent::AgentStalled(_)
+            | SessionEvent::CompactionStart { .. }
+            | SessionEvent::CompactionComplete(_)
+            | SessionEvent::AgentFailed { .. },
+        )
+        | Body::Gate(GateEvent::GateClosed(_) | GateEvent::GateWidened { .. } | GateEvent::GateOpened { .. })
+        | Body::Review(
+            ReviewEvent::TaskHandedOn(_)
+            | ReviewEvent::VerdictGiven(_)
+            | ReviewEvent::TaskRework(_)
+            | ReviewEvent::CriticBypassed {}
+            | ReviewEvent::ReviewAuditDisagreement(_)
+            | ReviewEvent::EnvironmentDisagreement(_),
+        )
+        | Body::Task(TaskEvent::TaskAdded(_) | TaskEvent::SplitSuggested { .. })
+        | Body::Review(ReviewEvent::MergeConflicted { .. })
+        | Body::Run(RunEvent::BranchMade(_))
+        | Body::Session(SessionEvent::StatusAsked { .. } | SessionEvent::StatusAnswered { .. })
+        | Body::Task(TaskEvent::TaskAssigned { .. })
+        | Body::Person(PersonEvent::PersonAlerted { .. })
+        | Body::Run(RunEvent::WaveStarted { .. }) => true,
         _ => false,
     }
 }

@@ -14,7 +14,6 @@ use serde::Serialize;
 
 use super::{Shown, open};
 use crate::caps::CapsJson;
-use crate::story;
 use crate::ui::stamp;
 use crate::view::{Counts, REPAIR, RunView, Spent};
 
@@ -194,7 +193,7 @@ pub fn whole(
         agents: agents.into_iter().map(agent_json).collect(),
         coordinator: owner,
         damage: lag.map(|lag| DamageJson { reason: lag.to_string(), hint: REPAIR }),
-        held: run.and_then(|run| story::session::held_now(&run.row)).map(held_json),
+        held: run.and_then(|run| crate::waits::held_now(&run.row)).map(held_json),
         caps: caps.into(),
     }
 }

@@ -54,9 +54,14 @@ fn a_crash_and_its_second_try_are_two_spans_with_the_wait_between() {
 fn one_agent_with_several_tasks_has_a_span_at_each_from_when_it_was_there() {
     let mut script = Script::default();
     script.dispatched(0, "dev", "t1", 1, false).task_started(0, "dev", "t1", 1, 1).runs(50, "dev", "t1", 1);
-    script.at(1_000, "dev", "t1", &Body::TaskCompleted { result: None, unproven: false, unreported: false });
+    script.at(
+        1_000,
+        "dev",
+        "t1",
+        &Body::Task(TaskEvent::TaskCompleted { result: None, unproven: false, unreported: false }),
+    );
     script.task_started(1_000, "dev", "t2", 1, 1);
-    script.at(1_500, "dev", "t2", &Body::AgentCompacted(compacted(1)));
+    script.at(1_500, "dev", "t2", &Body::Session(SessionEvent::AgentCompacted(compacted(1))));
     let history = script.history();
     assert_eq!(outcomes(&history, "t1")[0].3, Some(1_000));
     assert_eq!(outcomes(&history, "t2"), [(1, 1_000, Some(1_000), None, None)]);
@@ -73,16 +78,21 @@ fn compacted(attempt: u64) -> AgentCompacted {
 fn work_that_is_sent_back_ends_the_reviewers_span() {
     let mut script = Script::default();
     script.dispatched(0, "dev", "t1", 1, false).task_started(0, "dev", "t1", 1, 1).runs(10, "dev", "t1", 1);
-    script.at(100, "dev", "t1", &Body::TaskHandedOn(HandedOn { stage: Stage::Review, result: None }));
+    script.at(
+        100,
+        "dev",
+        "t1",
+        &Body::Review(ReviewEvent::TaskHandedOn(HandedOn { stage: Stage::Review, result: None })),
+    );
     script.dispatched(110, "critic", "t1", 2, false).task_started(110, "critic", "t1", 2, 1);
     let rework = Rework { source: ReworkSource::Critic, findings: Findings::default(), context: String::new() };
-    script.at(200, "critic", "t1", &Body::TaskRework(rework));
+    script.at(200, "critic", "t1", &Body::Review(ReviewEvent::TaskRework(rework)));
     script.dispatched(210, "dev", "t1", 3, true).task_started(210, "dev", "t1", 3, 2);
     script.at(
         220,
         "critic",
         "t1",
-        &Body::AttemptEnded { attempt: AttemptId(2), cause: Cause::Completed, last_words: None },
+        &Body::Attempt(AttemptEvent::AttemptEnded { attempt: AttemptId(2), cause: Cause::Completed, last_words: None }),
     );
     let history = script.history();
     let ends: Vec<_> = outcomes(&history, "t1").into_iter().map(|span| (span.3, span.4)).collect();
@@ -104,7 +114,12 @@ fn a_new_attempt_ends_the_one_before() {
 fn one_that_is_adopted_runs_even_if_nobody_saw_it_start() {
     let mut script = Script::default();
     script.dispatched(0, "dev", "t1", 1, false);
-    script.at(700, "dev", "t1", &Body::AgentAdopted { attempt: AttemptId(1), pid: 1, shim_pid: 2 });
+    script.at(
+        700,
+        "dev",
+        "t1",
+        &Body::Attempt(AttemptEvent::AgentAdopted { attempt: AttemptId(1), pid: 1, shim_pid: 2 }),
+    );
     let history = script.history();
     assert_eq!(outcomes(&history, "t1"), [(1, 0, Some(700), None, None)]);
     assert_eq!(kinds(&history.of(&id("t1"))[0]), [MarkKind::Recovery]);
@@ -117,7 +132,7 @@ fn a_loop_of_marks_is_told_by_its_first_ones_and_a_number() {
     let mut script = Script::default();
     script.dispatched(0, "dev", "t1", 1, false);
     for at in 0..100 {
-        script.at(at, "dev", "t1", &Body::AgentCompacted(compacted(1)));
+        script.at(at, "dev", "t1", &Body::Session(SessionEvent::AgentCompacted(compacted(1))));
     }
     let history = script.history();
     let span = &history.of(&id("t1"))[0];
@@ -130,17 +145,17 @@ fn a_question_parks_the_task_and_news_keeps_the_newest() {
     let mut script = Script::default();
     script.dispatched(0, "dev", "t1", 1, false);
     for number in 0..300 {
-        let body = Body::QuestionAsked {
+        let body = Body::Person(PersonEvent::QuestionAsked {
             id: QuestionId(number),
             attempt: AttemptId(1),
             text: format!("question {number}?"),
             options: Vec::new(),
             context: String::new(),
             takes_work: false,
-        };
+        });
         script.at(10, "dev", "t1", &body);
     }
-    script.at(20, "dev", "t1", &Body::TaskParked { question: QuestionId(299) });
+    script.at(20, "dev", "t1", &Body::Task(TaskEvent::TaskParked { question: QuestionId(299) }));
     let history = script.history();
     assert_eq!(history.news.len(), NEWS_MAX);
     assert!(history.news.last().is_some_and(|news| news.text.contains("question 299?")), "{:?}", history.news.last());

@@ -2,7 +2,7 @@
 
 use rekindle_core::cause::Cause;
 use rekindle_core::duration;
-use rekindle_core::event::Body;
+use rekindle_core::event::{AttemptEvent, Body, GateEvent, SessionEvent, TaskEvent};
 use rekindle_core::time::Time;
 
 use crate::story::{self, session};
@@ -32,10 +32,10 @@ enum Fact {
 impl Trail {
     /// Takes in what happened at a moment.
     pub fn add(&mut self, body: &Body, now: Time) {
-        if let Body::AttemptEnded { cause, .. } = body {
+        if let Body::Attempt(AttemptEvent::AttemptEnded { cause, .. }) = body {
             self.cause = Some(cause.name());
         }
-        if let Body::ChecksFinished { passed: true, .. } = body {
+        if let Body::Task(TaskEvent::ChecksFinished { passed: true, .. }) = body {
             self.facts.retain(|(fact, _)| *fact != Fact::Check);
         }
         let Some((fact, text)) = fact(body, now) else { return };
@@ -57,38 +57,56 @@ impl Trail {
     /// Whether a decision rests on what was seen of the attempt.
     pub fn leads_to(body: &Body) -> bool {
         match body {
-            Body::AttemptEnded { cause, .. } => *cause != Cause::Completed,
-            Body::StopOrdered { .. } | Body::TaskRequeued { .. } | Body::WorkflowFailed { .. } => true,
-            Body::Dispatched { resumed, .. } => *resumed,
-            _ => false,
+            Body::Attempt(AttemptEvent::AttemptEnded { cause, .. }) => *cause != Cause::Completed,
+            Body::Attempt(AttemptEvent::StopOrdered { .. })
+            | Body::Task(TaskEvent::TaskRequeued { .. } | TaskEvent::WorkflowFailed { .. }) => true,
+            Body::Attempt(AttemptEvent::Dispatched { resumed, .. }) => *resumed,
+            Body::Run(_)
+            | Body::Attempt(_)
+            | Body::Session(_)
+            | Body::Task(_)
+            | Body::Review(_)
+            | Body::Gate(_)
+            | Body::Machine(_)
+            | Body::Person(_) => false,
         }
     }
 }
 
 fn fact(body: &Body, now: Time) -> Option<(Fact, String)> {
     Some(match body {
-        Body::AttemptExited { exit, .. } => (Fact::Exit, story::exited(exit)),
-        Body::AgentHung { quiet_ms, evidence, .. } => {
+        Body::Attempt(AttemptEvent::AttemptExited { exit, .. }) => (Fact::Exit, story::exited(exit)),
+        Body::Attempt(AttemptEvent::AgentHung { quiet_ms, evidence, .. }) => {
             let quiet = duration::format(quiet_ms - quiet_ms % 1000);
             (Fact::Quiet, format!("quiet for {quiet} ({evidence})"))
         }
-        Body::RoleTimeout { timeout_ms, .. } => {
+        Body::Attempt(AttemptEvent::RoleTimeout { timeout_ms, .. }) => {
             (Fact::Time, format!("longer than {} at the task", duration::format(*timeout_ms)))
         }
-        Body::ChecksFinished { evidence, passed: false } => (Fact::Check, evidence.complaint()),
-        Body::AgentFailed { failure, .. } => (Fact::Failure, session::failed(failure, now)),
-        Body::AgentMeasured { measure, .. } => (Fact::Context, session::context_left(measure)?),
-        Body::AgentCompacted(rekindle_core::event::AgentCompacted { compactions, .. }) => {
+        Body::Task(TaskEvent::ChecksFinished { evidence, passed: false }) => (Fact::Check, evidence.complaint()),
+        Body::Session(SessionEvent::AgentFailed { failure, .. }) => (Fact::Failure, session::failed(failure, now)),
+        Body::Session(SessionEvent::AgentMeasured { measure, .. }) => (Fact::Context, session::context_left(measure)?),
+        Body::Session(SessionEvent::AgentCompacted(rekindle_core::event::AgentCompacted { compactions, .. })) => {
             (Fact::Compactions, format!("compacted {} during this task", session::times(*compactions)))
         }
-        Body::AgentSession { session_id, expected, .. } => {
+        Body::Session(SessionEvent::AgentSession { session_id, expected, .. }) => {
             let expected = expected.as_ref().map(|expected| format!(" instead of {expected}")).unwrap_or_default();
             (Fact::Session, format!("session {session_id}{expected}"))
         }
-        Body::SessionClosed(rekindle_core::event::SessionClosed { transcript, cut_off, under_way, .. }) => {
-            (Fact::Left, session::closed(*transcript, cut_off.as_deref(), under_way))
-        }
-        Body::GateClosed(closed) => (Fact::Gate, session::waiting(&session::row_of(closed), now)),
-        _ => return None,
+        Body::Session(SessionEvent::SessionClosed(rekindle_core::event::SessionClosed {
+            transcript,
+            cut_off,
+            under_way,
+            ..
+        })) => (Fact::Left, session::closed(*transcript, cut_off.as_deref(), under_way)),
+        Body::Gate(GateEvent::GateClosed(closed)) => (Fact::Gate, crate::waits::waiting(&session::row_of(closed), now)),
+        Body::Run(_)
+        | Body::Attempt(_)
+        | Body::Session(_)
+        | Body::Task(_)
+        | Body::Review(_)
+        | Body::Gate(_)
+        | Body::Machine(_)
+        | Body::Person(_) => return None,
     })
 }

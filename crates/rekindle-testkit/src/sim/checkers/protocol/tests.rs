@@ -54,8 +54,9 @@ fn split() -> (Setting, Checkers, Event) {
 fn a_whole_that_completes_before_its_parts_is_seen() {
     let (setting, mut checkers, some) = split();
     let whole = |body| Event { task: TaskId::new("T1").ok(), epoch: Some(Epoch(1)), body, ..some.clone() };
-    checkers.event(&setting, &whole(Body::ChecksFinished { evidence: Evidence::default(), passed: true }));
-    let early = whole(Body::TaskCompleted { result: None, unproven: false, unreported: false });
+    checkers
+        .event(&setting, &whole(Body::Task(TaskEvent::ChecksFinished { evidence: Evidence::default(), passed: true })));
+    let early = whole(Body::Task(TaskEvent::TaskCompleted { result: None, unproven: false, unreported: false }));
     let seen = checkers.protocol(&setting, &early).expect_err("its part is open");
     assert_eq!(seen.0, Invariant::Parts);
 }
@@ -67,11 +68,12 @@ fn a_start_in_a_run_that_waits_is_seen() {
     let (reason, until) = (PauseReason::UsageLimit, Some(Time(60_000)));
     let (remaining_percent, resets_at, progress) = (None, None, Progress::of(&checkers.replayed));
     let pause = Pause { reason, remaining_percent, resets_at, resumes_at: until, probe: 1, progress };
-    checkers.event(&setting, &run(Body::SessionPause(pause)));
-    checkers.event(&setting, &run(Body::RunPaused {}));
+    checkers.event(&setting, &run(Body::Run(RunEvent::SessionPause(pause))));
+    checkers.event(&setting, &run(Body::Run(RunEvent::RunPaused {})));
     let task = TaskId::new("T1.1").expect("a name");
     let seen = checkers.may_dispatch(&setting, &some, &[task]).expect_err("it waits");
     assert_eq!(seen.0, Invariant::Gated);
-    let early = run(Body::SessionResume(Resume { resume_count: 1, tasks_to_revalidate: 0, reason: None }));
+    let early =
+        run(Body::Run(RunEvent::SessionResume(Resume { resume_count: 1, tasks_to_revalidate: 0, reason: None })));
     assert_eq!(checkers.protocol(&setting, &early).expect_err("it is not time").0, Invariant::Allowance);
 }

@@ -9,8 +9,8 @@ use rekindle_core::view::AttemptRow;
 use crate::picture::Picture;
 use crate::picture::history::MarkKind;
 use crate::picture::standing::{self, Urgency};
-use crate::story::session;
 use crate::ui::{Tone, cut, dollars, elapsed, near_time, one_line, width_of};
+use crate::waits;
 
 /// The last words of agents that run.
 pub type Said = BTreeMap<AgentName, String>;
@@ -149,12 +149,12 @@ fn waits(picture: &Picture) -> Vec<Row> {
         let rest = format!(" in {} ({})", elapsed(until.since_ms(now)), near_time(until, now));
         rows.push(Row::new(Tone::Warning, "  ‖ resumes", rest));
     }
-    if let Some(held) = session::held_line(&picture.run) {
+    if let Some(held) = waits::held_line(&picture.run) {
         rows.push(Row::new(Tone::Warning, "  ‖ ", one_line(&held)));
     }
     let waiting = picture.run.waits.iter().filter(|wait| wait.until.is_none_or(|until| until > now));
     for wait in waiting.take(OF_A_KIND) {
-        let line = session::waiting(wait, now);
+        let line = waits::waiting(wait, now);
         rows.push(Row::new(Tone::Warning, "  ‖ ", one_line(&line)));
     }
     rows

@@ -1,13 +1,13 @@
-//! Questions to people, and what their answers change.
+//! Questions to people, what their answers change, and notes.
 
-use crate::event::{Body, Event};
+use crate::event::{Event, PersonEvent};
 use crate::ids::AgentName;
-use crate::state::{Question, State, TaskState};
+use crate::state::{NOTES_KEPT, Note, Question, State, TaskState};
 
-pub(super) fn apply(state: &mut State, event: &Event) {
-    match &event.body {
-        Body::QuestionAsked { id, attempt, text, options, context, takes_work } => {
-            super::cli_session::heard(state, event);
+pub(super) fn apply(state: &mut State, event: &Event, fact: &PersonEvent) {
+    match fact {
+        PersonEvent::QuestionAsked { id, attempt, text, options, context, takes_work } => {
+            super::cli_session::asked(state, *attempt, *takes_work);
             // A question of rekindle's own may be about a task that nobody has worked on.
             let agent = event.agent.clone().or_else(|| AgentName::new("rekindle").ok());
             let (Some(task), Some(agent)) = (event.task.clone(), agent) else {
@@ -27,7 +27,7 @@ pub(super) fn apply(state: &mut State, event: &Event) {
             };
             state.questions.insert(*id, new);
         }
-        Body::QuestionAnswered { id, answer } => {
+        PersonEvent::QuestionAnswered { id, answer } => {
             super::cli_session::answered(state, *id, event.time);
             let Some(question) = state.questions.get_mut(id) else {
                 return;
@@ -38,9 +38,21 @@ pub(super) fn apply(state: &mut State, event: &Event) {
             super::on_task(state, &task, |task| match task.state {
                 TaskState::Blocked if !more => task.state = TaskState::Pending,
                 TaskState::InProgress => task.waited_ms = task.waited_ms.saturating_add(waited),
-                _ => {}
+                TaskState::Blocked
+                | TaskState::Pending
+                | TaskState::Complete
+                | TaskState::Failed
+                | TaskState::Skipped => {}
             });
+            super::settle::answers(state);
         }
-        _ => {}
+        PersonEvent::NoteRecorded { text } => noted(state, event, text),
+        PersonEvent::PersonAlerted { .. } => {}
     }
+}
+
+fn noted(state: &mut State, event: &Event, text: &str) {
+    state.notes.push(Note { time: event.time, agent: event.agent.clone(), text: text.to_owned() });
+    let excess = state.notes.len().saturating_sub(NOTES_KEPT);
+    state.notes.drain(..excess);
 }

@@ -1,0 +1,60 @@
+//! What the machine, the plan's health commands and the allowance say: holds on new starts, and what remains of them when they
+//! are over.
+
+use super::clock;
+use crate::event::{Event, Held, MachineEvent, UsageLeft};
+use crate::report::cut_outputs;
+use crate::state::{Breaker, State};
+
+pub(super) fn apply(state: &mut State, event: &Event, fact: &MachineEvent) {
+    match fact {
+        MachineEvent::StartsHeld(held) => hold(state, event, held),
+        MachineEvent::StartsReleased {} => {
+            state.held = None;
+            (state.hold.since, state.hold.until) = (None, None);
+            state.hold.hint.clear();
+        }
+        MachineEvent::ClockMoved(seen) => clock::moved(state, seen),
+        MachineEvent::BreakerOpened { cli, until } => {
+            state.breakers.insert(cli.clone(), Breaker { failed_starts: 0, until: Some(*until) });
+        }
+        MachineEvent::HealthOrdered {} => state.health.checking = true,
+        MachineEvent::HealthChecked(seen) => {
+            state.health.checking = false;
+            let mut results = seen.results.clone();
+            cut_outputs(&mut results);
+            state.health.baseline = Some(results);
+        }
+        MachineEvent::UsageAsked {} => state.usage.asking = true,
+        MachineEvent::UsageSeen(left) => usage_seen(state, event, *left),
+    }
+}
+
+fn hold(state: &mut State, event: &Event, held: &Held) {
+    let since = state.hold.since.filter(|_| state.held.is_some());
+    state.held = Some(held.reason.clone());
+    let hold = &mut state.hold;
+    hold.since = since.or(Some(event.time));
+    hold.hint.clone_from(&held.hint);
+    hold.until = held.until;
+    hold.strikes += u32::from(held.until.is_some());
+    if held.alerts {
+        hold.alerted_at = Some(event.time);
+    }
+}
+
+fn usage_seen(state: &mut State, event: &Event, left: UsageLeft) {
+    state.usage.asking = false;
+    state.usage.seen_at = Some(event.time);
+    state.usage.left = Some(left);
+    let threshold = state.limits.usage.threshold_percent;
+    // Enough is left: the next pause counts its probes from its own reset.
+    if left.remaining_percent.is_some_and(|percent| percent > threshold) {
+        state.usage.tried = None;
+    }
+}
+
+/// Something that the machine may refuse was done: it is believed again.
+pub(super) fn worked(state: &mut State) {
+    state.hold.strikes = 0;
+}

@@ -1,0 +1,139 @@
+//! The life of one attempt at a task: its start, its process, its end.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cause::Cause;
+use crate::ids::{AttemptId, TaskId};
+use crate::report::Exit;
+use crate::role::Role;
+use crate::strategy::Strategy;
+
+/// What happened to an attempt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "body", rename_all = "snake_case")]
+pub enum AttemptEvent {
+    /// An attempt was decided on; its process is started after this is durable.
+    Dispatched {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Its role.
+        role: Role,
+        /// Which `[agents.NAME]` runs it.
+        cli: String,
+        /// Its tasks in order.
+        tasks: Vec<TaskId>,
+        /// What the first task was blocked by.
+        blocked_by: Vec<TaskId>,
+        /// Whether earlier work on the task is taken up.
+        resumed: bool,
+        /// How it is started.
+        #[serde(default)]
+        strategy: Strategy,
+        /// The CLI session that is resumed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
+        /// Whether only a report is asked for, after an end without one.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        asks_for_report: bool,
+        /// Why it is started this way.
+        reason: String,
+    },
+    /// As `Dispatched`, said again for a replacement.
+    Redispatched {
+        /// The role.
+        role: Role,
+        /// Which try at the task.
+        attempt: u32,
+    },
+    /// The agent's process runs.
+    AgentStarted {
+        /// The attempt.
+        attempt: AttemptId,
+        /// The agent's process.
+        pid: u32,
+        /// Its shim's process.
+        shim_pid: u32,
+        /// Bytes of its prompt that are neither the plan's words nor a record of the work.
+        #[serde(default, skip_serializing_if = "super::facts::none")]
+        own_bytes: u64,
+    },
+    /// A living agent was found and is supervised again.
+    AgentAdopted {
+        /// Its attempt.
+        attempt: AttemptId,
+        /// The agent's process.
+        pid: u32,
+        /// Its shim's process.
+        shim_pid: u32,
+    },
+    /// An agent had been dispatched and nothing is left of it.
+    OrphanAgentDetected {
+        /// Its attempt.
+        attempt: AttemptId,
+        /// Its role.
+        #[serde(rename = "type")]
+        role: Role,
+    },
+    /// A report was refused.
+    ReportRefused {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Why.
+        reason: String,
+    },
+    /// A task took longer than its role may.
+    RoleTimeout {
+        /// The role.
+        role: Role,
+        /// The attempt.
+        attempt: AttemptId,
+        /// The limit that was passed.
+        timeout_ms: u64,
+    },
+    /// No sign of life.
+    AgentHung {
+        /// The attempt.
+        attempt: AttemptId,
+        /// How long.
+        quiet_ms: u64,
+        /// What was looked at.
+        evidence: String,
+    },
+    /// An attempt is to be stopped.
+    StopOrdered {
+        /// The attempt.
+        attempt: AttemptId,
+        /// What its end will be put down to.
+        #[serde(flatten)]
+        cause: Cause,
+        /// Without grace.
+        at_once: bool,
+    },
+    /// An agent ended by a signal or with a code other than 0, with work open.
+    AgentCrashed {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Exit code.
+        code: Option<i32>,
+        /// Signal.
+        signal: Option<i32>,
+    },
+    /// An agent's process has ended, by its exit record.
+    AttemptExited {
+        /// The attempt.
+        attempt: AttemptId,
+        /// How it ended.
+        exit: Exit,
+    },
+    /// An attempt is over: nothing of it is running and none of its claims is open.
+    AttemptEnded {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Why.
+        #[serde(flatten)]
+        cause: Cause,
+        /// What it said last, in one short line.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_words: Option<String>,
+    },
+}

@@ -1,0 +1,25 @@
+//! Accounts that have to wait.
+
+use serde::{Deserialize, Serialize};
+
+use super::GateClosed;
+
+/// What happened to an account's gate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "body", rename_all = "snake_case")]
+pub enum GateEvent {
+    /// An account has to wait: nothing more is started on it until then.
+    GateClosed(GateClosed),
+    /// An agent on the account worked: more may run at once.
+    GateWidened {
+        /// Whose.
+        account: String,
+        /// How many.
+        allowed: u32,
+    },
+    /// An account no longer has to wait.
+    GateOpened {
+        /// Whose.
+        account: String,
+    },
+}

@@ -1,0 +1,33 @@
+//! What the machine, the plan's health commands and the allowance say.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ClockSeen, HealthSeen, Held, UsageLeft};
+use crate::time::Time;
+
+/// What was seen of the surroundings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "body", rename_all = "snake_case")]
+pub enum MachineEvent {
+    /// The machine is short of something: nothing new is started until it no longer is.
+    StartsHeld(Held),
+    /// The machine has room again.
+    StartsReleased {},
+    /// The machine slept, or its wall clock was set.
+    ClockMoved(ClockSeen),
+    /// An agent's program failed to start too often.
+    BreakerOpened {
+        /// Which `[agents.NAME]`.
+        cli: String,
+        /// Until when it is left alone.
+        until: Time,
+    },
+    /// The plan's health commands are to be run.
+    HealthOrdered {},
+    /// What they said.
+    HealthChecked(HealthSeen),
+    /// The user's own command is to be asked what is left of the allowance.
+    UsageAsked {},
+    /// What is left of it.
+    UsageSeen(UsageLeft),
+}

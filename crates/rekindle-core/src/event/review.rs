@@ -1,0 +1,44 @@
+//! Proven work on its way: critics, auditors, rework, merge.
+
+use serde::{Deserialize, Serialize};
+
+use super::{EnvironmentsDiffer, HandedOn};
+use crate::review::{Disagreement, GivenVerdict, Rework};
+use crate::state::Merging;
+
+/// What happened to proven work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "body", rename_all = "snake_case")]
+pub enum ReviewEvent {
+    /// The work of a task was proven and goes to a reviewer.
+    TaskHandedOn(HandedOn),
+    /// A reviewer gave a verdict.
+    VerdictGiven(GivenVerdict),
+    /// A task's work goes back to its developer.
+    TaskRework(Rework),
+    /// The critic failed too often: the work goes to the auditor without it.
+    CriticBypassed {},
+    /// A critic passed what an auditor failed.
+    ReviewAuditDisagreement(Disagreement),
+    /// The auditor found issues that the critic missed although every check passes.
+    CriticMissedQualityIssue {
+        /// Which.
+        issues: Vec<String>,
+    },
+    /// Checks passed in some environments and failed in others.
+    EnvironmentDisagreement(EnvironmentsDiffer),
+    /// What was learned from disagreements is forgotten.
+    FocusReset {},
+    /// Accepted work is to be merged into the run's branch.
+    MergeOrdered(Merging),
+    /// Accepted work is in the run's branch.
+    WorkMerged {
+        /// The commit that holds it; nothing where nothing had changed.
+        commit: Option<String>,
+    },
+    /// Accepted work does not fit what others have merged meanwhile.
+    MergeConflicted {
+        /// The files.
+        files: Vec<String>,
+    },
+}

@@ -1,0 +1,78 @@
+//! What happens to the run as a whole: coordinators, pauses, waves, its end.
+
+use serde::{Deserialize, Serialize};
+
+use super::{AttemptsLost, Finish, Pause, Recovery, Resume, TeamStanding, WorkBranch};
+use crate::limits::Limits;
+use crate::plan::Plan;
+
+/// What happened to the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "body", rename_all = "snake_case")]
+pub enum RunEvent {
+    /// A run began; the plan is pinned here.
+    RunStarted {
+        /// The plan, whole.
+        plan: Box<Plan>,
+        /// Where its file lies.
+        plan_path: String,
+        /// The git branch it was started on, in a repository.
+        branch: Option<String>,
+    },
+    /// A coordinator took the state over.
+    CoordinatorStarted {
+        /// Its process.
+        pid: u32,
+        /// The limits in force from now on.
+        limits: Box<Limits>,
+        /// The machine's boot.
+        boot_id: String,
+        /// Time since that boot, to measure time over restarts without trusting the wall clock.
+        boottime_ms: u64,
+    },
+    /// A coordinator found the state as a crash left it and made it whole.
+    CoordinatorRecovered(Recovery),
+    /// Bundles were found of attempts that the log does not know.
+    AttemptsLost(AttemptsLost),
+    /// A fact from outside was taken over during recovery or reconciliation.
+    StateReconciled {
+        /// Which fact.
+        event_type: String,
+        /// In words.
+        detail: String,
+    },
+    /// A pause was ordered: no new work, agents are stopped.
+    SessionPause(Pause),
+    /// All agents of a paused run have ended.
+    RunPaused {},
+    /// A paused run goes on.
+    SessionResume(Resume),
+    /// An operator opened work in a finished run; it can be continued.
+    RunReopened {},
+    /// Every task of a wave that can be reached has ended; the disk is looked at before the next begins.
+    WaveEnded {
+        /// Which.
+        wave: u32,
+    },
+    /// The disk was looked at.
+    DiskInspected {
+        /// Complete tasks whose artifacts are gone.
+        missing: u32,
+    },
+    /// The tasks of a wave may begin.
+    WaveStarted {
+        /// Which.
+        wave: u32,
+    },
+    /// The plan's file differs from the pinned plan.
+    PlanChanged {
+        /// Hash of the file now.
+        hash: String,
+    },
+    /// The branch that accepted work goes to.
+    BranchMade(WorkBranch),
+    /// The agents were looked at after a pause or a crash.
+    TeamChecked(TeamStanding),
+    /// The run is over.
+    RunFinished(Finish),
+}

@@ -1,0 +1,92 @@
+//! What an agent's own session tells, and the messages to it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{AgentCompacted, AgentSaid, AgentStalled, CompactionNear, CompactionOver, SessionClosed};
+use crate::activity::{Failure, Measure};
+use crate::ids::AttemptId;
+
+/// What happened in an agent's session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "body", rename_all = "snake_case")]
+pub enum SessionEvent {
+    /// The agent's own session is known.
+    AgentSession {
+        /// The attempt.
+        attempt: AttemptId,
+        /// The id that resumes it.
+        session_id: String,
+        /// The model, where it says so.
+        model: Option<String>,
+        /// The session that should have come back; given only when another did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expected: Option<String>,
+    },
+    /// What an agent has used so far, and how full its context is.
+    AgentMeasured {
+        /// The attempt.
+        attempt: AttemptId,
+        /// How much.
+        #[serde(flatten)]
+        measure: Measure,
+    },
+    /// An agent's context was compacted: it has forgotten.
+    AgentCompacted(AgentCompacted),
+    /// An agent goes round in circles.
+    AgentStalled(AgentStalled),
+    /// After a compaction an agent was seen at its task again.
+    AgentOnTask {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// An agent's context is nearly full: it gets no further task, and a compaction is prepared for.
+    CompactionStart(CompactionNear),
+    /// The compaction that was prepared for is through.
+    CompactionComplete(CompactionOver),
+    /// A message for a running agent; it is delivered after this is durable.
+    AgentTold {
+        /// The attempt.
+        attempt: AttemptId,
+        /// The message's number within the attempt: one number is delivered once.
+        number: u32,
+        /// The message.
+        text: String,
+        /// Whether it reminds the agent of its open task, which is done once.
+        #[serde(default)]
+        reminder: bool,
+    },
+    /// An agent that waits for messages gets no more: it is to leave.
+    InputClosed {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// An agent's turn or session failed, by its own stream.
+    AgentFailed {
+        /// The attempt.
+        attempt: AttemptId,
+        /// How.
+        #[serde(flatten)]
+        failure: Failure,
+    },
+    /// An agent ended its turn.
+    TurnEnded {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Whether it says that it worked.
+        ok: bool,
+    },
+    /// What an agent said last.
+    AgentSaid(AgentSaid),
+    /// What an agent that has ended left of its own session.
+    SessionClosed(SessionClosed),
+    /// An agent that was found alive and shows nothing was asked how it stands.
+    StatusAsked {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// It showed that it is there.
+    StatusAnswered {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+}

@@ -1,0 +1,121 @@
+//! What happens to a task: from its first claim to its end.
+
+use serde::{Deserialize, Serialize};
+
+use super::Added;
+use crate::cause::Cause;
+use crate::ids::{AttemptId, QuestionId};
+use crate::report::{Baseline, Channel, Checkpoint, Evidence};
+use crate::review::Verdict;
+use crate::time::Time;
+
+/// What happened to a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "body", rename_all = "snake_case")]
+pub enum TaskEvent {
+    /// A task that is not in the plan's file.
+    TaskAdded(Box<Added>),
+    /// An idle agent goes on with another task of its name.
+    TaskAssigned {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// What a task's checks said before anybody worked on it.
+    BaselineSeen(Baseline),
+    /// A task was handed over: it is in progress, and this counts as one attempt at it.
+    TaskStarted {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Which try.
+        number: u32,
+    },
+    /// An agent claims that a task is complete; the checks run after this is durable.
+    TaskClaimed {
+        /// The attempt.
+        attempt: AttemptId,
+        /// The door.
+        door: Channel,
+        /// The outcome in the agent's words.
+        result: Option<String>,
+        /// The verdict that is being proven, where a reviewer's is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        verdict: Option<Verdict>,
+    },
+    /// The checks are through.
+    ChecksFinished {
+        /// What was seen.
+        evidence: Evidence,
+        /// Whether it proves the claim.
+        passed: bool,
+    },
+    /// A task is complete.
+    TaskCompleted {
+        /// The outcome in the agent's words.
+        result: Option<String>,
+        /// Neither artifacts nor checks: the agent's word alone.
+        unproven: bool,
+        /// No agent reported it: its checks, or a person, showed that it is done.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unreported: bool,
+    },
+    /// An agent gave a task up.
+    TaskFailReported {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Why.
+        reason: String,
+    },
+    /// An agent said where it stands.
+    CheckpointSaved {
+        /// Where.
+        checkpoint: Checkpoint,
+    },
+    /// An agent broke its task into smaller ones, which it works through in order.
+    SplitProposed {
+        /// The parts, in order.
+        subtasks: Vec<String>,
+    },
+    /// A task proved too large again and again: it should be split.
+    SplitSuggested {
+        /// Why.
+        reason: String,
+    },
+    /// A task goes back into the queue.
+    TaskRequeued {
+        /// Why the last attempt ended.
+        #[serde(flatten)]
+        cause: Cause,
+        /// Whether that attempt counts.
+        counted: bool,
+        /// Not before this time.
+        not_before: Option<Time>,
+        /// In words, for `why`.
+        reason: String,
+    },
+    /// A task waits for a person's answer; its agent has ended.
+    TaskParked {
+        /// The question.
+        question: QuestionId,
+    },
+    /// A task reached its limit.
+    WorkflowFailed {
+        /// Which limit.
+        reason: String,
+        /// The last cause, in words.
+        detail: String,
+    },
+    /// An operator skipped a task.
+    TaskSkipped {
+        /// Why.
+        reason: String,
+    },
+    /// A task that had ended is open again, with a new epoch.
+    TaskReopened {
+        /// Why.
+        reason: String,
+        /// Whether its attempts start from zero.
+        reset_attempts: bool,
+    },
+    /// A task completed shortly before a pause or a crash is looked at again.
+    ValidationStarted {},
+}
