@@ -196,7 +196,7 @@ impl Start<'_> {
         let own = adapter.program().unwrap_or_default();
         match find_program(&place, words.first().map_or(own, String::as_str)) {
             Some(found) => {
-                let native = adapter.cli_session(found).to_string_lossy().into_owned();
+                let native = adapter.native(found).to_string_lossy().into_owned();
                 words.splice(..words.len().min(1), [native]);
             }
             // A program that is named is started as it is: the start itself says what is wrong with it.
@@ -448,7 +448,7 @@ pub trait Adapter: Send + Sync {
     fn examine(&self, place: &Place<'_>) -> Examination {
         let name = place.program.command.first().map(String::as_str).or_else(|| self.program());
         Examination {
-            program: name.and_then(|name| find_program(place, name)).map(|found| self.cli_session(found)),
+            program: name.and_then(|name| find_program(place, name)).map(|found| self.native(found)),
             version_args: place.program.version_args(),
             login: self.login(place),
             login_hint: self.login_hint().to_owned(),

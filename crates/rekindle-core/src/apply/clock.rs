@@ -1,7 +1,7 @@
 //! How sleep of the machine, a reboot and a wall clock that was set change the state. Limits on agents count the time awake: what slept
 //! with the machine has not used its time. What a provider names by the wall (a reset) follows the wall.
 
-use crate::event::{Body, ClockSeen, Event, PauseReason};
+use crate::event::{Body, ClockSeen, Event, PauseReason, RunEvent};
 use crate::ids::TaskId;
 use crate::state::{RunPhase, State, TaskState};
 use crate::time::Time;
@@ -21,7 +21,7 @@ pub(super) fn moved(state: &mut State, seen: &ClockSeen) {
 /// Another boot begins with the wall clock, which may have been set meanwhile: how much time passed since the last event is unknown,
 /// and nobody was awake in it. What is found of an old attempt decides its end, not a limit.
 pub(super) fn rebooted(state: &mut State, event: &Event) {
-    let Body::CoordinatorStarted { boot_id, .. } = &event.body else { return };
+    let Body::Run(RunEvent::CoordinatorStarted { boot_id, .. }) = &event.body else { return };
     let before = state.coordinator.as_ref().map_or("", |known| &known.boot_id);
     if !before.is_empty() && !boot_id.is_empty() && before != *boot_id {
         give_back(state, event.time.since_ms(state.last_time));

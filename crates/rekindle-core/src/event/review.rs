@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{EnvironmentsDiffer, HandedOn};
-use crate::review::{Disagreement, GivenVerdict, Rework};
-use crate::state::Merging;
+use crate::review::{Disagreement, GivenVerdict, Merging, Rework};
 
 /// What happened to proven work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

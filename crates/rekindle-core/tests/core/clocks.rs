@@ -92,7 +92,7 @@ fn time_across_a_reboot_times_no_attempt_out() {
 
 fn cause(event: &Event) -> Option<&Cause> {
     match &event.body {
-        Body::AttemptEnded { cause, .. } => Some(cause),
+        Body::Attempt(AttemptEvent::AttemptEnded { cause, .. }) => Some(cause),
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 use rekindle_core::cause::Cause;
 use rekindle_core::decide::{self, Standstill};
 use rekindle_core::effect::Effect;
-use rekindle_core::event::{Body, RunEvent, TaskEvent};
+use rekindle_core::event::{AttemptEvent, Body, RunEvent, TaskEvent};
 use rekindle_core::ids::AttemptId;
 use rekindle_core::input::{Input, Noted, Order};
 use rekindle_core::limits::Limits;
@@ -162,7 +162,7 @@ fn a_timeout_names_the_limit_of_the_task_that_is_over_its_time() {
     story.checked("T2", false);
     story.after_ms(60_000).input(Input::TimePassed);
     let told = story.log.iter().find_map(|event| match &event.body {
-        Body::RoleTimeout { timeout_ms, .. } => Some(*timeout_ms),
+        Body::Attempt(AttemptEvent::RoleTimeout { timeout_ms, .. }) => Some(*timeout_ms),
         _ => None,
     });
     assert_eq!(told, Some(60_000), "T1 has the time of its role, which is not over");

@@ -151,7 +151,8 @@ fn merging_beside_a_new_agent() -> Story {
 /// The agent of `merging_beside_a_new_agent` is gone: the merge goes on, nobody is dispatched, and the task ends complete.
 fn goes_on_being_merged(story: &mut Story) {
     assert_eq!(story.state.attempts.len(), 2, "nobody else is dispatched");
-    let requeued = story.log.iter().filter(|event| matches!(event.body, Body::TaskRequeued { .. })).count();
+    let requeued =
+        story.log.iter().filter(|event| matches!(event.body, Body::Task(TaskEvent::TaskRequeued { .. }))).count();
     assert_eq!(requeued, 1, "after its first agent");
     assert!(story.state.tasks[&task("T1")].workflow.merging.is_some(), "the operator's word holds");
     let epoch = story.state.tasks[&task("T1")].epoch;

@@ -21,7 +21,7 @@ use serde_json::json;
 use super::guard_adapter::Guarded;
 use super::history::Record;
 use super::hook_installer::Installable;
-use super::{Adapter, Launch, Permissions, Place, Program, Reader, Start, hooked, quote};
+use super::{Adapter, Launch, Permissions, Place, Program, Reader, Start, hook_events, quote};
 
 /// The newest version that `cargo xtask agents` was run with.
 const TRIED_UP_TO: &str = "2.1.325";

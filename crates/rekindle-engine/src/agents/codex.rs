@@ -25,7 +25,7 @@ use rekindle_shim::bundle::Stdin;
 use super::guard_adapter::Guarded;
 use super::history::Record;
 use super::hook_installer::Installable;
-use super::{Adapter, Launch, Permissions, Place, Program, Reader, Start, hooked, quote};
+use super::{Adapter, Launch, Permissions, Place, Program, Reader, Start, hook_events, quote};
 
 /// The newest version that `cargo xtask agents` was run with.
 const TRIED_UP_TO: &str = "0.166.0";

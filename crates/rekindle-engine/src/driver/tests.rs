@@ -82,14 +82,15 @@ fn rows_of_what_was_let_go_are_made_from_the_log_again() {
     let kept = 8;
     driver.start(1, Limits { ended_kept: kept, ..Limits::default() }, "boot".into(), 1).expect("a start");
     let task = |id: &str| TaskId::new(id).expect("a name");
-    let mut order = |call: Call| {
-        let said = Message::Called { token: None, ancestors: Vec::new(), call, reply: Box::new(|_| {}) };
+    let mut order = |order: Order| {
+        let call = Call::Order(order);
+        let said = Message::Called(Called { token: None, ancestors: Vec::new(), call, reply: Box::new(|_| {}) });
         driver.handle([said]).expect("an order");
     };
-    order(Call::Complete { task: task("T1"), result: None });
+    order(Order::Complete { task: task("T1"), result: None });
     for _ in 0..=kept {
-        order(Call::Complete { task: task("T2"), result: None });
-        order(Call::Retry { task: task("T2") });
+        order(Order::Complete { task: task("T2"), result: None });
+        order(Order::Retry { task: task("T2") });
     }
     assert!(driver.state().tasks[&task("T1")].settled, "it ended long ago");
     let key = |row: &Row| (row.table, row.key.clone());

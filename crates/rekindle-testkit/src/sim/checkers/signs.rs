@@ -206,7 +206,7 @@ impl Sim {
 
     /// The usage command named a reset for accounts that are used up.
     pub(super) fn note_usage(&mut self, event: &Event) {
-        let Body::UsageSeen(left) = &event.body else { return };
+        let Body::Machine(MachineEvent::UsageSeen(left)) = &event.body else { return };
         let state = &self.checkers.replayed;
         let usage = &state.limits.usage;
         let wall = state.clocks.wall(event.time);
