@@ -18,9 +18,8 @@ use crate::report::{Checkpoint, Evidence};
 use crate::review::{GivenVerdict, Rework, Stage};
 use crate::role::Role;
 use crate::state::{Attempt, AttemptPhase, RunPhase, State, TaskState};
-use crate::strategy::Strategy;
 use crate::team::{Class, class_of};
-use crate::time::Time;
+use crate::{strategy::Strategy, time::Time};
 
 pub use waits::{HeldRow, WaitRow};
 

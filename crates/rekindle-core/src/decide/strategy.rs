@@ -133,7 +133,21 @@ fn resumable(state: &State, last: &Attempt, cause: &Cause) -> Result<(String, St
         }
         Cause::StalledNoProgress | Cause::TimedOut => return Err("a new agent looks at it with fresh eyes".to_owned()),
         Cause::StartFailed { .. } => return Err("its session did not come back".to_owned()),
-        _ => {}
+        Cause::Completed
+        | Cause::ExitedIncomplete
+        | Cause::Crashed { .. }
+        | Cause::HungBeforeFirstEvent
+        | Cause::HungMidStream
+        | Cause::HungAfterResult
+        | Cause::UsageLimit { .. }
+        | Cause::Overloaded
+        | Cause::Auth
+        | Cause::WaitingForInput
+        | Cause::OutOfMemory { .. }
+        | Cause::Machine(_)
+        | Cause::ShimLost
+        | Cause::HostLost
+        | Cause::StoppedByOperator => {}
     }
     // One that ended before it named its session was to go on with this one.
     let Some(session) = last.cli_session.session.clone().or_else(|| last.cli_session.resumes.clone()) else {

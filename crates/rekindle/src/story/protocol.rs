@@ -195,8 +195,15 @@ mod tests {
         Body::Review(ReviewEvent::VerdictGiven(GivenVerdict { attempt: AttemptId(1), role, verdict, findings }))
     }
 
+    fn told_as<const N: usize>(cases: [(Body, &str); N]) {
+        for (body, expected) in cases {
+            let (verb, _, text) = crate::story::tell_known(&body, Time(0));
+            assert_eq!(format!("{verb}: {text}"), expected);
+        }
+    }
+
     #[test]
-    fn every_event_of_the_protocol_has_a_sentence() {
+    fn every_event_of_a_review_has_a_sentence() {
         let failed = FailedEnvironment {
             env: "minimal".into(),
             check: "make".into(),
@@ -214,7 +221,7 @@ mod tests {
             disagreement_type: DisagreementType::CodeQuality,
             issue_category: "performance".into(),
         };
-        let cases = [
+        told_as([
             (
                 Body::Review(ReviewEvent::TaskHandedOn(HandedOn { stage: Stage::Audit, result: Some("made".into()) })),
                 "HANDED ON: proven, to the auditor: made",
@@ -247,12 +254,18 @@ mod tests {
                 "DIFFERS: passed in local, failed: `make` in minimal (2)",
             ),
             (Body::Review(ReviewEvent::FocusReset {}), "FORGOTTEN: what critics had learned to look for"),
-            (Body::Task(TaskEvent::SplitSuggested { reason: "twice".into() }), "TOO LARGE: it should be split: twice"),
             (Body::Review(ReviewEvent::WorkMerged { commit: Some("abc".into()) }), "MERGED: as abc"),
             (
                 Body::Review(ReviewEvent::MergeConflicted { files: vec!["a".into()] }),
                 "CONFLICT: others changed the same files: a",
             ),
+        ]);
+    }
+
+    #[test]
+    fn every_other_event_of_the_protocol_has_a_sentence() {
+        told_as([
+            (Body::Task(TaskEvent::SplitSuggested { reason: "twice".into() }), "TOO LARGE: it should be split: twice"),
             (Body::Machine(MachineEvent::HealthOrdered {}), "HEALTH: the plan's health commands are run"),
             (
                 Body::Machine(MachineEvent::HealthChecked(HealthSeen { results: Vec::new() })),
@@ -276,10 +289,6 @@ mod tests {
                 "TEAM: 2 working, 1 idle, 0 unresponsive",
             ),
             (Body::Run(RunEvent::DiskInspected { missing: 2 }), "INSPECTED: 2 complete tasks have lost what they made"),
-        ];
-        for (body, expected) in cases {
-            let (verb, _, text) = crate::story::tell_known(&body, Time(0));
-            assert_eq!(format!("{verb}: {text}"), expected);
-        }
+        ]);
     }
 }

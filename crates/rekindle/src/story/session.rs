@@ -167,22 +167,17 @@ mod tests {
 
     use super::*;
 
+    fn told_as<const N: usize>(cases: [(Body, &str); N]) {
+        for (body, expected) in cases {
+            let (verb, _, text) = crate::story::tell_known(&body, Time(0));
+            assert_eq!(format!("{verb}: {text}"), expected);
+        }
+    }
+
     #[test]
     fn every_event_of_a_session_has_a_sentence() {
         let attempt = AttemptId(1);
         let failure = Failure { problem: Problem::Network, resets_at: None, text: String::new(), runaway: false };
-        let gate = |until, question| {
-            let cause = Cause::Auth;
-            Body::Gate(GateEvent::GateClosed(rekindle_core::event::GateClosed {
-                account: "a".into(),
-                cause,
-                until,
-                question,
-                strikes: 1,
-                reset: None,
-                probe: 0,
-            }))
-        };
         let lost = Body::Session(SessionEvent::AgentSession {
             attempt,
             session_id: "s".into(),
@@ -194,7 +189,7 @@ mod tests {
             compaction_number: 3,
             context_remaining: 9,
         }));
-        let cases = [
+        told_as([
             (lost, "SESSION: s started where t should have continued"),
             (Body::Session(SessionEvent::AgentMeasured { attempt, measure: Measure::default() }), "MEASURED: 0 tokens"),
             (
@@ -234,6 +229,24 @@ mod tests {
                 })),
                 "RESTORED: compaction 4 is finished, and it was given the whole plan again",
             ),
+        ]);
+    }
+
+    #[test]
+    fn every_event_of_an_account_has_a_sentence() {
+        let gate = |until, question| {
+            let cause = Cause::Auth;
+            Body::Gate(GateEvent::GateClosed(rekindle_core::event::GateClosed {
+                account: "a".into(),
+                cause,
+                until,
+                question,
+                strikes: 1,
+                reset: None,
+                probe: 0,
+            }))
+        };
+        told_as([
             (
                 gate(None, Some(QuestionId(7))),
                 "WAITS: a waits for working credentials; it waits for the answer to question 7",
@@ -243,11 +256,7 @@ mod tests {
                 "WIDENED: a works again, 2 agents at once may use it",
             ),
             (Body::Gate(GateEvent::GateOpened { account: "a".into() }), "OPENED: a no longer has to wait"),
-        ];
-        for (body, expected) in cases {
-            let (verb, _, text) = crate::story::tell_known(&body, Time(0));
-            assert_eq!(format!("{verb}: {text}"), expected);
-        }
+        ]);
     }
 
     #[test]
