@@ -4,7 +4,7 @@
 //! the driver encodes and decodes them. How an engine keeps its promise is said in its own file ([`sqlite`],
 //! [`memory`]); that both keep the same promise is shown by the contract suite of the testkit.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 pub mod chain;
@@ -150,7 +150,7 @@ pub struct Row {
     pub key: String,
     /// Where it is listed among its run's rows.
     pub order: u64,
-    /// Its content, as JSON text; only its `state` is looked at.
+    /// Its content, as JSON text; not looked into.
     pub json: String,
 }
 
@@ -369,22 +369,6 @@ pub trait Read: Send + Sync {
     fn row(&self, table: Table, run: &str, key: &str) -> Result<Option<Row>, Error> {
         Ok(self.rows(table, Some(run))?.into_iter().find(|row| row.key == key))
     }
-    /// How many rows of a run there are of each state that their JSON tells, in the order of the states' names; those that tell none
-    /// stand under an empty name. Counted without reading the rows.
-    fn counts_by_state(&self, table: Table, run: &str) -> Result<Vec<(String, u64)>, Error> {
-        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for row in self.rows(table, Some(run))? {
-            *counts.entry(state_of(&row)).or_default() += 1;
-        }
-        Ok(counts.into_iter().collect())
-    }
-    /// The first `limit` rows of a run in any of these states, in their order, found without reading the others.
-    fn rows_in(&self, table: Table, run: &str, states: &[&str], limit: usize) -> Result<Vec<Row>, Error> {
-        let mut rows = self.rows(table, Some(run))?;
-        rows.retain(|row| states.contains(&state_of(row).as_str()));
-        rows.truncate(limit);
-        Ok(rows)
-    }
     /// The last `n` lines, of one agent or of all, oldest first.
     fn log_tail(&self, agent: Option<&str>, n: usize) -> Result<Vec<StoredLine>, Error>;
     /// Up to `limit` lines after place `after`, of one agent or of all, oldest first.
@@ -397,12 +381,6 @@ pub trait Read: Send + Sync {
     fn log_search(&self, query: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>, Error>;
     /// Recomputes the hash chain after `from_seq`; from 0 also everything else that is stored.
     fn verify(&self, from_seq: u64) -> Result<Verification, Error>;
-}
-
-/// The state that a row tells; empty when it tells none.
-fn state_of(row: &Row) -> String {
-    let json = serde_json::from_str::<serde_json::Value>(&row.json).unwrap_or_default();
-    json["state"].as_str().unwrap_or_default().to_owned()
 }
 
 /// The whole store, for the one coordinator.

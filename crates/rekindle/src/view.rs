@@ -1,7 +1,6 @@
 //! What the commands read: the newest run's rows, events and log lines, typed. It only reads, and works with and without
 //! a living coordinator.
 
-mod by_state;
 mod kinds;
 mod spent;
 #[cfg(test)]
@@ -17,7 +16,7 @@ use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
 use rekindle_engine::caps::{self, Held};
 use rekindle_engine::evidence;
 use rekindle_engine::state_dir::{Owner, StateDir};
-use rekindle_engine::store::{self, Lag, Read, Row, SqliteReader, StoredEvent, StoredLine, Table};
+use rekindle_engine::store::{self, Lag, Read, SqliteReader, StoredEvent, StoredLine, Table};
 use rekindle_shim::bundle::Bundle;
 use serde::de::DeserializeOwned;
 
@@ -460,7 +459,8 @@ impl Counts {
     /// Counts tasks.
     #[must_use]
     pub fn of(tasks: &[TaskRow]) -> Self {
-        Self::by_state(tasks.iter().map(|task| (task.state.as_str(), 1)))
+        let count = |state: &str| tasks.iter().filter(|task| task.state == state).count();
+        Self { complete: count("complete"), failed: count("failed"), skipped: count("skipped"), all: tasks.len() }
     }
 }
 
@@ -473,10 +473,7 @@ pub fn task_id(name: &str) -> Result<TaskId> {
 }
 
 fn rows<T: DeserializeOwned>(reader: &SqliteReader, table: Table, run: Option<&str>) -> Result<Vec<T>> {
-    parsed(table, &reader.rows(table, run)?)
-}
-
-fn parsed<T: DeserializeOwned>(table: Table, rows: &[Row]) -> Result<Vec<T>> {
+    let rows = reader.rows(table, run)?;
     rows.iter()
         .map(|row| {
             serde_json::from_str(&row.json).map_err(|error| {

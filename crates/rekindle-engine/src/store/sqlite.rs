@@ -13,7 +13,6 @@ use super::{Batch, Error, Head, Receipt, Row, Store, Stream};
 use crate::state_dir::StateDir;
 
 mod backup;
-mod by_state;
 mod check;
 mod connect;
 mod kinds;
@@ -207,12 +206,6 @@ impl SqliteReader {
     #[must_use]
     pub fn events_read(&self) -> u64 {
         self.pool.events_read()
-    }
-
-    /// Rows of derived tables that were read and checked through it so far.
-    #[must_use]
-    pub fn rows_read(&self) -> u64 {
-        self.pool.rows_read()
     }
 }
 

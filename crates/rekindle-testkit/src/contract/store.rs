@@ -40,7 +40,6 @@ pub const CASES: &[(&str, Case)] = &[
     ("what was acknowledged to many threads survives a kill", crash::many_threads),
     ("of many that expect the same end one wins", crash::one_winner),
     ("rows replace each other and come in order", tables::rows),
-    ("rows are counted and found by state", tables::by_state),
     ("derived tables can be rebuilt", tables::rebuilt),
     ("offsets are kept per spool", tables::offsets),
     ("the newest snapshot is found", tables::snapshots),

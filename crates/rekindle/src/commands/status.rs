@@ -22,21 +22,7 @@ use crate::view::{Counts, RunView, Spent, View, newest_of_each};
 /// Narrowest terminal on which what agents have used gets columns of its own.
 const USED_MIN_WIDTH: usize = 100;
 
-/// Tasks and attempts up to which each of them is shown: more is a list for programs, not for people.
-const WHOLE_MAX: u64 = 2_000;
-
-/// Failed tasks, tasks in progress and live agents that are shown of a larger run, of each so many: a few screens.
-const OPEN_SHOWN: usize = 200;
-
-/// States of tasks that somebody works on.
-const IN_PROGRESS: [&str; 3] = ["in_progress", "awaiting_review", "awaiting_audit"];
-
-/// States of attempts whose agent lives or whose end is not decided yet.
-const LIVE: [&str; 4] = ["starting", "running", "stopping", "exited"];
-
 /// Show how the run stands
-///
-/// Of a run with more than 2,000 tasks and attempts it lists what failed and what is in progress, and counts the rest.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle status\n  rekindle status --json | jq '.tasks[] | select(.state == \"failed\")'"
@@ -45,7 +31,7 @@ pub struct StatusArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Show every task and every attempt, not only the newest of each agent
+    /// Show every attempt, not only the newest of each agent
     #[arg(long)]
     all: bool,
 }
@@ -57,44 +43,17 @@ struct Shown {
     agents: Vec<AttemptRow>,
     spent: BTreeMap<TaskId, Spent>,
     questions: Vec<QuestionRow>,
-    counts: Counts,
-    /// Tasks that are counted and not listed, by state.
-    unlisted: Vec<(String, u64)>,
-    /// Attempts that are counted and not listed.
-    unlisted_attempts: u64,
 }
 
 impl Shown {
-    /// For people: all of a small run, of a large one what is open.
-    fn for_people(run: &RunView<'_>, all: bool) -> Result<Self> {
-        let sum = |counts: &[(String, u64)]| counts.iter().map(|(_, count)| count).sum::<u64>();
-        let (mut unlisted, attempts) = (run.task_counts()?, sum(&run.attempt_counts()?));
-        if all || sum(&unlisted) + attempts <= WHOLE_MAX {
-            return Self::read(Some(run), all);
-        }
-        let counts = Counts::by_state(unlisted.iter().map(|(state, count)| (state.as_str(), *count)));
-        let mut tasks = run.tasks_in(&["failed"], OPEN_SHOWN)?;
-        tasks.extend(run.tasks_in(&IN_PROGRESS, OPEN_SHOWN)?);
-        for (state, count) in &mut unlisted {
-            *count = count.saturating_sub(tasks.iter().filter(|task| task.state == *state).count() as u64);
-        }
-        unlisted.retain(|(_, count)| *count > 0);
-        let agents = run.attempts_in(&LIVE, OPEN_SHOWN)?;
-        let unlisted_attempts = attempts.saturating_sub(agents.len() as u64);
-        let questions = run.questions()?;
-        Ok(Self { tasks, agents, questions, counts, unlisted, unlisted_attempts, ..Self::default() })
-    }
-
     fn read(run: Option<&RunView<'_>>, all: bool) -> Result<Self> {
         let Some(run) = run else { return Ok(Self::default()) };
-        let (tasks, attempts) = (run.tasks()?, run.attempts()?);
+        let attempts = run.attempts()?;
         Ok(Self {
-            counts: Counts::of(&tasks),
-            tasks,
+            tasks: run.tasks()?,
             spent: Spent::by_task(&attempts),
             agents: if all { attempts } else { newest_of_each(attempts) },
             questions: run.questions()?,
-            ..Self::default()
         })
     }
 }
@@ -119,10 +78,10 @@ pub fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
         context.ui.json(&for_programs(Some(&view), run.as_ref(), args.all)?)?;
         return Ok(Exit::Success);
     }
+    let shown = Shown::read(run.as_ref(), args.all)?;
     let coordinator = view.coordinator()?;
     match run {
         Some(run) => {
-            let shown = Shown::for_people(&run, args.all)?;
             show(&run, &shown, coordinator.map(|owner| owner.map(|owner| owner.pid)), context)?;
             // What holds agents is of interest while there are some.
             if shown.agents.iter().any(|agent| agent.ended_at.is_none()) {
@@ -140,7 +99,7 @@ fn open(questions: &[QuestionRow]) -> impl Iterator<Item = &QuestionRow> {
 
 fn show(run: &RunView<'_>, shown: &Shown, coordinator: Option<Option<u32>>, context: &Context) -> Result<()> {
     let (ui, paint, now) = (&context.ui, context.ui.paint(), clock::wall());
-    let counts = shown.counts;
+    let counts = Counts::of(&shown.tasks);
     let state = paint.tone(Tone::of_state(&run.row.state), &run.row.state);
     let took = elapsed(run.until(now).since_ms(run.row.started_at));
     let who = match coordinator {
@@ -160,12 +119,7 @@ fn show(run: &RunView<'_>, shown: &Shown, coordinator: Option<Option<u32>>, cont
         ui.line(&paint.tone(Tone::Warning, &one_line(&wait)))?;
     }
     ui.line("")?;
-    if !shown.tasks.is_empty() {
-        ui.line(&task_table(&shown.tasks, now).render(paint, ui.width()))?;
-    }
-    if let Some(unlisted) = unlisted(shown) {
-        ui.line(&unlisted)?;
-    }
+    ui.line(&task_table(&shown.tasks, now).render(paint, ui.width()))?;
     let agents = agent_table(&shown.agents, now, ui.width());
     if !agents.is_empty() {
         ui.line("")?;
@@ -173,16 +127,6 @@ fn show(run: &RunView<'_>, shown: &Shown, coordinator: Option<Option<u32>>, cont
     }
     advise(run, shown, coordinator.is_some(), context);
     Ok(())
-}
-
-/// What is not listed, by state.
-fn unlisted(shown: &Shown) -> Option<String> {
-    let by_state = shown.unlisted.iter().map(|(state, count)| format!("{count} {}", state.replace('_', " ")));
-    let tasks = by_state.collect::<Vec<_>>().join(", ");
-    let tasks = Some(tasks).filter(|tasks| !tasks.is_empty()).map(|tasks| format!("tasks ({tasks})"));
-    let attempts = Some(shown.unlisted_attempts).filter(|count| *count > 0).map(|count| format!("{count} attempts"));
-    let both = tasks.into_iter().chain(attempts).collect::<Vec<_>>().join(" and ");
-    (!both.is_empty()).then(|| format!("not listed: {both}; list them: rekindle status --all"))
 }
 
 fn task_table(tasks: &[TaskRow], now: Time) -> Table {
@@ -224,9 +168,7 @@ fn parts_below(tasks: &[TaskRow]) -> Vec<(usize, &TaskRow)> {
         parts.for_each(|part| add(tasks, part, depth + 1, ordered));
     }
     let mut ordered = Vec::new();
-    // A part whose whole is not listed stands for itself.
-    let is_listed = |id: &TaskId| tasks.iter().any(|task| task.id == *id);
-    for task in tasks.iter().filter(|task| !task.parent.as_ref().is_some_and(is_listed)) {
+    for task in tasks.iter().filter(|task| task.parent.is_none()) {
         add(tasks, task, 0, &mut ordered);
     }
     ordered
@@ -309,4 +251,44 @@ fn advise(run: &RunView<'_>, shown: &Shown, coordinated: bool, context: &Context
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::ui::Paint;
+
+    fn row(measure: serde_json::Value, compactions: u32) -> AttemptRow {
+        let row = json!({
+            "attempt": 1, "name": "a", "cli": "c", "role": "developer", "state": "running", "tasks": ["T1"], "task": "T1",
+            "epoch": 1, "started_at": 0, "measure": measure, "compactions": compactions,
+        });
+        serde_json::from_value(row).expect("a row")
+    }
+
+    #[test]
+    fn what_agents_use_gets_columns_only_where_it_is_told_and_fits() {
+        let heading = |rows: &[AttemptRow], width| {
+            let table = agent_table(rows, Time(0), width).render(Paint::OFF, width);
+            table.lines().next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let usage = json!({ "input_tokens": 5, "output_tokens": 1, "cached_tokens": 0, "cost_usd": null });
+        let told = row(usage, 0);
+        let plain = "AGENT STATE EPOCH PID TIME ROLE TASK";
+        assert_eq!(heading(&[row(serde_json::Value::Null, 0)], 120), plain);
+        assert_eq!(heading(std::slice::from_ref(&told), 80), plain);
+        assert_eq!(heading(&[told], 120), "AGENT STATE EPOCH PID TIME TOKENS ROLE TASK");
+    }
+
+    #[test]
+    fn a_context_is_shown_by_what_is_known_of_it() {
+        let measure = |used, window| {
+            json!({
+                "input_tokens": 0, "output_tokens": 0, "cached_tokens": 0, "cost_usd": null,
+                "context_used": used, "context_window": window,
+            })
+        };
+        assert_eq!(context_cell(&row(measure(Some(900), Some(1_000)), 2)), "90% +2c");
+        assert_eq!(context_cell(&row(measure(Some(1_500), None), 0)), "1.5k");
+        assert_eq!(context_cell(&row(measure(None, Some(1_000)), 0)), "");
+    }
+}

@@ -1,10 +1,8 @@
 //! The overview: how the run stands, what failed and what needs a person first, then what happened and every task.
 
-use std::collections::BTreeMap;
-
 use maud::{Markup, html};
 use rekindle_core::ids::TaskId;
-use rekindle_core::view::{AttemptRow, TaskRow};
+use rekindle_core::view::TaskRow;
 
 use super::frame::{Frame, run_state};
 use super::parts::{self, copy, cost, moment, span, task_link, tokens};
@@ -19,9 +17,6 @@ use crate::ui::one_line;
 
 /// News in the list; the events' page has all.
 const NEWS_SHOWN: usize = 12;
-
-/// Tasks in the table: a page with more is slow in every browser, and the filter finds the others.
-const ROWS_MAX: usize = 1_000;
 
 /// Makes it.
 pub fn page(visit: &Visit<'_>) -> Result<Frame> {
@@ -143,15 +138,12 @@ fn recent(visit: &Visit<'_>, picture: &Picture) -> Markup {
 fn tasks(visit: &Visit<'_>, picture: &Picture) -> Markup {
     let filter = visit.asked("q").unwrap_or_default();
     let by_need = visit.asked("sort") == Some("need");
-    // Nothing is worked out for tasks that are neither looked for nor shown: there may be a hundred thousand.
-    let mut rows: Vec<&TaskRow> =
-        picture.tasks.iter().filter(|task| filter.is_empty() || fits(picture, filter, task)).collect();
+    let mut rows: Vec<(&TaskRow, standing::Standing)> =
+        picture.tasks.iter().map(|task| (task, standing::of(picture, task))).collect();
+    rows.retain(|(task, standing)| fits(picture, filter, task, standing));
     if by_need {
-        rows.sort_by_cached_key(|task| standing::urgency(picture, task));
+        rows.sort_by_key(|(task, _)| standing::urgency(picture, task));
     }
-    let found = rows.len();
-    rows.truncate(ROWS_MAX);
-    let newest = newest_attempts(picture);
     let spent = picture.spent_by_task();
     html! {
         section #tasks aria-labelledby="tasks-title" {
@@ -162,7 +154,7 @@ fn tasks(visit: &Visit<'_>, picture: &Picture) -> Markup {
                     label { span.sr { "Filter tasks" } input type="search" name="q" value=(filter) placeholder="filter: words, !not" autocomplete="off" data-keep=""; }
                     label { "by " select name="sort" { option value="" selected[!by_need] { "plan" } option value="need" selected[by_need] { "need" } } }
                     noscript { button type="submit" { "Filter" } }
-                    span.dim role="status" { (found) " of " (picture.tasks.len()) }
+                    span.dim role="status" { (rows.len()) " of " (picture.tasks.len()) }
                 }
             }
             div.scroll tabindex="0" role="region" aria-label="Tasks" {
@@ -173,23 +165,15 @@ fn tasks(visit: &Visit<'_>, picture: &Picture) -> Markup {
                             th scope="col" class=(class) { (name) }
                         }
                     } }
-                    tbody { @for task in &rows { (row(visit, picture, task, newest.get(&task.id).copied(), spent.get(&task.id))) } }
+                    tbody { @for (task, standing) in &rows { (row(visit, picture, task, standing, spent.get(&task.id))) } }
                 }
             }
-            @if found > rows.len() { p.dim { "The first " (rows.len()) " are listed; the filter finds the others." } }
             @if rows.is_empty() { p.dim { "No task matches." } }
         }
     }
 }
 
-/// The newest attempt at each task.
-fn newest_attempts(picture: &Picture) -> BTreeMap<&TaskId, &AttemptRow> {
-    let held = picture.attempts.iter().flat_map(|attempt| attempt.tasks.iter().map(move |task| (task, attempt)));
-    held.collect()
-}
-
-fn fits(picture: &Picture, filter: &str, task: &TaskRow) -> bool {
-    let standing = standing::of(picture, task);
+fn fits(picture: &Picture, filter: &str, task: &TaskRow, standing: &standing::Standing) -> bool {
     let agent = picture.at_work(&task.id).map(|attempt| attempt.name.to_string()).unwrap_or_default();
     parts::fits(filter, &format!("{} {} {} {agent}", task.id, task.title, standing.word))
 }
@@ -198,10 +182,10 @@ fn row(
     visit: &Visit<'_>,
     picture: &Picture,
     task: &TaskRow,
-    newest: Option<&AttemptRow>,
+    standing: &standing::Standing,
     spent: Option<&crate::view::Spent>,
 ) -> Markup {
-    let standing = &standing::of(picture, task);
+    let newest = picture.attempts_of(&task.id).next_back();
     let needs = standing::urgency(picture, task) == Urgency::NeedsYou;
     html! {
         tr.needs[needs] data-key=(task.id) data-state=(task.state) {

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 
 use super::check::{self, Depth};
 use super::connect;
-use super::{by_state, kinds, read, schema, shadow, text_index};
+use super::{kinds, read, schema, shadow, text_index};
 use crate::store::{
     Error, Head, Read, Row, Snapshot, SpoolOffset, StoredEvent, StoredLine, Stream, Table, Verification,
 };
@@ -48,7 +48,6 @@ pub struct Pool {
     shadow: PathBuf,
     state: Mutex<State>,
     events_read: AtomicU64,
-    rows_read: AtomicU64,
 }
 
 #[derive(Default)]
@@ -60,7 +59,7 @@ struct State {
 impl Pool {
     /// Reads from the database at a path.
     pub fn new(path: PathBuf, shadow: PathBuf) -> Pool {
-        Pool { path, shadow, state: Mutex::default(), events_read: AtomicU64::new(0), rows_read: AtomicU64::new(0) }
+        Pool { path, shadow, state: Mutex::default(), events_read: AtomicU64::new(0) }
     }
 
     /// Closes all connections; every further question gets this answer.
@@ -73,16 +72,6 @@ impl Pool {
     /// Events that were read and checked so far: what a view costs on a long log.
     pub fn events_read(&self) -> u64 {
         self.events_read.load(Ordering::Relaxed)
-    }
-
-    /// Rows of derived tables that were read and checked so far: what a view costs in a large run.
-    pub fn rows_read(&self) -> u64 {
-        self.rows_read.load(Ordering::Relaxed)
-    }
-
-    fn counted_rows(&self, rows: Vec<Row>) -> Vec<Row> {
-        self.rows_read.fetch_add(rows.len() as u64, Ordering::Relaxed);
-        rows
     }
 
     fn counted(&self, events: Vec<StoredEvent>) -> Vec<StoredEvent> {
@@ -175,16 +164,7 @@ impl<T: Pooled> Read for T {
     }
 
     fn rows(&self, table: Table, run: Option<&str>) -> Result<Vec<Row>, Error> {
-        self.pool().ask(|conn| read::rows(conn, table, run)).map(|rows| self.pool().counted_rows(rows))
-    }
-
-    fn counts_by_state(&self, table: Table, run: &str) -> Result<Vec<(String, u64)>, Error> {
-        self.pool().ask(|conn| by_state::counts(conn, table, run))
-    }
-
-    fn rows_in(&self, table: Table, run: &str, states: &[&str], limit: usize) -> Result<Vec<Row>, Error> {
-        let found = self.pool().ask(|conn| by_state::rows(conn, table, run, states, limit));
-        found.map(|rows| self.pool().counted_rows(rows))
+        self.pool().ask(|conn| read::rows(conn, table, run))
     }
 
     fn row(&self, table: Table, run: &str, key: &str) -> Result<Option<Row>, Error> {

@@ -143,8 +143,7 @@ pub fn row(conn: &Connection, table: Table, run: &str, key: &str) -> Result<Opti
     found.next().map_err(fault)?.map(|row| checked_row(table, row)).transpose()
 }
 
-/// A row from its columns, if it matches its checksum.
-pub fn checked_row(table: Table, row: &rusqlite::Row<'_>) -> Result<Row, Error> {
+fn checked_row(table: Table, row: &rusqlite::Row<'_>) -> Result<Row, Error> {
     let read = Row {
         table,
         run: row.get(0).map_err(fault)?,

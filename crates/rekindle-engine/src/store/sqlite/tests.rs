@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use super::*;
 use crate::store::search::Query;
-use crate::store::{Hash, LogLine, NewEvent, Read, Row, SpoolOffset, Table, chain};
+use crate::store::{Hash, LogLine, NewEvent, Read, SpoolOffset, Table};
 
 fn state() -> (tempfile::TempDir, StateDir) {
     let parent = tempfile::tempdir().expect("a temporary directory");
@@ -65,7 +65,7 @@ fn an_older_schema_is_migrated_after_a_verified_backup() {
     drop(store);
     let both = [schema::MIGRATIONS, &[NEXT]].concat();
     let opened = open::open(&dir, Options { now_ms: 77, ..Options::default() }, &both).expect("migrates");
-    assert_eq!(opened.report.migrated, Some((3, 4)));
+    assert_eq!(opened.report.migrated, Some((2, 3)));
     let x: i64 = opened.conn.query_row("SELECT x FROM later", [], |row| row.get(0)).expect("the new table");
     assert_eq!(x, 1);
     let kept = backup::list(&dir).expect("listed");
@@ -76,7 +76,7 @@ fn an_older_schema_is_migrated_after_a_verified_backup() {
     assert!(again.report.migrated.is_none() && again.report.repaired.is_none());
     drop(again);
     let Err(error) = SqliteStore::open(&dir, Options::default()) else { panic!("an older program opened it") };
-    assert!(matches!(error, Error::Newer { found: 4, known: 3, .. }), "{error}");
+    assert!(matches!(error, Error::Newer { found: 3, known: 2, .. }), "{error}");
 }
 
 #[test]
@@ -338,57 +338,6 @@ fn some_kinds_of_events_are_found_without_reading_the_others() {
 }
 
 #[test]
-fn rows_in_a_state_are_found_and_counted_without_reading_the_others() {
-    let (_parent, dir) = state();
-    let opened = open::open(&dir, Options::default(), schema::MIGRATIONS).expect("opens");
-    let steps = |sql: &str| -> Vec<String> {
-        let mut plan = opened.conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("a plan");
-        let unknown = rusqlite::params_from_iter(std::iter::repeat_n("1", plan.parameter_count()));
-        let steps = plan.query_map(unknown, |row| row.get(3)).expect("steps");
-        steps.map(|step| step.expect("a step")).collect()
-    };
-    for (table, index) in [(Table::Task, "task_by_state"), (Table::Attempt, "attempt_by_state")] {
-        let counted =
-            format!("SEARCH {name} USING COVERING INDEX {index} (run=?)", name = index.replace("_by_state", ""));
-        assert_eq!(steps(&by_state::count_sql(table)), [counted]);
-        let found =
-            format!("SEARCH {name} USING INDEX {index} (run=? AND <expr>=?)", name = index.replace("_by_state", ""));
-        assert_eq!(steps(&by_state::rows_sql(table)), [found]);
-    }
-}
-
-#[test]
-fn a_row_that_is_no_json_does_not_keep_an_older_database_from_its_index() {
-    let (_parent, dir) = state();
-    drop(open::open(&dir, Options::default(), &schema::MIGRATIONS[..2]).expect("as it was"));
-    let row = |key: &str, order, json: &str| Row {
-        table: Table::Task,
-        run: "r".into(),
-        key: key.into(),
-        order,
-        json: json.into(),
-    };
-    let rows =
-        [row("a", 1, "{\"state\":\"failed\"}"), row("b", 2, "{\"state\":"), row("c", 3, "{\"state\":\"failed\"}")];
-    let conn = Connection::open(dir.database()).expect("the file");
-    for row in &rows {
-        let fields = (&row.run, &row.key, row.order.cast_signed(), &row.json, chain::row_sum(row));
-        conn.execute("INSERT INTO task (run, key, ord, json, sum) VALUES (?1, ?2, ?3, ?4, ?5)", fields).expect("put");
-    }
-    drop(conn);
-    let answers = |store: &dyn Read| {
-        let counts = store.counts_by_state(Table::Task, "r").expect("counts");
-        assert_eq!(counts, [(String::new(), 1), ("failed".to_owned(), 2)]);
-        assert_eq!(store.rows_in(Table::Task, "r", &["failed"], 1).expect("rows"), rows[..1]);
-        assert_eq!(store.rows_in(Table::Task, "other", &["failed"], 1).expect("rows"), []);
-    };
-    answers(&SqliteReader::open(&dir).expect("a view reads it as it is"));
-    let (store, report) = SqliteStore::open(&dir, Options::default()).expect("a coordinator opens it");
-    assert_eq!((report.repaired, report.migrated), (None, Some((2, 3))));
-    answers(&store);
-}
-
-#[test]
 fn a_database_of_the_first_version_is_read_as_it_is_and_gets_its_index_from_the_next_coordinator() {
     let (_parent, dir) = state();
     drop(open::open(&dir, Options::default(), &schema::MIGRATIONS[..1]).expect("as it was"));
@@ -396,6 +345,6 @@ fn a_database_of_the_first_version_is_read_as_it_is_and_gets_its_index_from_the_
     assert_eq!(reader.events_of(&["any"], 0, 5).expect("none"), []);
     drop(reader);
     let (store, report) = SqliteStore::open(&dir, Options::default()).expect("a coordinator opens it");
-    assert_eq!(report.migrated, Some((1, 3)));
+    assert_eq!(report.migrated, Some((1, 2)));
     assert_eq!(store.kinds().expect("kinds"), Vec::<String>::new());
 }

@@ -26,39 +26,6 @@ pub(super) fn rows(make: Maker<'_>) {
     }
 }
 
-pub(super) fn by_state(make: Maker<'_>) {
-    let subject = make();
-    let store = subject.store();
-    let told = |key: &str, order, state: &str| row(Table::Task, "a", key, order, &format!("{{\"state\":{state}}}"));
-    let rows = [
-        told("T9", 1, "\"open\""),
-        told("T8", 2, "\"ended\""),
-        told("T7", 3, "\"failed\""),
-        told("T6", 4, "\"open\""),
-        told("T5", 5, "7"),
-        row(Table::Task, "a", "T4", 6, "no json"),
-        row(Table::Task, "b", "T3", 7, "{\"state\":\"open\"}"),
-        row(Table::Attempt, "a", "1", 8, "{\"state\":\"open\"}"),
-    ];
-    store.append(Batch { rows: rows.to_vec(), ..Batch::default() }).expect("append");
-    // The last one wins here too.
-    store.append(Batch { rows: vec![told("T8", 2, "\"open\"")], ..Batch::default() }).expect("append");
-    for store in [store, subject.killed().store()] {
-        let counted = |table, run| store.counts_by_state(table, run).expect("counts");
-        let count = |state: &str, count| (state.to_owned(), count);
-        assert_eq!(counted(Table::Task, "a"), [count("", 2), count("failed", 1), count("open", 3)]);
-        assert_eq!(counted(Table::Attempt, "a"), [count("open", 1)]);
-        assert_eq!(counted(Table::Task, "c"), []);
-        let keys = |states: &[&str], limit| -> Vec<String> {
-            let found = store.rows_in(Table::Task, "a", states, limit).expect("rows");
-            found.into_iter().map(|row| row.key).collect()
-        };
-        assert_eq!(keys(&["open", "failed"], 9), ["T9", "T8", "T7", "T6"], "in their order, whatever the state");
-        assert_eq!(keys(&["open", "failed"], 3), ["T9", "T8", "T7"], "the first ones");
-        assert_eq!(keys(&["ended"], 9), [""; 0]);
-    }
-}
-
 pub(super) fn rebuilt(make: Maker<'_>) {
     let subject = make();
     let store = subject.store();

@@ -178,10 +178,10 @@ pub fn whole(
         pid: owner.as_ref().map(|owner| owner.pid),
         since: owner.as_ref().map(|owner| stamp(Time(owner.since_ms))),
     });
-    let Shown { tasks, agents, spent, questions, counts, .. } = shown;
+    let Shown { tasks, agents, spent, questions } = shown;
     StatusJson {
         schema_version: SCHEMA_VERSION,
-        run: run.map(|run| run_json(run, counts)),
+        run: run.map(|run| run_json(run, &tasks)),
         questions: open(&questions).count(),
         tasks: tasks
             .into_iter()
@@ -198,7 +198,8 @@ pub fn whole(
     }
 }
 
-fn run_json(run: &RunView<'_>, counts: Counts) -> RunJson {
+fn run_json(run: &RunView<'_>, tasks: &[TaskRow]) -> RunJson {
+    let counts = Counts::of(tasks);
     let row = &run.row;
     RunJson {
         id: row.id.clone(),
