@@ -82,7 +82,6 @@ impl Kind {
     }
 }
 
-/// Runs it.
 pub(crate) fn run(steps: &mut Steps, rest: &[String]) -> Result<(), Failure> {
     let (time, kinds) = arguments(rest)?;
     if time > Duration::ZERO {

@@ -33,10 +33,7 @@ pub enum Activity {
     /// The model was answered once: one request to its provider came back with an answer.
     Turn,
     /// The agent said something.
-    Said {
-        /// What.
-        text: String,
-    },
+    Said { text: String },
     /// A tool was called and runs.
     CallStarted(Call),
     /// A call is over. A stream that shows calls only at their end gives both at once.
@@ -68,17 +65,13 @@ pub enum Activity {
     Retrying {
         /// What went wrong, where the stream says it in a field.
         problem: Option<Problem>,
-        /// In words.
         text: String,
     },
     /// The turn or the whole session failed.
     Failed(Failure),
     /// So many agents that it has sent into the background are at work: its turn may end before theirs, and is taken up again
     /// after them.
-    Background {
-        /// How many.
-        open: u32,
-    },
+    Background { open: u32 },
     /// The program is at work, says the program.
     Heartbeat,
     /// The agent ended its turn: it gives its final message. More may follow where it takes messages.
@@ -95,7 +88,6 @@ pub enum Activity {
 pub struct Call {
     /// Its id within the session.
     pub id: String,
-    /// The tool.
     pub tool: String,
     /// What it was called with: the command, the path, or the arguments as JSON. Compared whole, shown cut.
     pub input: String,
@@ -174,7 +166,6 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// All tokens.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens).saturating_add(self.cached_tokens)
@@ -186,7 +177,6 @@ impl Usage {
 pub enum StreamEvent {
     /// The CLI session is known.
     Session {
-        /// Its id.
         id: String,
         /// The model, where known.
         model: Option<String>,

@@ -59,7 +59,6 @@ pub enum Reply {
     Already,
     /// The claim is being proven; the outcome follows.
     Verifying {
-        /// The task.
         task: TaskId,
         /// The epoch of the claim.
         epoch: Epoch,

@@ -10,36 +10,23 @@ use crate::ids::{AttemptId, Epoch, TaskId};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Start the process of an attempt, or find that it was started.
-    LaunchAttempt {
-        /// The attempt.
-        attempt: AttemptId,
-    },
+    LaunchAttempt { attempt: AttemptId },
     /// Stop the process tree of an attempt.
     StopAttempt {
-        /// The attempt.
         attempt: AttemptId,
         /// Without grace.
         at_once: bool,
     },
     /// Run the checks of a claimed task.
     RunChecks {
-        /// The task.
         task: TaskId,
         /// The epoch of the claim.
         epoch: Epoch,
     },
     /// Commit what is left of a task's accepted work and merge it into the run's branch.
-    MergeWork {
-        /// The task.
-        task: TaskId,
-        /// Its epoch.
-        epoch: Epoch,
-    },
+    MergeWork { task: TaskId, epoch: Epoch },
     /// Keep what an attempt left in its workspace, which is over for it.
-    LeaveWorkspace {
-        /// The attempt.
-        attempt: AttemptId,
-    },
+    LeaveWorkspace { attempt: AttemptId },
     /// The machine has room again: what it may have refused is asked for again, as after a crash.
     RepeatRefused,
     /// Run the plan's health commands.
@@ -50,7 +37,6 @@ pub enum Effect {
     InspectDisk,
     /// Give a running agent a message.
     TellAgent {
-        /// The attempt.
         attempt: AttemptId,
         /// The message's number within the attempt: one number is delivered once.
         number: u32,
@@ -58,10 +44,7 @@ pub enum Effect {
         text: String,
     },
     /// Let an agent that waits for messages leave.
-    CloseInput {
-        /// The attempt.
-        attempt: AttemptId,
-    },
+    CloseInput { attempt: AttemptId },
     /// Tell a person.
     AlertPerson {
         /// What it is about.

@@ -45,7 +45,6 @@ pub struct Event {
     pub task: Option<TaskId>,
     /// The epoch of the attempt it is about.
     pub epoch: Option<Epoch>,
-    /// What happened.
     pub body: Body,
 }
 

@@ -43,7 +43,6 @@ pub enum Input {
     },
     /// An agent's process runs.
     AttemptStarted {
-        /// Its attempt.
         attempt: AttemptId,
         /// The agent's process.
         pid: u32,
@@ -54,7 +53,6 @@ pub enum Input {
     },
     /// An agent's process has ended, by its exit record.
     AttemptExited {
-        /// Its attempt.
         attempt: AttemptId,
         /// The epoch in the record.
         epoch: Epoch,
@@ -63,21 +61,18 @@ pub enum Input {
     },
     /// Nothing proves how an attempt ended: its shim is dead and what was left of its tree has been ended.
     AttemptLost {
-        /// Its attempt.
         attempt: AttemptId,
         /// The whole machine went down.
         with_host: bool,
     },
     /// An attempt could not be started at all.
     AttemptNotStarted {
-        /// Its attempt.
         attempt: AttemptId,
         /// What the operating system said.
         reason: String,
     },
     /// No sign of life from an attempt for longer than the limit.
     AttemptSilent {
-        /// Its attempt.
         attempt: AttemptId,
         /// How long.
         quiet_ms: u64,
@@ -85,15 +80,9 @@ pub enum Input {
         evidence: String,
     },
     /// An agent's own stream said something that decisions depend on.
-    Streamed {
-        /// Its attempt.
-        attempt: AttemptId,
-        /// What.
-        sign: StreamEvent,
-    },
+    Streamed { attempt: AttemptId, sign: StreamEvent },
     /// An agent has ended, and its own session was looked at.
     SessionClosed {
-        /// Its attempt.
         attempt: AttemptId,
         /// What it has used in all.
         measure: Measure,
@@ -110,29 +99,23 @@ pub enum Input {
     BaselineSeen {
         /// The attempt that is being started.
         attempt: AttemptId,
-        /// The task.
         task: TaskId,
         /// What they said.
         baseline: Baseline,
     },
     /// An agent reported.
     Reported {
-        /// Its attempt.
         attempt: AttemptId,
         /// The epoch its token names.
         epoch: Epoch,
-        /// The door.
         door: Channel,
-        /// What it said.
         report: Report,
     },
     /// The checks of a claim are through.
     ChecksFinished {
-        /// The task.
         task: TaskId,
         /// The epoch of the claim.
         epoch: Epoch,
-        /// What was seen.
         evidence: Evidence,
     },
     /// The disk was looked at: complete tasks whose artifacts are gone.
@@ -142,9 +125,7 @@ pub enum Input {
     },
     /// Accepted work was merged, or could not be.
     WorkMerged {
-        /// The task.
         task: TaskId,
-        /// Its epoch.
         epoch: Epoch,
         /// How it went.
         outcome: MergeOutcome,
@@ -179,7 +160,6 @@ pub enum Input {
     },
     /// The output of an attempt that has ended cannot be read to its end, however often that is tried.
     OutputUnreadable {
-        /// Its attempt.
         attempt: AttemptId,
         /// What the operating system said.
         reason: String,
@@ -234,16 +214,12 @@ pub enum MergeOutcome {
     },
     /// It does not fit what others have merged meanwhile.
     Conflict {
-        /// The files.
         files: Vec<String>,
         /// How to go about it.
         advice: String,
     },
     /// It could not be tried.
-    Failed {
-        /// Why.
-        reason: String,
-    },
+    Failed { reason: String },
 }
 
 /// What was found of an attempt when a coordinator started. What ended is settled by inputs of its own, after its output.
@@ -269,10 +245,7 @@ pub enum Found {
     /// It never began, because the machine had no room for it.
     Refused(Refusal),
     /// Its bundle cannot be read and was set aside.
-    Unreadable {
-        /// Why.
-        reason: String,
-    },
+    Unreadable { reason: String },
 }
 
 /// An operator's order: decided as it is, and written on the control socket as it is.
@@ -287,33 +260,20 @@ pub enum Order {
         agent: String,
     },
     /// Leave a task out.
-    Skip {
-        /// The task.
-        task: TaskId,
-        /// Why.
-        reason: String,
-    },
+    Skip { task: TaskId, reason: String },
     /// Stop whoever is at a task and give it up, until it is opened again.
     #[serde(rename = "stop_task")]
-    Stop {
-        /// The task.
-        task: TaskId,
-    },
+    Stop { task: TaskId },
     /// Open a task again.
-    Retry {
-        /// The task.
-        task: TaskId,
-    },
+    Retry { task: TaskId },
     /// Complete a task on the operator's word.
     Complete {
-        /// The task.
         task: TaskId,
         /// The outcome.
         result: Option<String>,
     },
     /// Answer a question.
     Answer {
-        /// The question.
         id: QuestionId,
         /// The answer.
         text: String,
@@ -325,7 +285,6 @@ pub enum Order {
     },
     /// Break a task into smaller ones.
     Split {
-        /// The task.
         task: TaskId,
         /// The parts, in order.
         subtasks: Vec<String>,

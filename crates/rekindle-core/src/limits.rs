@@ -37,10 +37,8 @@ pub struct Limits {
     /// How long an agent may take to its first sign of life.
     #[serde(default = "default_first_event_ms")]
     pub first_event_ms: u64,
-    /// Usage limits.
     #[serde(default)]
     pub usage: UsageLimits,
-    /// Compaction.
     #[serde(default)]
     pub compaction: CompactionLimits,
     /// Which `[agents.NAME]` runs each role; a role that is not in here is run like any task.

@@ -48,7 +48,6 @@ pub struct Plan {
     pub goal: String,
     /// The text under `## Dispatch rules`.
     pub dispatch_rules: Option<String>,
-    /// The front matter.
     pub settings: FrontMatter,
     /// Whether the plan names waves. If not, `wave` only shows the levels of `blocked_by` and holds nobody back.
     pub explicit_waves: bool,

@@ -18,7 +18,6 @@ pub enum Channel {
     Kept,
     /// The MCP server.
     Mcp,
-    /// The operator.
     Operator,
     /// rekindle itself, to look at work again.
     Own,
@@ -62,27 +61,17 @@ pub const OVER: &str = "stop working and exit";
 #[serde(tag = "verb", rename_all = "snake_case")]
 pub enum Report {
     /// It begins with a task.
-    Start {
-        /// The task.
-        task: TaskId,
-    },
+    Start { task: TaskId },
     /// It claims that a task is complete.
     Done {
-        /// The task.
         task: TaskId,
         /// The outcome in the agent's words.
         result: Option<String>,
     },
     /// It gives a task up.
-    Fail {
-        /// The task.
-        task: TaskId,
-        /// Why.
-        reason: String,
-    },
+    Fail { task: TaskId, reason: String },
     /// It says where it stands.
     Checkpoint {
-        /// The task.
         task: TaskId,
         /// Where it stands.
         checkpoint: Checkpoint,
@@ -100,7 +89,6 @@ pub enum Report {
     },
     /// It breaks a task into smaller ones, to be worked through in order.
     Split {
-        /// The task.
         task: TaskId,
         /// The parts, in order.
         subtasks: Vec<String>,
@@ -222,7 +210,6 @@ pub enum Origin {
 /// A health check of the plan, as it was seen with a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HealthResult {
-    /// What it said.
     #[serde(flatten)]
     pub check: CheckResult,
     /// Where its failure comes from; nothing where it passed.

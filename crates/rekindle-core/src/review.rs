@@ -65,7 +65,6 @@ impl Stage {
 pub struct GivenVerdict {
     /// The attempt that gave it.
     pub attempt: AttemptId,
-    /// Its role.
     pub role: Role,
     /// What it decided.
     pub verdict: Verdict,
@@ -78,9 +77,7 @@ pub struct GivenVerdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReworkSource {
-    /// The critic.
     Critic,
-    /// The auditor.
     Auditor,
     /// The checks after a verdict, or after the last part of a split task.
     Checks,
@@ -142,9 +139,7 @@ pub struct Disagreement {
 /// A disagreement as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptDisagreement {
-    /// The task.
     pub task: TaskId,
-    /// When.
     pub time: Time,
     /// What it was.
     #[serde(flatten)]
@@ -156,11 +151,9 @@ pub struct KeptDisagreement {
 pub struct FailedEnvironment {
     /// Its name.
     pub env: String,
-    /// The check.
     pub check: String,
     /// Its exit code, where it had one.
     pub code: Option<i32>,
-    /// What it said.
     pub error: String,
 }
 

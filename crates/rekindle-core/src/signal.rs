@@ -24,7 +24,6 @@ pub enum Signal {
     Report(Report),
     /// A signal that is known but reports nothing by itself, or not yet.
     Other {
-        /// Its name.
         name: String,
         /// What stands after the colon.
         subject: String,

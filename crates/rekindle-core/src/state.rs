@@ -93,9 +93,7 @@ pub struct State {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Past {
-    /// Attempts.
     pub attempts: u64,
-    /// Questions.
     pub questions: u64,
     /// Compactions of those attempts.
     pub compactions: u32,
@@ -143,7 +141,6 @@ pub struct Usage {
     pub asking: bool,
     /// When it last answered.
     pub seen_at: Option<Time>,
-    /// What it said.
     pub left: Option<UsageLeft>,
     /// The reset that the run last waited for, and which try since then came after it.
     #[serde(default)]
@@ -162,7 +159,6 @@ pub struct Health {
 /// One execution of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Its id.
     pub id: RunId,
     /// The pinned plan.
     pub plan: Plan,
@@ -170,11 +166,9 @@ pub struct Run {
     pub plan_path: String,
     /// The git branch it was started on.
     pub branch: Option<String>,
-    /// How it stands.
     pub phase: RunPhase,
     /// When it began.
     pub started_at: Time,
-    /// When it ended.
     pub ended_at: Option<Time>,
     /// How often it went on after a pause.
     pub resumes: u32,
@@ -204,7 +198,6 @@ pub struct Run {
 pub enum Inspection {
     /// Not asked for.
     None,
-    /// Asked for.
     Asked,
     /// Done, and nothing was opened again since.
     Done,
@@ -233,7 +226,6 @@ pub enum RunPhase {
 pub struct Coordinator {
     /// Its process.
     pub pid: u32,
-    /// Since when.
     pub since: Time,
     /// The machine's boot.
     pub boot_id: String,
@@ -244,19 +236,15 @@ pub struct Coordinator {
 /// One process of one agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// The agent's name.
     pub agent: AgentName,
-    /// Its role.
     pub role: Role,
     /// Which `[agents.NAME]` runs it.
     pub cli: String,
-    /// Its epoch.
     pub epoch: Epoch,
     /// Its tasks in order.
     pub tasks: Vec<TaskId>,
     /// Whether earlier work is taken up.
     pub resumed: bool,
-    /// How it stands.
     pub phase: AttemptPhase,
     /// The agent's process, once recorded.
     pub pid: Option<u32>,
@@ -264,7 +252,6 @@ pub struct Attempt {
     pub shim_pid: Option<u32>,
     /// When it was decided on.
     pub dispatched_at: Time,
-    /// When it ended.
     pub ended_at: Option<Time>,
     /// A stop that was ordered.
     pub stop: Option<Stop>,
@@ -338,16 +325,13 @@ pub struct Question {
     /// The answer `done` takes the work as it is.
     #[serde(default)]
     pub takes_work: bool,
-    /// The answer.
     pub answer: Option<String>,
-    /// When it was asked.
     pub asked_at: Time,
 }
 
 /// A decision that was noted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Note {
-    /// When.
     pub time: Time,
     /// By whom; nobody means the operator.
     pub agent: Option<AgentName>,

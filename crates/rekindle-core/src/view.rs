@@ -26,7 +26,6 @@ pub use waits::{HeldRow, WaitRow};
 /// The run, as a table shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRow {
-    /// Its id.
     pub id: String,
     /// The plan's name.
     pub plan: String,
@@ -38,7 +37,6 @@ pub struct RunRow {
     pub state: String,
     /// When it began.
     pub started_at: Time,
-    /// When it ended.
     pub ended_at: Option<Time>,
     /// How often it went on after a pause.
     pub resumes: u32,
@@ -66,9 +64,7 @@ pub struct RunRow {
 /// A task, as a table shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskRow {
-    /// Its id.
     pub id: TaskId,
-    /// Its title.
     pub title: String,
     /// `pending`, `in_progress`, `awaiting_review`, `awaiting_audit`, `blocked`, `complete`, `failed` or `skipped`.
     pub state: String,
@@ -78,7 +74,6 @@ pub struct TaskRow {
     pub attempt_limit: u32,
     /// The agent that works on it or would.
     pub agent: Option<AgentName>,
-    /// Its wave.
     pub wave: u32,
     /// Why the last attempt ended.
     pub cause: Option<String>,
@@ -99,9 +94,7 @@ pub struct TaskRow {
     pub blocked_by: Vec<TaskId>,
     /// When the current attempt at it began, or the one it ended with.
     pub started_at: Option<Time>,
-    /// When it ended.
     pub ended_at: Option<Time>,
-    /// Not before this time.
     pub not_before: Option<Time>,
     /// Where its agent said it stood.
     pub checkpoint: Option<Checkpoint>,
@@ -154,11 +147,9 @@ impl TaskRow {
 pub struct AttemptRow {
     /// Its number.
     pub attempt: AttemptId,
-    /// The agent's name.
     pub name: AgentName,
     /// Which `[agents.NAME]` runs it.
     pub cli: String,
-    /// Its role.
     pub role: Role,
     /// `starting`, `running`, `stopping`, `exited` or `ended`.
     pub state: String,
@@ -170,11 +161,9 @@ pub struct AttemptRow {
     pub task: Option<TaskId>,
     /// All its tasks in order.
     pub tasks: Vec<TaskId>,
-    /// Its epoch.
     pub epoch: Epoch,
     /// When it was decided on.
     pub started_at: Time,
-    /// When it ended.
     pub ended_at: Option<Time>,
     /// Why it ended.
     pub cause: Option<String>,
@@ -222,9 +211,7 @@ pub struct QuestionRow {
     pub options: Vec<String>,
     /// What a person needs to know.
     pub context: String,
-    /// The answer.
     pub answer: Option<String>,
-    /// When it was asked.
     pub asked_at: Time,
 }
 
@@ -322,7 +309,6 @@ fn dependants<'a>(state: &'a State, id: &'a TaskId) -> impl Iterator<Item = Task
     tasks.iter().filter(|task| task.blocked_by.contains(id)).map(|task| task.id.clone()).chain(whole)
 }
 
-/// The run's row.
 #[must_use]
 pub fn run_row(state: &State) -> Option<RunRow> {
     let run = state.run.as_ref()?;
@@ -357,7 +343,6 @@ pub fn run_row(state: &State) -> Option<RunRow> {
     })
 }
 
-/// A task's row.
 #[must_use]
 pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
     let task = state.tasks.get(id)?;
@@ -437,7 +422,6 @@ pub fn shown_state(state: &State, id: &TaskId) -> (&'static str, Option<String>)
     }
 }
 
-/// An attempt's row.
 #[must_use]
 pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
     let attempt = state.attempts.get(&id)?;
@@ -483,7 +467,6 @@ fn last_words_of(attempt: &Attempt) -> Option<String> {
     left_work.then(|| last_words::short(&attempt.cli_session.last_words)).flatten()
 }
 
-/// A question's row.
 #[must_use]
 pub fn question_row(state: &State, id: QuestionId) -> Option<QuestionRow> {
     let question = state.questions.get(&id)?;

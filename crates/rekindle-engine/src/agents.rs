@@ -127,7 +127,6 @@ pub enum Permissions {
 /// What `[agents.NAME]` says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// Its kind.
     pub kind: Kind,
     /// The program and its first arguments; empty means: the kind's own program, found on `PATH`.
     pub command: Vec<String>,
@@ -169,7 +168,6 @@ impl Program {
 pub struct Start<'a> {
     /// What `[agents.NAME]` says.
     pub program: &'a Program,
-    /// The prompt.
     pub prompt: &'a str,
     /// The CLI session to resume; nothing starts a new one.
     pub resume: Option<&'a str>,

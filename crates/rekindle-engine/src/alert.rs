@@ -87,7 +87,6 @@ pub struct Alert {
     pub text: String,
     /// The commands to choose from.
     pub choices: Vec<String>,
-    /// The run.
     pub run: String,
     /// The plan's name.
     pub plan: String,

@@ -29,7 +29,6 @@ pub enum Memory {
 /// What every agent may take that says nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defaults {
-    /// Memory.
     pub memory_max: Memory,
     /// Processes and threads.
     pub processes_max: u64,

@@ -32,7 +32,6 @@ impl Clock {
         Self { anchor: anchor.max(last), anchor_boottime_ms: boottime_ms }
     }
 
-    /// Now.
     #[must_use]
     pub fn now(&self) -> Time {
         self.anchor.plus_ms(boottime_ms().saturating_sub(self.anchor_boottime_ms))

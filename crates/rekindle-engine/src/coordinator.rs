@@ -134,7 +134,6 @@ pub enum Error {
     Os {
         /// What was tried.
         what: &'static str,
-        /// What it said.
         source: std::io::Error,
     },
     /// Its state directory was deleted.

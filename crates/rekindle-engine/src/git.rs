@@ -117,12 +117,7 @@ pub enum Error {
     },
     /// The run's branch is checked out, so moving it would change somebody's checkout.
     #[error("{branch} is checked out in {at}, so nothing can be merged into it: run git switch - there")]
-    CheckedOut {
-        /// The branch.
-        branch: String,
-        /// Where.
-        at: PathBuf,
-    },
+    CheckedOut { branch: String, at: PathBuf },
     /// A name that cannot become a ref or a folder.
     #[error("{0:?} cannot be the name of a workspace")]
     BadName(String),
@@ -139,12 +134,7 @@ pub enum Error {
     Gone(String),
     /// Files that would have been overwritten.
     #[error("{} would be overwritten in {dir}: choose an empty directory, or add --force", few(.files))]
-    WouldOverwrite {
-        /// Where.
-        dir: PathBuf,
-        /// Which.
-        files: Vec<String>,
-    },
+    WouldOverwrite { dir: PathBuf, files: Vec<String> },
     /// The operating system said no.
     #[error("cannot use {path}: {source}")]
     Io {

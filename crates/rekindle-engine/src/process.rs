@@ -38,7 +38,6 @@ pub struct Limits {
 /// A program that ended by itself.
 #[derive(Debug)]
 pub struct Finished {
-    /// How.
     pub status: ExitStatus,
     /// What it printed.
     pub out: Vec<u8>,

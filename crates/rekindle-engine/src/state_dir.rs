@@ -52,7 +52,6 @@ pub enum Error {
     ForeignOwner {
         /// The directory or file.
         path: PathBuf,
-        /// Its owner.
         owner: u32,
         /// The user of this process.
         us: u32,
@@ -190,7 +189,6 @@ impl StateDir {
         &self.path
     }
 
-    /// The database.
     pub fn database(&self) -> PathBuf {
         self.path.join("state.db")
     }

@@ -32,7 +32,6 @@ pub struct NewEvent {
     pub time_ms: i64,
     /// The run it belongs to.
     pub run: String,
-    /// What happened.
     pub kind: String,
     /// The agent concerned, if one is.
     pub agent: Option<String>,
@@ -53,7 +52,6 @@ pub struct StoredEvent {
     pub time_ms: i64,
     /// The run it belongs to.
     pub run: String,
-    /// What happened.
     pub kind: String,
     /// The agent concerned, if one is.
     pub agent: Option<String>,
@@ -106,7 +104,6 @@ pub struct LogLine {
 pub struct StoredLine {
     /// Its place among all lines, from 1, rising.
     pub seq: u64,
-    /// The line.
     pub line: LogLine,
 }
 
@@ -124,11 +121,8 @@ pub struct SpoolOffset {
 /// The derived tables, one SQL table each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Table {
-    /// Runs.
     Run,
-    /// Tasks.
     Task,
-    /// Attempts.
     Attempt,
     /// Questions to people.
     Question,
@@ -269,7 +263,6 @@ pub enum Error {
     TooLarge {
         /// Its size.
         bytes: usize,
-        /// The limit.
         limit: usize,
     },
     /// Content is not what was written; open the store again to have it repaired.
@@ -306,7 +299,6 @@ pub enum Error {
         path: PathBuf,
         /// The damage.
         why: String,
-        /// What was tried.
         tried: String,
     },
     /// Database and shadow log tell different histories; a person has to choose.

@@ -30,15 +30,11 @@ pub use message::Message;
 /// Everything a process needs to be started.
 #[derive(Clone, Debug)]
 pub struct LaunchOrder {
-    /// The attempt.
     pub attempt: AttemptId,
-    /// The agent's name.
     pub agent: AgentName,
-    /// Its role.
     pub role: Role,
     /// Which `[agents.NAME]` runs it.
     pub cli: String,
-    /// Its epoch.
     pub epoch: Epoch,
     /// Its tasks in order.
     pub tasks: Vec<TaskId>,
@@ -68,7 +64,6 @@ pub struct Notice {
 /// The checks of one claim.
 #[derive(Clone, Debug)]
 pub struct CheckOrder {
-    /// The task.
     pub task: TaskId,
     /// The epoch of the claim.
     pub epoch: Epoch,
@@ -87,9 +82,7 @@ pub struct CheckOrder {
 /// Accepted work that is to be merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeOrder {
-    /// The task.
     pub task: TaskId,
-    /// Its epoch.
     pub epoch: Epoch,
     /// The workspace that it was done in.
     pub workspace: String,
@@ -104,7 +97,6 @@ pub struct MergeOrder {
 /// An attempt is over for its workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaveOrder {
-    /// The attempt.
     pub attempt: AttemptId,
     /// Its first task.
     pub task: TaskId,
@@ -128,7 +120,6 @@ pub enum Taken {
 
 /// The outside. Every method may be called twice for the same thing.
 pub trait World {
-    /// Now.
     fn now(&mut self) -> Time;
     /// What the machine's clocks say beside that; nothing where there is only the one.
     fn clocks(&mut self) -> Option<ClockSeen> {

@@ -99,7 +99,6 @@ pub struct Spec {
     pub env_remove: BTreeSet<String>,
     /// Its standard input.
     pub stdin: Stdin,
-    /// Its output.
     pub output: Output,
     /// When the shim ends it by itself, counted from the start of the program.
     #[serde(default)]
@@ -121,7 +120,6 @@ pub struct ShimRecord {
     pub attempt: String,
     /// The epoch, as in the spec.
     pub epoch: u64,
-    /// The shim.
     pub shim: ProcId,
     /// The agent, which is also the leader of its session.
     pub agent: ProcId,

@@ -39,7 +39,6 @@ pub enum By {
     Scope,
     /// A limit on each of its processes.
     Rlimit,
-    /// Nothing.
     #[default]
     Nothing,
 }

@@ -171,7 +171,6 @@ fn write(path: &Path, value: &str) -> io::Result<()> {
 struct Mount {
     /// The group that is mounted.
     root: PathBuf,
-    /// Where.
     at: PathBuf,
     /// The controllers of version 1; none for version 2.
     controllers: Option<Vec<String>>,

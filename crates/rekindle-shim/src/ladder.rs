@@ -22,7 +22,6 @@ pub enum StopSignal {
     /// Interrupt, as Ctrl-C does.
     #[serde(rename = "SIGINT")]
     Int,
-    /// Quit.
     #[serde(rename = "SIGQUIT")]
     Quit,
     /// Terminate.

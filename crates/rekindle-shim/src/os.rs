@@ -25,7 +25,6 @@ pub struct ProcStat {
     pub ppid: u32,
     /// Its process group; 0 where that is not of this namespace.
     pub group: u32,
-    /// Its session.
     pub session: u32,
     /// Whether it has ended and waits to be reaped.
     pub zombie: bool,

@@ -71,7 +71,6 @@ impl Server {
         Ok(Self { listener, connections: Vec::new(), next_caller: 0, identity })
     }
 
-    /// What to poll for.
     pub(crate) fn poll_fds(&self) -> Vec<PollFd<'_>> {
         let mut fds = vec![PollFd::new(&self.listener, PollFlags::IN)];
         for connection in &self.connections {

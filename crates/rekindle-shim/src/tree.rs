@@ -57,12 +57,10 @@ impl Table {
         Ok(Self { rows, children })
     }
 
-    /// All rows.
     pub fn rows(&self) -> impl Iterator<Item = &ProcStat> {
         self.rows.values()
     }
 
-    /// One row.
     #[must_use]
     pub fn row(&self, pid: u32) -> Option<&ProcStat> {
         self.rows.get(&pid)

@@ -28,7 +28,6 @@ pub enum Request {
     Stop {
         /// The caller's epoch.
         epoch: u64,
-        /// The rungs.
         #[serde(default)]
         ladder: Option<Vec<Rung>>,
     },
@@ -73,9 +72,7 @@ impl Request {
 pub struct Hello {
     /// The version of the wire the speaker knows.
     pub version: u32,
-    /// The attempt.
     pub attempt: String,
-    /// The epoch.
     pub epoch: u64,
     /// The attempt's secret.
     pub nonce: String,
@@ -133,7 +130,6 @@ pub enum Refusal {
 /// The state of the held process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// The agent.
     pub agent: ProcId,
     /// How long it has run, without suspension.
     pub ran_ms: u64,

@@ -34,11 +34,8 @@ const ARGUMENTS: [&str; 12] = [
 
 /// Keys that have no letter, as WebDriver names them.
 pub mod keys {
-    /// Enter.
     pub const ENTER: &str = "\u{e007}";
-    /// Tab.
     pub const TAB: &str = "\u{e004}";
-    /// Escape.
     pub const ESCAPE: &str = "\u{e00c}";
     /// Control, held while the next one is pressed.
     pub const CONTROL: &str = "\u{e009}";
@@ -48,9 +45,7 @@ pub mod keys {
     pub const END: &str = "\u{e010}";
     /// Its beginning.
     pub const HOME: &str = "\u{e011}";
-    /// A page up.
     pub const PAGE_UP: &str = "\u{e00e}";
-    /// Down.
     pub const DOWN: &str = "\u{e015}";
 }
 

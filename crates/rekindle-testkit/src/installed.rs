@@ -40,7 +40,6 @@ pub enum Cli {
     Codex,
     /// Gemini CLI.
     Gemini,
-    /// opencode.
     Opencode,
 }
 
@@ -129,7 +128,6 @@ pub enum Error {
     /// A file could not be read or written.
     #[error("cannot keep the coding agents in {path}: {source}")]
     File {
-        /// Which.
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,
@@ -207,7 +205,6 @@ impl Installed {
         }
     }
 
-    /// One of the programs.
     #[must_use]
     pub fn program(&self, cli: Cli) -> PathBuf {
         self.modules.join(cli.program(&Machine::this()))

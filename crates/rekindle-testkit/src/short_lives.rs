@@ -25,7 +25,6 @@ const AGENTS: u32 = 16;
 
 /// A run of short tasks.
 pub struct ShortLives {
-    /// The driver.
     pub driver: Driver<MemoryWorld>,
     /// Agents that have lived.
     pub lives: usize,

@@ -57,7 +57,6 @@ const PATIENCE_MS: u64 = 48 * 60 * MINUTE;
 /// Which story to play, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// The seed.
     pub seed: u64,
     /// A bug to plant.
     pub plant: Option<Plant>,

@@ -17,7 +17,6 @@ static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// Tasks after which memory has to be flat; everything that is kept by number has reached it by then.
 const SETTLED: usize = 1_000;
 
-/// Tasks in all.
 const TASKS: usize = 3_000;
 
 /// What a task may leave behind, in bytes: a tenth of what a task of a plan takes from the first moment on.

@@ -26,7 +26,6 @@ pub enum Act {
     Stop(TaskId),
     /// Stop an agent and replace it.
     Recover(String),
-    /// Answer a question.
     Answer(QuestionId, String),
     /// Pause the run.
     Pause,

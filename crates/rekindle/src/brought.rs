@@ -14,14 +14,12 @@ use crate::ui::one_line;
 pub struct Brought {
     /// What brings it: a setting, an agent, a task.
     pub what: String,
-    /// The command.
     pub command: String,
     /// The file and line, or whatever is nearest to that.
     pub place: String,
 }
 
 impl Brought {
-    /// It in one line.
     #[must_use]
     pub fn line(&self) -> String {
         format!("{}: {}  ({})", one_line(&self.what), one_line(&self.command), one_line(&self.place))

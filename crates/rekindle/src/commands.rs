@@ -48,7 +48,6 @@ use crate::view::{REPAIR, View};
 pub struct Context {
     /// The output.
     pub ui: Ui,
-    /// The project.
     pub project: Project,
 }
 

@@ -41,7 +41,6 @@ pub const FILE_NAME: &str = "rekindle.toml";
 /// A value and where it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sourced<T> {
-    /// The value.
     pub value: T,
     /// Where it came from.
     pub origin: Origin,
@@ -54,7 +53,6 @@ pub enum Origin {
     Default,
     /// `rekindle.toml`.
     File {
-        /// Its path.
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,

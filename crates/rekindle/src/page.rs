@@ -35,7 +35,6 @@ pub use self::acting::place;
 
 /// What a page is made from.
 pub struct Site {
-    /// The project.
     pub project: Project,
     /// The run; nothing before the first one.
     pub picture: Option<Arc<Picture>>,
@@ -43,7 +42,6 @@ pub struct Site {
     pub read_only: bool,
 }
 
-/// Which page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Page {
     /// `/`: what needs a person first, then the timeline, the graph and the tasks.

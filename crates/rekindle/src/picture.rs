@@ -29,7 +29,6 @@ use crate::view::{Counts, RunView, Spent, View};
 /// A run at one moment.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// The run.
     pub run: RunRow,
     /// Its tasks in the plan's order.
     pub tasks: Vec<TaskRow>,
@@ -127,7 +126,6 @@ impl RunReader {
         *self = Self { view: self.view.take(), ..Self::new(&self.project, wanted) };
     }
 
-    /// The project.
     #[must_use]
     pub fn project(&self) -> &Project {
         &self.project

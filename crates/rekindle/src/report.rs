@@ -35,7 +35,6 @@ const SENT_BACK: &str = "sent_back";
 /// Everything that a report tells.
 #[derive(Debug)]
 pub struct Report {
-    /// The run.
     pub run: RunRow,
     /// Up to when it is told.
     pub until: Time,
@@ -92,7 +91,6 @@ pub struct Failure {
 /// Something that happened, in words.
 #[derive(Debug)]
 pub struct Entry {
-    /// When.
     pub time: Time,
     /// The task that it is about.
     pub task: Option<String>,

@@ -95,7 +95,6 @@ pub fn attempt_of(body: &Body) -> Option<AttemptId> {
     }
 }
 
-/// Tells an event.
 #[must_use]
 pub fn tell(event: &StoredEvent) -> Told {
     let known = body(event).map(|body| tell_known(&body, Time(event.time_ms)));

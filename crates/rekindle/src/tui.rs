@@ -57,7 +57,6 @@ pub enum Left {
         /// Whether the run goes on.
         goes_on: bool,
     },
-    /// By a signal.
     BySignal,
 }
 

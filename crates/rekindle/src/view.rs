@@ -60,7 +60,6 @@ pub struct View {
 
 /// The run that is shown and a door to all that belongs to it.
 pub struct RunView<'a> {
-    /// Its row.
     pub row: RunRow,
     reader: &'a SqliteReader,
     dir: &'a StateDir,
@@ -445,11 +444,8 @@ pub fn newest_of_each(attempts: Vec<AttemptRow>) -> Vec<AttemptRow> {
 /// Counts of tasks by how they stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Complete.
     pub complete: usize,
-    /// Failed.
     pub failed: usize,
-    /// Skipped.
     pub skipped: usize,
     /// All.
     pub all: usize,

@@ -43,7 +43,6 @@ impl Tally {
     }
 }
 
-/// Adds a line.
 pub(crate) fn add(path: &Path, line: &str) -> Result<(), Failure> {
     let file = OpenOptions::new().create(true).append(true).open(path);
     let written = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));

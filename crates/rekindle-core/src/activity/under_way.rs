@@ -19,7 +19,6 @@ pub const BYTES_MAX: usize = 16 * 1024;
 pub struct Held {
     /// Its id, as the stream names it; of a call that the stream does not name, any other.
     pub id: String,
-    /// The tool.
     pub tool: String,
     /// What it was called with.
     pub input: String,
@@ -71,11 +70,9 @@ pub enum Ending {
 /// A call that has to be told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// The tool.
     pub tool: String,
     /// What it was called with.
     pub input: String,
-    /// How it ended.
     #[serde(flatten)]
     pub ending: Ending,
 }

@@ -15,11 +15,8 @@ use crate::time::Time;
 /// Everything that a brief says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
-    /// The agent's name.
     pub agent: AgentName,
-    /// Its role.
     pub role: Role,
-    /// Its epoch.
     pub epoch: Epoch,
     /// Which try at the current task this is, from 1.
     pub attempt: u32,
@@ -31,7 +28,6 @@ pub struct Facts {
     pub plan_path: String,
     /// The build status file.
     pub build_status_path: String,
-    /// The plan's title.
     pub plan_title: String,
     /// The plan's goal, which every agent receives.
     pub goal: String,
@@ -195,11 +191,8 @@ pub struct ReviewFacts {
 /// A task of the whole plan, with how it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanLine {
-    /// Its id.
     pub id: TaskId,
-    /// Its title.
     pub title: String,
-    /// How it stands.
     pub state: String,
     /// What it waits for.
     pub blocked_by: Vec<TaskId>,
@@ -226,11 +219,8 @@ pub enum Standing {
 /// A task, as a brief shows it. The words are the plan's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskFacts {
-    /// Its id.
     pub id: TaskId,
-    /// Its title.
     pub title: String,
-    /// How it stands.
     pub standing: Standing,
     /// What to do.
     pub body: String,
@@ -247,9 +237,7 @@ pub struct TaskFacts {
 /// A task by name only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedTask {
-    /// Its id.
     pub id: TaskId,
-    /// Its title.
     pub title: String,
 }
 
@@ -273,7 +261,6 @@ pub struct Disk {
 pub struct CheckSeen {
     /// The task it belongs to.
     pub task: TaskId,
-    /// What it said.
     pub result: CheckResult,
     /// Whether it was run just now, with nobody at work; if not, on the last claim.
     pub just_now: bool,
@@ -311,7 +298,6 @@ pub struct Asked {
 /// What another task came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskResult {
-    /// The task.
     pub id: TaskId,
     /// Its outcome, in the words of the agent that did it.
     pub result: String,
@@ -339,7 +325,6 @@ pub enum LineKind {
     Plain,
     /// A call of a tool.
     Tool,
-    /// An error.
     Error,
 }
 

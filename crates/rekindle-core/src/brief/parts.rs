@@ -222,7 +222,6 @@ pub(super) fn instructions(facts: &Facts) -> String {
     out
 }
 
-/// How to report.
 pub(super) fn report(facts: &Facts) -> String {
     let task = facts.current().map_or("ID", |task| task.id.as_str());
     reporting::words(&facts.doors, facts.role, task, facts.attempt > 1)

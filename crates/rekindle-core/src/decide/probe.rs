@@ -15,7 +15,6 @@ const TRUSTED_STRIKES: u32 = 10;
 /// The next moment at which one agent tries an account again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Probe {
-    /// When.
     pub(super) at: Time,
     /// The reset that was named.
     pub(super) reset: Option<Time>,

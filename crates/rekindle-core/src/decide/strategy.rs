@@ -22,7 +22,6 @@ pub const OVERLOADED_RESUMES: usize = 3;
 /// What was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// How.
     pub strategy: Strategy,
     /// The CLI session to resume.
     pub session: Option<String>,

@@ -14,9 +14,7 @@ use crate::strategy::Strategy;
 pub enum AttemptEvent {
     /// An attempt was decided on; its process is started after this is durable.
     Dispatched {
-        /// The attempt.
         attempt: AttemptId,
-        /// Its role.
         role: Role,
         /// Which `[agents.NAME]` runs it.
         cli: String,
@@ -40,14 +38,12 @@ pub enum AttemptEvent {
     },
     /// As `Dispatched`, said again for a replacement.
     Redispatched {
-        /// The role.
         role: Role,
         /// Which try at the task.
         attempt: u32,
     },
     /// The agent's process runs.
     AgentStarted {
-        /// The attempt.
         attempt: AttemptId,
         /// The agent's process.
         pid: u32,
@@ -59,7 +55,6 @@ pub enum AttemptEvent {
     },
     /// A living agent was found and is supervised again.
     AgentAdopted {
-        /// Its attempt.
         attempt: AttemptId,
         /// The agent's process.
         pid: u32,
@@ -68,31 +63,23 @@ pub enum AttemptEvent {
     },
     /// An agent had been dispatched and nothing is left of it.
     OrphanAgentDetected {
-        /// Its attempt.
         attempt: AttemptId,
-        /// Its role.
         #[serde(rename = "type")]
         role: Role,
     },
-    /// A report was refused.
     ReportRefused {
-        /// The attempt.
         attempt: AttemptId,
-        /// Why.
         reason: String,
     },
     /// A task took longer than its role may.
     RoleTimeout {
-        /// The role.
         role: Role,
-        /// The attempt.
         attempt: AttemptId,
         /// The limit that was passed.
         timeout_ms: u64,
     },
     /// No sign of life.
     AgentHung {
-        /// The attempt.
         attempt: AttemptId,
         /// How long.
         quiet_ms: u64,
@@ -101,7 +88,6 @@ pub enum AttemptEvent {
     },
     /// An attempt is to be stopped.
     StopOrdered {
-        /// The attempt.
         attempt: AttemptId,
         /// What its end will be put down to.
         #[serde(flatten)]
@@ -111,25 +97,20 @@ pub enum AttemptEvent {
     },
     /// An agent ended by a signal or with a code other than 0, with work open.
     AgentCrashed {
-        /// The attempt.
         attempt: AttemptId,
         /// Exit code.
         code: Option<i32>,
-        /// Signal.
         signal: Option<i32>,
     },
     /// An agent's process has ended, by its exit record.
     AttemptExited {
-        /// The attempt.
         attempt: AttemptId,
         /// How it ended.
         exit: Exit,
     },
     /// An attempt is over: nothing of it is running and none of its claims is open.
     AttemptEnded {
-        /// The attempt.
         attempt: AttemptId,
-        /// Why.
         #[serde(flatten)]
         cause: Cause,
         /// What it said last, in one short line.

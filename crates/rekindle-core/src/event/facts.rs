@@ -53,7 +53,6 @@ pub struct Held {
 /// A pause was ordered: no new work, agents are stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
-    /// Why.
     pub reason: PauseReason,
     /// Usage left, where known.
     pub remaining_percent: Option<u8>,
@@ -99,7 +98,6 @@ pub struct CompactionOver {
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finish {
-    /// How it stands.
     pub outcome: Outcome,
     /// Complete tasks.
     pub complete: u32,
@@ -114,7 +112,6 @@ pub struct Finish {
 /// Work that was proven is handed to the next stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandedOn {
-    /// The stage.
     pub stage: Stage,
     /// The outcome in the agent's words.
     #[serde(default)]
@@ -124,7 +121,6 @@ pub struct HandedOn {
 /// A task that is not in the plan's file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Added {
-    /// The task.
     pub task: PlanTask,
     /// The task that it is a part of.
     #[serde(default)]
@@ -198,7 +194,6 @@ pub struct TeamStanding {
 /// An agent's context was compacted: it has forgotten.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentCompacted {
-    /// The attempt.
     pub attempt: AttemptId,
     /// How often during its task by now.
     pub compactions: u32,
@@ -213,7 +208,6 @@ pub struct AgentCompacted {
 /// An agent goes round in circles: told of it where it listens, stopped where it does not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentStalled {
-    /// The attempt.
     pub attempt: AttemptId,
     /// How often it went round, in calls.
     pub times: u32,
@@ -224,7 +218,6 @@ pub struct AgentStalled {
 /// What an agent that has ended left of its own session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionClosed {
-    /// The attempt.
     pub attempt: AttemptId,
     /// How its transcript was found.
     pub transcript: Transcript,
@@ -238,9 +231,7 @@ pub struct SessionClosed {
 /// An account has to wait: nothing more is started on it until then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateClosed {
-    /// Whose.
     pub account: String,
-    /// Why.
     #[serde(flatten)]
     pub cause: Cause,
     /// Until when; nothing means until a person answers.
@@ -261,7 +252,6 @@ pub struct GateClosed {
 /// An agent's context is nearly full.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionNear {
-    /// The attempt.
     pub attempt: AttemptId,
     /// Which compaction of the session this is.
     pub compaction_number: u32,
@@ -272,7 +262,6 @@ pub struct CompactionNear {
 /// What an agent said last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentSaid {
-    /// The attempt.
     pub attempt: AttemptId,
     /// In its own words, without secrets, cut to a bound.
     pub text: String,

@@ -11,15 +11,7 @@ pub enum GateEvent {
     /// An account has to wait: nothing more is started on it until then.
     GateClosed(GateClosed),
     /// An agent on the account worked: more may run at once.
-    GateWidened {
-        /// Whose.
-        account: String,
-        /// How many.
-        allowed: u32,
-    },
+    GateWidened { account: String, allowed: u32 },
     /// An account no longer has to wait.
-    GateOpened {
-        /// Whose.
-        account: String,
-    },
+    GateOpened { account: String },
 }

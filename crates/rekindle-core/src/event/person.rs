@@ -28,7 +28,6 @@ pub enum PersonEvent {
     QuestionAnswered {
         /// Its number.
         id: QuestionId,
-        /// The answer.
         answer: String,
     },
     /// An agent or a person noted a decision.

@@ -20,10 +20,7 @@ pub enum ReviewEvent {
     /// A critic passed what an auditor failed.
     ReviewAuditDisagreement(Disagreement),
     /// The auditor found issues that the critic missed although every check passes.
-    CriticMissedQualityIssue {
-        /// Which.
-        issues: Vec<String>,
-    },
+    CriticMissedQualityIssue { issues: Vec<String> },
     /// Checks passed in some environments and failed in others.
     EnvironmentDisagreement(EnvironmentsDiffer),
     /// What was learned from disagreements is forgotten.
@@ -36,8 +33,5 @@ pub enum ReviewEvent {
         commit: Option<String>,
     },
     /// Accepted work does not fit what others have merged meanwhile.
-    MergeConflicted {
-        /// The files.
-        files: Vec<String>,
-    },
+    MergeConflicted { files: Vec<String> },
 }

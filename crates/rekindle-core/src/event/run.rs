@@ -38,7 +38,6 @@ pub enum RunEvent {
     StateReconciled {
         /// Which fact.
         event_type: String,
-        /// In words.
         detail: String,
     },
     /// A pause was ordered: no new work, agents are stopped.
@@ -50,20 +49,14 @@ pub enum RunEvent {
     /// An operator opened work in a finished run; it can be continued.
     RunReopened {},
     /// Every task of a wave that can be reached has ended; the disk is looked at before the next begins.
-    WaveEnded {
-        /// Which.
-        wave: u32,
-    },
+    WaveEnded { wave: u32 },
     /// The disk was looked at.
     DiskInspected {
         /// Complete tasks whose artifacts are gone.
         missing: u32,
     },
     /// The tasks of a wave may begin.
-    WaveStarted {
-        /// Which.
-        wave: u32,
-    },
+    WaveStarted { wave: u32 },
     /// The plan's file differs from the pinned plan.
     PlanChanged {
         /// Hash of the file now.

@@ -12,7 +12,6 @@ use crate::ids::AttemptId;
 pub enum SessionEvent {
     /// The agent's own session is known.
     AgentSession {
-        /// The attempt.
         attempt: AttemptId,
         /// The id that resumes it.
         session_id: String,
@@ -24,7 +23,6 @@ pub enum SessionEvent {
     },
     /// What an agent has used so far, and how full its context is.
     AgentMeasured {
-        /// The attempt.
         attempt: AttemptId,
         /// How much.
         #[serde(flatten)]
@@ -35,17 +33,13 @@ pub enum SessionEvent {
     /// An agent goes round in circles.
     AgentStalled(AgentStalled),
     /// After a compaction an agent was seen at its task again.
-    AgentOnTask {
-        /// The attempt.
-        attempt: AttemptId,
-    },
+    AgentOnTask { attempt: AttemptId },
     /// An agent's context is nearly full: it gets no further task, and a compaction is prepared for.
     CompactionStart(CompactionNear),
     /// The compaction that was prepared for is through.
     CompactionComplete(CompactionOver),
     /// A message for a running agent; it is delivered after this is durable.
     AgentTold {
-        /// The attempt.
         attempt: AttemptId,
         /// The message's number within the attempt: one number is delivered once.
         number: u32,
@@ -56,21 +50,15 @@ pub enum SessionEvent {
         reminder: bool,
     },
     /// An agent that waits for messages gets no more: it is to leave.
-    InputClosed {
-        /// The attempt.
-        attempt: AttemptId,
-    },
+    InputClosed { attempt: AttemptId },
     /// An agent's turn or session failed, by its own stream.
     AgentFailed {
-        /// The attempt.
         attempt: AttemptId,
-        /// How.
         #[serde(flatten)]
         failure: Failure,
     },
     /// An agent ended its turn.
     TurnEnded {
-        /// The attempt.
         attempt: AttemptId,
         /// Whether it says that it worked.
         ok: bool,
@@ -80,13 +68,7 @@ pub enum SessionEvent {
     /// What an agent that has ended left of its own session.
     SessionClosed(SessionClosed),
     /// An agent that was found alive and shows nothing was asked how it stands.
-    StatusAsked {
-        /// The attempt.
-        attempt: AttemptId,
-    },
+    StatusAsked { attempt: AttemptId },
     /// It showed that it is there.
-    StatusAnswered {
-        /// The attempt.
-        attempt: AttemptId,
-    },
+    StatusAnswered { attempt: AttemptId },
 }

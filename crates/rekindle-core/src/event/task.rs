@@ -16,24 +16,18 @@ pub enum TaskEvent {
     /// A task that is not in the plan's file.
     TaskAdded(Box<Added>),
     /// An idle agent goes on with another task of its name.
-    TaskAssigned {
-        /// The attempt.
-        attempt: AttemptId,
-    },
+    TaskAssigned { attempt: AttemptId },
     /// What a task's checks said before anybody worked on it.
     BaselineSeen(Baseline),
     /// A task was handed over: it is in progress, and this counts as one attempt at it.
     TaskStarted {
-        /// The attempt.
         attempt: AttemptId,
         /// Which try.
         number: u32,
     },
     /// An agent claims that a task is complete; the checks run after this is durable.
     TaskClaimed {
-        /// The attempt.
         attempt: AttemptId,
-        /// The door.
         door: Channel,
         /// The outcome in the agent's words.
         result: Option<String>,
@@ -43,7 +37,6 @@ pub enum TaskEvent {
     },
     /// The checks are through.
     ChecksFinished {
-        /// What was seen.
         evidence: Evidence,
         /// Whether it proves the claim.
         passed: bool,
@@ -59,27 +52,16 @@ pub enum TaskEvent {
         unreported: bool,
     },
     /// An agent gave a task up.
-    TaskFailReported {
-        /// The attempt.
-        attempt: AttemptId,
-        /// Why.
-        reason: String,
-    },
+    TaskFailReported { attempt: AttemptId, reason: String },
     /// An agent said where it stands.
-    CheckpointSaved {
-        /// Where.
-        checkpoint: Checkpoint,
-    },
+    CheckpointSaved { checkpoint: Checkpoint },
     /// An agent broke its task into smaller ones, which it works through in order.
     SplitProposed {
         /// The parts, in order.
         subtasks: Vec<String>,
     },
     /// A task proved too large again and again: it should be split.
-    SplitSuggested {
-        /// Why.
-        reason: String,
-    },
+    SplitSuggested { reason: String },
     /// A task goes back into the queue.
     TaskRequeued {
         /// Why the last attempt ended.
@@ -87,16 +69,12 @@ pub enum TaskEvent {
         cause: Cause,
         /// Whether that attempt counts.
         counted: bool,
-        /// Not before this time.
         not_before: Option<Time>,
         /// In words, for `why`.
         reason: String,
     },
     /// A task waits for a person's answer; its agent has ended.
-    TaskParked {
-        /// The question.
-        question: QuestionId,
-    },
+    TaskParked { question: QuestionId },
     /// A task reached its limit.
     WorkflowFailed {
         /// Which limit.
@@ -105,13 +83,9 @@ pub enum TaskEvent {
         detail: String,
     },
     /// An operator skipped a task.
-    TaskSkipped {
-        /// Why.
-        reason: String,
-    },
+    TaskSkipped { reason: String },
     /// A task that had ended is open again, with a new epoch.
     TaskReopened {
-        /// Why.
         reason: String,
         /// Whether its attempts start from zero.
         reset_attempts: bool,

@@ -63,7 +63,6 @@ pub enum TaskStatus {
 pub struct Todo {
     /// What is to be done.
     pub text: String,
-    /// How it stands.
     pub status: TaskStatus,
 }
 
@@ -73,9 +72,7 @@ pub struct Todo {
 pub enum Outcome {
     /// It said what it had to say.
     Finished,
-    /// It failed.
     Failed,
-    /// It was stopped.
     Stopped,
     /// It waits for more work.
     Idle,
@@ -83,15 +80,11 @@ pub enum Outcome {
     Lost,
 }
 
-/// What happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Fact {
     /// A context began.
-    Begun {
-        /// How.
-        how: Beginning,
-    },
+    Begun { how: Beginning },
     /// The program's process, as the engine describes it; opaque here.
     Process {
         /// The description.
@@ -140,7 +133,6 @@ pub enum Fact {
         /// What is to be done.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
-        /// How it stands.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<TaskStatus>,
         /// Who has it.
@@ -175,7 +167,6 @@ pub enum Fact {
         call: Option<String>,
         /// Its id.
         helper: String,
-        /// Its kind.
         #[serde(default)]
         kind: String,
     },
@@ -187,7 +178,6 @@ pub enum Fact {
         /// Its id, where the program tells it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         helper: Option<String>,
-        /// How.
         outcome: Outcome,
         /// Its last words.
         #[serde(default)]
@@ -195,17 +185,13 @@ pub enum Fact {
     },
     /// A file was written.
     FileChanged {
-        /// Its path.
         path: String,
         /// Which helper did; nothing means the lead.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
     /// A plan was read or written.
-    PlanFile {
-        /// Its path.
-        path: String,
-    },
+    PlanFile { path: String },
     /// A call of a tool began.
     Called {
         /// The call's id.
@@ -266,7 +252,6 @@ pub enum Fact {
     },
     /// How much is left, in percent; told when a threshold is passed.
     Gauge {
-        /// Of the context.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context: Option<u8>,
         /// Of the allowance.

@@ -34,7 +34,6 @@ const LOOKED_UP: u16 = 44_000;
 /// A team of helpers that the program keeps files of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Team {
-    /// Its name.
     pub name: String,
     /// Its file, where it is there.
     pub file: Option<String>,
@@ -47,14 +46,12 @@ pub struct Team {
 pub struct Plan {
     /// Where it is; nothing for the session's own tasks.
     pub path: Option<String>,
-    /// Its text.
     pub text: String,
 }
 
 /// Everything that goes into the text.
 #[derive(Clone, Debug)]
 pub struct Facts<'a> {
-    /// The session.
     pub session: &'a Session,
     /// Its name, for people.
     pub key: &'a str,

@@ -54,7 +54,6 @@ pub const QUESTIONS_MAX: usize = 50;
 /// Words of the person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
-    /// When.
     pub at: u64,
     /// As typed.
     pub text: String,
@@ -95,7 +94,6 @@ pub enum Then {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Said {
-    /// When.
     pub at: u64,
     /// The words.
     pub text: String,
@@ -127,7 +125,6 @@ pub struct Task {
     pub subject: String,
     /// What is to be done.
     pub description: String,
-    /// How it stands.
     pub status: TaskStatus,
     /// Who has it.
     pub owner: Option<String>,
@@ -146,7 +143,6 @@ pub struct Helper {
     pub id: Option<String>,
     /// What it is called.
     pub name: String,
-    /// Its kind.
     pub kind: String,
     /// What it was told to do.
     pub prompt: String,
@@ -161,7 +157,6 @@ pub struct Helper {
 /// A file that was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
-    /// Its path.
     pub path: String,
     /// Which helper wrote it.
     pub by: Option<String>,
@@ -182,7 +177,6 @@ pub struct Ran {
     pub printed: String,
     /// Which helper ran it.
     pub by: Option<String>,
-    /// When.
     pub at: u64,
 }
 
@@ -285,7 +279,6 @@ pub struct Session {
 }
 
 impl Session {
-    /// Adds a record.
     pub fn add(&mut self, record: &Record) {
         if self.records == 0 {
             self.first_at = record.at;

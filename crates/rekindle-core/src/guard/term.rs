@@ -6,13 +6,11 @@ use std::collections::BTreeMap;
 /// What a term is, the least telling first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A word.
     Word,
     /// Something set in quotation marks.
     Quoted,
     /// An identifier, a path, a flag, a version, an address, an abbreviation in capitals.
     Name,
-    /// A number.
     Number,
 }
 

@@ -35,7 +35,6 @@ pub enum Occasion {
 /// What is to be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Telling {
-    /// Why.
     pub occasion: Occasion,
     /// The compactions so far.
     pub compaction: u32,

@@ -43,10 +43,8 @@ pub struct Calls {
     pub unread: u32,
 }
 
-/// One call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastCall {
-    /// The tool.
     pub tool: String,
     /// What it was called with.
     pub input: String,

@@ -81,7 +81,6 @@ pub(super) enum Section {
     Wave(u32),
     /// `Wave` without a number that can be read.
     BadWave,
-    /// `Dispatch rules`.
     DispatchRules,
     /// Anything else.
     Prose,

@@ -66,13 +66,11 @@ pub(super) struct Item {
 enum Frame {
     /// In a top-level heading, by its block.
     Heading(usize),
-    /// In a list.
     List(usize),
     /// In an item of a list.
     Item(usize),
     /// In a code block, with the item whose own it is.
     Code(Option<usize>),
-    /// In a paragraph.
     Paragraph,
     /// In emphasis, a link or the like.
     Inline,

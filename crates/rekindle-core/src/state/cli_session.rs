@@ -87,7 +87,6 @@ pub struct CliSession {
 /// An agent that has forgotten and was not yet seen at its task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Astray {
-    /// Since when.
     pub since: Time,
     /// Calls it had made by then.
     pub calls: u64,
@@ -109,7 +108,6 @@ pub struct Told {
 pub struct Gate {
     /// Why, by the cause's name.
     pub cause: String,
-    /// Since when.
     pub closed_at: Time,
     /// Until when; nothing means until a person answers.
     pub until: Option<Time>,

@@ -46,7 +46,6 @@ impl TaskState {
 pub struct Task {
     /// Its place in the plan.
     pub index: usize,
-    /// How it stands.
     pub state: TaskState,
     /// The newest epoch it was given to; nothing older counts.
     pub epoch: Epoch,
@@ -79,7 +78,6 @@ pub struct Task {
     pub evidence: Option<Evidence>,
     /// Coordinator crashes that took its agent with them.
     pub crashes: u32,
-    /// When it ended.
     pub ended_at: Option<Time>,
     /// How many tasks wait for it, directly or not.
     pub unblocks: u32,
@@ -199,11 +197,8 @@ impl Task {
 /// A claim that is being proven.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
-    /// Whose.
     pub attempt: AttemptId,
-    /// Its epoch.
     pub epoch: Epoch,
-    /// The door.
     pub door: Channel,
     /// The outcome in the agent's words.
     pub result: Option<String>,

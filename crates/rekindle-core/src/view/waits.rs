@@ -8,7 +8,6 @@ use crate::time::Time;
 /// An account that has to wait, as a table shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WaitRow {
-    /// Whose.
     pub account: String,
     /// Why, by the cause's name.
     pub cause: String,
@@ -39,7 +38,6 @@ impl WaitRow {
 pub struct HeldRow {
     /// What the machine lacks.
     pub reason: String,
-    /// Since when.
     pub since: Time,
     /// What to type, or where to look.
     #[serde(default)]

@@ -121,7 +121,6 @@ pub fn role(story: &Story) -> Role {
     story.state.attempts[&AttemptId(newest(&story.state))].role
 }
 
-/// How a task stands.
 pub fn stands(story: &Story, id: &str) -> TaskState {
     story.state.tasks[&task(id)].state
 }

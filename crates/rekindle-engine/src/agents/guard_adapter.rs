@@ -23,7 +23,6 @@ pub struct Heard {
     pub transcript: Option<PathBuf>,
     /// Set inside a helper: what it tells of contexts and turns is its own, not the lead's.
     pub helper: Option<String>,
-    /// What happened.
     pub facts: Vec<Fact>,
 }
 

@@ -14,7 +14,6 @@ const INPUT_BYTES: usize = 64 * 1024;
 /// The part of a session's record that one attempt added.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// Its lines.
     pub lines: &'a str,
     /// Whether that is all of the part; if not, it is the end of it.
     pub whole: bool,

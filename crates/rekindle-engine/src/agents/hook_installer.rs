@@ -30,7 +30,6 @@ impl Scope {
     /// All, the nearest first.
     pub const ALL: [Self; 3] = [Self::Local, Self::Project, Self::User];
 
-    /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -101,7 +100,6 @@ pub enum Form {
 
 /// A file that is ours alone.
 pub struct OwnFile {
-    /// Its text.
     pub text: &'static str,
     /// In the text: replaced by the path of rekindle as a JSON string.
     pub mark: &'static str,
@@ -122,14 +120,12 @@ pub struct Entry {
     pub position: usize,
     /// The whole entry.
     pub handler: Value,
-    /// What it calls.
     pub call: Call,
 }
 
 /// How much is left, in percent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Left {
-    /// Of the context.
     pub context: Option<u8>,
     /// Of the allowance of five hours.
     pub five_hours: Option<u8>,
@@ -148,11 +144,9 @@ impl Left {
 /// What a program tells the command of its status line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gauged {
-    /// The session.
     pub session: Option<String>,
     /// Where it works.
     pub dir: Option<PathBuf>,
-    /// What is left.
     pub left: Left,
 }
 

@@ -7,7 +7,6 @@ pub fn shell(words: &[String]) -> String {
     quoted.join(" ")
 }
 
-/// A TOML string.
 #[must_use]
 pub fn toml(text: &str) -> String {
     // A JSON string is a TOML one but for the one control character that JSON leaves as it is.

@@ -12,7 +12,6 @@ pub const VERSION: u32 = 1;
 /// Longest request or answer in bytes: a report with a long result fits, a flood does not.
 pub const LINE_LIMIT: usize = 4 * 1024 * 1024;
 
-/// One request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     /// Version of the words.
@@ -30,7 +29,6 @@ pub struct Request {
 pub enum Call {
     /// An agent reports. `done` is answered when the checks are through.
     Report {
-        /// The report.
         report: Report,
         /// Whether it was made with a tool of the MCP server.
         #[serde(default)]
@@ -43,10 +41,7 @@ pub enum Call {
     /// An agent has to be told again what it is doing: its context was compacted.
     Context,
     /// The answer to a question, waited for if it is missing.
-    WaitForAnswer {
-        /// The question.
-        question: QuestionId,
-    },
+    WaitForAnswer { question: QuestionId },
     /// Is somebody there?
     Ping,
     /// An operator gives an order. It stands here as it is, without a level of its own.
@@ -71,24 +66,15 @@ pub enum Answer {
     /// Nothing changed: it was already done.
     Already,
     /// The claim is proven and the task is complete.
-    Complete {
-        /// The task.
-        task: TaskId,
-    },
+    Complete { task: TaskId },
     /// The claim is proven and a reviewer looks at the work next.
     HandedOn {
-        /// The task.
         task: TaskId,
         /// Who.
         to: Role,
     },
     /// The claim is not proven.
-    NotProven {
-        /// The task.
-        task: TaskId,
-        /// What was seen.
-        evidence: Evidence,
-    },
+    NotProven { task: TaskId, evidence: Evidence },
     /// The question was put down.
     Asked {
         /// Its number.
@@ -96,7 +82,6 @@ pub enum Answer {
     },
     /// The answer of a person.
     Answered {
-        /// The question.
         question: QuestionId,
         /// The answer.
         text: String,
@@ -107,10 +92,7 @@ pub enum Answer {
         tasks: Vec<TaskLine>,
     },
     /// What the agent has to be told.
-    Context {
-        /// In words.
-        text: String,
-    },
+    Context { text: String },
     /// Not taken.
     Refused {
         /// Why, and what to do.
@@ -126,11 +108,8 @@ pub enum Answer {
 /// A task, as its agent sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskLine {
-    /// Its id.
     pub id: TaskId,
-    /// Its title.
     pub title: String,
-    /// How it stands.
     pub state: String,
     /// The epoch it is held in.
     pub epoch: Epoch,

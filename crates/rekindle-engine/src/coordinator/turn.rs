@@ -168,7 +168,6 @@ impl<W: World, H: House> Loop<W, H> {
         }
     }
 
-    /// The driver.
     pub fn driver(&self) -> &Driver<W> {
         &self.driver
     }

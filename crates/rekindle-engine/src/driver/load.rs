@@ -22,7 +22,6 @@ pub enum LoadError {
     Event {
         /// Its place.
         seq: u64,
-        /// Its kind.
         kind: String,
         /// What is wrong.
         reason: String,

@@ -36,7 +36,6 @@ pub struct Base {
 /// The result of a run, for the person who takes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// The branch.
     pub branch: String,
     /// Its newest commit.
     pub commit: String,

@@ -34,7 +34,6 @@ const LIST: &str = "rekindle-artifacts";
 /// Where files are staged.
 #[derive(Clone, Copy)]
 pub(super) struct Stage<'a> {
-    /// The checkout.
     pub at: &'a Checkout,
     /// An index of our own; none means the checkout's.
     pub index: Option<&'a Path>,

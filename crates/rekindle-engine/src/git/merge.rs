@@ -37,7 +37,6 @@ pub enum Accepted {
     },
     /// It contradicts what others have merged. Nothing was merged; the work is committed on the workspace's branch.
     Conflict {
-        /// The files.
         files: Vec<String>,
         /// The commit of the run's branch that it contradicts.
         with: String,

@@ -12,17 +12,14 @@ use super::{Checkout, Error, Repo, Result, names};
 pub struct Leftover {
     /// Its ref.
     pub reference: String,
-    /// Its run.
     pub run: String,
     /// Its workspace: a task's or an agent's name.
     pub key: String,
-    /// The attempt.
     pub attempt: u64,
     /// At which of its boundaries.
     pub label: String,
     /// When, in seconds since 1970.
     pub time: i64,
-    /// Its commit.
     pub commit: String,
     /// What differs from where the workspace began, by path.
     pub files: Vec<String>,

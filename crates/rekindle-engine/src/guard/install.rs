@@ -44,9 +44,7 @@ pub enum Error {
     Broken {
         /// The file.
         path: PathBuf,
-        /// The line.
         line: usize,
-        /// The column.
         column: usize,
         /// What is wrong.
         why: String,
@@ -56,7 +54,6 @@ pub enum Error {
     WrongType {
         /// The file.
         path: PathBuf,
-        /// What.
         what: String,
         /// What it has to be.
         wanted: &'static str,
@@ -177,7 +174,6 @@ pub enum Change {
 /// An installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
-    /// The file.
     pub file: PathBuf,
     /// What became of it.
     pub change: Change,
@@ -260,9 +256,7 @@ pub enum Removal {
 /// A file that nothing of ours is in any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
-    /// The file.
     pub file: PathBuf,
-    /// How.
     pub removal: Removal,
 }
 

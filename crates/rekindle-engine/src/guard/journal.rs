@@ -19,7 +19,6 @@ use super::place;
 /// The journal's name in a session's directory.
 pub const FILE: &str = "journal.jsonl";
 
-/// The sum's.
 const SUM_FILE: &str = "sum.json";
 
 /// The form of the sum; another one is not read.

@@ -43,7 +43,6 @@ pub struct Found {
     pub sentences: Vec<String>,
     /// The team, where the plan has a name that one would be called after.
     pub team: Option<Team>,
-    /// The plan.
     pub plan: Option<Plan>,
 }
 

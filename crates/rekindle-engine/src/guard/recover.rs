@@ -15,7 +15,6 @@ pub const STATE_FILE: &str = "session-state.md";
 /// Whom to tell, and where it is.
 #[derive(Clone, Copy)]
 pub struct Whom<'a> {
-    /// Its program.
     pub program: &'a dyn Guarded,
     /// The session whose record it is.
     pub session: &'a Session,

@@ -14,7 +14,6 @@ const LINE_MAX_BYTES: usize = 16 << 20;
 /// Most facts kept of one reading: of a transcript that was never read before, the newest count.
 const FACTS_MAX: usize = 4_000;
 
-/// What was read.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     /// What it told, with how far it was read at the end; nothing where there was nothing new.
@@ -23,7 +22,6 @@ pub(super) struct Reading {
     pub missing: bool,
 }
 
-/// Reads on from `from`.
 pub(super) fn read_on(program: &dyn Guarded, path: &Path, from: u64) -> Reading {
     let Some(mut reader) = program.transcript_reader() else {
         return Reading::default();

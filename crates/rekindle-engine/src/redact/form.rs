@@ -26,11 +26,9 @@ pub(super) enum Form {
     Slack,
     /// `eyJ….eyJ….…`.
     Jwt,
-    /// `Bearer …`.
     Bearer,
     /// `-----BEGIN … PRIVATE KEY-----`.
     PrivateKey,
-    /// `password=…`.
     Password,
     /// `token=…`, `secret: "…"`, `api_key=…`.
     Assigned,

@@ -63,7 +63,6 @@ impl LaunchError {
 /// A shim that was started and is our child: watch it, so that it is reaped.
 #[derive(Debug)]
 pub struct Launched {
-    /// The shim.
     pub shim: Process,
 }
 

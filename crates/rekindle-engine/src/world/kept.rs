@@ -26,7 +26,6 @@ const KEPT_REPORT_BYTES: u64 = 1024 * 1024;
 pub struct KeptReport {
     /// The token it came with.
     pub token: String,
-    /// The report.
     pub report: Report,
 }
 

@@ -12,7 +12,6 @@ use crate::control::Called;
 pub enum Message {
     /// An agent's process is recorded and runs.
     Started {
-        /// Its attempt.
         attempt: AttemptId,
         /// The agent's process.
         pid: u32,
@@ -21,7 +20,6 @@ pub enum Message {
     },
     /// An attempt could not be started.
     NotStarted {
-        /// Its attempt.
         attempt: AttemptId,
         /// What the operating system said.
         reason: String,
@@ -34,38 +32,27 @@ pub enum Message {
         refusal: Refusal,
     },
     /// An agent wrote something.
-    Grew {
-        /// Its attempt.
-        attempt: AttemptId,
-    },
+    Grew { attempt: AttemptId },
     /// An attempt's shim is gone: its exit record, or the lack of one, tells the rest.
-    Ended {
-        /// Its attempt.
-        attempt: AttemptId,
-    },
+    Ended { attempt: AttemptId },
     /// The checks of a claim are through.
     ChecksDone {
-        /// The task.
         task: TaskId,
         /// The epoch of the claim.
         epoch: Epoch,
-        /// What was seen.
         evidence: Evidence,
     },
     /// The checks of a task were run before its agent was started.
     BaselineSeen {
         /// The attempt that is being started.
         attempt: AttemptId,
-        /// The task.
         task: TaskId,
         /// What they said.
         baseline: Baseline,
     },
     /// Accepted work was merged, or could not be.
     Merged {
-        /// The task.
         task: TaskId,
-        /// Its epoch.
         epoch: Epoch,
         /// How it went.
         outcome: MergeOutcome,
@@ -81,7 +68,6 @@ pub enum Message {
     UsageSeen(UsageLeft),
     /// No sign of life.
     Silent {
-        /// The attempt.
         attempt: AttemptId,
         /// How long.
         quiet_ms: u64,
@@ -98,15 +84,9 @@ pub enum Message {
         short: Option<Refusal>,
     },
     /// A look at the whole store beside the work found damage.
-    StoreDamaged {
-        /// What.
-        problem: String,
-    },
+    StoreDamaged { problem: String },
     /// The plan's file differs from the pinned plan.
-    PlanFileChanged {
-        /// Its hash.
-        hash: String,
-    },
+    PlanFileChanged { hash: String },
 }
 
 impl Message {

@@ -14,7 +14,6 @@ use rekindle_shim::tree::{Table, kill_all};
 /// Longer than anything here takes on a loaded machine.
 pub const BOUND: Duration = Duration::from_secs(60);
 
-/// The program under test.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_shim-under-test");
 
 static SERIAL: AtomicU64 = AtomicU64::new(0);

@@ -14,7 +14,6 @@ use crate::measure::{Options, Ratio, Row, Samples, await_some, human, seconds};
 /// Between two looks.
 const LOOK: Duration = Duration::from_micros(500);
 
-/// Rounds.
 const ROUNDS: usize = 9;
 
 /// What the log says when all are settled.

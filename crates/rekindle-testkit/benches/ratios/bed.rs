@@ -56,7 +56,6 @@ fn plan_of(tasks: usize) -> Plan {
 
 /// The product's driver over the product's store, with an outside in memory.
 pub struct DriverBed {
-    /// The driver.
     pub driver: Driver<MemoryWorld>,
     tokens: Tokens,
 }

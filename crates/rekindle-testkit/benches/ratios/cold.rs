@@ -21,7 +21,6 @@ const EVENTS_PER_COMMIT: usize = 250;
 /// Tasks of the plan: the state's size, which is what a start should depend on.
 const TASKS: usize = 100;
 
-/// Rounds.
 const ROUNDS: usize = 9;
 
 /// Makes a history through the driver, as agents' checkpoints would.

@@ -14,7 +14,6 @@ const TASKS: usize = 10_000;
 /// Starts in a round.
 const STARTS: usize = 7;
 
-/// Rounds.
 const ROUNDS: usize = 15;
 
 fn start_of(command: &mut Command) -> f64 {

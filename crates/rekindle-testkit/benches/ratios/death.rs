@@ -21,7 +21,6 @@ const SETTLED: Duration = Duration::from_millis(40);
 /// Deaths of a round.
 const DEATHS: usize = 5;
 
-/// Rounds.
 const ROUNDS: usize = 15;
 
 /// Agents alive beside the one that dies, in the second part.

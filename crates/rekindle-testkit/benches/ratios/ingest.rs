@@ -16,7 +16,6 @@ const LINES: usize = 40_000;
 /// Rows to a commit of the limit, as the goal says.
 const BATCH: usize = 100;
 
-/// Rounds.
 const ROUNDS: usize = 9;
 
 /// Lines as agents write them: JSON with some words, a path and a number, 200 bytes with the newline.

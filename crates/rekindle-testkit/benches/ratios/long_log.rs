@@ -19,7 +19,6 @@ const EVENTS: usize = 1_000_000;
 /// Events that reach the driver together.
 const TOGETHER: usize = 2_000;
 
-/// Rounds.
 const ROUNDS: usize = 5;
 
 /// Seconds that each may take, as the goal says.

@@ -13,7 +13,6 @@ use crate::measure::{Options, Ratio, Row, Samples, human, seconds, typical};
 /// Operations in a round: long enough for a median, short enough for both halves to see the same machine.
 const OPERATIONS: usize = 200;
 
-/// Rounds.
 const ROUNDS: usize = 21;
 
 /// Callers at once, as the goal says.

@@ -52,7 +52,6 @@ struct Taken {
     each_s: f64,
     /// Events a second that were reached.
     rate: f64,
-    /// Events.
     events: u64,
 }
 

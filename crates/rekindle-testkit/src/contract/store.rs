@@ -12,7 +12,6 @@ mod tables;
 
 /// A store under test.
 pub trait Subject: Send + Sync {
-    /// The store.
     fn store(&self) -> &dyn Store;
     /// What comes up when the process is killed at this moment and started again; this one may stay alive.
     fn killed(&self) -> Box<dyn Subject>;

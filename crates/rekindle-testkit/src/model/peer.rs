@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 pub struct Peer {
     /// Its number.
     pub pid: u32,
-    /// Its program.
     pub program: PathBuf,
 }
 

@@ -29,7 +29,6 @@ pub enum Act {
     },
     /// A call of any other tool, by the name that this program knows it by.
     Call {
-        /// The tool.
         tool: String,
         /// Its arguments.
         args: Value,
@@ -108,12 +107,10 @@ pub enum Fail {
     ContextFull,
     /// Anything at all.
     Raw {
-        /// The status.
         status: u16,
         /// Header lines.
         #[serde(default)]
         headers: Vec<(String, String)>,
-        /// The body.
         #[serde(default)]
         body: String,
     },
@@ -131,12 +128,10 @@ pub struct Answer {
     pub headers: Vec<(String, String)>,
     /// Nothing is answered before this file is there.
     pub after: Option<PathBuf>,
-    /// How it ends.
     pub end: End,
 }
 
 impl Answer {
-    /// Text.
     pub fn say(text: impl Into<String>) -> Self {
         Self { acts: vec![Act::Say(text.into())], ..Self::default() }
     }
@@ -184,7 +179,6 @@ impl Answer {
         self
     }
 
-    /// With this end.
     #[must_use]
     pub fn end(mut self, end: End) -> Self {
         self.end = end;

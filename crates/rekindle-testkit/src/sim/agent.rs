@@ -33,11 +33,9 @@ pub enum Way {
 pub enum Act {
     /// Works for a while.
     Pause(u64),
-    /// Prints.
     Print(Stream, Vec<u8>),
     /// Makes what a task asks for, or only a part of it.
     Make(TaskId, bool),
-    /// Reports.
     Say(Report, Way),
     /// Asks, and waits for the answer if told so.
     Ask(TaskId, Way, bool),
@@ -64,7 +62,6 @@ pub enum Act {
 pub struct Agent {
     /// What kind it is, for the trace.
     pub mood: &'static str,
-    /// Its token.
     pub token: String,
     /// What it is still going to do.
     pub script: VecDeque<Act>,

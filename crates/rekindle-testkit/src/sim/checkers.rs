@@ -45,7 +45,6 @@ pub enum Verb {
     Fail,
     /// Says where it stands.
     Checkpoint,
-    /// Asks.
     Ask,
     /// Breaks a task into parts.
     Split,
@@ -123,9 +122,7 @@ impl Truth {
 /// A broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which.
     pub invariant: Invariant,
-    /// What was seen.
     pub what: String,
 }
 

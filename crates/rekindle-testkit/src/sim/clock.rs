@@ -56,7 +56,6 @@ impl<T> Queue<T> {
 /// A machine's clocks: time since boot, and a wall clock that somebody may set.
 #[derive(Debug, Default)]
 pub struct Machine {
-    /// Which boot.
     pub boot: u32,
     booted_at_ms: u64,
     wall_shift_ms: i64,

@@ -29,7 +29,6 @@ pub type Outbox = Arc<Mutex<Vec<(u64, Option<Answer>)>>>;
 pub struct Calls {
     /// Calls so far.
     made: u64,
-    /// Callers that wait.
     pub waiting: std::collections::BTreeMap<u64, Caller>,
     /// Callers that hung up and whose connection the coordinator still holds, with the question that they waited for.
     pub hung_up: std::collections::BTreeMap<u64, Option<QuestionId>>,

@@ -18,7 +18,6 @@ use super::world::{Happening, Sim};
 pub enum Asked {
     /// The checks of a claim.
     Checks(TaskId, Epoch),
-    /// A merge.
     Merge(TaskId, Epoch),
     /// The health commands.
     Health,
@@ -32,7 +31,6 @@ impl Sim {
         self.plant == Some(Plant::ForgetOutstanding) && self.coordinator.taking_over
     }
 
-    /// Checks begin.
     pub fn begin_checks(&mut self, order: CheckOrder) {
         self.coordinator.asked.insert(Asked::Checks(order.task.clone(), order.epoch));
         if !self.coordinator.under_way.insert(Asked::Checks(order.task.clone(), order.epoch)) {
@@ -110,7 +108,6 @@ impl Sim {
         seen
     }
 
-    /// A merge begins.
     pub fn begin_merge(&mut self, order: MergeOrder) {
         self.coordinator.asked.insert(Asked::Merge(order.task.clone(), order.epoch));
         if !self.coordinator.under_way.insert(Asked::Merge(order.task.clone(), order.epoch)) {
@@ -157,7 +154,6 @@ impl Sim {
         }
     }
 
-    /// The health commands begin.
     pub fn begin_health(&mut self, commands: &[String]) {
         self.coordinator.asked.insert(Asked::Health);
         if !self.coordinator.under_way.insert(Asked::Health) {

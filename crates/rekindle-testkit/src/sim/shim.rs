@@ -39,11 +39,9 @@ pub enum Stage {
 /// One attempt's directory and the processes around it.
 #[derive(Debug)]
 pub struct Bundle {
-    /// Its epoch.
     pub epoch: Epoch,
     /// The agent's tasks.
     pub tasks: Vec<TaskId>,
-    /// Its role.
     pub role: Role,
     /// The workspace of its own.
     pub workspace: Option<String>,
@@ -59,7 +57,6 @@ pub struct Bundle {
     pub input_closed: bool,
     /// How far it has come.
     pub stage: Stage,
-    /// In which boot.
     pub boot: u32,
     /// The shim lives.
     pub shim_alive: bool,
@@ -96,7 +93,6 @@ impl Bundle {
         (base, base + 1)
     }
 
-    /// One of its spools.
     pub fn spool(&self, stream: Stream) -> &Vec<u8> {
         match stream {
             Stream::Out | Stream::Transcript => &self.out,

@@ -16,9 +16,7 @@ pub const MINUTE: u64 = 60 * SECOND;
 /// The setting of a story.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// The plan.
     pub plan: Plan,
-    /// The limits.
     pub limits: Limits,
     /// When faults stop and agents become good.
     pub quiet_at_ms: u64,

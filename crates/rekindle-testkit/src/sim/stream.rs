@@ -14,7 +14,6 @@ const MARK: &str = "~";
 /// Stands for a line end inside a final message.
 const LINE_END: &str = "|";
 
-/// The session's id.
 pub fn session(id: &str) -> String {
     format!("{MARK}session {id}")
 }

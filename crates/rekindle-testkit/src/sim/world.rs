@@ -31,7 +31,6 @@ use super::trace::Trace;
 /// Something that is going to happen.
 #[derive(Debug)]
 pub enum Happening {
-    /// A coordinator is started.
     CoordinatorStarts,
     /// The coordinator of this number handles what has arrived.
     Wakes(u32),
@@ -69,7 +68,6 @@ pub enum Happening {
     Kept(AttemptId, KeptReport),
     /// Somebody uses a token long after its attempt.
     LateReport(AttemptId),
-    /// The operator looks in.
     OperatorLooks,
     /// Something breaks.
     Breaks(Fault),
@@ -109,7 +107,6 @@ pub struct Coordinator {
     pub kill: Option<Kill>,
     /// Attempts it was asked to launch.
     pub launching: BTreeSet<AttemptId>,
-    /// Attempts it watches.
     pub watched: BTreeSet<AttemptId>,
     /// Of those, the ones that the system does not watch for it.
     pub polled: BTreeSet<AttemptId>,
@@ -127,19 +124,15 @@ pub struct Coordinator {
 pub struct Sim {
     /// Chance.
     pub rng: Rng,
-    /// What is to happen.
     pub queue: Queue<Happening>,
     /// Clocks.
     pub machine: Machine,
-    /// The setting.
     pub setting: Setting,
     /// The bug planted, if one is.
     pub plant: Option<Plant>,
     /// Faults are over.
     pub quiet: bool,
-    /// Since when.
     pub quiet_since_ms: u64,
-    /// Bundles by attempt.
     pub bundles: BTreeMap<AttemptId, Bundle>,
     /// Agents by attempt, dead ones included.
     pub agents: BTreeMap<AttemptId, Agent>,
@@ -155,7 +148,6 @@ pub struct Sim {
     pub plan_file: Option<String>,
     /// Merges under way, with their workspaces.
     pub merges: Vec<(TaskId, Epoch, String)>,
-    /// The coordinator.
     pub coordinator: Coordinator,
     /// What has arrived for it.
     pub inbox: VecDeque<Message>,
@@ -167,9 +159,7 @@ pub struct Sim {
     pub tokens: Tokens,
     /// The store whose content is what is durable.
     pub durable: Arc<MemoryStore>,
-    /// The checkers.
     pub checkers: Checkers,
-    /// The trace.
     pub trace: Trace,
 }
 

@@ -229,7 +229,6 @@ pub fn assert_gone(pid: u32) {
     assert!(gone.is_some(), "left behind: {}", processes::describe(pid));
 }
 
-/// Does the work.
 pub fn work() -> Answer {
     Answer::shell(DONE)
 }

@@ -3,7 +3,6 @@
 
 use rekindle_testkit::installed::Cli;
 
-/// The page.
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/agents.md");
 
 /// Where the block begins and ends.

@@ -104,7 +104,6 @@ fn helper(description: &str, prompt: &str) -> Answer {
     acts(vec![call("Agent", input)])
 }
 
-/// The first turn.
 fn first_turn(script: Script) -> Script {
     let script = script
         .then(acts(vec![
@@ -131,7 +130,6 @@ fn first_turn(script: Script) -> Script {
         ))
 }
 
-/// The second.
 fn second_turn(script: Script) -> Script {
     let note = |text: &str| shell(&format!("'{}' note '{text}'", program().display()));
     let script = noise(script, 14, 20)

@@ -147,7 +147,6 @@ pub struct Called {
     pub error: bool,
     /// The words.
     pub text: String,
-    /// The fields.
     pub fields: Value,
 }
 

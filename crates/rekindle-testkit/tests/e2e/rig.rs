@@ -214,7 +214,6 @@ impl Rig {
         objects(&self.ok(&["events", "--json"]))
     }
 
-    /// Events of a kind.
     pub fn events_of(&self, kind: &str) -> Vec<Value> {
         self.events().into_iter().filter(|event| event["kind"] == kind).collect()
     }
@@ -230,7 +229,6 @@ impl Rig {
         self.until(&format!("file {name}"), || self.has(name).then_some(()));
     }
 
-    /// Awaits an event.
     pub fn await_event(&self, kind: &str) -> Value {
         self.until(&format!("event {kind}"), || {
             let ended = self.rekindle(&["events", "--json", "--kind", kind]);

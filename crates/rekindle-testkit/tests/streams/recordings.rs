@@ -23,7 +23,6 @@ pub struct Recording {
 pub struct Step {
     /// Where it was read.
     pub source: Source,
-    /// The line.
     pub line: String,
     /// Whether all of it is here.
     pub whole: bool,

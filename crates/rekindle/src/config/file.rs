@@ -28,7 +28,6 @@ const ROLES: &str = "roles";
 pub struct File {
     /// Its settings.
     pub layer: Layer,
-    /// Its agents.
     pub agents: BTreeMap<String, Agent>,
     /// Its environments: the words before every check, by name.
     pub environments: BTreeMap<String, Vec<String>>,

@@ -46,11 +46,9 @@ pub enum Value {
     Memory(Memory),
     /// True or false.
     Switch(bool),
-    /// Text.
     Text(String),
     /// A program with its arguments; empty means none.
     Command(Vec<String>),
-    /// Names.
     Names(Vec<String>),
 }
 
@@ -147,10 +145,8 @@ pub const KEYS: &[Key] = &[
     key("notify.finished", Shape::OneOf(&Finished::NAMES), "local"),
 ];
 
-/// `memory_max` of an agent.
 pub const AGENT_MEMORY: Key = key("memory_max", Shape::Memory, "auto");
 
-/// `processes_max` of an agent.
 pub const AGENT_PROCESSES: Key = key("processes_max", PROCESSES, "4096");
 
 impl Key {
@@ -160,7 +156,6 @@ impl Key {
         KEYS.iter().find(|key| key.name == name)
     }
 
-    /// Its section.
     #[must_use]
     pub fn section(&self) -> &'static str {
         self.name.rsplit_once('.').map_or("", |(section, _)| section)
@@ -172,7 +167,6 @@ impl Key {
         self.name.rsplit_once('.').map_or(self.name, |(_, leaf)| leaf)
     }
 
-    /// The default value.
     #[must_use]
     pub fn default_value(&self) -> Value {
         self.from_text(self.default).expect("a test reads every default")

@@ -14,7 +14,6 @@ pub enum Missing {
     /// There is no such file.
     #[error("{0} does not exist")]
     NoFile(PathBuf),
-    /// It is a directory.
     #[error("{0} is a directory")]
     Directory(PathBuf),
     /// It may not be executed.

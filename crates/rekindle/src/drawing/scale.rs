@@ -55,7 +55,6 @@ const LABEL: f64 = 52.0;
 pub struct Stretch {
     /// From when, in milliseconds.
     pub from: i64,
-    /// Until when.
     pub until: i64,
     /// Its left edge.
     pub left: f64,

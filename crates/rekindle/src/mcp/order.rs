@@ -22,7 +22,6 @@ pub enum Order {
     List,
     /// A sign of life.
     Heartbeat,
-    /// A report.
     Report(Report),
 }
 

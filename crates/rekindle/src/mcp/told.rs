@@ -23,9 +23,7 @@ pub struct Told {
     pub ok: bool,
     /// Whether the model has to do something about it before it goes on.
     pub error: bool,
-    /// In words.
     pub message: String,
-    /// In fields.
     pub fields: JsonObject,
 }
 

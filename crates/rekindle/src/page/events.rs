@@ -34,7 +34,6 @@ const CATEGORIES: [(&str, &str); 6] = [
 const VIEWS: [(&str, &str); 3] = [("", "compact"), ("full", "full"), ("json", "JSON")];
 const ORDERS: [(&str, &str); 2] = [("", "newest first"), ("old", "oldest first")];
 
-/// Makes it.
 pub fn page(visit: &Visit<'_>) -> Result<Frame> {
     let oldest_first = visit.asked("order") == Some("old");
     let newest = visit.picture()?.seq;

@@ -17,7 +17,6 @@ use crate::ui::{clock_time, harmless, one_line};
 /// Lines of the window that needs no script.
 const WINDOW: usize = 500;
 
-/// Makes it.
 pub fn page(visit: &Visit<'_>, id: AttemptId) -> Result<Frame> {
     let picture = visit.picture()?;
     let Some(attempt) = picture.attempt(id) else {

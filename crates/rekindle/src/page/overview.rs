@@ -18,7 +18,6 @@ use crate::ui::one_line;
 /// News in the list; the events' page has all.
 const NEWS_SHOWN: usize = 12;
 
-/// Makes it.
 pub fn page(visit: &Visit<'_>) -> Result<Frame> {
     let picture = visit.picture()?;
     let body = html! {
@@ -72,7 +71,6 @@ fn strip(picture: &Picture) -> Markup {
     }
 }
 
-/// What failed and why.
 fn failed(visit: &Visit<'_>, picture: &Picture) -> Markup {
     let failed: Vec<&TaskRow> = picture.tasks.iter().filter(|task| task.state == "failed").collect();
     if failed.is_empty() {

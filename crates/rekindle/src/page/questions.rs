@@ -6,7 +6,6 @@ use super::frame::Frame;
 use super::{Visit, acting};
 use crate::error::Result;
 
-/// Makes it.
 pub fn page(visit: &Visit<'_>) -> Result<Frame> {
     let picture = visit.picture()?;
     let (open, answered): (Vec<_>, Vec<_>) = picture.questions.iter().partition(|question| question.answer.is_none());

@@ -10,7 +10,6 @@ use crate::error::Result;
 use crate::ui::{Tone, one_line, stamp};
 use crate::view::View;
 
-/// Makes it.
 pub fn page(visit: &Visit<'_>) -> Result<Frame> {
     let runs: Vec<RunRow> = match View::open(&visit.site.project) {
         Ok(view) => view.runs()?,

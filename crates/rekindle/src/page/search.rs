@@ -18,7 +18,6 @@ use crate::ui::one_line;
 /// Hits that are shown, newest first: whoever gets more than this asks for more words.
 const HITS_MAX: usize = 200;
 
-/// Makes it.
 pub fn page(visit: &Visit<'_>) -> Result<Frame> {
     let query = visit.asked("q").unwrap_or_default();
     let found = if query.is_empty() { BTreeMap::new() } else { find(visit, query)? };

@@ -26,7 +26,6 @@ const TABS: [(&str, &str, u32); 6] = [
     ("log", "Log", 1_000),
 ];
 
-/// Makes it.
 pub fn page(visit: &Visit<'_>, id: &str) -> Result<Frame> {
     let picture = visit.picture()?;
     let Some(task) = picture.task(id) else {

@@ -55,9 +55,7 @@ pub struct DiffLine {
 pub enum LineKind {
     /// The head of a hunk.
     Hunk,
-    /// Added.
     Added,
-    /// Removed.
     Removed,
     /// Unchanged.
     Same,

@@ -12,7 +12,6 @@ const SWEEPS: usize = 4;
 /// A task's place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// The task.
     pub task: TaskId,
     /// Its layer, from 0.
     pub layer: usize,

@@ -78,7 +78,6 @@ impl MarkKind {
         }
     }
 
-    /// Its symbol.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {
@@ -94,7 +93,6 @@ impl MarkKind {
         }
     }
 
-    /// Its tone.
     #[must_use]
     pub fn tone(self) -> Tone {
         match self {
@@ -109,11 +107,8 @@ impl MarkKind {
 /// One thing that befell an attempt at a task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
-    /// What kind.
     pub kind: MarkKind,
-    /// When.
     pub time: Time,
-    /// In words.
     pub text: String,
     /// The event's place.
     pub seq: u64,
@@ -122,11 +117,9 @@ pub struct Mark {
 /// One attempt at one task, for a bar.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
-    /// The attempt.
     pub attempt: AttemptId,
     /// The agent's name.
     pub agent: String,
-    /// Its role.
     pub role: Role,
     /// Which `[agents.NAME]` runs it.
     pub cli: String,
@@ -154,15 +147,12 @@ pub struct Span {
 pub struct News {
     /// The event's place.
     pub seq: u64,
-    /// When.
     pub time: Time,
-    /// What kind.
     pub kind: MarkKind,
     /// The task, if it is about one.
     pub task: Option<String>,
     /// The agent, if it is about one.
     pub agent: Option<String>,
-    /// In words.
     pub text: String,
 }
 

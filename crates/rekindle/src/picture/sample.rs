@@ -21,7 +21,6 @@ pub const START: i64 = 1_790_000_000_000;
 /// Events, one after the other.
 #[derive(Default)]
 pub struct Script {
-    /// What happened.
     pub events: Vec<StoredEvent>,
 }
 
@@ -43,7 +42,6 @@ impl Script {
         self
     }
 
-    /// A dispatch.
     pub fn dispatched(&mut self, ms: i64, agent: &str, task: &str, attempt: u64, resumed: bool) -> &mut Self {
         let body = Body::Attempt(AttemptEvent::Dispatched {
             attempt: AttemptId(attempt),
@@ -150,12 +148,10 @@ impl Script {
     }
 }
 
-/// A task's name.
 pub fn id(name: &str) -> TaskId {
     TaskId::new(name).expect("a name")
 }
 
-/// A run.
 pub fn run(state: &str) -> RunRow {
     serde_json::from_value(json!({
         "id": "r1", "plan": "plan", "title": "A plan", "plan_path": "plan.md", "state": state, "started_at": START,
@@ -175,7 +171,6 @@ pub fn task(name: &str, title: &str, state: &str, blocked_by: &[&str]) -> TaskRo
     .expect("a task")
 }
 
-/// An attempt.
 pub fn attempt(number: u64, agent: &str, tasks: &[&str], state: &str) -> AttemptRow {
     serde_json::from_value(json!({
         "attempt": number, "name": agent, "cli": "demo", "role": "developer", "state": state, "pid": 1, "shim_pid": 2,
@@ -184,7 +179,6 @@ pub fn attempt(number: u64, agent: &str, tasks: &[&str], state: &str) -> Attempt
     .expect("an attempt")
 }
 
-/// A question.
 pub fn question(number: u64, task: &str, text: &str, options: &[&str]) -> QuestionRow {
     serde_json::from_value(json!({
         "id": number, "task": task, "agent": format!("dev-{task}"), "text": text, "options": options, "context": "",

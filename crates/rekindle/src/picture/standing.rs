@@ -13,13 +13,10 @@ const NOTE_MAX_BYTES: usize = 200;
 /// How a task stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// A symbol.
     pub symbol: &'static str,
     /// The same for terminals that have only ASCII.
     pub ascii: &'static str,
-    /// A word.
     pub word: &'static str,
-    /// Its tone.
     pub tone: Tone,
     /// What it waits for, or how it ended; countdowns in it are of the picture's time.
     pub note: Option<String>,

@@ -11,9 +11,7 @@ use crate::ui::stamp;
 /// What the messages name besides their numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
-    /// The state's file.
     pub state_file: &'a str,
-    /// The plan's file.
     pub plan_file: &'a str,
 }
 

@@ -62,7 +62,6 @@ pub fn of_each<'a>(run: &RunView<'_>, tasks: &[&'a str], most: usize) -> Result<
 
 /// One decision or fact about the task.
 pub struct Chapter {
-    /// The event.
     pub event: StoredEvent,
     /// What it says.
     pub body: Body,

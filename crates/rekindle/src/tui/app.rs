@@ -46,7 +46,6 @@ pub struct Want {
     pub calls: BTreeSet<AttemptId>,
     /// The text of a pane.
     pub about: Option<About>,
-    /// A search.
     pub search: Option<Search>,
     /// The list of runs.
     pub runs: bool,
@@ -63,7 +62,6 @@ pub enum News {
     Run(Option<String>, Option<(Arc<Picture>, bool)>),
     /// Lines of a log, of so many, from a number on.
     Log(AttemptId, usize, usize, Vec<LogLine>),
-    /// Calls of an attempt.
     Calls(AttemptId, Vec<CallLine>),
     /// The text of a pane.
     Text(About, Vec<TextLine>),
@@ -84,17 +82,14 @@ pub enum News {
 /// Which half of the screen keys go to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Focus {
-    /// The tree.
     #[default]
     Tree,
-    /// The detail.
     Detail,
 }
 
 /// A line that is being typed for a filter or a search, and what stood there before.
 #[derive(Clone, Debug)]
 pub struct Typing {
-    /// The line.
     pub line: LineEdit,
     /// What Esc brings back.
     pub before: String,
@@ -118,7 +113,6 @@ pub struct App {
     pub looked: bool,
     /// The run that was asked for.
     pub wanted: Option<String>,
-    /// The tree.
     pub tree: Tree,
     /// Calls of attempts whose branches are open.
     pub calls: BTreeMap<AttemptId, Vec<CallLine>>,
@@ -128,7 +122,6 @@ pub struct App {
     pub full: bool,
     /// The tab of the detail.
     pub tab: Tab,
-    /// The log.
     pub log: LogPane,
     /// The other tabs.
     pub pane: TextPane,

@@ -5,7 +5,6 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 /// Longest line that can be typed; more is no answer to a question any more.
 const MOST_CHARS: usize = 4_000;
 
-/// The line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineEdit {
     text: Vec<char>,
@@ -20,7 +19,6 @@ impl LineEdit {
         Self { at: text.len(), text }
     }
 
-    /// The text.
     #[must_use]
     pub fn text(&self) -> String {
         self.text.iter().collect()

@@ -12,7 +12,6 @@ pub enum Mode {
     Tree,
     /// The log of an attempt.
     Log,
-    /// A diff.
     Diff,
     /// A task, its story, or events.
     Text,
@@ -24,13 +23,11 @@ pub enum Mode {
     Split,
     /// Whether something is to be done.
     Confirm,
-    /// What to copy.
     Copy,
     /// Past runs.
     Runs,
     /// What was found in all logs.
     Hits,
-    /// The help.
     Help,
 }
 
@@ -78,9 +75,7 @@ pub enum Action {
     Up,
     /// A line down.
     Down,
-    /// A page up.
     PageUp,
-    /// A page down.
     PageDown,
     /// Half a page up.
     HalfUp,
@@ -102,7 +97,6 @@ pub enum Action {
     Fold,
     /// Opens a branch.
     Unfold,
-    /// The next tab.
     NextTab,
     /// The tab before.
     PrevTab,

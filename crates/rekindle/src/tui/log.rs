@@ -41,7 +41,6 @@ pub struct LogLine {
     pub kind: Kind,
     /// Whether it came from standard error.
     pub err: bool,
-    /// Its text.
     pub text: String,
 }
 
@@ -98,11 +97,9 @@ pub fn calls(first: usize, lines: &[LogLine]) -> Vec<CallLine> {
 /// Lines that the pane needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Of which attempt.
     pub attempt: AttemptId,
     /// From which number on; nothing means the last ones.
     pub from: Option<usize>,
-    /// How many.
     pub many: usize,
 }
 
@@ -144,7 +141,6 @@ impl Search {
     }
 }
 
-/// The pane.
 #[derive(Clone, Debug)]
 pub struct LogPane {
     /// Whose log.

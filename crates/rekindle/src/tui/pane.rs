@@ -30,7 +30,6 @@ impl Tab {
     /// All of them, in their order.
     pub const ALL: [Self; 5] = [Self::Log, Self::Diff, Self::Task, Self::Why, Self::Events];
 
-    /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -54,7 +53,6 @@ impl Tab {
 /// What the lines of a pane are about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
-    /// The tab.
     pub tab: Tab,
     /// The task; nothing means the whole run.
     pub task: Option<TaskId>,
@@ -69,7 +67,6 @@ pub struct TextLine {
     pub mark: String,
     /// The tone of that word, or of the line where there is none.
     pub tone: Option<Tone>,
-    /// The text.
     pub text: String,
     /// Whether a file of a diff begins here.
     pub file: bool,
@@ -120,7 +117,6 @@ impl TextLine {
 pub struct TextPane {
     /// What they are about; nothing before they came.
     pub about: Option<About>,
-    /// The lines.
     pub lines: Vec<TextLine>,
     /// The first row on the screen.
     pub top: usize,
@@ -131,7 +127,6 @@ pub struct TextPane {
 /// A row of the pane: a line, what stands before it, and a piece of its text.
 #[derive(Clone, Debug)]
 pub struct PaneRow<'a> {
-    /// The line.
     pub line: &'a TextLine,
     /// What stands before the text; spaces where a line goes on.
     pub lead: String,

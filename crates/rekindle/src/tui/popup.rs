@@ -21,13 +21,11 @@ pub enum Popup {
     Answer(AnswerBox),
     /// The parts of a task.
     Split(SplitBox),
-    /// What to copy.
     Copy(CopyMenu),
     /// Past runs.
     Runs(RunList),
     /// What was found in all logs.
     Hits(HitList),
-    /// The help.
     Help(Help),
 }
 
@@ -50,7 +48,6 @@ impl Popup {
 /// Whether something is to be done.
 #[derive(Clone, Debug)]
 pub struct Confirm {
-    /// What.
     pub act: Act,
     /// What it will do.
     pub says: String,
@@ -61,7 +58,6 @@ pub struct Confirm {
 /// The parts of a task.
 #[derive(Clone, Debug)]
 pub struct SplitBox {
-    /// The task.
     pub task: TaskId,
     /// Parts so far.
     pub parts: Vec<String>,
@@ -69,7 +65,6 @@ pub struct SplitBox {
     pub line: LineEdit,
 }
 
-/// What to copy.
 #[derive(Clone, Debug, Default)]
 pub struct CopyMenu {
     /// What each is, and its text.
@@ -101,7 +96,6 @@ impl RunList {
     }
 }
 
-/// The help.
 #[derive(Clone, Debug)]
 pub struct Help {
     /// The mode that it was asked for in: its keys come first.

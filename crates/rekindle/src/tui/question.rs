@@ -15,7 +15,6 @@ const MARK_WIDTH: usize = 4;
 /// An answer to a question.
 #[derive(Clone, Debug)]
 pub struct AnswerBox {
-    /// The question.
     pub id: QuestionId,
     /// Who waits.
     pub task: TaskId,

@@ -42,7 +42,6 @@ const SEARCH_SLICE: usize = 20_000;
 /// Indexes of logs that are kept: those a person goes back and forth between.
 const INDEXES_MAX: usize = 32;
 
-/// The reader.
 pub struct Reader {
     news: SyncSender<News>,
     want: Want,

@@ -20,9 +20,7 @@ pub enum Node {
     Needs,
     /// A question, or a task that failed.
     Need(TaskId, Option<QuestionId>),
-    /// A wave.
     Wave(u32),
-    /// A task.
     Task(TaskId),
     /// An attempt at a task.
     Attempt(TaskId, AttemptId),
@@ -69,7 +67,6 @@ pub struct Row {
     pub depth: usize,
     /// Whether its branch is open; nothing where it has none.
     pub open: Option<bool>,
-    /// Its symbol.
     pub symbol: &'static str,
     /// The same in ASCII.
     pub ascii: &'static str,
@@ -108,7 +105,6 @@ impl Row {
     }
 }
 
-/// The tree.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
     /// Its rows, as far as they are open and the filter keeps them.
@@ -124,7 +120,6 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The chosen row.
     #[must_use]
     pub fn chosen(&self) -> Option<&Row> {
         self.rows.get(self.at)

@@ -145,7 +145,6 @@ pub fn typed(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> R
     response
 }
 
-/// A page.
 pub fn page(status: StatusCode, markup: &Markup) -> Response {
     typed(status, "text/html; charset=utf-8", markup.0.clone())
 }

@@ -25,7 +25,6 @@ const INDEXES: usize = 64;
 
 /// What is kept.
 pub struct Looks {
-    /// The project.
     pub project: Project,
     /// The run that the server was started for; the newest where none was named.
     pub wanted: Option<String>,

@@ -31,27 +31,22 @@ pub async fn log(web: Arc<Web>, ask: Ask) -> Answer {
     show(web, ask, Page::Log(attempt)).await
 }
 
-/// `/events`.
 pub async fn events(web: Arc<Web>, ask: Ask) -> Answer {
     show(web, ask, Page::Events).await
 }
 
-/// `/questions`.
 pub async fn questions(web: Arc<Web>, ask: Ask) -> Answer {
     show(web, ask, Page::Questions).await
 }
 
-/// `/cost`.
 pub async fn cost(web: Arc<Web>, ask: Ask) -> Answer {
     show(web, ask, Page::Cost).await
 }
 
-/// `/search`.
 pub async fn search(web: Arc<Web>, ask: Ask) -> Answer {
     show(web, ask, Page::Search).await
 }
 
-/// `/runs`.
 pub async fn runs(web: Arc<Web>, ask: Ask) -> Answer {
     show(web, ask, Page::Runs).await
 }

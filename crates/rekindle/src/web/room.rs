@@ -73,7 +73,6 @@ impl Room {
 }
 
 impl Seat {
-    /// Its number.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number

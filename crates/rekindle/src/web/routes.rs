@@ -41,7 +41,6 @@ pub type Answer = Result<Response, Problem>;
 /// A handler's work.
 pub type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
-/// One route.
 #[derive(Serialize)]
 pub struct Route {
     /// GET or POST.
@@ -60,7 +59,6 @@ pub struct Ask {
     pub path: BTreeMap<String, String>,
     /// What stands after the question mark.
     pub query: BTreeMap<String, String>,
-    /// Its headers.
     pub headers: HeaderMap,
     /// What it brings.
     pub body: Body,

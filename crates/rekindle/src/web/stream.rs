@@ -153,7 +153,6 @@ fn encode(looks: &Looks, named: Option<&str>, after: u64) -> Result<Option<Chunk
     Ok(Some(Chunk { after, last, bytes: Bytes::from(text) }))
 }
 
-/// One listener.
 struct Listener {
     web: Arc<Web>,
     run: Option<String>,

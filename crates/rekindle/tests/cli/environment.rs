@@ -41,7 +41,6 @@ impl Environment {
         self.base.path()
     }
 
-    /// A path in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.root().join(name)
     }

@@ -143,7 +143,6 @@ impl History {
         self.input(Input::AttemptExited { attempt, epoch, exit });
     }
 
-    /// Now.
     pub fn now(&self) -> Time {
         self.now
     }

@@ -65,7 +65,6 @@ impl Report {
 
 /// A line that tells of a try that failed.
 pub(super) struct Attempt {
-    /// In words.
     pub(super) text: String,
     /// The HTTP status, where the line has one.
     pub(super) status: Option<u64>,

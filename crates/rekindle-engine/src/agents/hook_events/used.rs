@@ -33,7 +33,6 @@ pub enum Stage<'a> {
 pub struct Use<'a> {
     /// Its id.
     pub call: &'a str,
-    /// The tool.
     pub tool: &'a str,
     /// What it was given.
     pub input: &'a Value,

@@ -8,7 +8,6 @@ use super::super::quote;
 /// What rekindle is called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// A hook.
     Hook,
     /// The line under the prompt.
     StatusLine,
@@ -25,7 +24,6 @@ impl Verb {
     }
 }
 
-/// One call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The program that is called.

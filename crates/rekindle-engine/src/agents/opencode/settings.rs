@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use super::super::hook_installer::{Entry, Form, Installable, OwnFile, Places, Scope};
 use super::Opencode;
 
-/// The plugin.
 static PLUGIN: OwnFile =
     OwnFile { text: include_str!("plugin.js"), mark: "\"__REKINDLE__\"", head: "// rekindle guard" };
 

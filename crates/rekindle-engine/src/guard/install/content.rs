@@ -14,16 +14,10 @@ pub enum Content {
         kind: &'static str,
         /// The key of its status line.
         status_line: Option<&'static str>,
-        /// What.
         wanted: Wanted,
     },
     /// A file that is ours.
-    Own {
-        /// Which.
-        file: &'static OwnFile,
-        /// Its text.
-        text: String,
-    },
+    Own { file: &'static OwnFile, text: String },
     /// Patterns in a list of them.
     Lines {
         /// Those that are to stand there.

@@ -31,7 +31,6 @@ pub enum Unfit {
 /// One group with one hook, to be put under an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The event.
     pub event: &'static str,
     /// What the group is limited to.
     pub matcher: Option<&'static str>,

@@ -15,7 +15,6 @@ pub struct Standing {
     pub kind: &'static str,
     /// For whom.
     pub scope: Scope,
-    /// The file.
     pub file: PathBuf,
     /// What of ours is in it.
     pub state: State,

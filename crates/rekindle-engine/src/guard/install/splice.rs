@@ -16,9 +16,7 @@ const INDENT: &str = "  ";
 pub enum Json {
     /// Text, a number, a truth value, or anything whose order does not matter.
     Plain(Value),
-    /// A list.
     List(Vec<Json>),
-    /// An object.
     Object(Vec<(String, Json)>),
 }
 
@@ -28,7 +26,6 @@ impl Json {
         Self::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    /// A text.
     pub fn text(text: &str) -> Self {
         Self::Plain(Value::from(text))
     }

@@ -8,15 +8,9 @@ use crate::store::{Error, Head, Read};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lag {
     /// There is none, and the log has events.
-    Missing {
-        /// How many.
-        events: u64,
-    },
+    Missing { events: u64 },
     /// It lacks the newest events.
-    Behind {
-        /// How many.
-        events: u64,
-    },
+    Behind { events: u64 },
     /// It holds another event than its log at the same place.
     Differs {
         /// The place.

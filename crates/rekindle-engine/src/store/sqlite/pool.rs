@@ -126,7 +126,6 @@ fn open(path: &Path) -> Result<Connection, Error> {
 
 /// Something that reads through a pool.
 pub trait Pooled: Send + Sync {
-    /// The pool.
     fn pool(&self) -> &Pool;
 }
 

@@ -31,7 +31,6 @@ const SEGMENT_BYTES: u64 = 64 * 1024 * 1024;
 /// One record: what one transaction added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShadowRecord {
-    /// Its events.
     #[serde(rename = "e")]
     pub events: Vec<ShadowEvent>,
     /// Where spools stood after it: attempt, 1 for out or 2 for err, next byte.

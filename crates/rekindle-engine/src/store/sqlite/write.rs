@@ -21,7 +21,6 @@ const MAX_SOURCES: usize = 4_096;
 pub struct Cursor {
     /// The last event.
     pub head: Head,
-    /// The last line.
     pub last_line: u64,
 }
 

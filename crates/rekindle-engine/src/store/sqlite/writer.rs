@@ -48,7 +48,6 @@ pub type Reply<T> = SyncSender<Result<T, Error>>;
 
 /// What the thread is asked for.
 pub enum Request {
-    /// Append a batch.
     Append(Batch, Reply<Receipt>),
     /// Replace the derived tables.
     ReplaceRows(Vec<Row>, Reply<()>),

@@ -66,7 +66,6 @@ pub enum Invariant {
 }
 
 impl Invariant {
-    /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -12,7 +12,6 @@ use rustix::process::Signal;
 pub struct Held {
     /// The bundle's number.
     pub bundle: u64,
-    /// Its tasks.
     pub tasks: Vec<String>,
     /// What was to be run.
     pub spec: Spec,

@@ -46,7 +46,6 @@ pub struct Spec {
     pub dir: PathBuf,
     /// The project in it.
     pub root: PathBuf,
-    /// The fault.
     pub fault: Fault,
     /// Which of its kind.
     pub round: u32,
@@ -65,7 +64,6 @@ pub struct Spec {
 /// What became of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
-    /// The fault.
     pub fault: Fault,
     /// Which of its kind.
     pub round: u32,

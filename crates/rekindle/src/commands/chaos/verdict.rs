@@ -25,7 +25,6 @@ const LINES_MAX: usize = 100_000;
 /// Most of a stand-in's work that is read back.
 const WORK_BYTES: usize = 64;
 
-/// A promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Promise {
@@ -79,7 +78,6 @@ impl Promise {
 /// A promise that was looked at in one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// The promise.
     pub promise: Promise,
     /// How much of what it is about was looked at.
     pub looked_at: usize,
@@ -125,7 +123,6 @@ pub struct Evidence {
 /// A task in the end.
 #[derive(Clone, Debug, Default)]
 pub struct TaskFact {
-    /// Its id.
     pub id: String,
     /// Its state, as the log has it.
     pub state: String,

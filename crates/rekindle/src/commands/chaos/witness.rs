@@ -27,13 +27,10 @@ pub enum What {
 /// One line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// What happened.
     pub what: What,
-    /// The task.
     pub task: String,
     /// The bundle of the attempt, by its number.
     pub bundle: u64,
-    /// The role.
     pub role: String,
 }
 

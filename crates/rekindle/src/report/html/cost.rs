@@ -39,7 +39,6 @@ impl Used {
     }
 }
 
-/// The tables.
 pub fn tables(report: &Report, picture: &Picture) -> Markup {
     let mut agents: BTreeMap<(&str, &str, &str), Used> = BTreeMap::new();
     let mut all = Used::default();

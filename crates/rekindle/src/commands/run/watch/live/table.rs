@@ -37,7 +37,6 @@ pub struct Row {
     pub tone: Tone,
     /// What is seen first.
     pub head: String,
-    /// The rest.
     pub rest: String,
 }
 
