@@ -109,7 +109,7 @@ fn every_recording_of_a_lead_means_what_it_did() {
     for recording in &recordings {
         let text = snapshot(recording);
         insta::with_settings!({
-            prepend_module_to_snapshot => false, omit_expression => true, snapshot_path => "lead"
+            prepend_module_to_snapshot => false, omit_expression => true, snapshot_path => "guard"
         }, {
             insta::assert_snapshot!(recording.label(), text);
         });
@@ -119,7 +119,7 @@ fn every_recording_of_a_lead_means_what_it_did() {
 #[test]
 fn every_snapshot_of_a_lead_has_its_recording() {
     let labels: Vec<String> = all().iter().map(|found| format!("{}.snap", found.label())).collect();
-    for path in entries(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/streams/lead")) {
+    for path in entries(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/streams/guard")) {
         assert!(labels.contains(&named(&path)), "{} has no recording", path.display());
     }
 }
