@@ -119,7 +119,7 @@ pub enum Input {
         attempt: AttemptId,
         /// The epoch its token names.
         epoch: Epoch,
-        /// The door.
+        /// How the report came.
         door: Channel,
         /// What it said.
         report: Report,

@@ -7,7 +7,7 @@ use crate::refusal::Refusal;
 use crate::review::{Findings, Verdict};
 use crate::role::Role;
 
-/// Through which door a report came.
+/// The channel that a report came through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {

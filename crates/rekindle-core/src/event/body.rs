@@ -124,7 +124,7 @@ pub enum Body {
     TaskClaimed {
         /// The attempt.
         attempt: AttemptId,
-        /// The door.
+        /// How the report came.
         door: Channel,
         /// The outcome in the agent's words.
         result: Option<String>,

@@ -212,7 +212,7 @@ pub struct Claim {
     pub attempt: AttemptId,
     /// Its epoch.
     pub epoch: Epoch,
-    /// The door.
+    /// How the report came.
     pub door: Channel,
     /// The outcome in the agent's words.
     pub result: Option<String>,
