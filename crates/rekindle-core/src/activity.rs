@@ -1,6 +1,6 @@
 //! What an agent's own words say it does: the one language that every adapter translates its program's stream into.
 //!
-//! An `Activity` is one thing that was seen. `Fold` keeps what must be known over many of them and turns them into `Sign`s, the
+//! An `Activity` is one thing that was seen. `Fold` keeps what must be known over many of them and turns them into `StreamEvent`s, the
 //! few that decisions depend on. Both are pure: reading a stream again from its beginning gives the same again.
 
 mod fold;

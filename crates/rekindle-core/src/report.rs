@@ -6,7 +6,7 @@ use crate::ids::TaskId;
 use crate::refusal::Refusal;
 use crate::role::Role;
 
-/// Through which door a report came.
+/// The channel that a report came through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {

@@ -34,7 +34,7 @@ pub fn order(dir: &StateDir, order: Order) -> Result<Reply, Error> {
     let now_ms = crate::clock::wall().0;
     let _lock = dir.lock_coordinator(&state_dir::Owner::this_process(now_ms, "an operator's order"))?;
     let (store, _report) = SqliteStore::open(dir, store::Options { now_ms, ..Default::default() })?;
-    // As at the door: an agent that hides its token is given away by its process tree.
+    // As at the control socket: an agent that hides its token is given away by its process tree.
     let (state, _) = driver::load(&store)?;
     if state.holds_any_of(&server::ancestors(std::process::id())) {
         return Ok(Reply::Refused { reason: "that is for the operator, not for an agent".to_owned() });

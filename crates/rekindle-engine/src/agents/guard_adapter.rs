@@ -1,5 +1,5 @@
 //! Programs that a person uses interactively and rekindle guards: what their hooks and transcripts mean, and how something is
-//! put into their context. How the hooks get into their settings is in `installable`.
+//! put into their context. How the hooks get into their settings is in `hook_installer`.
 
 use std::path::PathBuf;
 

@@ -38,7 +38,7 @@ const SPEAK_WITHIN: Duration = Duration::from_secs(30);
 /// Ancestors looked at to find out whether a caller belongs to an agent: far deeper than any real nesting.
 const ANCESTORS: usize = 64;
 
-/// Opens the door of a state directory. The caller holds the coordinator's lock, so a socket left there is a dead one's.
+/// Opens the control socket of a state directory. The caller holds the coordinator's lock, so a socket left there is a dead one's.
 ///
 /// # Errors
 /// When the socket cannot be made.

@@ -1,7 +1,7 @@
 //! Putting rekindle's hooks into programs' settings and taking them out again. Every byte that is somebody else's stays as it is;
 //! what nobody has changed since is put back byte for byte, and from everything else only our own entries are taken.
 //!
-//! Which files, forms and events a program has is told by `agents::installable`. In here no program has a name.
+//! Which files, forms and events a program has is told by `agents::hook_installer`. In here no program has a name.
 
 mod content;
 mod edit;

@@ -55,19 +55,19 @@ pub struct ControlSocket {
 }
 
 impl ControlSocket {
-    /// The door of a socket, for an agent with a token or for the operator.
+    /// A control socket, for an agent with a token or for the operator.
     #[must_use]
     pub fn new(path: PathBuf, token: Option<String>) -> Self {
         Self { path, token }
     }
 
-    /// The operator's door of a state directory.
+    /// The operator's control socket of a state directory.
     #[must_use]
     pub fn of_state_dir(dir: &Path) -> Self {
         Self::new(dir.join(SOCKET), None)
     }
 
-    /// The same door for an agent.
+    /// The same socket for an agent.
     #[must_use]
     pub fn speaking_as(mut self, token: String) -> Self {
         self.token = Some(token);
