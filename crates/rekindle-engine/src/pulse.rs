@@ -13,7 +13,7 @@ use rekindle_shim::tree::Activity;
 use crate::driver::{Driver, Message};
 use crate::world::World;
 
-/// Looks during one silence limit: a hang is noticed at most this fraction of the limit late.
+/// Looks during one silence limit: a hang is noticed at most two of them late.
 const LOOKS_PER_LIMIT: u64 = 20;
 
 /// Shortest time between two looks, so that a small limit does not turn into a busy loop.
@@ -146,6 +146,8 @@ impl Pulse {
         };
         let activity = activity.unwrap_or_default();
         let Some((since, before)) = seen.baseline else {
+            // Half of a hang's time is spent watching its processes, however late the first look at them was.
+            seen.alive_at = seen.alive_at.max(now.minus_ms(watched.shortest_ms() / 2));
             seen.baseline = Some((now, activity));
             return None;
         };
@@ -271,8 +273,8 @@ mod tests {
         world.activity = Some(Activity { cpu_ticks: 7, io_bytes: 7, processes: 1 });
         assert_eq!(look(&mut world, 1_000), None, "a first look");
         assert_eq!(look(&mut world, 1_015), None, "what it did before that look, nobody saw");
-        assert_eq!(look(&mut world, 1_139), None);
-        assert_eq!(look(&mut world, 1_140), Some(Hung::Silent(300_000)), "it does nothing");
+        assert_eq!(look(&mut world, 1_149), None, "half of the limit is not over since that look");
+        assert_eq!(look(&mut world, 1_150), Some(Hung::Silent(300_000)), "it does nothing");
     }
 
     #[test]
@@ -307,7 +309,8 @@ mod tests {
         assert_eq!(look(night_ms, 0), None, "the machine woke up, and nobody has said so yet");
         assert_eq!(look(night_ms + 6_000, night_ms as u64), None, "its silence begins with the sleep's end");
         assert_eq!(look(night_ms + 200_000, night_ms as u64), None);
-        assert_eq!(look(night_ms + 310_000, night_ms as u64), Some(Hung::Silent(310_000)));
+        assert_eq!(look(night_ms + 310_000, night_ms as u64), None, "half of the limit since its processes were seen");
+        assert_eq!(look(night_ms + 350_000, night_ms as u64), Some(Hung::Silent(300_000)));
     }
 
     #[test]
