@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use link::{Event, Link};
 
 /// The hidden subcommand.
-pub const COMMAND: &str = rekindle_engine::agents::acp::BRIDGE;
+pub(crate) const COMMAND: &str = rekindle_engine::agents::acp::BRIDGE;
 
 /// Version of the protocol that is spoken.
 const PROTOCOL: u64 = 1;
@@ -50,7 +50,7 @@ const TEXT_MAX_BYTES: usize = 64 * 1024;
 const DROPPED: &[&str] = &["available_commands_update"];
 
 /// Runs the agent that the file describes until its input ends, it ends, or a signal comes.
-pub fn main(file: &Path) -> ExitCode {
+pub(crate) fn main(file: &Path) -> ExitCode {
     let setup = std::fs::read(file).ok().and_then(|bytes| serde_json::from_slice::<Setup>(&bytes).ok());
     let Some(setup) = setup else {
         emit(

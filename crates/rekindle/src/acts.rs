@@ -13,7 +13,7 @@ use crate::project::Project;
 
 /// Something that a person can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Act {
+pub(crate) enum Act {
     /// Open a task that has ended again.
     Retry(TaskId),
     /// Open every failed task again.
@@ -34,7 +34,7 @@ pub enum Act {
 impl Act {
     /// The verb, for a menu and a key.
     #[must_use]
-    pub fn verb(&self) -> &'static str {
+    pub(crate) fn verb(&self) -> &'static str {
         match self {
             Self::Retry(_) => "retry",
             Self::RetryFailed(_) => "retry failed",
@@ -49,13 +49,13 @@ impl Act {
 
     /// Whether it is done only after a person has said yes to what it will do.
     #[must_use]
-    pub fn asks_first(&self) -> bool {
+    pub(crate) fn asks_first(&self) -> bool {
         !matches!(self, Self::Answer(..))
     }
 
     /// Why it makes no sense now; nothing when it does.
     #[must_use]
-    pub fn refusal(&self, picture: &Picture) -> Option<String> {
+    pub(crate) fn refusal(&self, picture: &Picture) -> Option<String> {
         let ended = |task: &TaskRow| matches!(task.state.as_str(), "complete" | "failed" | "skipped");
         let find = |id: &TaskId| picture.task(id.as_str());
         match self {
@@ -83,7 +83,7 @@ impl Act {
 
     /// What it will do, in a sentence or two.
     #[must_use]
-    pub fn consequence(&self, picture: &Picture) -> String {
+    pub(crate) fn consequence(&self, picture: &Picture) -> String {
         let live = |id: &TaskId| picture.at_work(id).map(|attempt| attempt.name.to_string());
         let stopped = |id: &TaskId| live(id).map(|agent| format!(" Its agent {agent} is stopped.")).unwrap_or_default();
         let alone = if picture.coordinator.is_none() { " It starts when you type rekindle resume." } else { "" };
@@ -136,7 +136,7 @@ impl Act {
     ///
     /// # Errors
     /// When it is refused.
-    pub fn perform(&self, project: &Project) -> Result<String> {
+    pub(crate) fn perform(&self, project: &Project) -> Result<String> {
         let (orders, done) = self.orders();
         let mut taken = Taken::Already;
         for order in &orders {

@@ -11,7 +11,7 @@ use crate::ui::one_line;
 
 /// One command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Brought {
+pub(crate) struct Brought {
     /// What brings it: a setting, an agent, a task.
     pub what: String,
     pub command: String,
@@ -21,14 +21,14 @@ pub struct Brought {
 
 impl Brought {
     #[must_use]
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         format!("{}: {}  ({})", one_line(&self.what), one_line(&self.command), one_line(&self.place))
     }
 }
 
 /// What settings bring. Variables and flags are the operator's own words and are left out.
 #[must_use]
-pub fn by_settings(config: &Config, path: &Path, plan: &Plan) -> Vec<Brought> {
+pub(crate) fn by_settings(config: &Config, path: &Path, plan: &Plan) -> Vec<Brought> {
     let mut found = Vec::new();
     for (key, sourced) in config.all() {
         if !matches!(sourced.origin, Origin::File { .. } | Origin::Plan(_)) {
@@ -68,7 +68,7 @@ pub fn by_settings(config: &Config, path: &Path, plan: &Plan) -> Vec<Brought> {
 
 /// What the tasks of a plan bring: their checks.
 #[must_use]
-pub fn by_tasks(path: &Path, plan: &Plan) -> Vec<Brought> {
+pub(crate) fn by_tasks(path: &Path, plan: &Plan) -> Vec<Brought> {
     let checks = plan.tasks.iter().flat_map(|task| task.accept.iter().map(move |line| (task, line)));
     let place = |line: u32| format!("{}:{line}", path.display());
     checks

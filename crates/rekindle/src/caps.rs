@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// What holds agents to their caps, for programs.
 #[derive(Debug, Serialize)]
-pub struct CapsJson {
+pub(crate) struct CapsJson {
     /// What caps memory: `cgroup2`, `cgroup1`, `scope`, `rlimit` or `nothing`.
     memory: By,
     /// What caps processes: the same words.
@@ -22,7 +22,7 @@ impl From<&Held> for CapsJson {
 
 /// One sentence.
 #[must_use]
-pub fn words(held: &Held) -> String {
+pub(crate) fn words(held: &Held) -> String {
     if held.memory == held.processes && is_group(held.memory) {
         return format!("each agent's memory and processes are capped by {}", name(held.memory));
     }
@@ -41,12 +41,12 @@ pub fn words(held: &Held) -> String {
 
 /// Whether all of it is held by groups.
 #[must_use]
-pub fn is_whole(held: &Held) -> bool {
+pub(crate) fn is_whole(held: &Held) -> bool {
     is_group(held.memory) && is_group(held.processes)
 }
 
 /// What to do where it is not.
-pub const HINT: &str =
+pub(crate) const HINT: &str =
     "no cgroup can be made here; with systemd: systemd-run --user --scope -p Delegate=yes rekindle run PLAN";
 
 fn is_group(by: By) -> bool {

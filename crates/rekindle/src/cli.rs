@@ -30,7 +30,7 @@ Start here:
 /// Runs a plan with a fleet of AI coding agents and finishes it, whatever crashes
 #[derive(Debug, Parser)]
 #[command(name = "rekindle", version, after_help = AFTER_HELP, max_term_width = 100, infer_subcommands = false)]
-pub struct Cli {
+pub(crate) struct Cli {
     #[command(flatten)]
     global: Global,
     #[command(subcommand)]
@@ -84,7 +84,7 @@ enum Command {
 }
 
 /// The subcommands that rekindle starts itself under, routed before anything else happens in this process.
-pub fn hidden() -> Option<ExitCode> {
+pub(crate) fn hidden() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     let command = arguments.next()?;
     let first = arguments.next();
@@ -110,7 +110,7 @@ pub fn hidden() -> Option<ExitCode> {
 }
 
 /// Runs what was typed.
-pub fn main() -> Exit {
+pub(crate) fn main() -> Exit {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -1,32 +1,32 @@
 //! The command line's side of the the control socket: who is speaking (an agent with its token, or the operator), how a
 //! call reaches the coordinator, and what happens when there is none.
 
-pub mod agent;
+pub(crate) mod agent;
 mod control;
-pub mod orders;
+pub(crate) mod orders;
 mod stall;
 mod told;
 
-pub use agent::Agent;
-pub use control::{Away, ControlSocket};
-pub use told::Told;
+pub(crate) use agent::Agent;
+pub(crate) use control::{Away, ControlSocket};
+pub(crate) use told::Told;
 
 /// The variable that holds an agent's token.
-pub const TOKEN: &str = "REKINDLE_TOKEN";
+pub(crate) const TOKEN: &str = "REKINDLE_TOKEN";
 /// The variable that names the coordinator's socket to an agent.
-pub const SOCKET: &str = "REKINDLE_SOCKET";
+pub(crate) const SOCKET: &str = "REKINDLE_SOCKET";
 /// The variable that names an agent's first task.
-pub const TASK: &str = "REKINDLE_TASK";
+pub(crate) const TASK: &str = "REKINDLE_TASK";
 /// The variable that names the bundle of an agent's attempt.
-pub const BUNDLE: &str = "REKINDLE_BUNDLE";
+pub(crate) const BUNDLE: &str = "REKINDLE_BUNDLE";
 /// The variable that names all of an agent's tasks, apart by commas.
-pub const TASKS: &str = "REKINDLE_TASKS";
+pub(crate) const TASKS: &str = "REKINDLE_TASKS";
 
 /// The variable that names an agent's role.
-pub const ROLE: &str = "REKINDLE_ROLE";
+pub(crate) const ROLE: &str = "REKINDLE_ROLE";
 
 /// Names the number of the try.
-pub const NUMBER: &str = "REKINDLE_ATTEMPT";
+pub(crate) const NUMBER: &str = "REKINDLE_ATTEMPT";
 
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())

@@ -1,38 +1,38 @@
 //! The commands, one file each with its arguments, its help and its function.
 
-pub mod answer;
-pub mod ask;
-pub mod audit;
-pub mod chaos;
-pub mod checkpoint;
-pub mod completions;
-pub mod context;
-pub mod demo;
-pub mod doctor;
-pub mod events;
-pub mod guard;
-pub mod heartbeat;
-pub mod hook;
-pub mod init;
-pub mod logs;
-pub mod man;
-pub mod mcp;
-pub mod note;
-pub mod pause;
-pub mod plan;
-pub mod questions;
-pub mod recover;
-pub mod report;
-pub mod resume;
-pub mod review;
-pub mod run;
-pub mod salvage;
-pub mod serve;
-pub mod status;
-pub mod task;
-pub mod top;
-pub mod verdict;
-pub mod why;
+pub(crate) mod answer;
+pub(crate) mod ask;
+pub(crate) mod audit;
+pub(crate) mod chaos;
+pub(crate) mod checkpoint;
+pub(crate) mod completions;
+pub(crate) mod context;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod events;
+pub(crate) mod guard;
+pub(crate) mod heartbeat;
+pub(crate) mod hook;
+pub(crate) mod init;
+pub(crate) mod logs;
+pub(crate) mod man;
+pub(crate) mod mcp;
+pub(crate) mod note;
+pub(crate) mod pause;
+pub(crate) mod plan;
+pub(crate) mod questions;
+pub(crate) mod recover;
+pub(crate) mod report;
+pub(crate) mod resume;
+pub(crate) mod review;
+pub(crate) mod run;
+pub(crate) mod salvage;
+pub(crate) mod serve;
+pub(crate) mod status;
+pub(crate) mod task;
+pub(crate) mod top;
+pub(crate) mod verdict;
+pub(crate) mod why;
 
 use rekindle_core::input::Order;
 
@@ -45,7 +45,7 @@ use crate::ui::Ui;
 use crate::view::{REPAIR, View};
 
 /// Where a command was called and where it prints.
-pub struct Context {
+pub(crate) struct Context {
     /// The output.
     pub ui: Ui,
     pub project: Project,

@@ -27,20 +27,20 @@ use rekindle_engine::alert::{Channels, Complaints, Finished};
 use rekindle_engine::caps::Defaults;
 use rekindle_engine::world::real::Programs;
 
-pub use agents::Agent;
-pub use keys::{KEYS, Key, Value};
-pub use program::find as find_program;
-pub use rekindle_core::plan::nearest::nearest;
+pub(crate) use agents::Agent;
+pub(crate) use keys::{KEYS, Key, Value};
+pub(crate) use program::find as find_program;
+pub(crate) use rekindle_core::plan::nearest::nearest;
 
 use crate::error::{CliError, Result};
 use crate::ui::Diagnostic;
 
 /// The configuration's file name.
-pub const FILE_NAME: &str = "rekindle.toml";
+pub(crate) const FILE_NAME: &str = "rekindle.toml";
 
 /// A value and where it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sourced<T> {
+pub(crate) struct Sourced<T> {
     pub value: T,
     /// Where it came from.
     pub origin: Origin,
@@ -48,7 +48,7 @@ pub struct Sourced<T> {
 
 /// Where a value came from, weakest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub(crate) enum Origin {
     /// Nobody said anything.
     Default,
     /// `rekindle.toml`.
@@ -79,13 +79,13 @@ impl fmt::Display for Origin {
 
 /// What one source says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Layer {
+pub(crate) struct Layer {
     values: BTreeMap<&'static str, Sourced<Value>>,
 }
 
 impl Layer {
     /// Sets a value, over what was said before.
-    pub fn set(&mut self, key: &'static Key, value: Value, origin: Origin) {
+    pub(crate) fn set(&mut self, key: &'static Key, value: Value, origin: Origin) {
         self.values.insert(key.name, Sourced { value, origin });
     }
 
@@ -96,7 +96,7 @@ impl Layer {
 
 /// A flag of the command line that sets a value.
 #[derive(Clone, Debug)]
-pub struct Flag {
+pub(crate) struct Flag {
     /// The setting, as `section.key`.
     pub key: &'static str,
     /// The flag, as it is typed.
@@ -107,7 +107,7 @@ pub struct Flag {
 
 /// Everything that may say something.
 #[derive(Debug, Default)]
-pub struct Sources<'a> {
+pub(crate) struct Sources<'a> {
     /// `rekindle.toml`, if there is one.
     pub file: Option<&'a Path>,
     /// A plan's path and front matter.
@@ -123,7 +123,7 @@ pub struct Sources<'a> {
 impl Sources<'_> {
     /// These sources with the environment of this process.
     #[must_use]
-    pub fn with_environment(mut self) -> Self {
+    pub(crate) fn with_environment(mut self) -> Self {
         self.variables = std::env::vars_os().collect();
         self
     }
@@ -131,7 +131,7 @@ impl Sources<'_> {
 
 /// The effective configuration.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub(crate) struct Config {
     /// Agents by name.
     pub agents: BTreeMap<String, Agent>,
     /// Environments by name, each with the words before every check there.
@@ -147,7 +147,7 @@ impl Config {
     ///
     /// # Errors
     /// With all problems of all sources at once.
-    pub fn load(sources: &Sources<'_>) -> Result<Self> {
+    pub(crate) fn load(sources: &Sources<'_>) -> Result<Self> {
         let mut layer = Layer::default();
         for key in KEYS {
             layer.set(key, key.default_value(), Origin::Default);
@@ -183,13 +183,13 @@ impl Config {
     }
 
     /// Every setting with its value and origin, in the table's order.
-    pub fn all(&self) -> impl Iterator<Item = (&'static Key, &Sourced<Value>)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static Key, &Sourced<Value>)> {
         KEYS.iter().map(|key| (key, self.sourced(key.name)))
     }
 
     /// The file it was read from.
     #[must_use]
-    pub fn file(&self) -> Option<&Path> {
+    pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
@@ -218,37 +218,37 @@ impl Config {
 
     /// How many lines of its predecessor's log a replacement is shown.
     #[must_use]
-    pub fn log_context_lines(&self) -> usize {
+    pub(crate) fn log_context_lines(&self) -> usize {
         usize::try_from(self.count("run.log_context_lines")).unwrap_or(usize::MAX)
     }
 
     /// Bytes that a brief may have.
     #[must_use]
-    pub fn brief_budget_bytes(&self) -> usize {
+    pub(crate) fn brief_budget_bytes(&self) -> usize {
         usize::try_from(self.count("brief.budget_bytes")).unwrap_or(usize::MAX)
     }
 
     /// How long an acceptance command may take.
     #[must_use]
-    pub fn check_timeout_ms(&self) -> u64 {
+    pub(crate) fn check_timeout_ms(&self) -> u64 {
         self.duration_ms("timeouts.check")
     }
 
     /// Grace on each step of the stop ladder.
     #[must_use]
-    pub fn stop_grace_ms(&self) -> u64 {
+    pub(crate) fn stop_grace_ms(&self) -> u64 {
         self.duration_ms("stop.grace")
     }
 
     /// Where the files for people go, if not into the state directory.
     #[must_use]
-    pub fn files_dir(&self) -> Option<&Path> {
+    pub(crate) fn files_dir(&self) -> Option<&Path> {
         Some(self.text("files.dir")).filter(|dir| !dir.is_empty()).map(Path::new)
     }
 
     /// The command that is told when a person is needed.
     #[must_use]
-    pub fn notify_command(&self) -> Option<&[String]> {
+    pub(crate) fn notify_command(&self) -> Option<&[String]> {
         match &self.sourced("notify.command").value {
             Value::Command(words) if !words.is_empty() => Some(words),
             _ => None,
@@ -257,13 +257,13 @@ impl Config {
 
     /// The line for the shell that tells what is left of the allowance; empty means none.
     #[must_use]
-    pub fn usage_command(&self) -> &str {
+    pub(crate) fn usage_command(&self) -> &str {
         self.text("usage.command").trim()
     }
 
     /// Where agents work.
     #[must_use]
-    pub fn isolation(&self) -> Isolation {
+    pub(crate) fn isolation(&self) -> Isolation {
         match self.text("run.isolation") {
             "worktree" => Isolation::Worktree,
             "shared" => Isolation::Shared,
@@ -275,7 +275,7 @@ impl Config {
     ///
     /// # Errors
     /// When one of them is not configured.
-    pub fn usage_agents(&self) -> Result<Vec<String>> {
+    pub(crate) fn usage_agents(&self) -> Result<Vec<String>> {
         let named = self.sourced("usage.agents");
         let Value::Names(names) = &named.value else { return Ok(Vec::new()) };
         if let Some(name) = names.iter().find(|name| !self.agents.contains_key(*name)) {
@@ -287,7 +287,7 @@ impl Config {
 
     /// The URL that alerts are posted to.
     #[must_use]
-    pub fn notify_webhook(&self) -> Option<&str> {
+    pub(crate) fn notify_webhook(&self) -> Option<&str> {
         Some(self.text("notify.webhook")).filter(|url| !url.is_empty())
     }
 
@@ -299,7 +299,7 @@ impl Config {
     ///
     /// # Errors
     /// When no agent is configured, or the one named is not.
-    pub fn limits(&self, no_wait: bool) -> Result<Limits> {
+    pub(crate) fn limits(&self, no_wait: bool) -> Result<Limits> {
         let small = |name| u32::try_from(self.count(name)).unwrap_or(u32::MAX);
         let roles = [Role::Developer, Role::Critic, Role::Auditor, Role::Remediation, Role::HealthAuditor];
         let timeout = |role| match role {
@@ -343,7 +343,7 @@ impl Config {
 
     /// What the engine starts for each agent, and what it runs besides.
     #[must_use]
-    pub fn programs(&self) -> Programs {
+    pub(crate) fn programs(&self) -> Programs {
         Programs {
             agents: self.agents.iter().map(|(name, agent)| (name.clone(), agent.program.clone())).collect(),
             check_timeout_ms: self.check_timeout_ms(),
@@ -369,7 +369,7 @@ impl Config {
     ///
     /// # Errors
     /// When there is none, or the one named is not configured.
-    pub fn default_agent(&self) -> Result<&str> {
+    pub(crate) fn default_agent(&self) -> Result<&str> {
         let named = self.sourced("run.agent");
         let name = self.text("run.agent");
         if !name.is_empty() {
@@ -394,7 +394,7 @@ impl Config {
     ///
     /// # Errors
     /// When that agent is not configured.
-    pub fn agent_for(&self, task: &PlanTask) -> Result<&str> {
+    pub(crate) fn agent_for(&self, task: &PlanTask) -> Result<&str> {
         if let Some(cli) = &task.cli {
             let Some((known, _)) = self.agents.get_key_value(cli) else {
                 let message =
@@ -414,7 +414,7 @@ impl Config {
     ///
     /// # Errors
     /// With the first that is not, and the nearest name.
-    pub fn check_environments(&self, plan: &Plan) -> Result<()> {
+    pub(crate) fn check_environments(&self, plan: &Plan) -> Result<()> {
         let of_plan = plan.settings.environments.iter().flatten().map(|name| (name, "the front matter".to_owned()));
         let of_tasks = plan.tasks.iter().flat_map(|task| {
             task.environments.iter().map(|name| (name, format!("task {} (line {} of the plan)", task.id, task.line)))
@@ -436,7 +436,7 @@ impl Config {
     ///
     /// # Errors
     /// With the first agent that is not, and what to do.
-    pub fn check_plan(&self, plan: &Plan, path: Option<&OsStr>, workspace: &Path) -> Result<()> {
+    pub(crate) fn check_plan(&self, plan: &Plan, path: Option<&OsStr>, workspace: &Path) -> Result<()> {
         self.check_environments(plan)?;
         let mut used = std::collections::BTreeSet::new();
         let tasks = plan.tasks.iter().filter(|task| !task.done).map(|task| self.agent_for(task));

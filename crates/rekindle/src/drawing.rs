@@ -12,22 +12,22 @@ mod timeline;
 #[cfg(test)]
 mod tests;
 
-pub use graph::graph;
-pub use timeline::timeline;
+pub(crate) use graph::graph;
+pub(crate) use timeline::timeline;
 
 use rekindle_core::ids::{AttemptId, TaskId};
 
 use crate::ui::{Tone, cut, one_line};
 
 /// How the drawings look, in light and in dark. The colours are variables: a page may set others after it.
-pub const CSS: &str = include_str!("drawing/drawing.css");
+pub(crate) const CSS: &str = include_str!("drawing/drawing.css");
 
 /// Longest text of a tooltip, in columns: more is read on the task's page.
 const TIP_COLUMNS: usize = 300;
 
 /// Where the parts of a drawing lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Links {
+pub(crate) enum Links {
     /// To the dashboard's pages: `/tasks/ID`, `/logs/ATTEMPT`.
     Pages,
     /// To places in the same file: `#task-ID`.
@@ -52,7 +52,7 @@ impl Links {
 
 /// The class of a tone.
 #[must_use]
-pub fn class_of(tone: Tone) -> &'static str {
+pub(crate) fn class_of(tone: Tone) -> &'static str {
     match tone {
         Tone::Error => "bad",
         Tone::Warning => "warn",

@@ -11,11 +11,11 @@ use crate::exit_code::Exit;
 use crate::ui::Diagnostic;
 
 /// A command's result.
-pub type Result<T, E = CliError> = std::result::Result<T, E>;
+pub(crate) type Result<T, E = CliError> = std::result::Result<T, E>;
 
 /// The sort of trouble, which decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// The command line, the configuration, the plan, or the place it was called in.
     Usage,
     /// The world or rekindle itself.
@@ -28,7 +28,7 @@ pub enum Kind {
 
 /// An error on its way to the terminal.
 #[derive(Debug)]
-pub struct CliError {
+pub(crate) struct CliError {
     /// Its sort.
     pub kind: Kind,
     /// What is wrong: one lower-case line. Empty when the diagnostics say it all.
@@ -43,27 +43,27 @@ pub struct CliError {
 
 impl CliError {
     /// An error of a kind.
-    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), causes: Vec::new(), hints: Vec::new(), diagnostics: Vec::new() }
     }
 
     /// The caller's mistake.
-    pub fn usage(message: impl Into<String>) -> Self {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(Kind::Usage, message)
     }
 
     /// Trouble with the world or in here.
-    pub fn internal(message: impl Into<String>) -> Self {
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(Kind::Internal, message)
     }
 
     /// Understood and not taken.
-    pub fn refused(message: impl Into<String>) -> Self {
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
         Self::new(Kind::Refused, message)
     }
 
     /// Wrong places in files; the last line counts them when there are several.
-    pub fn diagnosed(what: &str, diagnostics: Vec<Diagnostic>) -> Self {
+    pub(crate) fn diagnosed(what: &str, diagnostics: Vec<Diagnostic>) -> Self {
         let errors = diagnostics.iter().filter(|d| d.is_error()).count();
         let message = match errors {
             0 | 1 => String::new(),
@@ -74,7 +74,7 @@ impl CliError {
 
     /// Adds an error and everything that it says caused it.
     #[must_use]
-    pub fn because(mut self, cause: &dyn Error) -> Self {
+    pub(crate) fn because(mut self, cause: &dyn Error) -> Self {
         let mut next = Some(cause);
         while let Some(error) = next {
             self.causes.push(error.to_string());
@@ -85,14 +85,14 @@ impl CliError {
 
     /// Adds what to do.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
     /// How the program ends with it.
     #[must_use]
-    pub fn exit(&self) -> Exit {
+    pub(crate) fn exit(&self) -> Exit {
         match self.kind {
             Kind::Usage => Exit::Usage,
             Kind::Internal | Kind::Refused => Exit::Failure,

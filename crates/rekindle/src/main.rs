@@ -3,6 +3,9 @@
 //! This crate shows and asks: the command line and every view. What follows from an order is decided in the core and
 //! carried out by the engine.
 
+// Nobody imports a program: `pub` here would only hide what is unused.
+#![deny(unreachable_pub)]
+
 mod acp;
 mod acts;
 mod brought;

@@ -46,14 +46,14 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(8 * 60);
 
 /// The names of all tools, whoever has them.
 #[must_use]
-pub fn tool_names() -> Vec<String> {
+pub(crate) fn tool_names() -> Vec<String> {
     let all = Role::ALL.into_iter().flat_map(tools::of);
     all.map(|tool| tool.name.into_owned()).collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 /// Whose tools are served, and how.
 #[derive(Debug)]
-pub struct Served {
+pub(crate) struct Served {
     /// The agent's role.
     pub role: Role,
     /// Whether its task was tried before.
@@ -68,7 +68,7 @@ pub struct Served {
 ///
 /// # Errors
 /// When the runtime cannot be made, or the client breaks off in the middle.
-pub fn serve(agent: Agent, served: Served) -> Result<()> {
+pub(crate) fn serve(agent: Agent, served: Served) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .max_blocking_threads(THREADS)

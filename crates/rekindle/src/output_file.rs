@@ -9,11 +9,11 @@ use crate::error::{CliError, Result};
 use crate::ui::Ui;
 
 /// The name that means standard output.
-pub const STANDARD_OUTPUT: &str = "-";
+pub(crate) const STANDARD_OUTPUT: &str = "-";
 
 /// Whether a file may take another's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existing {
+pub(crate) enum Existing {
     /// It stays, and that is an error.
     Kept,
     /// It is written over.
@@ -24,7 +24,7 @@ pub enum Existing {
 ///
 /// # Errors
 /// When it cannot be written, or is there already and must stay.
-pub fn write(path: &Path, bytes: &[u8], existing: Existing, ui: &Ui) -> Result<()> {
+pub(crate) fn write(path: &Path, bytes: &[u8], existing: Existing, ui: &Ui) -> Result<()> {
     if path == Path::new(STANDARD_OUTPUT) {
         return ui.raw(bytes);
     }
@@ -37,7 +37,7 @@ pub fn write(path: &Path, bytes: &[u8], existing: Existing, ui: &Ui) -> Result<(
 ///
 /// # Errors
 /// As [`write()`].
-pub fn put(path: &Path, bytes: &[u8], existing: Existing) -> Result<()> {
+pub(crate) fn put(path: &Path, bytes: &[u8], existing: Existing) -> Result<()> {
     let mut options = OpenOptions::new();
     match existing {
         Existing::Kept => options.write(true).create_new(true),

@@ -31,10 +31,10 @@ use crate::picture::Picture;
 use crate::project::Project;
 use crate::view::{RunView, View};
 
-pub use self::acting::place;
+pub(crate) use self::acting::place;
 
 /// What a page is made from.
-pub struct Site {
+pub(crate) struct Site {
     pub project: Project,
     /// The run; nothing before the first one.
     pub picture: Option<Arc<Picture>>,
@@ -43,7 +43,7 @@ pub struct Site {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Page {
+pub(crate) enum Page {
     /// `/`: what needs a person first, then the timeline, the graph and the tasks.
     Overview,
     /// `/tasks/ID`: attempts, brief, checks, diff, why, log.
@@ -64,7 +64,7 @@ pub enum Page {
 
 /// A file that pages need.
 #[derive(Clone, Copy, Debug)]
-pub struct Asset {
+pub(crate) struct Asset {
     /// Its name below `/assets/`.
     pub name: &'static str,
     /// What it is.
@@ -77,7 +77,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
 
 /// Every file that pages need; nothing comes from elsewhere.
-pub const ASSETS: &[Asset] = &[
+pub(crate) const ASSETS: &[Asset] = &[
     Asset { name: "drawing.css", mime: CSS, bytes: crate::drawing::CSS.as_bytes() },
     Asset { name: "app.css", mime: CSS, bytes: include_bytes!("page/assets/app.css") },
     Asset { name: "app.js", mime: JS, bytes: include_bytes!("page/assets/app.js") },
@@ -120,7 +120,7 @@ impl Visit<'_> {
 ///
 /// # Errors
 /// When the store cannot be read, or what was asked for is not there.
-pub fn answer(site: &Site, page: &Page, query: &BTreeMap<String, String>) -> Result<Markup> {
+pub(crate) fn answer(site: &Site, page: &Page, query: &BTreeMap<String, String>) -> Result<Markup> {
     let ways = Ways::of(query.get("run").map(String::as_str));
     let visit = Visit { site, query, ways };
     let frame = match page {

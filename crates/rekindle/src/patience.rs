@@ -14,7 +14,7 @@ const OPEN_WITHIN: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// When it does not come back in time.
-pub fn within<T: Send + 'static>(dir: &Path, read: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+pub(crate) fn within<T: Send + 'static>(dir: &Path, read: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     let (give, take) = sync_channel(1);
     let reading = std::thread::Builder::new().name("reading".to_owned()).spawn(move || {
         let _nobody_waits = give.send(read());

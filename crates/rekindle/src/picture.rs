@@ -3,14 +3,14 @@
 //!
 //! It reads the store and nothing else. A [`RunReader`] looks again and again and reads only what is new.
 
-pub mod diff;
-pub mod graph;
+pub(crate) mod diff;
+pub(crate) mod graph;
 #[deny(clippy::wildcard_enum_match_arm)]
-pub mod history;
-pub mod lines;
+pub(crate) mod history;
+pub(crate) mod lines;
 #[cfg(test)]
-pub mod sample;
-pub mod standing;
+pub(crate) mod sample;
+pub(crate) mod standing;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::view::{Counts, RunView, Spent, View};
 
 /// A run at one moment.
 #[derive(Clone, Debug)]
-pub struct Picture {
+pub(crate) struct Picture {
     pub run: RunRow,
     /// Its tasks in the plan's order.
     pub tasks: Vec<TaskRow>,
@@ -51,61 +51,61 @@ pub struct Picture {
 impl Picture {
     /// How the tasks stand.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> Counts {
         Counts::of(&self.tasks)
     }
 
     /// A task by its name.
     #[must_use]
-    pub fn task(&self, id: &str) -> Option<&TaskRow> {
+    pub(crate) fn task(&self, id: &str) -> Option<&TaskRow> {
         self.tasks.iter().find(|task| task.id.as_str() == id)
     }
 
     /// An attempt by its number.
     #[must_use]
-    pub fn attempt(&self, id: AttemptId) -> Option<&AttemptRow> {
+    pub(crate) fn attempt(&self, id: AttemptId) -> Option<&AttemptRow> {
         self.attempts.iter().find(|attempt| attempt.attempt == id)
     }
 
     /// The attempts that held a task, oldest first.
-    pub fn attempts_of<'a>(&'a self, task: &'a TaskId) -> impl DoubleEndedIterator<Item = &'a AttemptRow> {
+    pub(crate) fn attempts_of<'a>(&'a self, task: &'a TaskId) -> impl DoubleEndedIterator<Item = &'a AttemptRow> {
         self.attempts.iter().filter(move |attempt| attempt.tasks.contains(task))
     }
 
     /// The attempt that works on a task now.
     #[must_use]
-    pub fn at_work(&self, task: &TaskId) -> Option<&AttemptRow> {
+    pub(crate) fn at_work(&self, task: &TaskId) -> Option<&AttemptRow> {
         let live = |attempt: &&AttemptRow| attempt.ended_at.is_none() && attempt.task.as_ref() == Some(task);
         self.attempts.iter().rev().find(live)
     }
 
     /// Questions that nobody has answered, oldest first.
-    pub fn open_questions(&self) -> impl Iterator<Item = &QuestionRow> {
+    pub(crate) fn open_questions(&self) -> impl Iterator<Item = &QuestionRow> {
         self.questions.iter().filter(|question| question.answer.is_none())
     }
 
     /// What all attempts have used.
     #[must_use]
-    pub fn spent(&self) -> Spent {
+    pub(crate) fn spent(&self) -> Spent {
         Spent::by_all(&self.attempts)
     }
 
     /// The same by task.
     #[must_use]
-    pub fn spent_by_task(&self) -> BTreeMap<TaskId, Spent> {
+    pub(crate) fn spent_by_task(&self) -> BTreeMap<TaskId, Spent> {
         Spent::by_task(&self.attempts)
     }
 
     /// Up to when spans are measured: the end of the run, now while somebody is at it, else the last that happened.
     #[must_use]
-    pub fn until(&self) -> Time {
+    pub(crate) fn until(&self) -> Time {
         let alone = self.coordinator.is_none().then_some(self.history.last_time).flatten();
         self.run.ended_at.or(alone).unwrap_or(self.now)
     }
 }
 
 /// Looks at a run again and again.
-pub struct RunReader {
+pub(crate) struct RunReader {
     project: Project,
     /// The run that was asked for; the newest where none was.
     wanted: Option<String>,
@@ -117,17 +117,17 @@ pub struct RunReader {
 impl RunReader {
     /// An eye on a run of a project: the newest, or the one whose id is, or begins with, `wanted`.
     #[must_use]
-    pub fn new(project: &Project, wanted: Option<&str>) -> Self {
+    pub(crate) fn new(project: &Project, wanted: Option<&str>) -> Self {
         Self { project: project.clone(), wanted: wanted.map(str::to_owned), view: None, seen: 0, last: None }
     }
 
     /// Turns to another run.
-    pub fn turn_to(&mut self, wanted: Option<&str>) {
+    pub(crate) fn turn_to(&mut self, wanted: Option<&str>) {
         *self = Self { view: self.view.take(), ..Self::new(&self.project, wanted) };
     }
 
     #[must_use]
-    pub fn project(&self) -> &Project {
+    pub(crate) fn project(&self) -> &Project {
         &self.project
     }
 
@@ -135,7 +135,7 @@ impl RunReader {
     ///
     /// # Errors
     /// When there is no state, or it cannot be used.
-    pub fn view(&mut self) -> Result<Option<&View>> {
+    pub(crate) fn view(&mut self) -> Result<Option<&View>> {
         if self.view.is_none() {
             self.view = Some(View::open(&self.project)?).filter(View::has_store);
         }
@@ -146,7 +146,7 @@ impl RunReader {
     ///
     /// # Errors
     /// When the store cannot be read, or the run that was asked for is not there.
-    pub fn look(&mut self) -> Result<Option<Arc<Picture>>> {
+    pub(crate) fn look(&mut self) -> Result<Option<Arc<Picture>>> {
         let (wanted, now) = (self.wanted.clone(), clock::wall());
         self.view()?;
         let Some(view) = &self.view else { return Ok(None) };

@@ -10,10 +10,10 @@ use crate::error::{CliError, Result};
 use crate::ui::{Diagnostic, SourceSpan};
 
 /// The plan that is meant when none is named.
-pub const DEFAULT_PLAN: &str = "plan.md";
+pub(crate) const DEFAULT_PLAN: &str = "plan.md";
 
 /// A file that was read and parsed.
-pub struct PlanFile {
+pub(crate) struct PlanFile {
     /// Where it lies, as it was named.
     pub path: PathBuf,
     /// What became of it.
@@ -26,7 +26,7 @@ impl PlanFile {
     ///
     /// # Errors
     /// When it cannot be read; what is wrong in it is no error here.
-    pub fn read(path: &Path) -> Result<Self> {
+    pub(crate) fn read(path: &Path) -> Result<Self> {
         let bytes = read_bytes(path).map_err(|error| {
             let unread = CliError::usage(format!("cannot read the plan {}", path.display())).because(&error);
             match error.kind() {
@@ -46,7 +46,7 @@ impl PlanFile {
     ///
     /// # Errors
     /// With every problem, when one of them keeps it from being run.
-    pub fn plan(&self) -> Result<&Plan> {
+    pub(crate) fn plan(&self) -> Result<&Plan> {
         match &self.parsed.plan {
             Some(plan) => Ok(plan),
             None => Err(CliError::diagnosed(&self.path.display().to_string(), self.diagnostics())),
@@ -54,7 +54,14 @@ impl PlanFile {
     }
 
     /// Adds a warning about a word below a key of the task that begins on a line, in the order of the text.
-    pub fn warn(&mut self, line: u32, (key, word): (&str, &str), code: &'static str, message: String, hint: &str) {
+    pub(crate) fn warn(
+        &mut self,
+        line: u32,
+        (key, word): (&str, &str),
+        code: &'static str,
+        message: String,
+        hint: &str,
+    ) {
         let before: usize = self.source.split_inclusive('\n').take(line.saturating_sub(1) as usize).map(str::len).sum();
         let rest = self.source.get(before..).unwrap_or_default();
         let below = rest.find(key).unwrap_or(0);
@@ -78,7 +85,7 @@ impl PlanFile {
 
     /// Everything that is wrong or doubtful in it.
     #[must_use]
-    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+    pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
         let problems = self.parsed.problems.iter();
         problems.map(|problem| self.diagnostic(problem)).collect()
     }

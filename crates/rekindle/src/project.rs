@@ -6,14 +6,14 @@ use crate::config::FILE_NAME;
 use crate::error::{CliError, Result};
 
 /// The state directory's name in a project.
-pub const STATE_DIR_NAME: &str = ".rekindle";
+pub(crate) const STATE_DIR_NAME: &str = ".rekindle";
 
 /// The variable that names another state directory.
-pub const STATE_DIR_VARIABLE: &str = "REKINDLE_STATE_DIR";
+pub(crate) const STATE_DIR_VARIABLE: &str = "REKINDLE_STATE_DIR";
 
 /// The places that belong to one project.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Project {
+pub(crate) struct Project {
     /// Where agents work.
     pub root: PathBuf,
     /// `rekindle.toml`, if there is one.
@@ -27,7 +27,7 @@ impl Project {
     ///
     /// # Errors
     /// When the working directory is gone.
-    pub fn find(state_dir: Option<&Path>) -> Result<Self> {
+    pub(crate) fn find(state_dir: Option<&Path>) -> Result<Self> {
         let here =
             std::env::current_dir().map_err(|e| CliError::usage("the working directory cannot be read").because(&e))?;
         let variable = std::env::var_os(STATE_DIR_VARIABLE).filter(|dir| !dir.is_empty());
@@ -37,14 +37,14 @@ impl Project {
 
     /// The state's file as people see it: below the project where it lies there.
     #[must_use]
-    pub fn state_file(&self) -> String {
+    pub(crate) fn state_file(&self) -> String {
         let file = self.state_dir.join("state.db");
         file.strip_prefix(&self.root).unwrap_or(&file).display().to_string()
     }
 
     /// The project of a directory.
     #[must_use]
-    pub fn from(here: &Path, state_dir: Option<&Path>) -> Self {
+    pub(crate) fn from(here: &Path, state_dir: Option<&Path>) -> Self {
         let root = root_of(here);
         let config = root.join(FILE_NAME);
         Self {

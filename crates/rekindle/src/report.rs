@@ -1,10 +1,10 @@
 //! A run as one account of it: what became of every task, what was recovered and why, what people were asked and decided.
 //! Gathered from the store alone; each way of writing it has a file of its own.
 
-pub mod html;
-pub mod junit;
-pub mod markdown;
-pub mod trace;
+pub(crate) mod html;
+pub(crate) mod junit;
+pub(crate) mod markdown;
+pub(crate) mod trace;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ const SENT_BACK: &str = "sent_back";
 
 /// Everything that a report tells.
 #[derive(Debug)]
-pub struct Report {
+pub(crate) struct Report {
     pub run: RunRow,
     /// Up to when it is told.
     pub until: Time,
@@ -62,7 +62,7 @@ pub struct Report {
 
 /// One task with its history.
 #[derive(Debug)]
-pub struct TaskReport {
+pub(crate) struct TaskReport {
     /// As it stands.
     pub row: TaskRow,
     /// How long agents were at it, over all attempts.
@@ -79,7 +79,7 @@ pub struct TaskReport {
 
 /// An attempt at a task that came to nothing.
 #[derive(Debug, Clone)]
-pub struct Failure {
+pub(crate) struct Failure {
     /// The cause's name.
     pub cause: String,
     /// Whether the work was at fault, or what it needs to run.
@@ -90,7 +90,7 @@ pub struct Failure {
 
 /// Something that happened, in words.
 #[derive(Debug)]
-pub struct Entry {
+pub(crate) struct Entry {
     pub time: Time,
     /// The task that it is about.
     pub task: Option<String>,
@@ -108,7 +108,7 @@ impl Entry {
 
 /// A list that is cut when it grows too long, and says by how much.
 #[derive(Debug)]
-pub struct List<T> {
+pub(crate) struct List<T> {
     /// What is kept: the first ones.
     pub kept: Vec<T>,
     /// How many more there were.
@@ -166,7 +166,7 @@ struct Past {
 ///
 /// # Errors
 /// When the store cannot be read.
-pub fn gather(view: &RunView<'_>, now: Option<Time>) -> Result<Report> {
+pub(crate) fn gather(view: &RunView<'_>, now: Option<Time>) -> Result<Report> {
     let (rows, attempts) = (view.tasks()?, view.attempts()?);
     let mut report = Report {
         run: view.row.clone(),

@@ -1,10 +1,10 @@
 //! An event in words: a verb to find it by, a sentence, and the evidence below it. What is shown where is left to the
 //! commands.
 
-pub mod blocks;
-pub mod chapters;
-pub mod protocol;
-pub mod session;
+pub(crate) mod blocks;
+pub(crate) mod chapters;
+pub(crate) mod protocol;
+pub(crate) mod session;
 
 use rekindle_core::duration;
 use rekindle_core::event::{
@@ -27,7 +27,7 @@ const VALUE_MAX_CHARS: usize = 80;
 
 /// An event in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub(crate) struct Told {
     /// What happened, in a word.
     pub verb: &'static str,
     /// How that is to be taken.
@@ -38,13 +38,13 @@ pub struct Told {
 
 /// The event's body, where this version knows it.
 #[must_use]
-pub fn body(event: &StoredEvent) -> Option<Body> {
+pub(crate) fn body(event: &StoredEvent) -> Option<Body> {
     Body::from_parts(&event.kind, &event.details).ok()
 }
 
 /// The attempt that a fact names.
 #[must_use]
-pub fn attempt_of(body: &Body) -> Option<AttemptId> {
+pub(crate) fn attempt_of(body: &Body) -> Option<AttemptId> {
     match body {
         Body::Attempt(AttemptEvent::Dispatched { attempt, .. } | AttemptEvent::AgentStarted { attempt, .. })
         | Body::Task(
@@ -96,7 +96,7 @@ pub fn attempt_of(body: &Body) -> Option<AttemptId> {
 }
 
 #[must_use]
-pub fn tell(event: &StoredEvent) -> Told {
+pub(crate) fn tell(event: &StoredEvent) -> Told {
     let known = body(event).map(|body| tell_known(&body, Time(event.time_ms)));
     let (verb, tone, text) = known.unwrap_or_else(|| ("EVENT", Tone::Dim, details(event)));
     Told { verb, tone, text }
@@ -290,7 +290,7 @@ fn tell_person(fact: &PersonEvent) -> Parts {
 
 /// What a decision rests on, a line each.
 #[must_use]
-pub fn evidence(body: &Body) -> Vec<String> {
+pub(crate) fn evidence(body: &Body) -> Vec<String> {
     match body {
         Body::Task(TaskEvent::ChecksFinished { evidence, .. }) => of_checks(evidence),
         Body::Attempt(AttemptEvent::Dispatched { tasks, blocked_by, .. }) => {
@@ -334,7 +334,7 @@ pub fn evidence(body: &Body) -> Vec<String> {
 
 /// What checks saw: each with its outcome, and the output of those that failed.
 #[must_use]
-pub fn of_checks(evidence: &Evidence) -> Vec<String> {
+pub(crate) fn of_checks(evidence: &Evidence) -> Vec<String> {
     let mut lines = Vec::new();
     for check in &evidence.checks {
         let took = duration::format(check.took_ms);
@@ -402,7 +402,7 @@ fn through(door: Channel) -> &'static str {
 
 /// How a process ended.
 #[must_use]
-pub fn ended(code: Option<i32>, signal: Option<i32>) -> String {
+pub(crate) fn ended(code: Option<i32>, signal: Option<i32>) -> String {
     match (code, signal) {
         (_, Some(signal)) => format!("ended by signal {signal}"),
         (Some(code), None) => format!("ended with code {code}"),
@@ -412,7 +412,7 @@ pub fn ended(code: Option<i32>, signal: Option<i32>) -> String {
 
 /// How a process ended, by its exit record.
 #[must_use]
-pub fn exited(exit: &Exit) -> String {
+pub(crate) fn exited(exit: &Exit) -> String {
     if let Some(error) = &exit.start_error {
         return format!("could not be started: {error}");
     }

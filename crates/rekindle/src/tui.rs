@@ -32,7 +32,7 @@ use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use self::app::{App, Effect, News, Want};
 use self::reader::Reader;
 use self::screen::{Ending, Screen};
-pub use self::theme::{Theme, ThemeChoice};
+pub(crate) use self::theme::{Theme, ThemeChoice};
 use crate::error::{CliError, Result};
 use crate::picture::RunReader;
 use crate::project::Project;
@@ -51,7 +51,7 @@ const WANTS_MAX: usize = 2;
 
 /// How the view ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub(crate) enum Left {
     /// By a key; whether somebody is at the run.
     ByKey {
         /// Whether the run goes on.
@@ -61,7 +61,7 @@ pub enum Left {
 }
 
 /// What the view was started with.
-pub struct Options {
+pub(crate) struct Options {
     /// How it looks.
     pub theme: Theme,
     /// Whether nothing may be ordered.
@@ -74,7 +74,7 @@ pub struct Options {
 ///
 /// # Errors
 /// When the terminal cannot be used.
-pub fn show(project: &Project, options: Options) -> Result<Left> {
+pub(crate) fn show(project: &Project, options: Options) -> Result<Left> {
     let mut screen = Screen::take()?;
     let ending = Ending::watch()?;
     let (tell, news) = sync_channel(NEWS_MAX);

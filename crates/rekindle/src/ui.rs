@@ -13,13 +13,13 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use serde::Serialize;
 
-pub use count::{dollars, short_count};
-pub use diagnostic::{Diagnostic, SourceSpan};
-pub use duration::{clock_time, elapsed, near_time, stamp};
-pub use paint::{ColorChoice, Paint, Tone};
-pub use status_line::StatusLine;
-pub use table::{Align, Table, cut, width_of};
-pub use wait::pause;
+pub(crate) use count::{dollars, short_count};
+pub(crate) use diagnostic::{Diagnostic, SourceSpan};
+pub(crate) use duration::{clock_time, elapsed, near_time, stamp};
+pub(crate) use paint::{ColorChoice, Paint, Tone};
+pub(crate) use status_line::StatusLine;
+pub(crate) use table::{Align, Table, cut, width_of};
+pub(crate) use wait::pause;
 
 use crate::error::{CliError, Kind, Result};
 
@@ -34,7 +34,7 @@ const WIDTH_MIN: usize = 40;
 
 /// Both output streams and how they may be used.
 #[derive(Clone, Copy, Debug)]
-pub struct Ui {
+pub(crate) struct Ui {
     out: Paint,
     err: Paint,
     width: usize,
@@ -43,7 +43,7 @@ pub struct Ui {
 impl Ui {
     /// Looks at the terminal and the environment once.
     #[must_use]
-    pub fn new(color: ColorChoice) -> Self {
+    pub(crate) fn new(color: ColorChoice) -> Self {
         let width = terminal_size().map_or(WIDTH_WITHOUT_TERMINAL, |(columns, _)| columns);
         Self {
             out: Paint::for_stream(color, io::stdout().is_terminal()),
@@ -54,19 +54,19 @@ impl Ui {
 
     /// Colours for standard output.
     #[must_use]
-    pub fn paint(&self) -> Paint {
+    pub(crate) fn paint(&self) -> Paint {
         self.out
     }
 
     /// Colours for standard error.
     #[must_use]
-    pub fn err_paint(&self) -> Paint {
+    pub(crate) fn err_paint(&self) -> Paint {
         self.err
     }
 
     /// Columns that a line may have.
     #[must_use]
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.width
     }
 
@@ -74,7 +74,7 @@ impl Ui {
     ///
     /// # Errors
     /// When it cannot be written; a reader that has gone ends the program quietly.
-    pub fn line(&self, text: &str) -> Result<()> {
+    pub(crate) fn line(&self, text: &str) -> Result<()> {
         self.raw(format!("{text}\n").as_bytes())
     }
 
@@ -82,7 +82,7 @@ impl Ui {
     ///
     /// # Errors
     /// As [`Self::line`].
-    pub fn raw(&self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn raw(&self, bytes: &[u8]) -> Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(bytes).map_err(|e| unwritten(&e))
     }
@@ -91,7 +91,7 @@ impl Ui {
     ///
     /// # Errors
     /// As [`Self::line`].
-    pub fn flush(&self) -> Result<()> {
+    pub(crate) fn flush(&self) -> Result<()> {
         io::stdout().lock().flush().map_err(|e| unwritten(&e))
     }
 
@@ -99,7 +99,7 @@ impl Ui {
     ///
     /// # Errors
     /// As [`Self::line`].
-    pub fn json_line<T: Serialize>(&self, value: &T) -> Result<()> {
+    pub(crate) fn json_line<T: Serialize>(&self, value: &T) -> Result<()> {
         let text = serde_json::to_string(value);
         self.line(&text.map_err(|e| CliError::internal("cannot write JSON").because(&e))?)
     }
@@ -108,46 +108,46 @@ impl Ui {
     ///
     /// # Errors
     /// As [`Self::line`].
-    pub fn json<T: Serialize>(&self, value: &T) -> Result<()> {
+    pub(crate) fn json<T: Serialize>(&self, value: &T) -> Result<()> {
         let text = serde_json::to_string_pretty(value);
         self.line(&text.map_err(|e| CliError::internal("cannot write JSON").because(&e))?)
     }
 
     /// Says something that is not data. Nobody listening there is no reason to fail.
-    pub fn say(&self, text: &str) {
+    pub(crate) fn say(&self, text: &str) {
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
 
     /// Says that something may be wrong.
-    pub fn warn(&self, text: &str) {
+    pub(crate) fn warn(&self, text: &str) {
         self.labelled("warning", Tone::Warning, text);
     }
 
     /// Says what to type next.
-    pub fn hint(&self, text: &str) {
+    pub(crate) fn hint(&self, text: &str) {
         self.labelled("hint", Tone::Hint, text);
     }
 
     /// A line of a run's progress, as it would be printed.
     #[must_use]
-    pub fn rendered(&self, line: &StatusLine<'_>) -> String {
+    pub(crate) fn rendered(&self, line: &StatusLine<'_>) -> String {
         line.render(self.err, self.width)
     }
 
     /// Whether a table may be redrawn in place: only where standard error is a terminal that knows how.
     #[must_use]
-    pub fn draws_live(&self) -> bool {
+    pub(crate) fn draws_live(&self) -> bool {
         self.is_watched() && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
     }
 
     /// Whether standard error is a terminal.
     #[must_use]
-    pub fn is_watched(&self) -> bool {
+    pub(crate) fn is_watched(&self) -> bool {
         io::stderr().is_terminal()
     }
 
     /// Gives the terminal's window a title, where standard error is a terminal that can have one.
-    pub fn title(&self, text: &str) {
+    pub(crate) fn title(&self, text: &str) {
         // A console without windows would print it.
         let console = std::env::var_os("TERM").is_none_or(|term| term == "linux" || term == "dumb");
         if io::stderr().is_terminal() && !console {
@@ -156,32 +156,32 @@ impl Ui {
     }
 
     /// Rings the bell, where standard error is a terminal.
-    pub fn ring(&self) {
+    pub(crate) fn ring(&self) {
         if io::stderr().is_terminal() {
             self.draw("\x07");
         }
     }
 
     /// Draws on the terminal. Nobody looking is no reason to fail.
-    pub fn draw(&self, text: &str) {
+    pub(crate) fn draw(&self, text: &str) {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
     /// Columns and rows of the terminal as it is now: it may have been resized since the start.
     #[must_use]
-    pub fn terminal_size(&self) -> (usize, usize) {
+    pub(crate) fn terminal_size(&self) -> (usize, usize) {
         terminal_size().unwrap_or((self.width, ROWS_WITHOUT_TERMINAL))
     }
 
     /// Shows wrong places in files.
-    pub fn diagnose(&self, diagnostics: &[Diagnostic]) {
+    pub(crate) fn diagnose(&self, diagnostics: &[Diagnostic]) {
         for diagnostic in diagnostics {
             self.say(&diagnostic.render(self.err, self.width));
         }
     }
 
     /// Shows an error with all that it says.
-    pub fn error(&self, error: &CliError) {
+    pub(crate) fn error(&self, error: &CliError) {
         if error.kind == Kind::ReaderGone {
             return;
         }
@@ -204,20 +204,20 @@ impl Ui {
 
     /// Lets time pass before something is looked at again. Says whether the reader of standard output is still there.
     #[must_use]
-    pub fn reader_stays_for(&self, ms: u32) -> bool {
+    pub(crate) fn reader_stays_for(&self, ms: u32) -> bool {
         wait::reader_stays_for(ms)
     }
 }
 
 /// Text from outside without anything that a terminal would obey, on one line.
 #[must_use]
-pub fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     harmless(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Text from outside without anything that a terminal would obey; its lines stay.
 #[must_use]
-pub fn harmless(text: &str) -> String {
+pub(crate) fn harmless(text: &str) -> String {
     rekindle_core::text::sanitize(text).into_owned()
 }
 

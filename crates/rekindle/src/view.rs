@@ -26,7 +26,7 @@ use crate::project::Project;
 use crate::ui::{elapsed, stamp};
 use crate::waits;
 
-pub use spent::Spent;
+pub(crate) use spent::Spent;
 
 /// Events or lines fetched at once: large enough to be quick, small enough to hold in memory.
 const PAGE: usize = 4_096;
@@ -41,7 +41,7 @@ const SEARCH_GROWS: usize = 8;
 const RUNS_NAMED: usize = 5;
 
 /// What to type about a database that is not what its log says.
-pub const REPAIR: &str = "repair it by going on: rekindle run PLAN, or rekindle resume";
+pub(crate) const REPAIR: &str = "repair it by going on: rekindle run PLAN, or rekindle resume";
 
 /// A file that is no store of ours is damage where a log of ours stands beside it.
 fn unreadable(error: store::Error, dir: &StateDir) -> CliError {
@@ -53,13 +53,13 @@ fn unreadable(error: store::Error, dir: &StateDir) -> CliError {
 }
 
 /// A state directory, read.
-pub struct View {
+pub(crate) struct View {
     dir: StateDir,
     reader: Option<SqliteReader>,
 }
 
 /// The run that is shown and a door to all that belongs to it.
-pub struct RunView<'a> {
+pub(crate) struct RunView<'a> {
     pub row: RunRow,
     reader: &'a SqliteReader,
     dir: &'a StateDir,
@@ -70,7 +70,7 @@ impl View {
     ///
     /// # Errors
     /// When there is none, or it cannot be used.
-    pub fn open(project: &Project) -> Result<Self> {
+    pub(crate) fn open(project: &Project) -> Result<Self> {
         let path = project.state_dir.clone();
         patience::within(&project.state_dir, move || Self::open_at(&path))?
     }
@@ -96,7 +96,7 @@ impl View {
     ///
     /// # Errors
     /// When one of them cannot be read.
-    pub fn lag(&self) -> Result<Option<Lag>> {
+    pub(crate) fn lag(&self) -> Result<Option<Lag>> {
         Ok(store::lag(&self.dir, self.reader.as_ref())?)
     }
 
@@ -104,13 +104,13 @@ impl View {
     ///
     /// # Errors
     /// When the lock cannot be looked at.
-    pub fn coordinator(&self) -> Result<Option<Option<Owner>>> {
+    pub(crate) fn coordinator(&self) -> Result<Option<Option<Owner>>> {
         Ok(self.dir.owner()?)
     }
 
     /// What holds the agents of this state to their caps: as the newest living one was found, else as one would be from here.
     #[must_use]
-    pub fn caps(&self, agents: &[AttemptRow]) -> Held {
+    pub(crate) fn caps(&self, agents: &[AttemptRow]) -> Held {
         let living = agents.iter().filter(|agent| agent.ended_at.is_none()).map(|agent| agent.attempt).max();
         let record = living.and_then(|attempt| {
             let bundle = Bundle::open(&self.dir.path().join(format!("attempts/{:08}", attempt.0))).ok()??;
@@ -121,7 +121,7 @@ impl View {
 
     /// Whether there is a store to read; before a first coordinator there is none.
     #[must_use]
-    pub fn has_store(&self) -> bool {
+    pub(crate) fn has_store(&self) -> bool {
         self.reader.is_some()
     }
 
@@ -129,7 +129,7 @@ impl View {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn last_event(&self) -> Result<u64> {
+    pub(crate) fn last_event(&self) -> Result<u64> {
         Ok(self.reader.as_ref().map_or(Ok(0), |reader| reader.head().map(|head| head.last_seq))?)
     }
 
@@ -137,7 +137,7 @@ impl View {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn events_page(&self, after: u64, limit: usize) -> Result<Vec<StoredEvent>> {
+    pub(crate) fn events_page(&self, after: u64, limit: usize) -> Result<Vec<StoredEvent>> {
         Ok(self.reader.as_ref().map_or(Ok(Vec::new()), |reader| reader.events(after, limit))?)
     }
 
@@ -145,7 +145,7 @@ impl View {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn run(&self) -> Result<Option<RunView<'_>>> {
+    pub(crate) fn run(&self) -> Result<Option<RunView<'_>>> {
         let Some(reader) = &self.reader else {
             return Ok(None);
         };
@@ -158,7 +158,7 @@ impl View {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn run_of(&self, plan: &str) -> Result<Option<RunView<'_>>> {
+    pub(crate) fn run_of(&self, plan: &str) -> Result<Option<RunView<'_>>> {
         let Some(reader) = &self.reader else {
             return Ok(None);
         };
@@ -171,7 +171,7 @@ impl View {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn runs(&self) -> Result<Vec<RunRow>> {
+    pub(crate) fn runs(&self) -> Result<Vec<RunRow>> {
         let Some(reader) = &self.reader else { return Ok(Vec::new()) };
         let mut rows: Vec<RunRow> = rows(reader, Table::Run, None)?;
         rows.sort_by_key(|row| row.started_at);
@@ -182,7 +182,7 @@ impl View {
     ///
     /// # Errors
     /// When there is none, or several; the hint has the newest ones.
-    pub fn run_named(&self, name: &str) -> Result<RunView<'_>> {
+    pub(crate) fn run_named(&self, name: &str) -> Result<RunView<'_>> {
         let runs = self.runs()?;
         let fits: Vec<&RunRow> = runs.iter().filter(|row| row.id.starts_with(name)).collect();
         let found = runs.iter().find(|row| row.id == name).or(match fits[..] {
@@ -203,7 +203,7 @@ impl View {
     ///
     /// # Errors
     /// When there is none, or the store cannot be read.
-    pub fn the_run(&self) -> Result<RunView<'_>> {
+    pub(crate) fn the_run(&self) -> Result<RunView<'_>> {
         self.run()?.ok_or_else(|| {
             let message = format!("there is no run in {}", self.dir.path().display());
             CliError::usage(message).hint("start one: rekindle run plan.md")
@@ -214,7 +214,7 @@ impl View {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn is_quiet(&self) -> Result<bool> {
+    pub(crate) fn is_quiet(&self) -> Result<bool> {
         Ok(self.coordinator()?.is_none())
     }
 }
@@ -224,7 +224,7 @@ impl RunView<'_> {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn tasks(&self) -> Result<Vec<TaskRow>> {
+    pub(crate) fn tasks(&self) -> Result<Vec<TaskRow>> {
         rows(self.reader, Table::Task, Some(&self.row.id))
     }
 
@@ -232,7 +232,7 @@ impl RunView<'_> {
     ///
     /// # Errors
     /// When there is none of that name; the hint has the nearest.
-    pub fn task(&self, name: &str) -> Result<TaskRow> {
+    pub(crate) fn task(&self, name: &str) -> Result<TaskRow> {
         let tasks = self.tasks()?;
         let found = tasks.iter().position(|task| task.id.as_str() == name);
         match found {
@@ -250,7 +250,7 @@ impl RunView<'_> {
 
     /// The same task with all that its checks printed, as far as it is still kept.
     #[must_use]
-    pub fn with_outputs(&self, mut task: TaskRow) -> TaskRow {
+    pub(crate) fn with_outputs(&self, mut task: TaskRow) -> TaskRow {
         if let Some(evidence) = &mut task.evidence {
             evidence::fill(self.dir.path(), evidence);
         }
@@ -261,7 +261,7 @@ impl RunView<'_> {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn attempts(&self) -> Result<Vec<AttemptRow>> {
+    pub(crate) fn attempts(&self) -> Result<Vec<AttemptRow>> {
         rows(self.reader, Table::Attempt, Some(&self.row.id))
     }
 
@@ -269,7 +269,7 @@ impl RunView<'_> {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn agents(&self) -> Result<Vec<AttemptRow>> {
+    pub(crate) fn agents(&self) -> Result<Vec<AttemptRow>> {
         Ok(newest_of_each(self.attempts()?))
     }
 
@@ -277,7 +277,7 @@ impl RunView<'_> {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn questions(&self) -> Result<Vec<QuestionRow>> {
+    pub(crate) fn questions(&self) -> Result<Vec<QuestionRow>> {
         rows(self.reader, Table::Question, Some(&self.row.id))
     }
 
@@ -285,7 +285,7 @@ impl RunView<'_> {
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.
-    pub fn events(&self, after: u64, mut each: impl FnMut(&StoredEvent) -> Result<()>) -> Result<u64> {
+    pub(crate) fn events(&self, after: u64, mut each: impl FnMut(&StoredEvent) -> Result<()>) -> Result<u64> {
         let mut seq = after;
         loop {
             let page = self.reader.events(seq, PAGE)?;
@@ -303,7 +303,7 @@ impl RunView<'_> {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn events_after(&self, after: u64, many: usize) -> Result<Vec<StoredEvent>> {
+    pub(crate) fn events_after(&self, after: u64, many: usize) -> Result<Vec<StoredEvent>> {
         let mut events = self.reader.events(after, many)?;
         events.retain(|event| event.run == self.row.id);
         Ok(events)
@@ -313,7 +313,7 @@ impl RunView<'_> {
     ///
     /// # Errors
     /// When there is none of that name; the hint has the nearest.
-    pub fn agent(&self, name: &str) -> Result<AgentName> {
+    pub(crate) fn agent(&self, name: &str) -> Result<AgentName> {
         let agents = self.agents()?;
         if let Some(agent) = agents.iter().find(|agent| agent.name.as_str() == name) {
             return Ok(agent.name.clone());
@@ -330,7 +330,7 @@ impl RunView<'_> {
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.
-    pub fn lines(
+    pub(crate) fn lines(
         &self,
         agent: Option<&str>,
         after: u64,
@@ -351,7 +351,7 @@ impl RunView<'_> {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn lines_of(&self, attempt: AttemptId, after: u64, limit: usize) -> Result<Vec<StoredLine>> {
+    pub(crate) fn lines_of(&self, attempt: AttemptId, after: u64, limit: usize) -> Result<Vec<StoredLine>> {
         Ok(self.reader.attempt_lines(attempt.0, after, limit)?)
     }
 
@@ -359,7 +359,7 @@ impl RunView<'_> {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn places(&self, attempt: AttemptId, after: u64, limit: usize) -> Result<Vec<u64>> {
+    pub(crate) fn places(&self, attempt: AttemptId, after: u64, limit: usize) -> Result<Vec<u64>> {
         Ok(self.reader.attempt_places(attempt.0, after, limit)?)
     }
 
@@ -367,7 +367,7 @@ impl RunView<'_> {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn tail(&self, agent: Option<&str>, count: usize) -> Result<Vec<StoredLine>> {
+    pub(crate) fn tail(&self, agent: Option<&str>, count: usize) -> Result<Vec<StoredLine>> {
         Ok(self.reader.log_tail(agent, count)?)
     }
 
@@ -375,7 +375,7 @@ impl RunView<'_> {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn search(&self, query: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>> {
+    pub(crate) fn search(&self, query: &str, agent: Option<&str>, limit: usize) -> Result<Vec<StoredLine>> {
         let ours = self.attempt_numbers()?;
         let mut asked = limit;
         loop {
@@ -394,39 +394,39 @@ impl RunView<'_> {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn attempt_numbers(&self) -> Result<std::collections::BTreeSet<u64>> {
+    pub(crate) fn attempt_numbers(&self) -> Result<std::collections::BTreeSet<u64>> {
         Ok(self.attempts()?.iter().map(|attempt| attempt.attempt.0).collect())
     }
 
     /// A line for every account that still has to wait: for what, until when, and how long that is.
-    pub fn waits(&self, now: Time) -> impl Iterator<Item = String> {
+    pub(crate) fn waits(&self, now: Time) -> impl Iterator<Item = String> {
         let waiting = self.row.waits.iter().filter(move |wait| wait.until.is_none_or(|until| until > now));
         waiting.map(move |wait| waits::waiting(wait, now))
     }
 
     /// Why nothing new is started, and what to type, in a line.
     #[must_use]
-    pub fn held(&self) -> Option<String> {
+    pub(crate) fn held(&self) -> Option<String> {
         waits::held_line(&self.row)
     }
 
     /// How long a run that waits still waits, in words.
     #[must_use]
-    pub fn resumes(&self, now: Time) -> Option<String> {
+    pub(crate) fn resumes(&self, now: Time) -> Option<String> {
         let until = self.row.resumes_at.filter(|until| self.row.state == "waiting" && *until > now)?;
         Some(format!("resumes in {} ({})", elapsed(until.since_ms(now)), stamp(until)))
     }
 
     /// When something of it last ended or began: what spans are measured to when nobody is at it.
     #[must_use]
-    pub fn until(&self, now: Time) -> Time {
+    pub(crate) fn until(&self, now: Time) -> Time {
         self.row.ended_at.unwrap_or(now)
     }
 }
 
 /// The newest attempt of every agent, in the order in which the agents came.
 #[must_use]
-pub fn newest_of_each(attempts: Vec<AttemptRow>) -> Vec<AttemptRow> {
+pub(crate) fn newest_of_each(attempts: Vec<AttemptRow>) -> Vec<AttemptRow> {
     let mut agents: Vec<AttemptRow> = Vec::new();
     let mut places: BTreeMap<AgentName, usize> = BTreeMap::new();
     for attempt in attempts {
@@ -443,7 +443,7 @@ pub fn newest_of_each(attempts: Vec<AttemptRow>) -> Vec<AttemptRow> {
 
 /// Counts of tasks by how they stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub(crate) struct Counts {
     pub complete: usize,
     pub failed: usize,
     pub skipped: usize,
@@ -454,7 +454,7 @@ pub struct Counts {
 impl Counts {
     /// Counts tasks.
     #[must_use]
-    pub fn of(tasks: &[TaskRow]) -> Self {
+    pub(crate) fn of(tasks: &[TaskRow]) -> Self {
         let count = |state: &str| tasks.iter().filter(|task| task.state == state).count();
         Self { complete: count("complete"), failed: count("failed"), skipped: count("skipped"), all: tasks.len() }
     }
@@ -464,7 +464,7 @@ impl Counts {
 ///
 /// # Errors
 /// When it cannot be one.
-pub fn task_id(name: &str) -> Result<TaskId> {
+pub(crate) fn task_id(name: &str) -> Result<TaskId> {
     TaskId::new(name).map_err(|error| CliError::usage(format!("`{name}` is not a task id: {error}")))
 }
 

@@ -13,7 +13,7 @@ mod pages;
 mod port;
 mod reads;
 mod room;
-pub mod routes;
+pub(crate) mod routes;
 mod stream;
 
 use std::net::{SocketAddr, TcpListener};
@@ -39,7 +39,7 @@ const THREADS: usize = 32;
 const LAST_ORDERS: Duration = Duration::from_secs(2);
 
 /// What a server is asked to be.
-pub struct Wish {
+pub(crate) struct Wish {
     /// The project that it shows.
     pub project: Project,
     /// The run that it shows; the newest where none is named.
@@ -51,13 +51,13 @@ pub struct Wish {
 }
 
 /// A server that has its port.
-pub struct Server {
+pub(crate) struct Server {
     listener: TcpListener,
     web: Arc<Web>,
 }
 
 /// What every request can reach.
-pub struct Web {
+pub(crate) struct Web {
     looks: Looks,
     names: Names,
     token: Token,
@@ -71,7 +71,7 @@ impl Server {
     ///
     /// # Errors
     /// When it is taken already, or a name is none.
-    pub fn bind(address: SocketAddr, wish: &Wish) -> Result<Self> {
+    pub(crate) fn bind(address: SocketAddr, wish: &Wish) -> Result<Self> {
         let listener = TcpListener::bind(address).map_err(|error| unbound(address, &error))?;
         let bound = listener.local_addr().and_then(|bound| listener.set_nonblocking(true).map(|()| bound));
         let bound = bound.map_err(|error| unbound(address, &error))?;
@@ -88,7 +88,7 @@ impl Server {
 
     /// The address to open, token included. `name` is what the server is called where its address cannot be called.
     #[must_use]
-    pub fn address(&self, bound: SocketAddr, name: Option<&str>) -> String {
+    pub(crate) fn address(&self, bound: SocketAddr, name: Option<&str>) -> String {
         let port = self.web.port;
         let host = match name.filter(|_| bound.ip().is_unspecified()) {
             Some(name) if name.rsplit_once(':').is_some() && !name.ends_with(']') => name.to_owned(),
@@ -102,7 +102,7 @@ impl Server {
     ///
     /// # Errors
     /// When it cannot begin.
-    pub fn serve(self) -> Result<()> {
+    pub(crate) fn serve(self) -> Result<()> {
         let trouble = |error: &std::io::Error| CliError::internal("the dashboard cannot be served").because(error);
         let ended = listen_for_signals().map_err(|error| trouble(&error))?;
         let runtime = tokio::runtime::Builder::new_current_thread()

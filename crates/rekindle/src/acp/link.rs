@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// What can happen.
 #[derive(Debug)]
-pub enum Event {
+pub(super) enum Event {
     /// The agent said something in the protocol.
     Said(Value),
     /// The agent printed something else.
@@ -46,7 +46,7 @@ pub enum Event {
 }
 
 /// The agent's process.
-pub struct Link {
+pub(super) struct Link {
     talk: Talk,
     events: Receiver<Event>,
     closed_at: u64,
@@ -54,7 +54,7 @@ pub struct Link {
 
 impl Link {
     /// Starts the agent and listens to everybody.
-    pub fn open(setup: &Setup) -> io::Result<Self> {
+    pub(super) fn open(setup: &Setup) -> io::Result<Self> {
         let (program, arguments) = setup.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         // Signals are listened to before there is anybody to end.
         let (give, events) = sync_channel(QUEUE);
@@ -72,12 +72,12 @@ impl Link {
     }
 
     /// Sends the agent a message. One that reads nothing any more is ended by whoever supervises it, not by a full queue.
-    pub fn send(&self, message: &Value) {
+    pub(super) fn send(&self, message: &Value) {
         let _not_read = self.talk.send(&message.to_string());
     }
 
     /// What happens next; nothing when it takes too long, or can never come.
-    pub fn next(&self, within: Option<Duration>) -> Option<Event> {
+    pub(super) fn next(&self, within: Option<Duration>) -> Option<Event> {
         match within {
             Some(within) => self.events.recv_timeout(within).ok(),
             None => self.events.recv().ok(),
@@ -85,13 +85,13 @@ impl Link {
     }
 
     /// Ends the agent's input.
-    pub fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         self.talk.close();
         self.closed_at = clock::boottime_ms();
     }
 
     /// What an agent still says while it leaves; nothing once it has, or takes too long.
-    pub fn last_words(&mut self) -> Option<Event> {
+    pub(super) fn last_words(&mut self) -> Option<Event> {
         while clock::boottime_ms() < self.closed_at + LEAVES_WITHIN_MS {
             match self.events.recv_timeout(LOOK) {
                 Ok(Event::Gone | Event::Signal(_)) | Err(RecvTimeoutError::Disconnected) => return None,
@@ -106,7 +106,7 @@ impl Link {
     }
 
     /// Ends the agent, whatever it takes, and gives its code. What left its process group is ended by the shim.
-    pub fn end(&mut self) -> Option<i32> {
+    pub(super) fn end(&mut self) -> Option<i32> {
         if !self.ends_within(ENDS_WITHIN_MS) {
             self.talk.terminate();
             self.ends_within(ENDS_WITHIN_MS);

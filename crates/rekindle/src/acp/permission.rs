@@ -9,7 +9,7 @@ use crate::mcp;
 const FOREIGN: &[&str] = &["read", "edit", "delete", "move", "search", "execute", "fetch", "switch_mode"];
 
 /// The answer, and whether it allows.
-pub fn answer(params: &Value, full: bool) -> (Value, bool) {
+pub(super) fn answer(params: &Value, full: bool) -> (Value, bool) {
     let allow = full || is_own_tool(&params["toolCall"]);
     let kinds = if allow { ["allow_once", "allow_always"] } else { ["reject_once", "reject_always"] };
     let options = params["options"].as_array().map_or(&[][..], Vec::as_slice);

@@ -34,7 +34,7 @@ const BACKOFF_MS: (u32, u32) = (100, 5_000);
 
 /// What became of a report.
 #[derive(Debug)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// The coordinator answered.
     Answered(Answer),
     /// There is none; the report stands in this file.
@@ -43,7 +43,7 @@ pub enum Outcome {
 
 /// An agent, known by its token.
 #[derive(Clone)]
-pub struct Agent {
+pub(crate) struct Agent {
     token: String,
     door: ControlSocket,
     bundle: Option<PathBuf>,
@@ -53,13 +53,13 @@ pub struct Agent {
 impl Agent {
     /// The agent that this process was started by, if it was started by one.
     #[must_use]
-    pub fn from_environment(project: &Project) -> Option<Self> {
+    pub(crate) fn from_environment(project: &Project) -> Option<Self> {
         Self::told(&Told::default(), &project.state_dir)
     }
 
     /// The agent of an attempt, if its token is known. `state_dir` is the project's, where the attempt names none.
     #[must_use]
-    pub fn told(told: &Told, state_dir: &Path) -> Option<Self> {
+    pub(crate) fn told(told: &Told, state_dir: &Path) -> Option<Self> {
         let token = told.get(TOKEN)?;
         let named = told.path(STATE_DIR_VARIABLE);
         let door = match told.path(SOCKET) {
@@ -71,7 +71,7 @@ impl Agent {
 
     /// The same agent, speaking through its tools.
     #[must_use]
-    pub fn with_tools(mut self) -> Self {
+    pub(crate) fn with_tools(mut self) -> Self {
         self.mcp = true;
         self
     }
@@ -80,7 +80,7 @@ impl Agent {
     ///
     /// # Errors
     /// When nobody answers within that time.
-    pub fn context(&self, patience: Duration) -> Result<String> {
+    pub(crate) fn context(&self, patience: Duration) -> Result<String> {
         match self.door.call(Call::Context, patience) {
             Ok(Answer::Context { text }) => Ok(text),
             Ok(Answer::Refused { reason }) => Err(CliError::refused(reason)),
@@ -93,7 +93,7 @@ impl Agent {
     ///
     /// # Errors
     /// When the coordinator refuses, or is away and the report cannot be kept either.
-    pub fn report(&self, report: &Report) -> Result<Outcome> {
+    pub(crate) fn report(&self, report: &Report) -> Result<Outcome> {
         let patience = match report {
             Report::Done { .. } => CLAIM_PATIENCE,
             _ => ANSWER_PATIENCE,
@@ -114,7 +114,7 @@ impl Agent {
     ///
     /// # Errors
     /// When the coordinator refuses.
-    pub fn heartbeat(&self) -> Result<bool> {
+    pub(crate) fn heartbeat(&self) -> Result<bool> {
         match self.ask(&Call::Heartbeat, ANSWER_PATIENCE) {
             Ok(Answer::Refused { reason }) => Err(CliError::refused(reason)),
             Ok(_) => Ok(true),
@@ -126,7 +126,7 @@ impl Agent {
     ///
     /// # Errors
     /// When the coordinator refuses or is away.
-    pub fn tasks(&self) -> Result<Vec<TaskLine>> {
+    pub(crate) fn tasks(&self) -> Result<Vec<TaskLine>> {
         match self.ask(&Call::MyTasks, ANSWER_PATIENCE) {
             Ok(Answer::Tasks { tasks }) => Ok(tasks),
             Ok(Answer::Refused { reason }) => Err(CliError::refused(reason)),
@@ -139,7 +139,7 @@ impl Agent {
     ///
     /// # Errors
     /// When the coordinator refuses, or whoever reads the answer is gone.
-    pub fn ask_and_wait(&self, question: &Report) -> Result<String> {
+    pub(crate) fn ask_and_wait(&self, question: &Report) -> Result<String> {
         let asked = self.insist(|| {
             let report = question.clone();
             self.door.call(Call::report(report), ANSWER_PATIENCE)
@@ -202,7 +202,7 @@ impl Agent {
 ///
 /// # Errors
 /// When neither is there, or the name is none.
-pub fn task_or_own(named: Option<&str>) -> Result<TaskId> {
+pub(crate) fn task_or_own(named: Option<&str>) -> Result<TaskId> {
     let name = named.map(str::to_owned).or_else(|| variable(TASK));
     let Some(name) = name else {
         return Err(CliError::usage("no task was named").hint("name it: rekindle task done T1"));
@@ -211,6 +211,6 @@ pub fn task_or_own(named: Option<&str>) -> Result<TaskId> {
 }
 
 /// An answer that does not belong to the question.
-pub fn unexpected(answer: &Answer) -> CliError {
+pub(crate) fn unexpected(answer: &Answer) -> CliError {
     CliError::internal(format!("unexpected answer from the coordinator: {answer:?}"))
 }

@@ -24,7 +24,7 @@ const STOPPED_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Why a call was not answered.
 #[derive(Debug, thiserror::Error)]
-pub enum Away {
+pub(crate) enum Away {
     /// Nobody listens.
     #[error("no coordinator listens on {path}")]
     Nobody {
@@ -49,7 +49,7 @@ pub enum Away {
 
 /// The coordinator's socket, and who is speaking.
 #[derive(Clone)]
-pub struct ControlSocket {
+pub(crate) struct ControlSocket {
     path: PathBuf,
     token: Option<String>,
 }
@@ -57,19 +57,19 @@ pub struct ControlSocket {
 impl ControlSocket {
     /// A control socket, for an agent with a token or for the operator.
     #[must_use]
-    pub fn new(path: PathBuf, token: Option<String>) -> Self {
+    pub(crate) fn new(path: PathBuf, token: Option<String>) -> Self {
         Self { path, token }
     }
 
     /// The operator's control socket of a state directory.
     #[must_use]
-    pub fn of_state_dir(dir: &Path) -> Self {
+    pub(crate) fn of_state_dir(dir: &Path) -> Self {
         Self::new(dir.join(SOCKET), None)
     }
 
     /// The same socket for an agent.
     #[must_use]
-    pub fn speaking_as(mut self, token: String) -> Self {
+    pub(crate) fn speaking_as(mut self, token: String) -> Self {
         self.token = Some(token);
         self
     }
@@ -78,7 +78,7 @@ impl ControlSocket {
     ///
     /// # Errors
     /// When nobody listens, or no answer came.
-    pub fn call(&self, call: Call, patience: Duration) -> Result<Answer, Away> {
+    pub(crate) fn call(&self, call: Call, patience: Duration) -> Result<Answer, Away> {
         let mut stream = match connect(&self.path) {
             // Its queue is full: it lets nobody in.
             Err(error) if is_late(&error) => return Err(Away::Stalled { stall: Stall::unnamed() }),

@@ -27,7 +27,7 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What an order changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub(crate) enum Taken {
     /// It was taken.
     Now,
     /// Nothing changed: it was already done.
@@ -40,7 +40,7 @@ pub enum Taken {
 ///
 /// # Errors
 /// When it is refused, or there is no run.
-pub fn give(project: &Project, order: &Order) -> Result<Taken> {
+pub(crate) fn give(project: &Project, order: &Order) -> Result<Taken> {
     if variable(TOKEN).is_some() {
         return Err(for_operator());
     }
@@ -79,7 +79,7 @@ fn stalled(stall: &Stall) -> CliError {
 ///
 /// # Errors
 /// When the caller is an agent of this very state directory.
-pub fn refuse_own_agent(project: &Project) -> Result<()> {
+pub(crate) fn refuse_own_agent(project: &Project) -> Result<()> {
     let own = variable(TOKEN).and(variable(SOCKET)).is_some_and(|socket| {
         let dir = Path::new(&socket).parent().map(Path::to_owned);
         dir.is_some() && dir == project.state_dir.canonicalize().ok()

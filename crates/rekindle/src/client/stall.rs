@@ -4,7 +4,7 @@ use std::os::unix::net::UnixStream;
 
 /// The process at the other end of a connection, as the operating system sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stall {
+pub(crate) struct Stall {
     pid: Option<u32>,
     state: Option<char>,
 }
@@ -12,7 +12,7 @@ pub struct Stall {
 impl Stall {
     /// The process that listens at the other end.
     #[must_use]
-    pub fn of(stream: &UnixStream) -> Self {
+    pub(crate) fn of(stream: &UnixStream) -> Self {
         let peer = rustix::net::sockopt::socket_peercred(stream).ok();
         let pid = peer.and_then(|peer| u32::try_from(peer.pid.as_raw_nonzero().get()).ok());
         Self { pid, state: pid.and_then(state_of) }
@@ -20,13 +20,13 @@ impl Stall {
 
     /// A process that let nobody in.
     #[must_use]
-    pub fn unnamed() -> Self {
+    pub(crate) fn unnamed() -> Self {
         Self { pid: None, state: None }
     }
 
     /// The same, of a process that is known from elsewhere.
     #[must_use]
-    pub fn or_of(self, pid: Option<u32>) -> Self {
+    pub(crate) fn or_of(self, pid: Option<u32>) -> Self {
         match (self.pid, pid) {
             (None, Some(pid)) => Self { pid: Some(pid), state: state_of(pid) },
             _ => self,
@@ -35,13 +35,13 @@ impl Stall {
 
     /// Whether somebody has stopped it, or a debugger holds it.
     #[must_use]
-    pub fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         matches!(self.state, Some('T' | 't'))
     }
 
     /// How it stands, in words.
     #[must_use]
-    pub fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let who = self.pid.map_or_else(|| "the coordinator".to_owned(), |pid| format!("the coordinator (pid {pid})"));
         match self.state {
             Some('T') => format!("{who} is stopped"),
@@ -54,7 +54,7 @@ impl Stall {
 
     /// What to do about it.
     #[must_use]
-    pub fn hint(&self) -> String {
+    pub(crate) fn hint(&self) -> String {
         match (self.state, self.pid) {
             (Some('T'), Some(pid)) => format!("let it continue: kill -CONT {pid}"),
             (Some('t'), Some(pid)) => format!("detach the debugger from process {pid}"),

@@ -13,7 +13,7 @@ use crate::exit_code::Exit;
 #[command(
     after_help = "Examples:\n  rekindle questions\n  rekindle answer 3 \"use PostgreSQL\"\n  rekindle answer 3 -- --help    a text that looks like an option"
 )]
-pub struct AnswerArgs {
+pub(crate) struct AnswerArgs {
     /// The question's number, as `rekindle questions` shows it
     id: u64,
     /// The answer, any text
@@ -22,7 +22,7 @@ pub struct AnswerArgs {
 }
 
 /// Gives the answer.
-pub fn run(args: &AnswerArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit> {
     let order = Order::Answer { id: QuestionId(args.id), text: args.text.clone() };
     context.order(&order, &format!("question {} is answered", args.id))
 }

@@ -16,7 +16,7 @@ use crate::exit_code::Exit;
 #[command(
     after_help = "Examples:\n  rekindle ask \"which database?\" --option PostgreSQL --option SQLite --wait\n  rekindle ask \"may I drop the table?\" --task T3 --context \"it holds 12 rows\""
 )]
-pub struct AskArgs {
+pub(crate) struct AskArgs {
     /// The question
     #[arg(allow_hyphen_values = true)]
     text: String,
@@ -35,7 +35,7 @@ pub struct AskArgs {
 }
 
 /// Asks.
-pub fn run(args: &AskArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &AskArgs, context: &Context) -> Result<Exit> {
     let Some(agent) = context.agent() else {
         return Err(CliError::usage("only an agent can ask: REKINDLE_TOKEN is not set")
             .hint("note a decision instead: rekindle note TEXT"));

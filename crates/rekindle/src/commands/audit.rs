@@ -16,7 +16,7 @@ use crate::exit_code::Exit;
 #[command(
     after_help = "Examples:\n  rekindle audit pass T1 --passed \"all five criteria, in both environments\"\n  rekindle audit fail T1 --issues \"an empty file crashes it\" --required \"handle an empty file\"\n  rekindle audit blocked T1 --issues \"the test database is down\""
 )]
-pub struct AuditArgs {
+pub(crate) struct AuditArgs {
     #[command(subcommand)]
     command: AuditCommand,
 }
@@ -32,7 +32,7 @@ enum AuditCommand {
 }
 
 /// Gives it.
-pub fn run(args: &AuditArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<Exit> {
     let (given, verdict) = match &args.command {
         AuditCommand::Pass(given) => (given, Verdict::Pass),
         AuditCommand::Fail(given) => (given, Verdict::Fail),

@@ -1,7 +1,7 @@
 //! `rekindle chaos`: faults on purpose, in a sandbox copy of the project, and a verdict on every promise. It owns the order of things:
 //! which faults, how long, what is kept. A run is `round`'s business, what is made of it `verdict`'s.
 
-pub mod agent;
+pub(crate) mod agent;
 mod fault;
 mod inject;
 mod parties;
@@ -35,7 +35,7 @@ use round::{Outcome, Spec};
 use sandbox::Sandbox;
 
 /// The hidden subcommand of a run in a namespace of its own.
-pub const ROUND_COMMAND: &str = "__chaos-round";
+pub(crate) const ROUND_COMMAND: &str = "__chaos-round";
 
 /// What such a run is to be, and what became of it, as files of its directory.
 const SPEC: &str = "spec.json";
@@ -53,7 +53,7 @@ const CLEAN_UP_MS: u64 = 1_000;
 #[command(
     after_help = "Examples:\n  rekindle chaos plan.md\n  rekindle chaos --list\n  rekindle chaos --fault kill-coordinator --fault full-disk --rounds 5\n  rekindle chaos --fault kill-all --seed 7 --keep"
 )]
-pub struct ChaosArgs {
+pub(crate) struct ChaosArgs {
     /// The plan
     #[arg(value_name = "PLAN", default_value = DEFAULT_PLAN)]
     plan: PathBuf,
@@ -99,7 +99,7 @@ struct Told<'a> {
 ///
 /// # Errors
 /// When the plan, the configuration or the sandbox do not allow it.
-pub fn run(args: &ChaosArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &ChaosArgs, context: &Context) -> Result<Exit> {
     if args.list {
         return show::list(context);
     }
@@ -226,7 +226,7 @@ fn apart(spec: &Spec) -> Result<Outcome> {
 
 /// The run of a directory, in the namespace that this process has.
 #[must_use]
-pub fn round_main(dir: &Path) -> ExitCode {
+pub(crate) fn round_main(dir: &Path) -> ExitCode {
     let played = || -> Result<()> {
         let failed = |error: std::io::Error| CliError::internal("the sandbox failed").because(&error);
         let spec: Spec = serde_json::from_slice(&std::fs::read(dir.join(SPEC)).map_err(failed)?)

@@ -15,7 +15,7 @@ use crate::exit_code::Exit;
 #[command(
     after_help = "Examples:\n  rekindle checkpoint \"parser done, tests missing\" --completed parser --remaining tests --file src/parse.rs --progress 60"
 )]
-pub struct CheckpointArgs {
+pub(crate) struct CheckpointArgs {
     /// One line on where you stand
     #[arg(value_name = "STATUS", default_value = "", hide_default_value = true, allow_hyphen_values = true)]
     status: String,
@@ -37,7 +37,7 @@ pub struct CheckpointArgs {
 }
 
 /// Reports the checkpoint.
-pub fn run(args: &CheckpointArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &CheckpointArgs, context: &Context) -> Result<Exit> {
     let Some(agent) = context.agent() else {
         return Err(CliError::usage("only an agent can save checkpoints: REKINDLE_TOKEN is not set"));
     };

@@ -11,13 +11,13 @@ use crate::exit_code::Exit;
 /// Print completions for a shell
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle completions bash > ~/.local/share/bash-completion/completions/rekindle")]
-pub struct CompletionsArgs {
+pub(crate) struct CompletionsArgs {
     /// The shell
     shell: Shell,
 }
 
 /// Prints them.
-pub fn run(args: &CompletionsArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &CompletionsArgs, context: &Context) -> Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "rekindle", &mut script);
     context.ui.raw(&script)?;

@@ -16,7 +16,7 @@ use crate::client::{Agent, Told};
 use crate::project::Project;
 
 /// The hidden subcommand.
-pub const COMMAND: &str = "__context";
+pub(crate) const COMMAND: &str = "__context";
 
 /// What an agent's program waits for a hook at most, as far as we ask for it.
 const BOUND: Duration = Duration::from_secs(12);
@@ -51,7 +51,7 @@ enum Format {
 }
 
 /// A text, by where it comes from.
-pub enum Text {
+pub(crate) enum Text {
     /// The coordinator said it.
     Asked(String),
     /// It was written at the launch.
@@ -67,7 +67,7 @@ impl Text {
 }
 
 /// Prints it.
-pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+pub(crate) fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let Some((format, bundle)) = read(arguments) else { return ExitCode::SUCCESS };
     let (give, take) = sync_channel(1);
     let work = move || {

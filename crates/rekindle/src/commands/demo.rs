@@ -1,7 +1,7 @@
 //! `rekindle demo`: a small plan with agents that crash, hang and lie, and a coordinator that is killed half way. All of it
 //! is real: real processes, a real SIGKILL, the real log, which is read at the end to prove what was promised.
 
-pub mod agent;
+pub(crate) mod agent;
 mod proof;
 
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ const PLAN: &str = include_str!("demo/plan.md");
 #[command(
     after_help = "Examples:\n  rekindle demo\n  rekindle demo --keep    keep the directory, to look at it with status, events, why and logs"
 )]
-pub struct DemoArgs {
+pub(crate) struct DemoArgs {
     /// Keep the project with its state and say where it is
     #[arg(long)]
     keep: bool,
@@ -49,7 +49,7 @@ pub struct DemoArgs {
 ///
 /// # Errors
 /// When something that the demonstration promises did not happen.
-pub fn run(args: &DemoArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &DemoArgs, context: &Context) -> Result<Exit> {
     let failed = |error: std::io::Error| CliError::internal("cannot set the demonstration up").because(&error);
     let holder = tempfile::Builder::new().prefix("rekindle-demo-").tempdir().map_err(failed)?;
     let dir = holder.path().canonicalize().map_err(failed)?;

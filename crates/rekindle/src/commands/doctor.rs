@@ -22,7 +22,7 @@ use crate::ui::{Align, Table, Tone, one_line};
 /// model anything and starts nothing that the project brings: no command of its configuration, no program inside it. Exits
 /// with 1 when something keeps rekindle from working.
 #[derive(Debug, Args)]
-pub struct DoctorArgs {
+pub(crate) struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -37,7 +37,7 @@ pub struct DoctorArgs {
 /// How one thing was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// As it should be.
     Ok,
     /// It works, with something to know.
@@ -58,7 +58,7 @@ impl Verdict {
 
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
-pub struct Finding {
+pub(crate) struct Finding {
     /// What.
     pub name: String,
     /// How it was found.
@@ -87,7 +87,7 @@ struct SettingJson {
 }
 
 /// Looks.
-pub fn run(args: &DoctorArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &DoctorArgs, context: &Context) -> Result<Exit> {
     let sources = Sources { file: context.project.config.as_deref(), ..Sources::default() };
     let config = Config::load(&sources.with_environment());
     let mut findings = checks::machine(&context.project);

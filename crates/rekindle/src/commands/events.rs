@@ -22,7 +22,7 @@ const LOOK_MS: u32 = 200;
 #[command(
     after_help = "Examples:\n  rekindle events --task T3\n  rekindle events --kind agent_crashed --json\n  rekindle events --follow"
 )]
-pub struct EventsArgs {
+pub(crate) struct EventsArgs {
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
@@ -39,7 +39,7 @@ pub struct EventsArgs {
 
 /// An event, for programs.
 #[derive(Serialize)]
-pub struct EventJson<'a> {
+pub(crate) struct EventJson<'a> {
     seq: u64,
     time: String,
     run: &'a str,
@@ -54,7 +54,7 @@ pub struct EventJson<'a> {
 impl<'a> EventJson<'a> {
     /// Of an event in the log.
     #[must_use]
-    pub fn of(event: &'a StoredEvent) -> Self {
+    pub(crate) fn of(event: &'a StoredEvent) -> Self {
         Self {
             seq: event.seq,
             time: stamp(Time(event.time_ms)),
@@ -70,7 +70,7 @@ impl<'a> EventJson<'a> {
 }
 
 /// Shows them.
-pub fn run(args: &EventsArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &EventsArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     if let Some(task) = &args.task {
         view.the_run()?.task(task)?;

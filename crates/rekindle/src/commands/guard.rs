@@ -4,7 +4,7 @@
 mod install;
 mod recover;
 mod status;
-pub mod status_line;
+pub(crate) mod status_line;
 mod uninstall;
 
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ const SYSTEM: &str = "/etc";
 
 /// Keep the thread of your own coding sessions through compactions, crashes and closed terminals
 #[derive(Debug, Args)]
-pub struct GuardArgs {
+pub(crate) struct GuardArgs {
     #[command(subcommand)]
     command: GuardCommand,
 }
@@ -38,7 +38,7 @@ enum GuardCommand {
 }
 
 /// Runs what was asked for.
-pub fn run(args: &GuardArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &GuardArgs, context: &Context) -> Result<Exit> {
     match &args.command {
         GuardCommand::Install(args) => install::run(args, context),
         GuardCommand::Status(args) => status::run(args, context),
@@ -60,7 +60,7 @@ fn parser() -> PossibleValuesParser {
 }
 
 /// The programs that take hooks, as a list in a sentence.
-pub fn kinds(before_last: &str) -> String {
+pub(crate) fn kinds(before_last: &str) -> String {
     let mut names: Vec<&str> = KINDS.installable().map(|program| program.kind()).collect();
     let last = names.pop().unwrap_or_default();
     format!("{} {before_last} {last}", names.join(", "))
@@ -125,7 +125,7 @@ fn find(name: &str, root: &Path) -> Option<PathBuf> {
 }
 
 /// Every program that is installed here.
-pub fn installed(kinds: Kinds, root: &Path) -> Vec<&'static dyn Installable> {
+pub(crate) fn installed(kinds: Kinds, root: &Path) -> Vec<&'static dyn Installable> {
     let there = |program: &&dyn Installable| program.program().is_some_and(|name| find(name, root).is_some());
     kinds.installable().filter(there).collect()
 }

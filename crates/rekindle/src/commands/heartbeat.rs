@@ -10,10 +10,10 @@ use crate::exit_code::Exit;
 ///
 /// Output, CPU time and reports are signs of life by themselves; send a heartbeat during work that shows none of them.
 #[derive(Debug, Args)]
-pub struct HeartbeatArgs {}
+pub(crate) struct HeartbeatArgs {}
 
 /// Gives it.
-pub fn run(_args: &HeartbeatArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(_args: &HeartbeatArgs, context: &Context) -> Result<Exit> {
     let Some(agent) = context.agent() else {
         return Err(CliError::usage("only an agent can send a heartbeat: REKINDLE_TOKEN is not set"));
     };

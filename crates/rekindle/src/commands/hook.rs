@@ -16,7 +16,7 @@ use crate::exit_code::Exit;
 use crate::project::{Project, STATE_DIR_VARIABLE};
 
 /// The subcommand; it is reached before anything else is set up, because it is called after every tool.
-pub const COMMAND: &str = "hook";
+pub(crate) const COMMAND: &str = "hook";
 
 /// Longest event that is read: a tool's result may be part of it.
 const INPUT_MAX_BYTES: u64 = 64 << 20;
@@ -33,19 +33,19 @@ const TOKEN_VARIABLE: &str = "REKINDLE_TOKEN";
     after_help = "It reads the event as JSON from standard input, keeps it in the session's journal and always exits with 0.\n\
                         `rekindle guard install` writes the hooks that call it."
 )]
-pub struct HookArgs {
+pub(crate) struct HookArgs {
     #[arg(help = format!("The program that calls: {}", super::guard::kinds("or")))]
     cli: String,
 }
 
 /// Only for the help: [`main`] is reached first.
-pub fn run(args: &HookArgs, _context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &HookArgs, _context: &Context) -> Result<Exit> {
     main(Some(&args.cli));
     Ok(Exit::Success)
 }
 
 /// Hears one event.
-pub fn main(cli: Option<&str>) -> ExitCode {
+pub(crate) fn main(cli: Option<&str>) -> ExitCode {
     let var = |name: &str| std::env::var(name).ok();
     if std::env::var_os(TOKEN_VARIABLE).is_some() {
         return ExitCode::SUCCESS;
@@ -83,7 +83,7 @@ fn hear(
 }
 
 /// Where the things of a session in `dir` are.
-pub fn places(dir: &Path, var: &dyn Fn(&str) -> Option<String>) -> Option<Places> {
+pub(crate) fn places(dir: &Path, var: &dyn Fn(&str) -> Option<String>) -> Option<Places> {
     let given = var(STATE_DIR_VARIABLE).filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let project = Project::from(dir, given.as_deref());
     let repository = dir.ancestors().find(|above| above.join(".git").exists());

@@ -46,14 +46,14 @@ rekindle task done "$REKINDLE_TASK" --result "wrote out/$REKINDLE_TASK.txt"
 #[command(
     after_help = "Examples:\n  rekindle init && rekindle run plan.md\n  rekindle init --agent-command my-agent --non-interactive"
 )]
-pub struct InitArgs {
+pub(crate) struct InitArgs {
     /// The program to run as the agent, with its arguments; it is given its prompt on standard input
     #[arg(long, value_name = "WORD", num_args = 1.., allow_hyphen_values = true)]
     agent_command: Vec<String>,
 }
 
 /// Writes what is missing.
-pub fn run(args: &InitArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &InitArgs, context: &Context) -> Result<Exit> {
     let root = &context.project.root;
     let found = match args.agent_command.is_empty() {
         true => found::look(KINDS, root),

@@ -26,7 +26,7 @@ const FOUND_MAX: usize = 1_000;
 #[command(
     after_help = "Examples:\n  rekindle logs developer-T3 --tail 50\n  rekindle logs --follow\n  rekindle logs --grep \"error E0308\""
 )]
-pub struct LogsArgs {
+pub(crate) struct LogsArgs {
     /// The agent's name, as `rekindle status` shows it [default: all]
     agent: Option<String>,
     /// Only the last N lines
@@ -60,7 +60,7 @@ struct LineJson<'a> {
 }
 
 /// Shows them.
-pub fn run(args: &LogsArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &LogsArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     let run = view.the_run()?;
     let agent = match &args.agent {

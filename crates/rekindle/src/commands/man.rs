@@ -20,7 +20,7 @@ use crate::output_file::{self, Existing};
 #[command(
     after_help = "Examples:\n  rekindle man run | man -l -\n  rekindle man --out ~/.local/share/man/man1    then: man rekindle-run"
 )]
-pub struct ManArgs {
+pub(crate) struct ManArgs {
     /// The command, with its subcommand if it has one: `task done`
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
@@ -30,7 +30,7 @@ pub struct ManArgs {
 }
 
 /// Prints or writes them.
-pub fn run(args: &ManArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &ManArgs, context: &Context) -> Result<Exit> {
     let pages = pages()?;
     let Some(dir) = &args.out else {
         let words: Vec<&str> = std::iter::once("rekindle").chain(args.command.iter().map(String::as_str)).collect();

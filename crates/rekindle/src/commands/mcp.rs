@@ -15,7 +15,7 @@ use crate::mcp;
 /// Speaks MCP on standard input and output and ends with its input. rekindle hands it to the agents it starts; there is
 /// nothing to set up.
 #[derive(Debug, Args)]
-pub struct McpArgs {
+pub(crate) struct McpArgs {
     /// The attempt's directory, which identifies the agent [default: REKINDLE_TOKEN identifies it]
     #[arg(long, value_name = "DIR")]
     bundle: Option<PathBuf>,
@@ -26,7 +26,7 @@ pub struct McpArgs {
 }
 
 /// Serves until the input ends.
-pub fn run(args: &McpArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &McpArgs, context: &Context) -> Result<Exit> {
     let told = Told::of(args.bundle.as_deref());
     let Some(agent) = Agent::told(&told, &context.project.state_dir) else {
         return Err(CliError::usage("only an agent has tools: neither REKINDLE_TOKEN nor --bundle identifies one")

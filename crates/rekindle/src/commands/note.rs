@@ -15,14 +15,14 @@ use crate::view::View;
 /// Note a decision for every later brief; outside a run, for the guarded session that calls it
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle note \"errors are JSON problem details, everywhere\"")]
-pub struct NoteArgs {
+pub(crate) struct NoteArgs {
     /// The decision
     #[arg(allow_hyphen_values = true)]
     text: String,
 }
 
 /// Notes it, as the agent that called or as the operator.
-pub fn run(args: &NoteArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &NoteArgs, context: &Context) -> Result<Exit> {
     if args.text.trim().is_empty() {
         return Err(CliError::usage("the note is empty"));
     }

@@ -15,17 +15,17 @@ use crate::view::View;
 
 /// Pause the run after asking agents for a checkpoint; go on with `rekindle resume`
 #[derive(Debug, Args)]
-pub struct PauseArgs {}
+pub(crate) struct PauseArgs {}
 
 /// Pause the run at once: agents are stopped without grace; go on with `rekindle resume`
 #[derive(Debug, Args)]
-pub struct StopArgs {}
+pub(crate) struct StopArgs {}
 
 /// Pauses.
 ///
 /// # Errors
 /// When there is no run, or it is over.
-pub fn run(_args: &PauseArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(_args: &PauseArgs, context: &Context) -> Result<Exit> {
     order(context, PauseReason::Operator)
 }
 
@@ -33,7 +33,7 @@ pub fn run(_args: &PauseArgs, context: &Context) -> Result<Exit> {
 ///
 /// # Errors
 /// When there is no run, or it is over.
-pub fn stop(_args: &StopArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn stop(_args: &StopArgs, context: &Context) -> Result<Exit> {
     order(context, PauseReason::Stop)
 }
 

@@ -22,7 +22,7 @@ use crate::plan_file::{DEFAULT_PLAN, PlanFile};
 
 /// Check, show or import a plan
 #[derive(Debug, Args)]
-pub struct PlanArgs {
+pub(crate) struct PlanArgs {
     #[command(subcommand)]
     command: PlanCommand,
 }
@@ -87,7 +87,7 @@ struct ShowJson<'a> {
 }
 
 /// Runs the subcommand.
-pub fn run(args: &PlanArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &PlanArgs, context: &Context) -> Result<Exit> {
     match &args.command {
         PlanCommand::Check(args) => check(args, context),
         PlanCommand::Show(args) => show(args, context),

@@ -12,7 +12,7 @@ use crate::ui::{Tone, harmless, one_line, stamp};
 /// Show the questions that agents have asked
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle questions\n  rekindle answer 3 \"use PostgreSQL\"")]
-pub struct QuestionsArgs {
+pub(crate) struct QuestionsArgs {
     /// Print a JSON list of all of them; the answer of an open one is null
     #[arg(long)]
     json: bool,
@@ -35,7 +35,7 @@ struct QuestionJson<'a> {
 }
 
 /// Shows them.
-pub fn run(args: &QuestionsArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &QuestionsArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     let mut questions = match view.run()? {
         Some(run) => run.questions()?,

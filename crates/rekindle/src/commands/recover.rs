@@ -10,13 +10,13 @@ use crate::exit_code::Exit;
 /// Replace an agent now: a running one is stopped, and its tasks go to a replacement with a full brief
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle status\n  rekindle recover developer-T3")]
-pub struct RecoverArgs {
+pub(crate) struct RecoverArgs {
     /// The agent's name, as `rekindle status` shows it
     agent: String,
 }
 
 /// Orders it.
-pub fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
     // Asked first because only the view knows the names that come near.
     let view = context.view()?;
     let agent = view.the_run()?.agent(&args.agent)?;

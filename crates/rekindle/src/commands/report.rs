@@ -21,7 +21,7 @@ use crate::story::chapters;
 #[command(
     after_help = "Examples:\n  rekindle report\n  rekindle report --html report.html\n  rekindle report --junit junit.xml --markdown \"$GITHUB_STEP_SUMMARY\"\n  rekindle report --trace trace.json    open it in ui.perfetto.dev"
 )]
-pub struct ReportArgs {
+pub(crate) struct ReportArgs {
     /// Write one self-contained HTML file; `-` is standard output
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -40,7 +40,7 @@ pub struct ReportArgs {
 }
 
 /// Writes it.
-pub fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
     let standard = Path::new(STANDARD_OUTPUT);
     let named = [&args.html, &args.markdown, &args.junit, &args.trace];
     if named.iter().filter(|path| path.as_deref() == Some(standard)).count() > 1 {

@@ -12,12 +12,12 @@ use crate::exit_code::Exit;
 /// The same as running its plan again, without having to name it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle resume\n  rekindle resume --detach")]
-pub struct ResumeArgs {
+pub(crate) struct ResumeArgs {
     #[command(flatten)]
     options: RunOptions,
 }
 
 /// Goes on.
-pub fn run(args: &ResumeArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &ResumeArgs, context: &Context) -> Result<Exit> {
     continue_run(&args.options, context)
 }

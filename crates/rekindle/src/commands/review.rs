@@ -22,7 +22,7 @@ use crate::ui::one_line;
 #[command(
     after_help = "Examples:\n  rekindle review pass T1\n  rekindle review fail T1 --issues \"errors are swallowed\" --required \"return them\" --passed \"names, tests\"\n  rekindle review focus --reset"
 )]
-pub struct ReviewArgs {
+pub(crate) struct ReviewArgs {
     #[command(subcommand)]
     command: ReviewCommand,
 }
@@ -56,7 +56,7 @@ struct FocusJson {
 }
 
 /// Runs the subcommand.
-pub fn run(args: &ReviewArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &ReviewArgs, context: &Context) -> Result<Exit> {
     match &args.command {
         ReviewCommand::Pass(given) => give(given, Role::Critic, Verdict::Pass, context),
         ReviewCommand::Fail(given) => give(given, Role::Critic, Verdict::Fail, context),

@@ -5,14 +5,14 @@ mod commands;
 mod foreground;
 mod git;
 mod prepare;
-pub mod watch;
+pub(crate) mod watch;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use rekindle_engine::coordinator::Setup;
 
-pub use foreground::coordinator_error;
+pub(crate) use foreground::coordinator_error;
 
 use super::Context;
 use crate::client::orders;
@@ -28,7 +28,7 @@ use crate::exit_code::Exit;
 #[command(
     after_help = "Examples:\n  rekindle run plan.md\n  rekindle run plan.md --detach && rekindle logs --follow\n  rekindle run plan.md --max-agents 8 --no-wait"
 )]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     /// The plan, a Markdown file
     #[arg(value_name = "PLAN")]
     pub plan: PathBuf,
@@ -41,7 +41,7 @@ pub struct RunArgs {
 
 /// What `run` and `resume` have in common.
 #[derive(Debug, Default, Args)]
-pub struct RunOptions {
+pub(crate) struct RunOptions {
     /// Run in the background
     #[arg(long)]
     pub detach: bool,
@@ -68,7 +68,7 @@ pub struct RunOptions {
 impl RunOptions {
     /// What was said on the command line, as configuration.
     #[must_use]
-    pub fn flags(&self) -> Vec<Flag> {
+    pub(crate) fn flags(&self) -> Vec<Flag> {
         let recover = self.no_recover.then(|| "false".to_owned());
         let given = [
             ("run.max_agents", "--max-agents", self.max_agents.clone()),
@@ -83,7 +83,7 @@ impl RunOptions {
 ///
 /// # Errors
 /// When the plan, the configuration or the state directory do not allow it.
-pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     orders::refuse_own_agent(&context.project)?;
     go(prepare::for_plan(args, context)?, &args.options, context)
 }
@@ -92,7 +92,7 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
 ///
 /// # Errors
 /// When there is none, or the configuration does not allow it.
-pub fn continue_run(options: &RunOptions, context: &Context) -> Result<Exit> {
+pub(crate) fn continue_run(options: &RunOptions, context: &Context) -> Result<Exit> {
     orders::refuse_own_agent(&context.project)?;
     go(prepare::for_resume(options, context)?, options, context)
 }
@@ -101,7 +101,7 @@ pub fn continue_run(options: &RunOptions, context: &Context) -> Result<Exit> {
 ///
 /// # Errors
 /// When the configuration or the state directory do not allow it.
-pub fn setup_of_unfinished(context: &Context) -> Result<Option<Setup>> {
+pub(crate) fn setup_of_unfinished(context: &Context) -> Result<Option<Setup>> {
     match prepare::for_resume(&RunOptions::default(), context)? {
         prepare::Prepared::Coordinate(setup) => Ok(Some(*setup)),
         _ => Ok(None),

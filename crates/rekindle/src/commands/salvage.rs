@@ -24,7 +24,7 @@ use crate::view::View;
 #[command(
     after_help = "Examples:\n  rekindle salvage\n  rekindle salvage T3\n  rekindle salvage T3 --attempt 7 --to /tmp/t3\n  rekindle salvage T3 --branch t3-again"
 )]
-pub struct SalvageArgs {
+pub(crate) struct SalvageArgs {
     /// Only snapshots of this task [default: all]
     task: Option<String>,
     /// Only those of this attempt
@@ -69,7 +69,7 @@ struct RestoredJson<'a> {
 }
 
 /// Lists or restores.
-pub fn run(args: &SalvageArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &SalvageArgs, context: &Context) -> Result<Exit> {
     let repo = Repo::of(&context.project.root)?;
     let mut found = repo.snapshots(None)?;
     if let Some(task) = &args.task {

@@ -15,7 +15,7 @@ use crate::web::routes;
 use crate::web::{Server, Wish};
 
 /// The hidden command that prints every route, for the tests that walk through them.
-pub const ROUTES_COMMAND: &str = "__routes";
+pub(crate) const ROUTES_COMMAND: &str = "__routes";
 
 /// Show runs in a browser, live
 ///
@@ -25,7 +25,7 @@ pub const ROUTES_COMMAND: &str = "__routes";
 #[command(
     after_help = "Examples:\n  rekindle serve\n  rekindle serve --listen 127.0.0.1:8080 --read-only\n  ssh -L 8080:127.0.0.1:8080 box    then, there: rekindle serve --listen 127.0.0.1:8080"
 )]
-pub struct ServeArgs {
+pub(crate) struct ServeArgs {
     /// Where to listen [default: 127.0.0.1 and a free port]
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<String>,
@@ -41,7 +41,7 @@ pub struct ServeArgs {
 }
 
 /// Serves it.
-pub fn run(args: &ServeArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &ServeArgs, context: &Context) -> Result<Exit> {
     let ui = &context.ui;
     orders::refuse_own_agent(&context.project)?;
     let address = address_of(args)?;
@@ -85,7 +85,7 @@ fn address_of(args: &ServeArgs) -> Result<SocketAddr> {
 
 /// Prints every route as JSON.
 #[must_use]
-pub fn print_routes() -> ExitCode {
+pub(crate) fn print_routes() -> ExitCode {
     let ui = Ui::new(ColorChoice::default());
     let printed = ui.json(&routes::TABLE).and_then(|()| ui.flush());
     printed.map_or(Exit::Failure, |()| Exit::Success).into()

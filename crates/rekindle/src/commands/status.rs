@@ -27,7 +27,7 @@ const USED_MIN_WIDTH: usize = 100;
 #[command(
     after_help = "Examples:\n  rekindle status\n  rekindle status --json | jq '.tasks[] | select(.state == \"failed\")'"
 )]
-pub struct StatusArgs {
+pub(crate) struct StatusArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -62,7 +62,7 @@ impl Shown {
 ///
 /// # Errors
 /// When the store cannot be read.
-pub fn for_programs(view: Option<&View>, run: Option<&RunView<'_>>, all: bool) -> Result<StatusJson> {
+pub(crate) fn for_programs(view: Option<&View>, run: Option<&RunView<'_>>, all: bool) -> Result<StatusJson> {
     let coordinator = view.map_or(Ok(None), View::coordinator)?;
     let lag = view.map_or(Ok(None), View::lag)?;
     let shown = Shown::read(run, all)?;
@@ -71,7 +71,7 @@ pub fn for_programs(view: Option<&View>, run: Option<&RunView<'_>>, all: bool) -
 }
 
 /// Shows it.
-pub fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     let run = view.run()?;
     if args.json {

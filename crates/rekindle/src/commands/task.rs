@@ -19,7 +19,7 @@ use crate::view::task_id;
 
 /// List, report on and change tasks
 #[derive(Debug, Args)]
-pub struct TaskArgs {
+pub(crate) struct TaskArgs {
     #[command(subcommand)]
     command: TaskCommand,
 }
@@ -104,7 +104,7 @@ struct RetryArgs {
 }
 
 /// Runs the subcommand.
-pub fn run(args: &TaskArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &TaskArgs, context: &Context) -> Result<Exit> {
     match &args.command {
         TaskCommand::List(args) => show::list(args, context),
         TaskCommand::Show(args) => show::show(args, context),

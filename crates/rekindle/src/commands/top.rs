@@ -18,7 +18,7 @@ use crate::view::View;
 #[command(
     after_help = "Examples:\n  rekindle top\n  rekindle top --run 7f3a --read-only\n  rekindle top --ascii --theme light"
 )]
-pub struct TopArgs {
+pub(crate) struct TopArgs {
     /// A past run, by its id or the beginning of it [default: the newest]
     #[arg(long, value_name = "ID")]
     run: Option<String>,
@@ -34,7 +34,7 @@ pub struct TopArgs {
 }
 
 /// Shows it.
-pub fn run(args: &TopArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &TopArgs, context: &Context) -> Result<Exit> {
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(CliError::usage("top needs a terminal to draw on").hint("for scripts: rekindle status --json"));
     }

@@ -14,7 +14,7 @@ use crate::exit_code::Exit;
 
 /// What a verdict says.
 #[derive(Debug, Args)]
-pub struct VerdictArgs {
+pub(crate) struct VerdictArgs {
     /// The task [default: your own]
     task: Option<String>,
     /// What is wrong; may be given several times
@@ -29,7 +29,7 @@ pub struct VerdictArgs {
 }
 
 /// Gives a verdict for the agent that called.
-pub fn give(args: &VerdictArgs, verb: Role, verdict: Verdict, context: &Context) -> Result<Exit> {
+pub(crate) fn give(args: &VerdictArgs, verb: Role, verdict: Verdict, context: &Context) -> Result<Exit> {
     let Some(agent) = context.agent() else {
         let message = format!("only the {verb} that rekindle started gives verdicts: REKINDLE_TOKEN is not set");
         return Err(CliError::usage(message).hint("to complete a task on your own word: rekindle task done TASK"));

@@ -18,7 +18,7 @@ use crate::ui::{Tone, clock_time, harmless, one_line, stamp};
 /// Show every decision about a task with its evidence
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle why T3")]
-pub struct WhyArgs {
+pub(crate) struct WhyArgs {
     /// The task
     task: String,
     /// Print JSON
@@ -54,7 +54,7 @@ struct DecisionJson {
 }
 
 /// Tells it.
-pub fn run(args: &WhyArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &WhyArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     let run = view.the_run()?;
     let task = run.task(&args.task)?;

@@ -16,7 +16,7 @@ use super::keys::{AGENT_MEMORY, AGENT_PROCESSES, Key, Value};
 use super::program::{Missing, find};
 
 /// Keys of an agent's table.
-pub const AGENT_KEYS: &[&str] = &[
+pub(super) const AGENT_KEYS: &[&str] = &[
     "kind",
     "command",
     "args",
@@ -34,7 +34,7 @@ const OURS: &str = "REKINDLE_";
 
 /// One `[agents.NAME]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Agent {
+pub(crate) struct Agent {
     /// What it says.
     pub program: Program,
     /// The line of the file on which it stands.
@@ -44,7 +44,7 @@ pub struct Agent {
 impl Agent {
     /// What it can do, with its account and its stand-in.
     #[must_use]
-    pub fn traits(&self) -> Traits {
+    pub(crate) fn traits(&self) -> Traits {
         let found = self.program.kind.traits(&self.program);
         Traits {
             account: self.program.account.clone().unwrap_or(found.account),
@@ -55,7 +55,7 @@ impl Agent {
 
     /// The program that is started, as it would be typed: the one configured, else its kind's own.
     #[must_use]
-    pub fn program_name(&self) -> &str {
+    pub(crate) fn program_name(&self) -> &str {
         match self.program.command.first() {
             Some(program) => program,
             None => self.program.kind.program().unwrap_or_default(),
@@ -66,14 +66,14 @@ impl Agent {
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn find(&self, path: Option<&OsStr>, workspace: &Path) -> Result<PathBuf, Missing> {
+    pub(crate) fn find(&self, path: Option<&OsStr>, workspace: &Path) -> Result<PathBuf, Missing> {
         let own = self.program.env.get("PATH").map(OsStr::new);
         find(self.program_name(), own.or(path), workspace)
     }
 
     /// What to do when its program cannot be started.
     #[must_use]
-    pub fn missing_hint(&self, missing: &Missing) -> String {
+    pub(crate) fn missing_hint(&self, missing: &Missing) -> String {
         let install = self.program.kind.install_hint().filter(|_| self.program.command.is_empty());
         match (missing, install) {
             (Missing::NotOnPath(_), Some(install)) => {
@@ -85,7 +85,7 @@ impl Agent {
 }
 
 /// Reads all agents; what is wrong goes to the reader.
-pub fn read(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>) -> BTreeMap<String, Agent> {
+pub(super) fn read(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>) -> BTreeMap<String, Agent> {
     let mut agents = BTreeMap::new();
     let Some(table) = value.get_ref().as_table() else {
         let message = format!("`agents` is a table of agents, not {}", kind_of(value));
@@ -246,7 +246,7 @@ fn read_word(reader: &mut Reader<'_>, table: &DeTable<'_>, key: &str) -> Option<
 }
 
 /// A list of words, none with a NUL, which no program could be given.
-pub fn words(reader: &mut Reader<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Option<Vec<String>> {
+pub(super) fn words(reader: &mut Reader<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Option<Vec<String>> {
     let Some(list) = value.get_ref().as_array() else {
         let hint = match value.get_ref().as_str() {
             Some(text) => {

@@ -12,7 +12,7 @@ const PREFIX: &str = "REKINDLE_";
 
 /// Reads the variables that name a known section. Others are not configuration: what an agent is told about itself
 /// (`REKINDLE_TASK`, …) has names of the same form.
-pub fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) -> (Layer, Vec<Diagnostic>) {
+pub(super) fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) -> (Layer, Vec<Diagnostic>) {
     let mut layer = Layer::default();
     let mut problems = Vec::new();
     for (name, value) in variables {

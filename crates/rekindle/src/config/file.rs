@@ -18,14 +18,14 @@ use rekindle_core::plan::nearest::nearest;
 use rekindle_core::role::Role;
 
 /// Largest configuration read: a mistaken file is refused before it costs memory.
-pub const FILE_MAX_BYTES: u64 = 1024 * 1024;
+pub(super) const FILE_MAX_BYTES: u64 = 1024 * 1024;
 
 /// The section with a table for each role.
 const ROLES: &str = "roles";
 
 /// What a file says.
 #[derive(Debug, Default)]
-pub struct File {
+pub(super) struct File {
     /// Its settings.
     pub layer: Layer,
     pub agents: BTreeMap<String, Agent>,
@@ -36,7 +36,7 @@ pub struct File {
 }
 
 /// Reads the text of a file. `path` is how it is shown.
-pub fn read(path: &Path, text: &str, kinds: Kinds) -> File {
+pub(super) fn read(path: &Path, text: &str, kinds: Kinds) -> File {
     let mut reader = Reader { path, source: text.into(), problems: Vec::new(), kinds };
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in errors {
@@ -63,7 +63,7 @@ pub fn read(path: &Path, text: &str, kinds: Kinds) -> File {
 }
 
 /// Collects what is wrong while a file is read.
-pub struct Reader<'a> {
+pub(super) struct Reader<'a> {
     path: &'a Path,
     source: Arc<str>,
     problems: Vec<Diagnostic>,
@@ -73,17 +73,17 @@ pub struct Reader<'a> {
 
 impl Reader<'_> {
     /// Notes an error.
-    pub fn problem(&mut self, span: Range<usize>, message: String, hint: Option<String>) {
+    pub(super) fn problem(&mut self, span: Range<usize>, message: String, hint: Option<String>) {
         self.add(span, message, hint, false);
     }
 
     /// Notes something doubtful.
-    pub fn warning(&mut self, span: Range<usize>, message: String, hint: Option<String>) {
+    pub(super) fn warning(&mut self, span: Range<usize>, message: String, hint: Option<String>) {
         self.add(span, message, hint, true);
     }
 
     /// Notes a word that is not known, with the nearest that is.
-    pub fn unknown(&mut self, span: Range<usize>, message: String, word: &str, known: &[&str]) {
+    pub(super) fn unknown(&mut self, span: Range<usize>, message: String, word: &str, known: &[&str]) {
         let hint = match nearest(word, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("known are {}", known.join(", ")),
@@ -92,12 +92,12 @@ impl Reader<'_> {
     }
 
     /// The line of an offset, counted from 1.
-    pub fn line(&self, at: usize) -> usize {
+    pub(super) fn line(&self, at: usize) -> usize {
         self.place(at..at).line()
     }
 
     /// A text in a table, if there is one.
-    pub fn text(&mut self, table: &DeTable<'_>, key: &str) -> Option<String> {
+    pub(super) fn text(&mut self, table: &DeTable<'_>, key: &str) -> Option<String> {
         let value = table.get(key)?;
         let text = value.get_ref().as_str();
         if text.is_none() {
@@ -157,7 +157,7 @@ impl Reader<'_> {
     }
 
     /// The value of a setting.
-    pub fn value(&mut self, key: &Key, value: &Spanned<DeValue<'_>>) -> Option<Value> {
+    pub(super) fn value(&mut self, key: &Key, value: &Spanned<DeValue<'_>>) -> Option<Value> {
         let read = match (key.shape, value.get_ref()) {
             (Shape::Command, DeValue::Array(_)) => return agents::words(self, key.leaf(), value).map(Value::Command),
             (Shape::Names, DeValue::Array(_)) => return agents::words(self, key.leaf(), value).map(Value::Names),
@@ -211,7 +211,7 @@ impl Reader<'_> {
 }
 
 /// What a value is, in words.
-pub fn kind_of(value: &Spanned<DeValue<'_>>) -> &'static str {
+pub(super) fn kind_of(value: &Spanned<DeValue<'_>>) -> &'static str {
     match value.get_ref() {
         DeValue::String(_) => "a text",
         DeValue::Integer(_) => "a number",

@@ -8,7 +8,7 @@ use rekindle_engine::caps::Memory;
 
 /// What a setting may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// A whole number in a range.
     Count {
         /// The smallest.
@@ -37,7 +37,7 @@ pub enum Shape {
 
 /// A setting's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub(crate) enum Value {
     /// A whole number.
     Count(u64),
     /// A span of time in milliseconds.
@@ -55,20 +55,20 @@ pub enum Value {
 impl Value {
     /// A whole number, if it is one.
     #[must_use]
-    pub fn count(&self) -> Option<u64> {
+    pub(crate) fn count(&self) -> Option<u64> {
         if let Self::Count(number) = self { Some(*number) } else { None }
     }
 
     /// A cap on memory, if it is one.
     #[must_use]
-    pub fn memory(&self) -> Option<Memory> {
+    pub(crate) fn memory(&self) -> Option<Memory> {
         if let Self::Memory(memory) = self { Some(*memory) } else { None }
     }
 }
 
 /// A setting.
 #[derive(Clone, Copy, Debug)]
-pub struct Key {
+pub(crate) struct Key {
     /// Section and key, as `section.key`.
     pub name: &'static str,
     /// What it may be.
@@ -94,7 +94,7 @@ const fn key(name: &'static str, shape: Shape, default: &'static str) -> Key {
 }
 
 /// All settings, in the order in which they are shown. Agents have a table each and are read apart.
-pub const KEYS: &[Key] = &[
+pub(crate) const KEYS: &[Key] = &[
     key("run.agent", Shape::Text, ""),
     key("run.max_agents", Shape::Count { min: 1, max: MANY }, "4"),
     key("run.attempts", Shape::Count { min: 1, max: MANY }, "3"),
@@ -145,30 +145,30 @@ pub const KEYS: &[Key] = &[
     key("notify.finished", Shape::OneOf(&Finished::NAMES), "local"),
 ];
 
-pub const AGENT_MEMORY: Key = key("memory_max", Shape::Memory, "auto");
+pub(super) const AGENT_MEMORY: Key = key("memory_max", Shape::Memory, "auto");
 
-pub const AGENT_PROCESSES: Key = key("processes_max", PROCESSES, "4096");
+pub(super) const AGENT_PROCESSES: Key = key("processes_max", PROCESSES, "4096");
 
 impl Key {
     /// The setting of a name.
     #[must_use]
-    pub fn find(name: &str) -> Option<&'static Key> {
+    pub(crate) fn find(name: &str) -> Option<&'static Key> {
         KEYS.iter().find(|key| key.name == name)
     }
 
     #[must_use]
-    pub fn section(&self) -> &'static str {
+    pub(crate) fn section(&self) -> &'static str {
         self.name.rsplit_once('.').map_or("", |(section, _)| section)
     }
 
     /// Its name within its section.
     #[must_use]
-    pub fn leaf(&self) -> &'static str {
+    pub(crate) fn leaf(&self) -> &'static str {
         self.name.rsplit_once('.').map_or(self.name, |(_, leaf)| leaf)
     }
 
     #[must_use]
-    pub fn default_value(&self) -> Value {
+    pub(crate) fn default_value(&self) -> Value {
         self.from_text(self.default).expect("a test reads every default")
     }
 
@@ -177,7 +177,7 @@ impl Key {
     /// # Errors
     /// What is wrong, and what to write.
     #[expect(clippy::wrong_self_convention, reason = "the key reads a text; nothing is converted into a key")]
-    pub fn from_text(&self, text: &str) -> Result<Value, Wrong> {
+    pub(crate) fn from_text(&self, text: &str) -> Result<Value, Wrong> {
         match self.shape {
             Shape::Count { .. } => {
                 let number = text.trim().parse().map_err(|_| self.wrong_shape(&quote(text)))?;
@@ -209,7 +209,7 @@ impl Key {
     /// # Errors
     /// When the setting is none, or it is out of range.
     #[expect(clippy::wrong_self_convention, reason = "the key reads a number; nothing is converted into a key")]
-    pub fn from_count(&self, number: u64) -> Result<Value, Wrong> {
+    pub(crate) fn from_count(&self, number: u64) -> Result<Value, Wrong> {
         match self.shape {
             Shape::Count { min, max } if (min..=max).contains(&number) => Ok(Value::Count(number)),
             Shape::Count { min, max } => Err(Wrong::new(
@@ -230,7 +230,7 @@ impl Key {
 
     /// What it should have been, for a value of another shape.
     #[must_use]
-    pub fn wrong_shape(&self, found: &str) -> Wrong {
+    pub(crate) fn wrong_shape(&self, found: &str) -> Wrong {
         let (is, example) = match self.shape {
             Shape::Count { .. } => ("a whole number", self.default.to_owned()),
             Shape::Duration { .. } => ("a duration", format!("\"{}\"", self.default)),
@@ -292,7 +292,7 @@ impl Key {
 
 /// Why a value was not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub(crate) struct Wrong {
     /// What is wrong.
     pub message: String,
     /// What to write.
@@ -306,7 +306,7 @@ impl Wrong {
 }
 
 /// All sections of settings, in order.
-pub fn sections() -> impl Iterator<Item = &'static str> {
+pub(super) fn sections() -> impl Iterator<Item = &'static str> {
     let mut last = "";
     KEYS.iter().map(Key::section).filter(move |section| {
         let new = *section != last;

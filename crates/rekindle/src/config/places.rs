@@ -10,13 +10,13 @@ use super::agents::words;
 use super::file::{Reader, kind_of};
 
 /// The environment that needs no table: this machine as it is.
-pub const LOCAL: &str = "local";
+pub(super) const LOCAL: &str = "local";
 
 /// The one key of an environment's table.
 const PREFIX: &str = "prefix";
 
 /// Reads all environments; what is wrong goes to the reader.
-pub fn read(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>) -> BTreeMap<String, Vec<String>> {
+pub(super) fn read(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>) -> BTreeMap<String, Vec<String>> {
     let mut places = BTreeMap::new();
     let Some(table) = value.get_ref().as_table() else {
         let message = format!("`environments` is a table of environments, not {}", kind_of(value));

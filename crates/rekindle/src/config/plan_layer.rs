@@ -8,7 +8,7 @@ use crate::ui::Diagnostic;
 use rekindle_core::plan::nearest::nearest;
 
 /// Reads what a plan sets.
-pub fn read(path: &str, settings: &FrontMatter) -> (Layer, Vec<Diagnostic>) {
+pub(super) fn read(path: &str, settings: &FrontMatter) -> (Layer, Vec<Diagnostic>) {
     let mut layer = Layer::default();
     let mut problems = Vec::new();
     let origin = Origin::Plan(path.to_owned());

@@ -7,7 +7,7 @@ use rustix::fs::Access;
 
 /// Why a program cannot be started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Missing {
+pub(crate) enum Missing {
     /// No directory of `PATH` has it.
     #[error("`{0}` was not found on PATH")]
     NotOnPath(String),
@@ -24,7 +24,7 @@ pub enum Missing {
 impl Missing {
     /// What to do about it.
     #[must_use]
-    pub fn hint(&self) -> String {
+    pub(crate) fn hint(&self) -> String {
         match self {
             Self::NotOnPath(program) => format!("install `{program}`, or write its whole path into rekindle.toml"),
             Self::NoFile(_) | Self::Directory(_) => "write the program's path into rekindle.toml".to_owned(),
@@ -37,7 +37,7 @@ impl Missing {
 ///
 /// # Errors
 /// When it cannot be started.
-pub fn find(program: &str, path: Option<&OsStr>, workspace: &Path) -> Result<PathBuf, Missing> {
+pub(crate) fn find(program: &str, path: Option<&OsStr>, workspace: &Path) -> Result<PathBuf, Missing> {
     if program.contains('/') {
         let file = workspace.join(program);
         return check(&file).map(|()| file);

@@ -43,7 +43,7 @@ impl Config {
     ///
     /// # Errors
     /// When that agent is not configured.
-    pub fn agent_of(&self, role: Role) -> Result<&str> {
+    pub(crate) fn agent_of(&self, role: Role) -> Result<&str> {
         let (key, _) = keys(role);
         let name = self.text(key);
         if name.is_empty() {
@@ -60,7 +60,7 @@ impl Config {
     ///
     /// # Errors
     /// When one cannot be read, holds a placeholder that is none, or leaves no room for what is put into it.
-    pub fn prompts(&self, project: &Path) -> Result<BTreeMap<Role, String>> {
+    pub(crate) fn prompts(&self, project: &Path) -> Result<BTreeMap<Role, String>> {
         let files = self.prompt_files(project);
         files.into_iter().map(|(role, path)| Ok((role, self.read_prompt(role, &path)?))).collect()
     }

@@ -52,7 +52,7 @@ const LABEL: f64 = 52.0;
 
 /// A stretch of time at its place.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stretch {
+pub(super) struct Stretch {
     /// From when, in milliseconds.
     pub from: i64,
     pub until: i64,
@@ -66,13 +66,13 @@ pub struct Stretch {
 
 /// The whole axis.
 #[derive(Clone, Debug)]
-pub struct Scale {
+pub(super) struct Scale {
     stretches: Vec<Stretch>,
 }
 
 impl Scale {
     /// An axis `width` wide that begins at `left`. Something happened in the `busy` times.
-    pub fn new(from: i64, until: i64, left: f64, width: f64, mut busy: Vec<(i64, i64)>) -> Self {
+    pub(super) fn new(from: i64, until: i64, left: f64, width: f64, mut busy: Vec<(i64, i64)>) -> Self {
         // An axis without length has no places: it is at least a millisecond long.
         let until = until.max(from.saturating_add(1));
         let long = until.saturating_sub(from) / LONG_PART;
@@ -95,7 +95,7 @@ impl Scale {
     }
 
     /// Where a moment stands; what lies outside stands at the edge.
-    pub fn x(&self, time: i64) -> f64 {
+    pub(super) fn x(&self, time: i64) -> f64 {
         let at = self.stretches.iter().find(|stretch| time <= stretch.until).or(self.stretches.last());
         let Some(at) = at else { return 0.0 };
         let part = ratio(time.saturating_sub(at.from), at.until.saturating_sub(at.from));
@@ -103,12 +103,12 @@ impl Scale {
     }
 
     /// The stretches that are squeezed.
-    pub fn squeezed(&self) -> impl Iterator<Item = &Stretch> {
+    pub(super) fn squeezed(&self) -> impl Iterator<Item = &Stretch> {
         self.stretches.iter().filter(|stretch| stretch.squeezed)
     }
 
     /// Marks of the axis: how long after the beginning, and where.
-    pub fn ticks(&self) -> Vec<(i64, f64)> {
+    pub(super) fn ticks(&self) -> Vec<(i64, f64)> {
         let shown = || self.stretches.iter().filter(|stretch| !stretch.squeezed);
         let Some(from) = self.stretches.first().map(|first| first.from) else { return Vec::new() };
         let all = shown().fold(0_i64, |all, stretch| all.saturating_add(stretch.until.saturating_sub(stretch.from)));
@@ -160,12 +160,12 @@ fn ratio(part: i64, whole: i64) -> f64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a count of stretches or rows")]
-pub fn as_float(count: usize) -> f64 {
+pub(super) fn as_float(count: usize) -> f64 {
     count as f64
 }
 
 /// A span as the axis names it: no more than is needed.
-pub fn axis_label(ms: i64) -> String {
+pub(super) fn axis_label(ms: i64) -> String {
     let (seconds, rest) = (ms / 1_000, ms % 1_000);
     let (days, hours, minutes, secs) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
     if seconds < 60 && rest != 0 {

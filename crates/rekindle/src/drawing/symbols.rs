@@ -4,14 +4,14 @@
 use crate::picture::history::MarkKind;
 
 /// Room that a symbol needs.
-pub const ROOM: f64 = 11.0;
+pub(super) const ROOM: f64 = 11.0;
 
 /// Symbols of one lane that stand beside each other; with more of them the graver ones stand for their neighbours.
 const BESIDE_MAX: usize = 24;
 
 /// A symbol of a lane.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Symbol {
+pub(super) struct Symbol {
     /// What it is, where it is one of the marks; the graver one stays where two become one.
     pub kind: Option<MarkKind>,
     /// What is drawn.
@@ -26,7 +26,7 @@ pub struct Symbol {
 
 /// Places symbols that are in order of time between two edges.
 #[must_use]
-pub fn placed(mut symbols: Vec<Symbol>, left: f64, right: f64) -> Vec<Symbol> {
+pub(super) fn placed(mut symbols: Vec<Symbol>, left: f64, right: f64) -> Vec<Symbol> {
     symbols.sort_by(|a, b| a.x.total_cmp(&b.x));
     let mut kept = folded(symbols, |last, next| last.symbol == next.symbol);
     if kept.len() > BESIDE_MAX {

@@ -42,7 +42,7 @@ const LANES_MAX: usize = 400;
 
 /// The timeline of a run.
 #[must_use]
-pub fn timeline(picture: &Picture, links: Links) -> Markup {
+pub(crate) fn timeline(picture: &Picture, links: Links) -> Markup {
     if picture.tasks.is_empty() {
         return html! { p.empty { "There are no tasks to draw." } };
     }

@@ -6,7 +6,7 @@ use rmcp::model::JsonObject;
 use serde_json::Value;
 
 /// A call's arguments.
-pub struct Arguments<'a> {
+pub(super) struct Arguments<'a> {
     tool: &'a str,
     given: &'a JsonObject,
     own: &'a [String],
@@ -14,12 +14,12 @@ pub struct Arguments<'a> {
 
 impl<'a> Arguments<'a> {
     /// The arguments of a call of a tool, by an agent with these tasks.
-    pub fn new(tool: &'a str, given: &'a JsonObject, own: &'a [String]) -> Self {
+    pub(super) fn new(tool: &'a str, given: &'a JsonObject, own: &'a [String]) -> Self {
         Self { tool, given, own }
     }
 
     /// The task that is meant.
-    pub fn task(&self) -> Result<TaskId, String> {
+    pub(super) fn task(&self) -> Result<TaskId, String> {
         let yours = match self.own {
             [] => String::new(),
             own => format!("; yours: {}", own.join(", ")),
@@ -31,12 +31,12 @@ impl<'a> Arguments<'a> {
     }
 
     /// A text that must be there.
-    pub fn needed(&self, name: &str) -> Result<String, String> {
+    pub(super) fn needed(&self, name: &str) -> Result<String, String> {
         self.text(name)?.ok_or_else(|| format!("`{}` needs `{name}`, a text", self.tool))
     }
 
     /// A text; one without words is none.
-    pub fn text(&self, name: &str) -> Result<Option<String>, String> {
+    pub(super) fn text(&self, name: &str) -> Result<Option<String>, String> {
         let text = match self.value(name) {
             None => return Ok(None),
             Some(Value::String(text)) => text.clone(),
@@ -47,7 +47,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// A list of texts.
-    pub fn list(&self, name: &str) -> Result<Vec<String>, String> {
+    pub(super) fn list(&self, name: &str) -> Result<Vec<String>, String> {
         let wrong = || format!("`{name}` of `{}` must be a list of texts", self.tool);
         let items = match self.value(name) {
             None => return Ok(Vec::new()),
@@ -66,7 +66,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// A number from 0 to 100.
-    pub fn percent(&self, name: &str) -> Result<Option<u8>, String> {
+    pub(super) fn percent(&self, name: &str) -> Result<Option<u8>, String> {
         let number = match self.value(name) {
             None => return Ok(None),
             Some(Value::Number(number)) => number.as_f64(),

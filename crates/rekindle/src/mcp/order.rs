@@ -17,7 +17,7 @@ use crate::error::{CliError, Kind};
 
 /// What a call asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Order {
+pub(super) enum Order {
     /// The agent's tasks.
     List,
     /// A sign of life.
@@ -30,7 +30,7 @@ impl Order {
     ///
     /// # Errors
     /// What is wrong with it, for the model.
-    pub fn read(tool: &str, given: &JsonObject, own: &[String]) -> Result<Self, String> {
+    pub(super) fn read(tool: &str, given: &JsonObject, own: &[String]) -> Result<Self, String> {
         let given = Arguments::new(tool, given, own);
         let report = match tool {
             "task_list" => return Ok(Self::List),
@@ -55,7 +55,7 @@ impl Order {
     }
 
     /// What is said when the answer takes too long: the same call gives it later.
-    pub fn again(&self, tool: &str) -> Told {
+    pub(super) fn again(&self, tool: &str) -> Told {
         let call = format!("call `{tool}` again with the same arguments to wait for it");
         let told = match self {
             Self::Report(Report::Done { task, .. }) => {
@@ -67,7 +67,7 @@ impl Order {
     }
 
     /// Does it, and says what came of it.
-    pub fn carry_out(&self, agent: &Agent, own: &[String]) -> Told {
+    pub(super) fn carry_out(&self, agent: &Agent, own: &[String]) -> Told {
         match self {
             Self::List => list(agent, own),
             Self::Heartbeat => match agent.heartbeat() {

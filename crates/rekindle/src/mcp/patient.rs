@@ -10,14 +10,14 @@ use tokio::io::{Stdin, Stdout};
 use rekindle_engine::control::wire::LINE_LIMIT;
 
 /// The transport.
-pub struct Patient {
+pub(super) struct Patient {
     lines: AsyncRwTransport<RoleServer, Stdin, Stdout>,
     begun: bool,
 }
 
 impl Patient {
     /// On the streams of this process. A longer line than a report may have is passed over.
-    pub fn on_stdio() -> Self {
+    pub(super) fn on_stdio() -> Self {
         let (read, write) = rmcp::transport::stdio();
         Self { lines: AsyncRwTransport::new(read, write).with_max_line_length(LINE_LIMIT), begun: false }
     }

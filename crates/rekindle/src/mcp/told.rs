@@ -18,7 +18,7 @@ const CHECKS_TOLD: usize = 20;
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
+pub(super) struct Told {
     /// Whether it was done.
     pub ok: bool,
     /// Whether the model has to do something about it before it goes on.
@@ -29,23 +29,23 @@ pub struct Told {
 
 impl Told {
     /// It was done.
-    pub fn good(message: String) -> Self {
+    pub(super) fn good(message: String) -> Self {
         Self { ok: true, error: false, message, fields: JsonObject::new() }
     }
 
     /// It was not done; the message says what to do.
-    pub fn wrong(message: String) -> Self {
+    pub(super) fn wrong(message: String) -> Self {
         Self { ok: false, error: true, message, fields: JsonObject::new() }
     }
 
     /// With one more field.
-    pub fn with(mut self, name: &str, value: Value) -> Self {
+    pub(super) fn with(mut self, name: &str, value: Value) -> Self {
         self.fields.insert(name.to_owned(), value);
         self
     }
 
     /// As the protocol has it.
-    pub fn into_result(self) -> CallToolResult {
+    pub(super) fn into_result(self) -> CallToolResult {
         let mut fields = self.fields;
         let message = harmless(&self.message);
         fields.insert("ok".to_owned(), json!(self.ok));
@@ -58,7 +58,7 @@ impl Told {
 }
 
 /// A claim that is not proven: what failed, its output, and what to do.
-pub fn evidence(task: &TaskId, seen: &Evidence) -> Told {
+pub(super) fn evidence(task: &TaskId, seen: &Evidence) -> Told {
     let mut seen = seen.clone();
     for check in &mut seen.checks {
         check.output = text::fold(&check.output, OUTPUT_MAX_BYTES).into_owned();

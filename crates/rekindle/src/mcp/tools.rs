@@ -16,7 +16,7 @@ const UNLISTED: [&str; 3] = ["heartbeat", "task_list", "task_start"];
 const FOR_ANOTHER_TRY: &str = "task_split";
 
 /// The tool that stands for all of a worker's tools.
-pub const IN_ONE: &str = "report";
+pub(super) const IN_ONE: &str = "report";
 
 /// What it can report, by the names of the tools it stands for, and the field of each that its `text` is.
 const KINDS: [(&str, &str); 6] = [
@@ -30,14 +30,14 @@ const KINDS: [(&str, &str); 6] = [
 
 /// The tools that a role is offered, by name: a list that never changes keeps the prompt caches of models warm. Who judges work
 /// does none, and a verdict is offered only to the role that may give it.
-pub fn offered(role: Role, again: bool) -> Vec<Tool> {
+pub(super) fn offered(role: Role, again: bool) -> Vec<Tool> {
     let mut tools = of(role);
     tools.retain(|tool| !UNLISTED.contains(&tool.name.as_ref()) && (again || tool.name != FOR_ANOTHER_TRY));
     tools
 }
 
 /// All of a worker's tools in one, for a program that sends much of its own with every request as soon as it has a server.
-pub fn in_one(again: bool) -> Tool {
+pub(super) fn in_one(again: bool) -> Tool {
     let offered = KINDS.iter().map(|(kind, _)| *kind).filter(|kind| again || *kind != FOR_ANOTHER_TRY);
     let mut properties = vec![
         ("kind", json!({ "type": "string", "enum": offered.collect::<Vec<_>>() })),
@@ -57,7 +57,7 @@ pub fn in_one(again: bool) -> Tool {
 ///
 /// # Errors
 /// What is wrong with it, for the model.
-pub fn meant(given: &JsonObject) -> Result<(&'static str, JsonObject), String> {
+pub(super) fn meant(given: &JsonObject) -> Result<(&'static str, JsonObject), String> {
     let kind = given.get("kind").and_then(Value::as_str).unwrap_or_default().trim();
     let Some((kind, field)) = KINDS.into_iter().find(|(known, _)| *known == kind) else {
         let known: Vec<&str> = KINDS.iter().map(|(known, _)| *known).collect();
@@ -73,7 +73,7 @@ pub fn meant(given: &JsonObject) -> Result<(&'static str, JsonObject), String> {
 }
 
 /// The tools that are taken from a role, by name.
-pub fn of(role: Role) -> Vec<Tool> {
+pub(super) fn of(role: Role) -> Vec<Tool> {
     let mut tools = for_everybody();
     if role.reviews() {
         tools.retain(|tool| !FOR_WORK.contains(&tool.name.as_ref()));

@@ -10,7 +10,7 @@ use crate::picture::Picture;
 use crate::ui::{harmless, one_line};
 
 /// A button for an act; nothing where it makes no sense or nothing can be ordered.
-pub fn button(visit: &Visit<'_>, picture: &Picture, act: &Act, label: &str) -> Markup {
+pub(super) fn button(visit: &Visit<'_>, picture: &Picture, act: &Act, label: &str) -> Markup {
     if visit.site.read_only || act.refusal(picture).is_some() {
         return html! {};
     }
@@ -23,7 +23,7 @@ pub fn button(visit: &Visit<'_>, picture: &Picture, act: &Act, label: &str) -> M
 
 /// Where an act is ordered.
 #[must_use]
-pub fn place(act: &Act) -> String {
+pub(crate) fn place(act: &Act) -> String {
     match act {
         Act::Retry(id) => format!("/api/tasks/{}/retry", encoded(id.as_str())),
         Act::Skip(id) => format!("/api/tasks/{}/skip", encoded(id.as_str())),
@@ -37,7 +37,7 @@ pub fn place(act: &Act) -> String {
 }
 
 /// The menu of a task.
-pub fn menu(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
+pub(super) fn menu(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
     let id = task.id.clone();
     let agent = picture.at_work(&task.id).map(|attempt| attempt.name.to_string());
     html! {
@@ -52,7 +52,7 @@ pub fn menu(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
 }
 
 /// A question with its options as buttons and a box for another answer.
-pub fn question(visit: &Visit<'_>, question: &QuestionRow) -> Markup {
+pub(super) fn question(visit: &Visit<'_>, question: &QuestionRow) -> Markup {
     let id = question.id.0;
     html! {
         article.asks data-key=(format!("question-{id}")) aria-labelledby=(format!("q{id}")) {

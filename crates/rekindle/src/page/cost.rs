@@ -18,7 +18,7 @@ use crate::view::Spent;
 /// How deep parts of parts are drawn in; deeper ones stand at this depth.
 const DEPTH_MAX: usize = 4;
 
-pub fn page(visit: &Visit<'_>) -> Result<Frame> {
+pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {
     let picture = visit.picture()?;
     let all = picture.spent();
     let body = html! {

@@ -34,7 +34,7 @@ const CATEGORIES: [(&str, &str); 6] = [
 const VIEWS: [(&str, &str); 3] = [("", "compact"), ("full", "full"), ("json", "JSON")];
 const ORDERS: [(&str, &str); 2] = [("", "newest first"), ("old", "oldest first")];
 
-pub fn page(visit: &Visit<'_>) -> Result<Frame> {
+pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {
     let oldest_first = visit.asked("order") == Some("old");
     let newest = visit.picture()?.seq;
     let place = visit.asked("from").and_then(|from| from.parse::<u64>().ok());

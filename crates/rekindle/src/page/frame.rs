@@ -35,7 +35,7 @@ const KEYS: &[(&str, &str)] = &[
 ];
 
 /// A page without what is around it.
-pub struct Frame {
+pub(super) struct Frame {
     title: String,
     body: Markup,
     every_ms: u32,
@@ -43,17 +43,17 @@ pub struct Frame {
 
 impl Frame {
     /// A page that is looked at again as soon as something happens.
-    pub fn new(title: &str, body: Markup) -> Self {
+    pub(super) fn new(title: &str, body: Markup) -> Self {
         Self { title: title.to_owned(), body, every_ms: 250 }
     }
 
     /// The shortest time between two looks, for pages that cost more to make.
-    pub fn at_most_every(self, every_ms: u32) -> Self {
+    pub(super) fn at_most_every(self, every_ms: u32) -> Self {
         Self { every_ms, ..self }
     }
 
     /// The whole document.
-    pub fn around(self, visit: &Visit<'_>, page: &Page) -> Markup {
+    pub(super) fn around(self, visit: &Visit<'_>, page: &Page) -> Markup {
         let picture = visit.site.picture.as_deref();
         let asks = picture.map_or(0, |picture| picture.open_questions().count());
         let name = picture.map_or_else(|| "rekindle".to_owned(), |picture| one_line(&picture.run.title));
@@ -125,7 +125,7 @@ fn header(visit: &Visit<'_>, page: &Page, asks: usize) -> Markup {
 }
 
 /// How the run stands.
-pub fn run_state(picture: &Picture) -> Markup {
+pub(super) fn run_state(picture: &Picture) -> Markup {
     let nobody = picture.coordinator.is_none();
     let (symbol, word, tone) = match picture.run.state.as_str() {
         "complete" => ("✔", "complete", Tone::Good),

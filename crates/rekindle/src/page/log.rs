@@ -17,7 +17,7 @@ use crate::ui::{clock_time, harmless, one_line};
 /// Lines of the window that needs no script.
 const WINDOW: usize = 500;
 
-pub fn page(visit: &Visit<'_>, id: AttemptId) -> Result<Frame> {
+pub(super) fn page(visit: &Visit<'_>, id: AttemptId) -> Result<Frame> {
     let picture = visit.picture()?;
     let Some(attempt) = picture.attempt(id) else {
         let message = format!("there is no attempt {} in this run", id.0);
@@ -64,7 +64,7 @@ fn head(visit: &Visit<'_>, picture: &Picture, attempt: &AttemptRow) -> Markup {
 }
 
 /// The log itself; what is in it belongs to the script once that runs.
-pub fn viewer(visit: &Visit<'_>, attempt: &AttemptRow, from: usize, lines: &[StoredLine]) -> Markup {
+pub(super) fn viewer(visit: &Visit<'_>, attempt: &AttemptRow, from: usize, lines: &[StoredLine]) -> Markup {
     let raw = visit.ways.to(&format!("/api/logs/{}/raw", attempt.attempt.0));
     html! {
         section.log aria-label="Log" data-log=(attempt.attempt.0) data-live-log=[attempt.ended_at.is_none().then_some("")] {

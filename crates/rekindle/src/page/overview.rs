@@ -18,7 +18,7 @@ use crate::ui::one_line;
 /// News in the list; the events' page has all.
 const NEWS_SHOWN: usize = 12;
 
-pub fn page(visit: &Visit<'_>) -> Result<Frame> {
+pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {
     let picture = visit.picture()?;
     let body = html! {
         h1.run-title { (one_line(&picture.run.title)) " " span.dim.small { "run " (one_line(&picture.run.id)) (copy(&picture.run.id)) } }

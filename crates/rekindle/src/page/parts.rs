@@ -18,28 +18,28 @@ const CONTEXT_HIGH: u64 = 80;
 
 /// Addresses of pages that stay in the run that is looked at.
 #[derive(Clone, Debug, Default)]
-pub struct Ways {
+pub(super) struct Ways {
     run: Option<String>,
 }
 
 impl Ways {
     /// In a run that was named, or in the newest.
-    pub fn of(run: Option<&str>) -> Self {
+    pub(super) fn of(run: Option<&str>) -> Self {
         Self { run: run.filter(|run| !run.is_empty()).map(str::to_owned) }
     }
 
     /// The run that was named.
-    pub fn run(&self) -> Option<&str> {
+    pub(super) fn run(&self) -> Option<&str> {
         self.run.as_deref()
     }
 
     /// The address of a page.
-    pub fn to(&self, path: &str) -> String {
+    pub(super) fn to(&self, path: &str) -> String {
         self.with(path, &[])
     }
 
     /// The address of a page with a query; empty values are left out.
-    pub fn with(&self, path: &str, query: &[(&str, &str)]) -> String {
+    pub(super) fn with(&self, path: &str, query: &[(&str, &str)]) -> String {
         let run = self.run.as_deref().map(|run| ("run", run));
         let pairs = run.into_iter().chain(query.iter().copied()).filter(|(_, value)| !value.is_empty());
         let query: Vec<String> = pairs.map(|(name, value)| format!("{name}={}", encoded(value))).collect();
@@ -47,18 +47,18 @@ impl Ways {
     }
 
     /// A task's page.
-    pub fn task(&self, id: &str) -> String {
+    pub(super) fn task(&self, id: &str) -> String {
         self.to(&format!("/tasks/{}", encoded(id)))
     }
 
     /// A log's page.
-    pub fn log(&self, attempt: AttemptId) -> String {
+    pub(super) fn log(&self, attempt: AttemptId) -> String {
         self.to(&format!("/logs/{}", attempt.0))
     }
 }
 
 /// A piece of an address, with everything but letters, digits and a few signs encoded.
-pub fn encoded(text: &str) -> String {
+pub(super) fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
@@ -71,7 +71,7 @@ pub fn encoded(text: &str) -> String {
 }
 
 /// The class of a tone.
-pub fn class(tone: Tone) -> &'static str {
+pub(super) fn class(tone: Tone) -> &'static str {
     match tone {
         Tone::Error => "t-error",
         Tone::Warning => "t-warn",
@@ -84,22 +84,22 @@ pub fn class(tone: Tone) -> &'static str {
 }
 
 /// A symbol and a word in a tone.
-pub fn pill(symbol: &str, word: &str, tone: Tone) -> Markup {
+pub(super) fn pill(symbol: &str, word: &str, tone: Tone) -> Markup {
     html! { span class=(format!("pill {}", class(tone))) { span.sym aria-hidden="true" { (symbol) } " " (one_line(word)) } }
 }
 
 /// How a task stands.
-pub fn stands(standing: &Standing) -> Markup {
+pub(super) fn stands(standing: &Standing) -> Markup {
     pill(standing.symbol, standing.word, standing.tone)
 }
 
 /// What befell, as a symbol and a word.
-pub fn mark(kind: MarkKind) -> Markup {
+pub(super) fn mark(kind: MarkKind) -> Markup {
     pill(kind.symbol(), kind.name(), kind.tone())
 }
 
 /// The line that says what a task waits for, its countdown counted on by the script.
-pub fn note(picture: &Picture, task: &TaskRow, standing: &Standing) -> Markup {
+pub(super) fn note(picture: &Picture, task: &TaskRow, standing: &Standing) -> Markup {
     let Some(note) = &standing.note else { return html! {} };
     let gates = picture.run.waits.iter().filter_map(|wait| wait.until);
     let ends = task.not_before.into_iter().chain(picture.run.resumes_at).chain(gates);
@@ -113,12 +113,12 @@ pub fn note(picture: &Picture, task: &TaskRow, standing: &Standing) -> Markup {
 }
 
 /// Time that is left, counted down by the script.
-pub fn countdown(until: Time, now: Time) -> Markup {
+pub(super) fn countdown(until: Time, now: Time) -> Markup {
     html! { time.count data-until=(until.0) datetime=(stamp(until)) title=(stamp(until)) { (elapsed(until.since_ms(now))) } }
 }
 
 /// A span; one that goes on is counted up by the script.
-pub fn span(from: Time, to: Option<Time>, now: Time) -> Markup {
+pub(super) fn span(from: Time, to: Option<Time>, now: Time) -> Markup {
     match to {
         Some(to) => html! { span.num { (elapsed(to.since_ms(from))) } },
         None => html! { time.num.count data-since=(from.0) datetime=(stamp(from)) { (elapsed(now.since_ms(from))) } },
@@ -126,18 +126,18 @@ pub fn span(from: Time, to: Option<Time>, now: Time) -> Markup {
 }
 
 /// A moment of the day; the exact one shows when it is pointed at.
-pub fn moment(time: Time) -> Markup {
+pub(super) fn moment(time: Time) -> Markup {
     html! { time.num datetime=(stamp(time)) title=(stamp(time)) { (clock_time(time)) } }
 }
 
 /// A button that copies a text.
-pub fn copy(text: &str) -> Markup {
+pub(super) fn copy(text: &str) -> Markup {
     let text = harmless(text);
     html! { button.copy type="button" data-copy=(text) aria-label=(format!("copy {}", one_line(&text))) title="copy" { (icon()) } }
 }
 
 /// A piece of code, a command or an output, with a button that copies it.
-pub fn code(text: &str, what: &str) -> Markup {
+pub(super) fn code(text: &str, what: &str) -> Markup {
     html! {
         div.code {
             button.copy type="button" data-copy-next="" aria-label=(format!("copy {what}")) title="copy" { (icon()) }
@@ -147,7 +147,7 @@ pub fn code(text: &str, what: &str) -> Markup {
 }
 
 /// A command to type.
-pub fn command(text: &str) -> Markup {
+pub(super) fn command(text: &str) -> Markup {
     html! { span.command { code { (one_line(text)) } (copy(text)) } }
 }
 
@@ -160,12 +160,12 @@ fn icon() -> Markup {
 }
 
 /// A link to a task.
-pub fn task_link(ways: &Ways, id: &str) -> Markup {
+pub(super) fn task_link(ways: &Ways, id: &str) -> Markup {
     html! { a.id href=(ways.task(id)) { (one_line(id)) } }
 }
 
 /// How full a context is.
-pub fn context(measure: Option<Measure>) -> Markup {
+pub(super) fn context(measure: Option<Measure>) -> Markup {
     let filled = measure.and_then(|measure| measure.remaining_percent()).map(|left| 100 - u64::from(left.min(100)));
     match filled {
         Some(percent) => html! {
@@ -179,7 +179,7 @@ pub fn context(measure: Option<Measure>) -> Markup {
 }
 
 /// Tokens, or that nobody said.
-pub fn tokens(spent: Option<&Spent>) -> Markup {
+pub(super) fn tokens(spent: Option<&Spent>) -> Markup {
     match spent.map_or(0, |spent| spent.tokens) {
         0 => html! { span.dim { "–" } },
         tokens => html! { span.num title=(format!("{tokens} tokens")) { (short_count(tokens)) } },
@@ -187,7 +187,7 @@ pub fn tokens(spent: Option<&Spent>) -> Markup {
 }
 
 /// Dollars, or that nobody said.
-pub fn cost(spent: Option<&Spent>) -> Markup {
+pub(super) fn cost(spent: Option<&Spent>) -> Markup {
     match spent.and_then(|spent| spent.cost_usd) {
         None => html! { span.dim { "–" } },
         Some(amount) => html! { span.num { (dollars(amount)) } },
@@ -195,12 +195,12 @@ pub fn cost(spent: Option<&Spent>) -> Markup {
 }
 
 /// What one attempt has used.
-pub fn spent(attempt: &AttemptRow) -> Spent {
+pub(super) fn spent(attempt: &AttemptRow) -> Spent {
     Spent::by_all(std::slice::from_ref(attempt))
 }
 
 /// Whether all words of a filter are in a text; the letters of each may have others between them.
-pub fn fits(filter: &str, text: &str) -> bool {
+pub(super) fn fits(filter: &str, text: &str) -> bool {
     let text = text.to_lowercase();
     filter.to_lowercase().split_whitespace().all(|word| {
         let (word, wanted) = word.strip_prefix('!').map_or((word, true), |word| (word, false));
@@ -220,7 +220,7 @@ fn loosely(word: &str, text: &str) -> bool {
 }
 
 /// The word for a task's state in lists that hold rows only.
-pub fn standing_of(picture: &Picture, task: &TaskRow) -> (Standing, Markup) {
+pub(super) fn standing_of(picture: &Picture, task: &TaskRow) -> (Standing, Markup) {
     let standing = standing::of(picture, task);
     let note = note(picture, task, &standing);
     (standing, note)

@@ -6,7 +6,7 @@ use super::frame::Frame;
 use super::{Visit, acting};
 use crate::error::Result;
 
-pub fn page(visit: &Visit<'_>) -> Result<Frame> {
+pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {
     let picture = visit.picture()?;
     let (open, answered): (Vec<_>, Vec<_>) = picture.questions.iter().partition(|question| question.answer.is_none());
     let body = html! {

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::ui::{Tone, one_line, stamp};
 use crate::view::View;
 
-pub fn page(visit: &Visit<'_>) -> Result<Frame> {
+pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {
     let runs: Vec<RunRow> = match View::open(&visit.site.project) {
         Ok(view) => view.runs()?,
         Err(_) if visit.site.picture.is_none() => Vec::new(),

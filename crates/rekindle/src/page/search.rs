@@ -18,7 +18,7 @@ use crate::ui::one_line;
 /// Hits that are shown, newest first: whoever gets more than this asks for more words.
 const HITS_MAX: usize = 200;
 
-pub fn page(visit: &Visit<'_>) -> Result<Frame> {
+pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {
     let query = visit.asked("q").unwrap_or_default();
     let found = if query.is_empty() { BTreeMap::new() } else { find(visit, query)? };
     let many: usize = found.values().map(Vec::len).sum();

@@ -26,7 +26,7 @@ const TABS: [(&str, &str, u32); 6] = [
     ("log", "Log", 1_000),
 ];
 
-pub fn page(visit: &Visit<'_>, id: &str) -> Result<Frame> {
+pub(super) fn page(visit: &Visit<'_>, id: &str) -> Result<Frame> {
     let picture = visit.picture()?;
     let Some(task) = picture.task(id) else {
         let message = format!("there is no task `{}` in this run", one_line(id));

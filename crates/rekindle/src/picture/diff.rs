@@ -15,7 +15,7 @@ const LINE_MAX_CHARS: usize = 2_000;
 
 /// A task's changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Diff {
+pub(crate) struct Diff {
     /// Where they were found, in words.
     pub place: &'static str,
     /// Files in git's order.
@@ -28,7 +28,7 @@ pub struct Diff {
 
 /// The changes of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FileDiff {
+pub(crate) struct FileDiff {
     /// Its path; for one that was moved, the new one.
     pub path: String,
     /// What became of it besides its lines: `new file`, `deleted`, `moved from a.rs`, `binary`.
@@ -43,7 +43,7 @@ pub struct FileDiff {
 
 /// A line of a diff, made harmless.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DiffLine {
+pub(crate) struct DiffLine {
     /// What it is.
     pub kind: LineKind,
     /// Its text without the sign before it.
@@ -52,7 +52,7 @@ pub struct DiffLine {
 
 /// What a line of a diff is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LineKind {
+pub(crate) enum LineKind {
     /// The head of a hunk.
     Hunk,
     Added,
@@ -64,7 +64,7 @@ pub enum LineKind {
 impl LineKind {
     /// The sign before such a line.
     #[must_use]
-    pub fn sign(self) -> &'static str {
+    pub(crate) fn sign(self) -> &'static str {
         match self {
             Self::Hunk => "",
             Self::Added => "+",
@@ -78,7 +78,7 @@ impl LineKind {
 ///
 /// # Errors
 /// When git fails.
-pub fn of(project: &Project, picture: &Picture, task: &TaskRow) -> Result<Option<Diff>> {
+pub(crate) fn of(project: &Project, picture: &Picture, task: &TaskRow) -> Result<Option<Diff>> {
     let Ok(repo) = Repo::of(&project.root) else { return Ok(None) };
     let branch = picture.run.work_branch.clone().unwrap_or_default();
     let work = Work::new(repo, &project.state_dir, &picture.run.id, &branch)?;
@@ -95,7 +95,7 @@ pub fn of(project: &Project, picture: &Picture, task: &TaskRow) -> Result<Option
 
 /// Reads a unified diff as git writes it.
 #[must_use]
-pub fn parse(patch: &str) -> Vec<FileDiff> {
+pub(crate) fn parse(patch: &str) -> Vec<FileDiff> {
     let mut files: Vec<FileDiff> = Vec::new();
     // Lines of a hunk that are still to come: what looks like a header inside one is content.
     let (mut old_left, mut new_left) = (0_usize, 0_usize);

@@ -11,7 +11,7 @@ const SWEEPS: usize = 4;
 
 /// A task's place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
+pub(crate) struct Node {
     pub task: TaskId,
     /// Its layer, from 0.
     pub layer: usize,
@@ -21,7 +21,7 @@ pub struct Node {
 
 /// The drawing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Graph {
+pub(crate) struct Graph {
     /// Every task's place, in the plan's order.
     pub nodes: Vec<Node>,
     /// Who waits for whom, as places in `nodes`: the first has to end before the second may begin.
@@ -34,7 +34,7 @@ pub struct Graph {
 
 /// Places the tasks of a run. A part comes before the whole that waits for it.
 #[must_use]
-pub fn layout(tasks: &[TaskRow]) -> Graph {
+pub(crate) fn layout(tasks: &[TaskRow]) -> Graph {
     let index: BTreeMap<&TaskId, usize> = tasks.iter().enumerate().map(|(at, task)| (&task.id, at)).collect();
     let mut edges = Vec::new();
     for (at, task) in tasks.iter().enumerate() {

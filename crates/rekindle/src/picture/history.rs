@@ -27,7 +27,7 @@ const NEWS_MAX: usize = 200;
 
 /// What befell an attempt, for a symbol on its bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MarkKind {
+pub(crate) enum MarkKind {
     /// Its context was compacted.
     Compaction,
     /// Its process crashed or was lost.
@@ -50,7 +50,7 @@ pub enum MarkKind {
 
 impl MarkKind {
     /// All kinds, in the order of a legend.
-    pub const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Compaction,
         Self::Crash,
         Self::Hang,
@@ -64,7 +64,7 @@ impl MarkKind {
 
     /// Its name, for a legend, a class and a screen reader.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Compaction => "compaction",
             Self::Crash => "crash",
@@ -79,7 +79,7 @@ impl MarkKind {
     }
 
     #[must_use]
-    pub fn symbol(self) -> &'static str {
+    pub(crate) fn symbol(self) -> &'static str {
         match self {
             Self::Compaction => "◆",
             Self::Crash => "✖",
@@ -94,7 +94,7 @@ impl MarkKind {
     }
 
     #[must_use]
-    pub fn tone(self) -> Tone {
+    pub(crate) fn tone(self) -> Tone {
         match self {
             Self::Crash | Self::Failed => Tone::Error,
             Self::Compaction | Self::Hang | Self::Limit | Self::Refused | Self::Question => Tone::Warning,
@@ -106,7 +106,7 @@ impl MarkKind {
 
 /// One thing that befell an attempt at a task.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Mark {
+pub(crate) struct Mark {
     pub kind: MarkKind,
     pub time: Time,
     pub text: String,
@@ -116,7 +116,7 @@ pub struct Mark {
 
 /// One attempt at one task, for a bar.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Span {
+pub(crate) struct Span {
     pub attempt: AttemptId,
     /// The agent's name.
     pub agent: String,
@@ -144,7 +144,7 @@ pub struct Span {
 
 /// Something that a person wants to see without looking for it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct News {
+pub(crate) struct News {
     /// The event's place.
     pub seq: u64,
     pub time: Time,
@@ -158,7 +158,7 @@ pub struct News {
 
 /// Everything.
 #[derive(Clone, Debug, Default)]
-pub struct History {
+pub(crate) struct History {
     /// Attempts at each task, oldest first.
     pub spans: BTreeMap<TaskId, Vec<Span>>,
     /// Crashes, limits, recoveries and the like over the whole run, oldest first; the newest are kept.
@@ -182,18 +182,18 @@ struct SeenTask {
 impl History {
     /// The spans of a task.
     #[must_use]
-    pub fn of(&self, task: &TaskId) -> &[Span] {
+    pub(crate) fn of(&self, task: &TaskId) -> &[Span] {
         self.spans.get(task).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// How often something of a kind happened.
     #[must_use]
-    pub fn count(&self, kind: MarkKind) -> u64 {
+    pub(crate) fn count(&self, kind: MarkKind) -> u64 {
         self.counts.get(&kind).copied().unwrap_or(0)
     }
 
     /// Takes the next event of the run.
-    pub fn take(&mut self, event: &StoredEvent) {
+    pub(crate) fn take(&mut self, event: &StoredEvent) {
         let now = Time(event.time_ms);
         self.last_time = Some(now);
         let Some(body) = story::body(event) else { return };
@@ -371,19 +371,19 @@ const BESIDES: [&str; 14] = [
 
 /// Whether events of a kind tell the course of a task: a long log has a million of those that do not.
 #[must_use]
-pub fn is_course(kind: &str) -> bool {
+pub(crate) fn is_course(kind: &str) -> bool {
     COURSE.contains(&kind) || kind.ends_with("dispatched")
 }
 
 /// Whether events of a kind are told in a timeline.
 #[must_use]
-pub fn is_told(kind: &str) -> bool {
+pub(crate) fn is_told(kind: &str) -> bool {
     is_course(kind) || BESIDES.contains(&kind) || kind.ends_with("_timeout")
 }
 
 /// What an event is on a bar, if it is anything there.
 #[must_use]
-pub fn mark_kind(body: &Body) -> Option<MarkKind> {
+pub(crate) fn mark_kind(body: &Body) -> Option<MarkKind> {
     Some(match body {
         Body::Session(SessionEvent::AgentCompacted(_)) => MarkKind::Compaction,
         Body::Attempt(AttemptEvent::AgentCrashed { .. } | AttemptEvent::OrphanAgentDetected { .. }) => MarkKind::Crash,

@@ -14,11 +14,11 @@ const STEP: usize = 256;
 const PAGE: usize = 65_536;
 
 /// Most lines of one window.
-pub const WINDOW_MAX: usize = 2_000;
+pub(crate) const WINDOW_MAX: usize = 2_000;
 
 /// Knows the lines of one attempt by number.
 #[derive(Clone, Debug)]
-pub struct LineIndex {
+pub(crate) struct LineIndex {
     attempt: AttemptId,
     /// The place before line 0, before line `STEP`, and so on.
     steps: Vec<u64>,
@@ -29,13 +29,13 @@ pub struct LineIndex {
 impl LineIndex {
     /// Of an attempt; it knows nothing yet.
     #[must_use]
-    pub fn new(attempt: AttemptId) -> Self {
+    pub(crate) fn new(attempt: AttemptId) -> Self {
         Self { attempt, steps: vec![0], count: 0, last: 0 }
     }
 
     /// How many lines there are, as of the last look.
     #[must_use]
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.count
     }
 
@@ -43,7 +43,7 @@ impl LineIndex {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn grow(&mut self, run: &RunView<'_>) -> Result<()> {
+    pub(crate) fn grow(&mut self, run: &RunView<'_>) -> Result<()> {
         loop {
             let places = run.places(self.attempt, self.last, PAGE)?;
             for place in &places {
@@ -63,7 +63,7 @@ impl LineIndex {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn window(&self, run: &RunView<'_>, from: usize, many: usize) -> Result<Vec<StoredLine>> {
+    pub(crate) fn window(&self, run: &RunView<'_>, from: usize, many: usize) -> Result<Vec<StoredLine>> {
         if from >= self.count {
             return Ok(Vec::new());
         }
@@ -78,7 +78,7 @@ impl LineIndex {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn number_of(&self, run: &RunView<'_>, place: u64) -> Result<Option<usize>> {
+    pub(crate) fn number_of(&self, run: &RunView<'_>, place: u64) -> Result<Option<usize>> {
         let step = self.steps.partition_point(|before| *before < place).saturating_sub(1);
         let near = run.places(self.attempt, self.steps[step], STEP)?;
         Ok(near.iter().position(|found| *found == place).map(|at| step * STEP + at))

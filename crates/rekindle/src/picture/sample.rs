@@ -16,17 +16,17 @@ use super::Picture;
 use super::history::{History, is_told};
 
 /// When every script begins.
-pub const START: i64 = 1_790_000_000_000;
+pub(crate) const START: i64 = 1_790_000_000_000;
 
 /// Events, one after the other.
 #[derive(Default)]
-pub struct Script {
+pub(crate) struct Script {
     pub events: Vec<StoredEvent>,
 }
 
 impl Script {
     /// Adds what happened `ms` after the start.
-    pub fn at(&mut self, ms: i64, agent: &str, task: &str, body: &Body) -> &mut Self {
+    pub(crate) fn at(&mut self, ms: i64, agent: &str, task: &str, body: &Body) -> &mut Self {
         let named = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
         self.events.push(StoredEvent {
             seq: u64::try_from(self.events.len()).expect("few") + 1,
@@ -42,7 +42,7 @@ impl Script {
         self
     }
 
-    pub fn dispatched(&mut self, ms: i64, agent: &str, task: &str, attempt: u64, resumed: bool) -> &mut Self {
+    pub(crate) fn dispatched(&mut self, ms: i64, agent: &str, task: &str, attempt: u64, resumed: bool) -> &mut Self {
         let body = Body::Attempt(AttemptEvent::Dispatched {
             attempt: AttemptId(attempt),
             role: Role::Developer,
@@ -59,12 +59,12 @@ impl Script {
     }
 
     /// An attempt's number at a task.
-    pub fn task_started(&mut self, ms: i64, agent: &str, task: &str, attempt: u64, number: u32) -> &mut Self {
+    pub(crate) fn task_started(&mut self, ms: i64, agent: &str, task: &str, attempt: u64, number: u32) -> &mut Self {
         self.at(ms, agent, task, &Body::Task(TaskEvent::TaskStarted { attempt: AttemptId(attempt), number }))
     }
 
     /// Its process runs.
-    pub fn runs(&mut self, ms: i64, agent: &str, task: &str, attempt: u64) -> &mut Self {
+    pub(crate) fn runs(&mut self, ms: i64, agent: &str, task: &str, attempt: u64) -> &mut Self {
         self.at(
             ms,
             agent,
@@ -79,7 +79,7 @@ impl Script {
     }
 
     /// A crash, as the core tells it.
-    pub fn crashed(&mut self, ms: i64, agent: &str, task: &str, attempt: u64) -> &mut Self {
+    pub(crate) fn crashed(&mut self, ms: i64, agent: &str, task: &str, attempt: u64) -> &mut Self {
         let (attempt, cause) = (AttemptId(attempt), Cause::Crashed { code: None, signal: Some(9) });
         self.at(ms, agent, task, &Body::Attempt(AttemptEvent::AgentCrashed { attempt, code: None, signal: Some(9) }));
         self.at(
@@ -98,7 +98,7 @@ impl Script {
     }
 
     /// The task is complete and its attempt over.
-    pub fn done(&mut self, ms: i64, agent: &str, task: &str, attempt: u64) -> &mut Self {
+    pub(crate) fn done(&mut self, ms: i64, agent: &str, task: &str, attempt: u64) -> &mut Self {
         self.at(
             ms,
             agent,
@@ -118,7 +118,7 @@ impl Script {
     }
 
     /// What it adds up to.
-    pub fn history(&self) -> History {
+    pub(crate) fn history(&self) -> History {
         let (mut history, mut read) = (History::default(), History::default());
         for event in &self.events {
             history.take(event);
@@ -133,7 +133,7 @@ impl Script {
     }
 
     /// A picture of it, `until` milliseconds after the start.
-    pub fn picture(&self, tasks: Vec<TaskRow>, until: i64) -> Picture {
+    pub(crate) fn picture(&self, tasks: Vec<TaskRow>, until: i64) -> Picture {
         Picture {
             run: run("running"),
             tasks,
@@ -148,11 +148,11 @@ impl Script {
     }
 }
 
-pub fn id(name: &str) -> TaskId {
+pub(crate) fn id(name: &str) -> TaskId {
     TaskId::new(name).expect("a name")
 }
 
-pub fn run(state: &str) -> RunRow {
+pub(crate) fn run(state: &str) -> RunRow {
     serde_json::from_value(json!({
         "id": "r1", "plan": "plan", "title": "A plan", "plan_path": "plan.md", "state": state, "started_at": START,
         "ended_at": null, "resumes": 0, "attempts": 3, "plan_changed": false,
@@ -161,7 +161,7 @@ pub fn run(state: &str) -> RunRow {
 }
 
 /// A task that waits for others.
-pub fn task(name: &str, title: &str, state: &str, blocked_by: &[&str]) -> TaskRow {
+pub(crate) fn task(name: &str, title: &str, state: &str, blocked_by: &[&str]) -> TaskRow {
     serde_json::from_value(json!({
         "id": name, "title": title, "state": state, "attempts": 1, "attempt_limit": 3, "agent": format!("dev-{name}"),
         "wave": 1, "cause": null, "reason": null, "result": null, "unproven": false, "verifying": false, "epoch": 1,
@@ -171,7 +171,7 @@ pub fn task(name: &str, title: &str, state: &str, blocked_by: &[&str]) -> TaskRo
     .expect("a task")
 }
 
-pub fn attempt(number: u64, agent: &str, tasks: &[&str], state: &str) -> AttemptRow {
+pub(crate) fn attempt(number: u64, agent: &str, tasks: &[&str], state: &str) -> AttemptRow {
     serde_json::from_value(json!({
         "attempt": number, "name": agent, "cli": "demo", "role": "developer", "state": state, "pid": 1, "shim_pid": 2,
         "task": tasks.first(), "tasks": tasks, "epoch": 1, "started_at": START, "ended_at": null, "cause": null,
@@ -179,7 +179,7 @@ pub fn attempt(number: u64, agent: &str, tasks: &[&str], state: &str) -> Attempt
     .expect("an attempt")
 }
 
-pub fn question(number: u64, task: &str, text: &str, options: &[&str]) -> QuestionRow {
+pub(crate) fn question(number: u64, task: &str, text: &str, options: &[&str]) -> QuestionRow {
     serde_json::from_value(json!({
         "id": number, "task": task, "agent": format!("dev-{task}"), "text": text, "options": options, "context": "",
         "answer": null, "asked_at": START,

@@ -12,7 +12,7 @@ const NOTE_MAX_BYTES: usize = 200;
 
 /// How a task stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub(crate) struct Standing {
     pub symbol: &'static str,
     /// The same for terminals that have only ASCII.
     pub ascii: &'static str,
@@ -24,7 +24,7 @@ pub struct Standing {
 
 /// Where a task belongs in a list that shows first what needs a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Urgency {
+pub(crate) enum Urgency {
     /// A person has to do something.
     NeedsYou,
     /// It is being worked on.
@@ -37,7 +37,7 @@ pub enum Urgency {
 
 /// How a task of the picture stands.
 #[must_use]
-pub fn of(picture: &Picture, task: &TaskRow) -> Standing {
+pub(crate) fn of(picture: &Picture, task: &TaskRow) -> Standing {
     let note = || task.reason.as_deref().map(one_line);
     match task.state.as_str() {
         "complete" if task.unreported => ended("✔", "+", "done, unreported", Tone::Warning, task),
@@ -121,13 +121,13 @@ fn waiting(picture: &Picture, task: &TaskRow) -> Standing {
 
 /// The question that a task waits for.
 #[must_use]
-pub fn question_of<'a>(picture: &'a Picture, task: &TaskRow) -> Option<&'a QuestionRow> {
+pub(crate) fn question_of<'a>(picture: &'a Picture, task: &TaskRow) -> Option<&'a QuestionRow> {
     picture.open_questions().find(|question| question.task == task.id)
 }
 
 /// Where a task belongs in a list.
 #[must_use]
-pub fn urgency(picture: &Picture, task: &TaskRow) -> Urgency {
+pub(crate) fn urgency(picture: &Picture, task: &TaskRow) -> Urgency {
     match task.state.as_str() {
         // Whatever became of the task: somebody asked and was not answered.
         _ if question_of(picture, task).is_some() => Urgency::NeedsYou,

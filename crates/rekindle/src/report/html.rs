@@ -21,7 +21,7 @@ use crate::story::chapters::Newest;
 use crate::ui::{Tone, dollars, elapsed, harmless, one_line, short_count, stamp};
 
 /// Chapters of one task that are told, the newest ones: a task that was tried for days has thousands.
-pub const CHAPTERS_MAX: usize = 150;
+pub(crate) const CHAPTERS_MAX: usize = 150;
 
 /// All tasks' stories together: a browser on a phone still opens the file.
 const STORIES_MAX_BYTES: usize = 6 * 1024 * 1024;
@@ -34,7 +34,7 @@ const CSS: &str = include_str!("html/report.css");
 
 /// The account as a file.
 #[must_use]
-pub fn render(report: &Report, picture: &Picture, told: &BTreeMap<&str, Newest>) -> String {
+pub(crate) fn render(report: &Report, picture: &Picture, told: &BTreeMap<&str, Newest>) -> String {
     let style = format!("{}{CSS}", drawing::CSS);
     let title = words(&report.run.title);
     let page = html! {

@@ -24,7 +24,7 @@ const TAB: &str = "    ";
 ///
 /// # Errors
 /// When it cannot be written as XML.
-pub fn render(report: &Report) -> Result<String, SerializeError> {
+pub(crate) fn render(report: &Report) -> Result<String, SerializeError> {
     let mut waves: BTreeMap<u32, Vec<&TaskReport>> = BTreeMap::new();
     for task in &report.tasks {
         waves.entry(task.row.wave).or_default().push(task);

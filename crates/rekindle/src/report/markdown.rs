@@ -21,7 +21,7 @@ const OUTPUT_MAX_BYTES: usize = 4_000;
 
 /// The account as Markdown.
 #[must_use]
-pub fn render(report: &Report) -> String {
+pub(crate) fn render(report: &Report) -> String {
     let mut out = head(report);
     failed(&mut out, report);
     not_proven(&mut out, report);

@@ -21,7 +21,7 @@ const TEXT_COLUMNS: usize = 500;
 
 /// The trace as JSON.
 #[must_use]
-pub fn render(picture: &Picture) -> String {
+pub(crate) fn render(picture: &Picture) -> String {
     let mut trace = Trace { picture, events: Vec::new() };
     let names: BTreeSet<&str> = spans(picture).map(|(_, span)| span.agent.as_str()).collect();
     let lanes: BTreeMap<&str, usize> = names.into_iter().enumerate().map(|(at, name)| (name, at + 1)).collect();

@@ -10,14 +10,14 @@ use crate::ui::stamp;
 
 /// What the messages name besides their numbers.
 #[derive(Clone, Copy, Debug)]
-pub struct Names<'a> {
+pub(crate) struct Names<'a> {
     pub state_file: &'a str,
     pub plan_file: &'a str,
 }
 
 /// The message of an event, where it has one.
 #[must_use]
-pub fn block(body: &Body, names: Names<'_>) -> Option<String> {
+pub(crate) fn block(body: &Body, names: Names<'_>) -> Option<String> {
     Some(match body {
         Body::Run(RunEvent::SessionPause(pause)) => paused(pause, names),
         Body::Run(RunEvent::SessionResume(resume)) => resumed(resume),

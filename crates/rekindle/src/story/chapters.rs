@@ -19,7 +19,7 @@ use crate::view::RunView;
 ///
 /// # Errors
 /// When the store cannot be read.
-pub fn of(run: &RunView<'_>, task: &str) -> Result<Vec<Chapter>> {
+pub(crate) fn of(run: &RunView<'_>, task: &str) -> Result<Vec<Chapter>> {
     let mut chapters = Vec::new();
     let mut teller = Teller::of(task);
     run.events(0, |event| {
@@ -32,7 +32,7 @@ pub fn of(run: &RunView<'_>, task: &str) -> Result<Vec<Chapter>> {
 
 /// The newest chapters of a task.
 #[derive(Default)]
-pub struct Newest {
+pub(crate) struct Newest {
     /// The chapters, oldest first.
     pub chapters: VecDeque<Chapter>,
     /// Older ones that were left out.
@@ -43,7 +43,7 @@ pub struct Newest {
 ///
 /// # Errors
 /// When the store cannot be read.
-pub fn of_each<'a>(run: &RunView<'_>, tasks: &[&'a str], most: usize) -> Result<BTreeMap<&'a str, Newest>> {
+pub(crate) fn of_each<'a>(run: &RunView<'_>, tasks: &[&'a str], most: usize) -> Result<BTreeMap<&'a str, Newest>> {
     let mut told: Vec<(Teller<'a>, Newest)> = tasks.iter().map(|task| (Teller::of(task), Newest::default())).collect();
     run.events(0, |event| {
         let Some(body) = story::body(event) else { return Ok(()) };
@@ -61,7 +61,7 @@ pub fn of_each<'a>(run: &RunView<'_>, tasks: &[&'a str], most: usize) -> Result<
 }
 
 /// One decision or fact about the task.
-pub struct Chapter {
+pub(crate) struct Chapter {
     pub event: StoredEvent,
     /// What it says.
     pub body: Body,

@@ -79,7 +79,7 @@ fn verdict(given: &GivenVerdict) -> Parts {
 
 /// Who sent work back, in words.
 #[must_use]
-pub fn sent_by(rework: &Rework) -> &'static str {
+pub(crate) fn sent_by(rework: &Rework) -> &'static str {
     match rework.source {
         ReworkSource::Critic => "the critic",
         ReworkSource::Auditor => "the auditor",
@@ -136,7 +136,7 @@ fn usage(left: UsageLeft, now: Time) -> Parts {
 
 /// What a decision rests on, a line each.
 #[must_use]
-pub fn evidence(body: &Body) -> Vec<String> {
+pub(crate) fn evidence(body: &Body) -> Vec<String> {
     let listed = |label: &'static str, items: &[String]| -> Vec<String> {
         items.iter().map(|item| format!("{label}: {item}")).collect()
     };

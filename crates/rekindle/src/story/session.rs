@@ -75,14 +75,14 @@ pub(super) fn tell_gate(fact: &GateEvent, now: Time) -> Parts {
 
 /// A gate as it was closed, as a table shows it.
 #[must_use]
-pub fn row_of(closed: &GateClosed) -> WaitRow {
+pub(crate) fn row_of(closed: &GateClosed) -> WaitRow {
     let GateClosed { account, cause, until, reset, probe, .. } = closed;
     WaitRow { account: account.clone(), cause: cause.name().to_owned(), until: *until, reset: *reset, probe: *probe }
 }
 
 /// How much was used and how full the context is.
 #[must_use]
-pub fn measured(measure: &Measure) -> String {
+pub(crate) fn measured(measure: &Measure) -> String {
     let tokens = format!("{} tokens", short_count(measure.usage.tokens()));
     let cost = measure.usage.cost_usd.map(dollars);
     [Some(tokens), cost, context_left(measure)].into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -90,7 +90,7 @@ pub fn measured(measure: &Measure) -> String {
 
 /// How much of the context is left, where that is known.
 #[must_use]
-pub fn context_left(measure: &Measure) -> Option<String> {
+pub(crate) fn context_left(measure: &Measure) -> Option<String> {
     let used = measure.context_used?;
     Some(match (measure.context_window, measure.remaining_percent()) {
         (Some(window), Some(left)) => {
@@ -102,7 +102,7 @@ pub fn context_left(measure: &Measure) -> Option<String> {
 
 /// A failure in words; `now` is when it happened.
 #[must_use]
-pub fn failed(failure: &Failure, now: Time) -> String {
+pub(crate) fn failed(failure: &Failure, now: Time) -> String {
     let what = match failure.problem {
         Problem::UsageLimit => "the usage limit is reached",
         Problem::Overloaded => "the provider is overloaded",
@@ -125,7 +125,7 @@ pub fn failed(failure: &Failure, now: Time) -> String {
 
 /// What was left of a session.
 #[must_use]
-pub fn closed(transcript: Transcript, cut_off: Option<&str>, under_way: &UnderWay) -> String {
+pub(crate) fn closed(transcript: Transcript, cut_off: Option<&str>, under_way: &UnderWay) -> String {
     let found = match transcript {
         Transcript::Whole => "its transcript is whole",
         Transcript::Missing => "its transcript is missing or empty",
@@ -142,7 +142,7 @@ pub fn closed(transcript: Transcript, cut_off: Option<&str>, under_way: &UnderWa
 
 /// How often, in words.
 #[must_use]
-pub fn times(count: u32) -> String {
+pub(crate) fn times(count: u32) -> String {
     match count {
         1 => "once".to_owned(),
         2 => "twice".to_owned(),

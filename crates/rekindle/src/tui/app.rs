@@ -24,7 +24,7 @@ use crate::ui::{Tone, one_line};
 
 /// What is to be done outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub(super) enum Effect {
     /// Order something of the run.
     Do(Act),
     /// Give a text to the terminal's clipboard.
@@ -37,7 +37,7 @@ pub enum Effect {
 
 /// What the screen needs to be drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Want {
+pub(super) struct Want {
     /// The run; nothing means the newest.
     pub run: Option<String>,
     /// Lines of a log.
@@ -57,7 +57,7 @@ pub struct Want {
 
 /// What comes from the store.
 #[derive(Clone, Debug)]
-pub enum News {
+pub(super) enum News {
     /// The run that was asked for, and whether it is the newest; nothing before the first run.
     Run(Option<String>, Option<(Arc<Picture>, bool)>),
     /// Lines of a log, of so many, from a number on.
@@ -81,7 +81,7 @@ pub enum News {
 
 /// Which half of the screen keys go to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Focus {
+pub(super) enum Focus {
     #[default]
     Tree,
     Detail,
@@ -89,14 +89,14 @@ pub enum Focus {
 
 /// A line that is being typed for a filter or a search, and what stood there before.
 #[derive(Clone, Debug)]
-pub struct Typing {
+pub(super) struct Typing {
     pub line: LineEdit,
     /// What Esc brings back.
     pub before: String,
 }
 
 /// The screen.
-pub struct App {
+pub(super) struct App {
     /// Whose runs they are.
     pub project: Project,
     /// How it looks.
@@ -142,7 +142,13 @@ pub struct App {
 impl App {
     /// A screen that has seen nothing yet.
     #[must_use]
-    pub fn new(project: Project, theme: Theme, read_only: bool, wanted: Option<String>, size: (u16, u16)) -> Self {
+    pub(super) fn new(
+        project: Project,
+        theme: Theme,
+        read_only: bool,
+        wanted: Option<String>,
+        size: (u16, u16),
+    ) -> Self {
         Self {
             project,
             theme,
@@ -169,20 +175,20 @@ impl App {
     }
 
     /// The terminal has another size.
-    pub fn resize(&mut self, columns: u16, rows: u16) {
+    pub(super) fn resize(&mut self, columns: u16, rows: u16) {
         self.size = (columns, rows);
         self.settle();
     }
 
     /// Where everything is on the screen.
     #[must_use]
-    pub fn areas(&self) -> Areas {
+    pub(super) fn areas(&self) -> Areas {
         layout::areas(self.size, self.focus, self.full)
     }
 
     /// Where keys go.
     #[must_use]
-    pub fn mode(&self) -> Mode {
+    pub(super) fn mode(&self) -> Mode {
         if self.typing.is_some() {
             return Mode::Typing;
         }
@@ -197,13 +203,13 @@ impl App {
 
     /// The task that is chosen, itself or by something of its.
     #[must_use]
-    pub fn task(&self) -> Option<TaskId> {
+    pub(super) fn task(&self) -> Option<TaskId> {
         self.tree.chosen().and_then(|row| row.node.task()).cloned()
     }
 
     /// The attempt that is chosen: itself, or the one at work on the task, or the task's newest.
     #[must_use]
-    pub fn attempt(&self) -> Option<AttemptId> {
+    pub(super) fn attempt(&self) -> Option<AttemptId> {
         let (row, picture) = (self.tree.chosen()?, self.picture.as_ref()?);
         let of_task = || {
             let task = row.node.task()?;
@@ -215,13 +221,13 @@ impl App {
 
     /// What the text pane is to be about; nothing while the log is shown.
     #[must_use]
-    pub fn about(&self) -> Option<About> {
+    pub(super) fn about(&self) -> Option<About> {
         (self.tab != Tab::Log).then(|| About { tab: self.tab, task: self.task() })
     }
 
     /// What is needed to draw the screen.
     #[must_use]
-    pub fn want(&self) -> Want {
+    pub(super) fn want(&self) -> Want {
         let inside = self.areas().inside_detail();
         let log = (self.tab == Tab::Log).then(|| self.log.window(usize::from(inside.height))).flatten();
         Want {
@@ -237,7 +243,7 @@ impl App {
     }
 
     /// Takes news of the run.
-    pub fn take(&mut self, news: News) {
+    pub(super) fn take(&mut self, news: News) {
         match news {
             // One that was asked for before another was chosen.
             News::Run(wanted, _) if wanted != self.wanted => return,
@@ -289,7 +295,7 @@ impl App {
     }
 
     /// Makes rows and panes anew from what is known.
-    pub fn rebuild(&mut self) {
+    pub(super) fn rebuild(&mut self) {
         let Some(picture) = self.picture.clone() else {
             self.tree.rows.clear();
             return;
@@ -315,7 +321,7 @@ impl App {
     }
 
     /// Brings what depends on the choice and the size in line with them.
-    pub fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         self.log.turn_to(self.attempt());
         if self.tab == Tab::Task
             && let (Some(about), Some(picture)) = (self.about(), self.picture.clone())
@@ -333,7 +339,7 @@ impl App {
 
     /// Whether a key would do something now, for the footer.
     #[must_use]
-    pub fn matters(&self, action: Action) -> bool {
+    pub(super) fn matters(&self, action: Action) -> bool {
         let task = self.task().and_then(|id| self.picture.as_ref()?.task(id.as_str()).cloned());
         let ended = |states: &[&str]| task.as_ref().is_some_and(|task| states.contains(&task.state.as_str()));
         let open = task.is_some() && !ended(&["complete", "failed", "skipped"]);
@@ -360,7 +366,7 @@ impl App {
 
     /// The agent of the chosen attempt, if it lives.
     #[must_use]
-    pub fn agent(&self) -> Option<String> {
+    pub(super) fn agent(&self) -> Option<String> {
         let attempt = self.picture.as_ref()?.attempt(self.attempt()?)?;
         attempt.ended_at.is_none().then(|| attempt.name.to_string())
     }

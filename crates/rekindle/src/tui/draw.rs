@@ -17,7 +17,7 @@ use super::theme::Theme;
 use crate::ui::Tone;
 
 /// Draws the screen.
-pub fn draw(app: &App, frame: &mut Frame<'_>) {
+pub(super) fn draw(app: &App, frame: &mut Frame<'_>) {
     let screen = frame.area();
     let areas = layout::areas((screen.width, screen.height), app.focus, app.full);
     bars::header(app, frame, areas.header);

@@ -6,7 +6,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 const MOST_CHARS: usize = 4_000;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LineEdit {
+pub(super) struct LineEdit {
     text: Vec<char>,
     at: usize,
 }
@@ -14,30 +14,30 @@ pub struct LineEdit {
 impl LineEdit {
     /// A line with a text in it, the cursor at its end.
     #[must_use]
-    pub fn with(text: &str) -> Self {
+    pub(super) fn with(text: &str) -> Self {
         let text: Vec<char> = text.chars().collect();
         Self { at: text.len(), text }
     }
 
     #[must_use]
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         self.text.iter().collect()
     }
 
     /// Whether nothing but spaces is in it.
     #[must_use]
-    pub fn is_blank(&self) -> bool {
+    pub(super) fn is_blank(&self) -> bool {
         self.text.iter().all(|c| c.is_whitespace())
     }
 
     /// The text before the cursor and the rest.
     #[must_use]
-    pub fn halves(&self) -> (String, String) {
+    pub(super) fn halves(&self) -> (String, String) {
         (self.text[..self.at].iter().collect(), self.text[self.at..].iter().collect())
     }
 
     /// Puts text in at the cursor, as a paste does: on one line, without anything that a terminal would obey.
-    pub fn insert(&mut self, text: &str) {
+    pub(super) fn insert(&mut self, text: &str) {
         for c in rekindle_core::text::sanitize(text).chars() {
             let c = if c == '\n' || c == '\t' { ' ' } else { c };
             if self.text.len() < MOST_CHARS {
@@ -48,7 +48,7 @@ impl LineEdit {
     }
 
     /// Takes a key; says whether it meant anything here.
-    pub fn key(&mut self, key: KeyEvent) -> bool {
+    pub(super) fn key(&mut self, key: KeyEvent) -> bool {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Char('a') if ctrl => self.at = 0,

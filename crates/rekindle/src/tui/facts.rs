@@ -45,7 +45,7 @@ fn list(lines: &mut Vec<TextLine>, mark: &str, items: &[String]) {
 
 /// What was spent, in words.
 #[must_use]
-pub fn spent(spent: Spent) -> String {
+pub(super) fn spent(spent: Spent) -> String {
     let tokens = (spent.tokens > 0).then(|| format!("{} tokens", short_count(spent.tokens)));
     let cost = spent.cost_usd.map(dollars);
     tokens.into_iter().chain(cost).collect::<Vec<_>>().join(", ")
@@ -53,7 +53,7 @@ pub fn spent(spent: Spent) -> String {
 
 /// A task with all that is known of it.
 #[must_use]
-pub fn of_task(picture: &Picture, task: &TaskRow) -> Vec<TextLine> {
+pub(super) fn of_task(picture: &Picture, task: &TaskRow) -> Vec<TextLine> {
     let mut lines = Vec::new();
     let stands = standing::of(picture, task);
     title(&mut lines, &format!("{} {}", task.id, one_line(&task.title)));
@@ -174,7 +174,7 @@ fn attempts(lines: &mut Vec<TextLine>, picture: &Picture, task: &TaskRow) {
 
 /// The run with all that is known of it, what went wrong and was recovered first.
 #[must_use]
-pub fn of_run(picture: &Picture) -> Vec<TextLine> {
+pub(super) fn of_run(picture: &Picture) -> Vec<TextLine> {
     let mut lines = Vec::new();
     let run = &picture.run;
     title(&mut lines, &format!("{} · run {}", one_line(&run.title), one_line(&run.id)));
@@ -218,7 +218,7 @@ pub fn of_run(picture: &Picture) -> Vec<TextLine> {
 
 /// How a run stands, in words.
 #[must_use]
-pub fn state_of(picture: &Picture) -> (Tone, String) {
+pub(super) fn state_of(picture: &Picture) -> (Tone, String) {
     let run = &picture.run;
     let gone = picture.coordinator.is_none();
     let (tone, text) = match run.state.as_str() {
@@ -244,7 +244,7 @@ pub fn state_of(picture: &Picture) -> (Tone, String) {
 
 /// A diff: its files, then each with its lines.
 #[must_use]
-pub fn of_diff(diff: Option<&Diff>) -> Vec<TextLine> {
+pub(super) fn of_diff(diff: Option<&Diff>) -> Vec<TextLine> {
     let Some(diff) = diff else {
         return vec![TextLine::toned(Tone::Dim, "nothing to compare: no git, or no work of its own yet")];
     };
@@ -283,7 +283,7 @@ fn of_file(lines: &mut Vec<TextLine>, file: &FileDiff) {
 
 /// The story of a task.
 #[must_use]
-pub fn of_why(chapters: &[Chapter]) -> Vec<TextLine> {
+pub(super) fn of_why(chapters: &[Chapter]) -> Vec<TextLine> {
     if chapters.is_empty() {
         return vec![TextLine::toned(Tone::Dim, "nothing was decided about it yet")];
     }
@@ -301,7 +301,7 @@ pub fn of_why(chapters: &[Chapter]) -> Vec<TextLine> {
 
 /// An event in a line.
 #[must_use]
-pub fn of_event(event: &StoredEvent) -> TextLine {
+pub(super) fn of_event(event: &StoredEvent) -> TextLine {
     let told = story::tell(event);
     let who = event.task.as_deref().or(event.agent.as_deref()).unwrap_or_default();
     let who = if who.is_empty() { String::new() } else { format!("{who}: ") };
@@ -311,7 +311,7 @@ pub fn of_event(event: &StoredEvent) -> TextLine {
 
 /// A past run in a line.
 #[must_use]
-pub fn of_past(run: &RunRow, live: bool) -> String {
+pub(super) fn of_past(run: &RunRow, live: bool) -> String {
     let live = if live { " · live" } else { "" };
     let short: String = run.id.chars().take(12).collect();
     one_line(&format!("{short} · {} · {} · {}{live}", run.plan, run.state, crate::ui::stamp(run.started_at)))

@@ -2,32 +2,32 @@
 
 /// A filter that a person typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
+pub(super) struct Filter {
     text: String,
 }
 
 impl Filter {
     /// What was typed; nothing keeps everything.
     #[must_use]
-    pub fn new(text: &str) -> Self {
+    pub(super) fn new(text: &str) -> Self {
         Self { text: text.to_owned() }
     }
 
     /// What was typed.
     #[must_use]
-    pub fn text(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         &self.text
     }
 
     /// Whether it keeps everything.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.text.trim_start_matches('!').trim().is_empty()
     }
 
     /// Whether a line stays. Small letters fit large ones too; large letters only themselves.
     #[must_use]
-    pub fn keeps(&self, line: &str) -> bool {
+    pub(super) fn keeps(&self, line: &str) -> bool {
         if self.is_empty() {
             return true;
         }
@@ -51,13 +51,13 @@ fn in_order(text: &str, word: &str) -> bool {
 
 /// Whether a text has a word in it as it is. Used for searching too.
 #[must_use]
-pub fn holds(text: &str, word: &str) -> bool {
+pub(super) fn holds(text: &str, word: &str) -> bool {
     find(text, word, 0).is_some()
 }
 
 /// Where a word begins and ends in a text, from a byte on.
 #[must_use]
-pub fn find(text: &str, word: &str, from: usize) -> Option<(usize, usize)> {
+pub(super) fn find(text: &str, word: &str, from: usize) -> Option<(usize, usize)> {
     let rest = text.get(from..)?;
     rest.char_indices().find_map(|(at, _)| {
         let mut end = from + at;

@@ -15,11 +15,11 @@ use super::tree::Node;
 use crate::ui::{clock_time, one_line};
 
 /// Most lines that are listed, the newest: whoever has more types another word.
-pub const HITS_MAX: usize = 200;
+pub(super) const HITS_MAX: usize = 200;
 
 /// A line that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hit {
+pub(super) struct Hit {
     /// Where it is.
     pub place: LogPosition,
     /// Whose it is.
@@ -33,7 +33,7 @@ pub struct Hit {
 impl Hit {
     /// A line of the store.
     #[must_use]
-    pub fn of(stored: &StoredLine) -> Self {
+    pub(super) fn of(stored: &StoredLine) -> Self {
         let line = LogLine::of(stored);
         let place = LogPosition { attempt: AttemptId(stored.line.attempt), seq: stored.seq };
         Self { place, agent: one_line(&stored.line.agent), time: line.time, text: line.text }
@@ -41,14 +41,14 @@ impl Hit {
 
     /// As it is listed.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub(super) fn shown(&self) -> String {
         format!("{} {} #{} {}", clock_time(self.time), self.agent, self.place.attempt.0, self.text)
     }
 }
 
 /// A search that the reader is to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seek {
+pub(super) struct Seek {
     /// Words that a line has to hold, all of them.
     pub words: String,
     /// Tells it from others.
@@ -57,7 +57,7 @@ pub struct Seek {
 
 /// The search and what it found.
 #[derive(Clone, Debug, Default)]
-pub struct HitList {
+pub(super) struct HitList {
     /// What is searched for.
     pub words: String,
     /// Whether it was asked for; before that it is typed.
@@ -72,13 +72,13 @@ pub struct HitList {
 impl HitList {
     /// What the reader is to look for.
     #[must_use]
-    pub fn seek(&self) -> Option<Seek> {
+    pub(super) fn seek(&self) -> Option<Seek> {
         let open = self.asked && self.hits.is_none();
         open.then(|| Seek { words: self.words.clone(), serial: self.serial })
     }
 
     /// Takes what was found, unless it is of a search before.
-    pub fn take(&mut self, serial: u64, mut hits: Vec<Hit>) {
+    pub(super) fn take(&mut self, serial: u64, mut hits: Vec<Hit>) {
         if self.asked && serial == self.serial {
             hits.reverse();
             self.hits = Some(hits);
@@ -87,7 +87,7 @@ impl HitList {
 
     /// How much was found of each agent, most first.
     #[must_use]
-    pub fn by_agent(&self) -> String {
+    pub(super) fn by_agent(&self) -> String {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for hit in self.hits.iter().flatten() {
             *counts.entry(&hit.agent).or_default() += 1;

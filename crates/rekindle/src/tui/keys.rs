@@ -7,7 +7,7 @@ use self::Mode as M;
 
 /// Where keys go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub(super) enum Mode {
     /// The tree of tasks.
     Tree,
     /// The log of an attempt.
@@ -33,7 +33,7 @@ pub enum Mode {
 
 impl Mode {
     /// All of them, in the order of the help.
-    pub const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Tree,
         Self::Log,
         Self::Diff,
@@ -50,7 +50,7 @@ impl Mode {
 
     /// What the help calls it.
     #[must_use]
-    pub fn title(self) -> &'static str {
+    pub(super) fn title(self) -> &'static str {
         match self {
             Self::Tree => "tree",
             Self::Log => "log",
@@ -70,7 +70,7 @@ impl Mode {
 
 /// What a key means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub(super) enum Action {
     /// A line up.
     Up,
     /// A line down.
@@ -160,7 +160,7 @@ pub enum Action {
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Binding {
+pub(super) struct Binding {
     /// Any of these keys, by their names.
     pub keys: &'static str,
     /// Where it works.
@@ -258,7 +258,7 @@ const HELPED: &[M] = &[M::Tree, M::Log, M::Diff, M::Text, M::Runs, M::Hits, M::C
 const WRITING: &[M] = &[M::Typing, M::Answer, M::Split];
 
 /// Every key.
-pub const TABLE: &[Binding] = &[
+pub(super) const TABLE: &[Binding] = &[
     row("a", MAIN, A::Answer, "answer its question, or the oldest open one", "answer", 99),
     row("Enter", TREE, A::Open, "into its detail; a wave opens or closes", "open", 90),
     row("Enter", ANSWER, A::Take, "send the option or the text", "send", 90),
@@ -328,18 +328,18 @@ pub const TABLE: &[Binding] = &[
 
 /// What a key means in a mode.
 #[must_use]
-pub fn action(mode: Mode, key: KeyEvent) -> Option<Action> {
+pub(super) fn action(mode: Mode, key: KeyEvent) -> Option<Action> {
     TABLE.iter().find(|row| row.modes.contains(&mode) && row.has(key)).map(|row| row.action)
 }
 
 /// Whether letters are typed in a mode.
 #[must_use]
-pub fn is_writing(mode: Mode) -> bool {
+pub(super) fn is_writing(mode: Mode) -> bool {
     WRITING.contains(&mode)
 }
 
 /// The rows of a mode for its footer, those that matter most first.
-pub fn footer(mode: Mode, matters: impl Fn(Action) -> bool) -> Vec<&'static Binding> {
+pub(super) fn footer(mode: Mode, matters: impl Fn(Action) -> bool) -> Vec<&'static Binding> {
     let shown = |row: &&Binding| row.weight > 0 && row.modes.contains(&mode) && matters(row.action);
     let mut rows: Vec<&Binding> = TABLE.iter().filter(shown).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.weight));
@@ -348,7 +348,7 @@ pub fn footer(mode: Mode, matters: impl Fn(Action) -> bool) -> Vec<&'static Bind
 
 /// A line of the help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HelpLine {
+pub(super) enum HelpLine {
     /// The keys of a mode follow.
     Title(&'static str),
     /// Keys and what they do.
@@ -357,7 +357,7 @@ pub enum HelpLine {
 
 /// The help, the mode at hand first.
 #[must_use]
-pub fn help(first: Mode) -> Vec<HelpLine> {
+pub(super) fn help(first: Mode) -> Vec<HelpLine> {
     let others = Mode::ALL.into_iter().filter(|mode| *mode != first);
     let mut lines = Vec::new();
     for mode in std::iter::once(first).chain(others) {

@@ -11,11 +11,11 @@ const TWO_COLUMNS: (u16, u16) = (80, 24);
 const TREE_WIDTH: (u16, u16) = (36, 96);
 
 /// Widest that a box with sentences gets: longer lines are hard to read.
-pub const BOX_WIDTH: u16 = 76;
+pub(super) const BOX_WIDTH: u16 = 76;
 
 /// The places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Areas {
+pub(super) struct Areas {
     /// The run.
     pub header: Rect,
     /// The tree with its border; empty when it is not shown.
@@ -31,20 +31,20 @@ pub struct Areas {
 impl Areas {
     /// The tree within its border.
     #[must_use]
-    pub fn inside_tree(&self) -> Rect {
+    pub(super) fn inside_tree(&self) -> Rect {
         inside(self.tree)
     }
 
     /// The detail within its border and below its tabs.
     #[must_use]
-    pub fn inside_detail(&self) -> Rect {
+    pub(super) fn inside_detail(&self) -> Rect {
         let inside = inside(self.detail);
         Rect { y: inside.y.saturating_add(1), height: inside.height.saturating_sub(1), ..inside }
     }
 
     /// The row of the tabs.
     #[must_use]
-    pub fn tabs(&self) -> Rect {
+    pub(super) fn tabs(&self) -> Rect {
         let inside = inside(self.detail);
         Rect { height: inside.height.min(1), ..inside }
     }
@@ -52,7 +52,7 @@ impl Areas {
 
 /// A place within its border.
 #[must_use]
-pub fn inside(area: Rect) -> Rect {
+pub(super) fn inside(area: Rect) -> Rect {
     Rect {
         x: area.x.saturating_add(1),
         y: area.y.saturating_add(1),
@@ -63,7 +63,7 @@ pub fn inside(area: Rect) -> Rect {
 
 /// The places on a screen.
 #[must_use]
-pub fn areas(size: (u16, u16), focus: Focus, full: bool) -> Areas {
+pub(super) fn areas(size: (u16, u16), focus: Focus, full: bool) -> Areas {
     let (width, height) = size;
     let header_rows = match height {
         0..=5 => 0,
@@ -96,7 +96,7 @@ pub fn areas(size: (u16, u16), focus: Focus, full: bool) -> Areas {
 
 /// The first row of a list on the screen so that the chosen one is on it too.
 #[must_use]
-pub fn top_for(at: usize, top: usize, height: usize, len: usize) -> usize {
+pub(super) fn top_for(at: usize, top: usize, height: usize, len: usize) -> usize {
     let height = height.max(1);
     let top = top.min(at).max((at + 1).saturating_sub(height));
     top.min(len.saturating_sub(height).max(at.saturating_sub(height - 1)))
@@ -104,19 +104,19 @@ pub fn top_for(at: usize, top: usize, height: usize, len: usize) -> usize {
 
 /// Columns of text in a box on a screen of some width: within its border and a space on both sides.
 #[must_use]
-pub fn box_room(width: u16) -> usize {
+pub(super) fn box_room(width: u16) -> usize {
     usize::from(BOX_WIDTH.min(width)).saturating_sub(4).max(1)
 }
 
 /// Most rows of text in a box on a screen of some height: a little of the screen stays around it.
 #[must_use]
-pub fn box_rows(height: u16) -> u16 {
+pub(super) fn box_rows(height: u16) -> u16 {
     height.saturating_sub(2).max(1).saturating_sub(2)
 }
 
 /// A box of some size in the middle of a screen, as far as there is room.
 #[must_use]
-pub fn centred(size: (u16, u16), width: u16, height: u16) -> Rect {
+pub(super) fn centred(size: (u16, u16), width: u16, height: u16) -> Rect {
     let (width, height) = (width.min(size.0), height.min(size.1));
     Rect { x: (size.0 - width) / 2, y: (size.1 - height) / 2, width, height }
 }

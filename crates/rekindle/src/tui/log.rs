@@ -14,14 +14,14 @@ use crate::ui::{clock_time, harmless};
 const AROUND: usize = 200;
 
 /// Most calls of one attempt in the tree: the newest ones are looked for.
-pub const CALLS_MAX: usize = 50;
+pub(super) const CALLS_MAX: usize = 50;
 
 /// Most rows that one line takes when wrapped; the rest is cut.
 const ROWS_MAX: usize = 500;
 
 /// What a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     /// Words.
     Said,
     /// A tool is called.
@@ -34,7 +34,7 @@ pub enum Kind {
 
 /// A line, made harmless.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogLine {
+pub(super) struct LogLine {
     /// When it was read.
     pub time: Time,
     /// What it is.
@@ -47,7 +47,7 @@ pub struct LogLine {
 impl LogLine {
     /// A line of the store, fit to be shown.
     #[must_use]
-    pub fn of(stored: &StoredLine) -> Self {
+    pub(super) fn of(stored: &StoredLine) -> Self {
         let text = wide::flat(&harmless(&stored.line.text).replace('\n', " "));
         let err = stored.line.stream == Stream::Err;
         let kind = match () {
@@ -62,7 +62,7 @@ impl LogLine {
 
 /// A call and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallLine {
+pub(super) struct CallLine {
     /// The number of its line.
     pub number: usize,
     /// The tool and what it was called with.
@@ -75,7 +75,7 @@ pub struct CallLine {
 
 /// The newest calls among lines whose first has a number.
 #[must_use]
-pub fn calls(first: usize, lines: &[LogLine]) -> Vec<CallLine> {
+pub(super) fn calls(first: usize, lines: &[LogLine]) -> Vec<CallLine> {
     let mut calls: Vec<CallLine> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         if let Some(text) = line.text.strip_prefix(CALL_MARK) {
@@ -96,7 +96,7 @@ pub fn calls(first: usize, lines: &[LogLine]) -> Vec<CallLine> {
 
 /// Lines that the pane needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
+pub(super) struct Window {
     pub attempt: AttemptId,
     /// From which number on; nothing means the last ones.
     pub from: Option<usize>,
@@ -105,7 +105,7 @@ pub struct Window {
 
 /// A line by its place in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogPosition {
+pub(super) struct LogPosition {
     /// Whose log.
     pub attempt: AttemptId,
     /// Its place among all lines.
@@ -114,7 +114,7 @@ pub struct LogPosition {
 
 /// A search in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Search {
+pub(super) struct Search {
     /// In which one.
     pub attempt: AttemptId,
     /// For what.
@@ -130,7 +130,7 @@ pub struct Search {
 impl Search {
     /// The next lines to look at, after so many of all: where they begin, and how many they are. A stretch ends where the log does.
     #[must_use]
-    pub fn stretch(&self, done: usize, count: usize, most: usize) -> (usize, usize) {
+    pub(super) fn stretch(&self, done: usize, count: usize, most: usize) -> (usize, usize) {
         if self.forward {
             let from = (self.from + done) % count;
             return (from, most.min(count - from).min(count - done));
@@ -142,7 +142,7 @@ impl Search {
 }
 
 #[derive(Clone, Debug)]
-pub struct LogPane {
+pub(super) struct LogPane {
     /// Whose log.
     pub attempt: Option<AttemptId>,
     /// How many lines it has; nothing before it was read.
@@ -198,7 +198,7 @@ impl Default for LogPane {
 
 impl LogPane {
     /// Turns to another attempt; the end is followed there.
-    pub fn turn_to(&mut self, attempt: Option<AttemptId>) {
+    pub(super) fn turn_to(&mut self, attempt: Option<AttemptId>) {
         if self.attempt != attempt {
             let (wrap, times, words, serial) = (self.wrap, self.times, self.words.clone(), self.serial);
             *self = Self { attempt, wrap, times, words, serial, ..Self::default() };
@@ -206,7 +206,7 @@ impl LogPane {
     }
 
     /// Takes lines that were asked for.
-    pub fn take(&mut self, attempt: AttemptId, count: usize, from: usize, lines: Vec<LogLine>) {
+    pub(super) fn take(&mut self, attempt: AttemptId, count: usize, from: usize, lines: Vec<LogLine>) {
         if self.attempt == Some(attempt) {
             (self.count, self.from, self.lines) = (Some(count), from, lines);
             self.top = self.top.min(count.saturating_sub(1));
@@ -215,7 +215,7 @@ impl LogPane {
 
     /// The lines that a screen of some rows needs.
     #[must_use]
-    pub fn window(&self, rows: usize) -> Option<Window> {
+    pub(super) fn window(&self, rows: usize) -> Option<Window> {
         let many = (rows + 2 * AROUND).min(crate::picture::lines::WINDOW_MAX);
         let from = (!self.follow).then(|| self.top.saturating_sub(AROUND));
         self.attempt.map(|attempt| Window { attempt, from, many })
@@ -223,13 +223,13 @@ impl LogPane {
 
     /// A line by its number, if it is at hand.
     #[must_use]
-    pub fn line(&self, number: usize) -> Option<&LogLine> {
+    pub(super) fn line(&self, number: usize) -> Option<&LogLine> {
         self.lines.get(number.checked_sub(self.from)?)
     }
 
     /// A line as it is shown.
     #[must_use]
-    pub fn shown(&self, line: &LogLine) -> String {
+    pub(super) fn shown(&self, line: &LogLine) -> String {
         let mark = if line.err { "! " } else { "" };
         let time = if self.times { format!("{} ", clock_time(line.time)) } else { String::new() };
         format!("{time}{mark}{}", line.text)
@@ -237,7 +237,7 @@ impl LogPane {
 
     /// Its rows at a width.
     #[must_use]
-    pub fn rows_of(&self, line: &LogLine, width: usize) -> Vec<String> {
+    pub(super) fn rows_of(&self, line: &LogLine, width: usize) -> Vec<String> {
         let text = self.shown(line);
         if !self.wrap {
             return vec![wide::cut(&text, width)];
@@ -254,7 +254,7 @@ impl LogPane {
 
     /// The first line on a screen of some size, and the rows of it that are above.
     #[must_use]
-    pub fn first(&self, width: usize, height: usize) -> (usize, usize) {
+    pub(super) fn first(&self, width: usize, height: usize) -> (usize, usize) {
         if self.follow { self.end(width, height) } else { (self.top, self.skip) }
     }
 
@@ -269,7 +269,7 @@ impl LogPane {
     }
 
     /// Scrolls by rows. Following stops on the way up and begins again at the end.
-    pub fn scroll(&mut self, by: isize, width: usize, height: usize) {
+    pub(super) fn scroll(&mut self, by: isize, width: usize, height: usize) {
         (self.top, self.skip) = self.first(width, height);
         if self.follow && by < 0 {
             self.seen = self.count.unwrap_or(0);
@@ -307,7 +307,7 @@ impl LogPane {
     }
 
     /// Goes to a line and stops following.
-    pub fn go_to(&mut self, number: usize, height: usize) {
+    pub(super) fn go_to(&mut self, number: usize, height: usize) {
         if self.follow {
             self.seen = self.count.unwrap_or(0);
         }
@@ -324,12 +324,12 @@ impl LogPane {
 
     /// Lines that came since following stopped and have not been on the screen.
     #[must_use]
-    pub fn unseen(&self) -> usize {
+    pub(super) fn unseen(&self) -> usize {
         if self.follow { 0 } else { self.count.unwrap_or(0).saturating_sub(self.seen) }
     }
 
     /// Begins a search from the line that was found, or from the screen's first.
-    pub fn find(&mut self, forward: bool, width: usize, height: usize) {
+    pub(super) fn find(&mut self, forward: bool, width: usize, height: usize) {
         let (Some(attempt), false) = (self.attempt, self.words.is_empty()) else { return };
         let count = self.count.unwrap_or(0).max(1);
         let from = match (self.hit, forward) {
@@ -343,7 +343,7 @@ impl LogPane {
     }
 
     /// Takes the number of a line that was asked for; says whether it was.
-    pub fn placed(&mut self, place: LogPosition, number: Option<usize>, height: usize) -> bool {
+    pub(super) fn placed(&mut self, place: LogPosition, number: Option<usize>, height: usize) -> bool {
         if self.place != Some(place) || self.attempt != Some(place.attempt) {
             return false;
         }
@@ -356,7 +356,7 @@ impl LogPane {
     }
 
     /// Takes the end of a search; says whether it was the one under way.
-    pub fn found(&mut self, serial: u64, hit: Option<usize>, height: usize) -> bool {
+    pub(super) fn found(&mut self, serial: u64, hit: Option<usize>, height: usize) -> bool {
         if self.search.as_ref().is_none_or(|search| search.serial != serial) {
             return false;
         }
@@ -371,7 +371,7 @@ impl LogPane {
 
 /// Whether a line is one that a search is for.
 #[must_use]
-pub fn fits(line: &LogLine, words: &str) -> bool {
+pub(super) fn fits(line: &LogLine, words: &str) -> bool {
     filter::holds(&line.text, words)
 }
 

@@ -12,7 +12,7 @@ const TIMES_FROM: usize = 50;
 
 /// What the detail shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tab {
+pub(super) enum Tab {
     /// The log of an attempt.
     #[default]
     Log,
@@ -28,10 +28,10 @@ pub enum Tab {
 
 impl Tab {
     /// All of them, in their order.
-    pub const ALL: [Self; 5] = [Self::Log, Self::Diff, Self::Task, Self::Why, Self::Events];
+    pub(super) const ALL: [Self; 5] = [Self::Log, Self::Diff, Self::Task, Self::Why, Self::Events];
 
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Log => "log",
             Self::Diff => "diff",
@@ -43,7 +43,7 @@ impl Tab {
 
     /// The one some steps further, round and round.
     #[must_use]
-    pub fn step(self, by: isize) -> Self {
+    pub(super) fn step(self, by: isize) -> Self {
         let len = Self::ALL.len();
         let at = Self::ALL.iter().position(|tab| *tab == self).unwrap_or(0);
         Self::ALL[(at + len).wrapping_add_signed(by) % len]
@@ -52,7 +52,7 @@ impl Tab {
 
 /// What the lines of a pane are about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct About {
+pub(super) struct About {
     pub tab: Tab,
     /// The task; nothing means the whole run.
     pub task: Option<TaskId>,
@@ -60,7 +60,7 @@ pub struct About {
 
 /// A line of text, made harmless.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TextLine {
+pub(super) struct TextLine {
     /// When it happened, where it is about a moment; shown only when times are.
     pub time: String,
     /// A word in a column of its own.
@@ -75,32 +75,32 @@ pub struct TextLine {
 impl TextLine {
     /// A line.
     #[must_use]
-    pub fn plain(text: impl Into<String>) -> Self {
+    pub(super) fn plain(text: impl Into<String>) -> Self {
         Self { text: wide::flat(&text.into()), ..Self::default() }
     }
 
     /// A line in a tone.
     #[must_use]
-    pub fn toned(tone: Tone, text: impl Into<String>) -> Self {
+    pub(super) fn toned(tone: Tone, text: impl Into<String>) -> Self {
         Self { tone: Some(tone), ..Self::plain(text) }
     }
 
     /// A line with a word before it.
     #[must_use]
-    pub fn marked(mark: impl Into<String>, tone: Tone, text: impl Into<String>) -> Self {
+    pub(super) fn marked(mark: impl Into<String>, tone: Tone, text: impl Into<String>) -> Self {
         Self { mark: mark.into(), tone: Some(tone), ..Self::plain(text) }
     }
 
     /// A line with the time before it.
     #[must_use]
-    pub fn at(mut self, time: String) -> Self {
+    pub(super) fn at(mut self, time: String) -> Self {
         self.time = time;
         self
     }
 
     /// What stands before the text.
     #[must_use]
-    pub fn lead(&self, times: bool) -> String {
+    pub(super) fn lead(&self, times: bool) -> String {
         let mut lead = String::new();
         if times && !self.time.is_empty() {
             lead = format!("{} ", self.time);
@@ -114,7 +114,7 @@ impl TextLine {
 
 /// Lines to scroll in.
 #[derive(Clone, Debug, Default)]
-pub struct TextPane {
+pub(super) struct TextPane {
     /// What they are about; nothing before they came.
     pub about: Option<About>,
     pub lines: Vec<TextLine>,
@@ -126,7 +126,7 @@ pub struct TextPane {
 
 /// A row of the pane: a line, what stands before it, and a piece of its text.
 #[derive(Clone, Debug)]
-pub struct PaneRow<'a> {
+pub(super) struct PaneRow<'a> {
     pub line: &'a TextLine,
     /// What stands before the text; spaces where a line goes on.
     pub lead: String,
@@ -136,7 +136,7 @@ pub struct PaneRow<'a> {
 
 impl TextPane {
     /// Takes lines; the place stays where they are about the same.
-    pub fn take(&mut self, about: About, lines: Vec<TextLine>) {
+    pub(super) fn take(&mut self, about: About, lines: Vec<TextLine>) {
         if self.about.as_ref() != Some(&about) {
             *self = Self { about: Some(about), ..Self::default() };
         }
@@ -145,7 +145,7 @@ impl TextPane {
 
     /// All rows at a width.
     #[must_use]
-    pub fn rows(&self, width: usize, wrap: bool, times: bool) -> Vec<PaneRow<'_>> {
+    pub(super) fn rows(&self, width: usize, wrap: bool, times: bool) -> Vec<PaneRow<'_>> {
         let mut rows = Vec::new();
         for line in self.lines.iter().filter(|line| self.keeps(line)) {
             let lead = line.lead(times && width >= TIMES_FROM);
@@ -170,13 +170,13 @@ impl TextPane {
     }
 
     /// Scrolls by rows within what there is.
-    pub fn scroll(&mut self, by: isize, rows: usize, height: usize) {
+    pub(super) fn scroll(&mut self, by: isize, rows: usize, height: usize) {
         let last = rows.saturating_sub(height);
         self.top = self.top.min(last).saturating_add_signed(by).min(last);
     }
 
     /// Goes to the next file of a diff, or the one before. `starts` are the rows where files begin.
-    pub fn go_to_file(&mut self, starts: &[usize], forward: bool) {
+    pub(super) fn go_to_file(&mut self, starts: &[usize], forward: bool) {
         let next = if forward {
             starts.iter().find(|at| **at > self.top)
         } else {

@@ -14,7 +14,7 @@ use crate::acts::Act;
 
 /// What lies over the screen.
 #[derive(Clone, Debug)]
-pub enum Popup {
+pub(super) enum Popup {
     /// Whether something is to be done.
     Confirm(Confirm),
     /// An answer to a question.
@@ -32,7 +32,7 @@ pub enum Popup {
 impl Popup {
     /// Where keys go while it is there.
     #[must_use]
-    pub fn mode(&self) -> Mode {
+    pub(super) fn mode(&self) -> Mode {
         match self {
             Self::Confirm(_) => Mode::Confirm,
             Self::Answer(_) => Mode::Answer,
@@ -47,7 +47,7 @@ impl Popup {
 
 /// Whether something is to be done.
 #[derive(Clone, Debug)]
-pub struct Confirm {
+pub(super) struct Confirm {
     pub act: Act,
     /// What it will do.
     pub says: String,
@@ -57,7 +57,7 @@ pub struct Confirm {
 
 /// The parts of a task.
 #[derive(Clone, Debug)]
-pub struct SplitBox {
+pub(super) struct SplitBox {
     pub task: TaskId,
     /// Parts so far.
     pub parts: Vec<String>,
@@ -66,7 +66,7 @@ pub struct SplitBox {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct CopyMenu {
+pub(super) struct CopyMenu {
     /// What each is, and its text.
     pub items: Vec<(&'static str, String)>,
     /// The chosen one.
@@ -75,7 +75,7 @@ pub struct CopyMenu {
 
 /// Past runs, newest first.
 #[derive(Clone, Debug, Default)]
-pub struct RunList {
+pub(super) struct RunList {
     /// The runs; nothing before they were read.
     pub runs: Option<Vec<RunRow>>,
     /// The one that a coordinator is at.
@@ -89,7 +89,7 @@ pub struct RunList {
 impl RunList {
     /// The runs that are kept, each with its line.
     #[must_use]
-    pub fn kept(&self) -> Vec<(&RunRow, String)> {
+    pub(super) fn kept(&self) -> Vec<(&RunRow, String)> {
         let runs = self.runs.iter().flatten();
         let lines = runs.map(|run| (run, facts::of_past(run, self.live.as_deref() == Some(&run.id))));
         lines.filter(|(_, line)| self.filter.keeps(line)).collect()
@@ -97,7 +97,7 @@ impl RunList {
 }
 
 #[derive(Clone, Debug)]
-pub struct Help {
+pub(super) struct Help {
     /// The mode that it was asked for in: its keys come first.
     pub mode: Mode,
     /// What is kept.
@@ -111,7 +111,7 @@ pub struct Help {
 impl Help {
     /// The lines that are kept: titles stay where some of their keys do.
     #[must_use]
-    pub fn kept(&self) -> Vec<HelpLine> {
+    pub(super) fn kept(&self) -> Vec<HelpLine> {
         let mut kept = Vec::new();
         let mut title = None;
         for line in keys::help(self.mode) {

@@ -17,7 +17,7 @@ const WHEEL_ROWS: isize = 3;
 
 impl App {
     /// Takes a key.
-    pub fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
+    pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
         let mode = self.mode();
         // A terminal sends Alt as Esc before the key: whoever presses Esc and a key quickly means both.
         if key.modifiers.contains(KeyModifiers::ALT) && !keys::is_writing(mode) {
@@ -43,7 +43,7 @@ impl App {
     }
 
     /// Takes pasted text where text is typed.
-    pub fn paste(&mut self, text: &str) {
+    pub(super) fn paste(&mut self, text: &str) {
         if let Some(line) = self.line() {
             line.insert(text);
             self.apply_typing();
@@ -291,7 +291,7 @@ impl App {
     }
 
     /// Takes the mouse: the wheel scrolls what is under it, a click chooses.
-    pub fn mouse(&mut self, mouse: MouseEvent) {
+    pub(super) fn mouse(&mut self, mouse: MouseEvent) {
         let by = match mouse.kind {
             MouseEventKind::ScrollUp => -WHEEL_ROWS,
             MouseEventKind::ScrollDown => WHEEL_ROWS,

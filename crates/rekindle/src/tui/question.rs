@@ -14,7 +14,7 @@ const MARK_WIDTH: usize = 4;
 
 /// An answer to a question.
 #[derive(Clone, Debug)]
-pub struct AnswerBox {
+pub(super) struct AnswerBox {
     pub id: QuestionId,
     /// Who waits.
     pub task: TaskId,
@@ -36,7 +36,7 @@ pub struct AnswerBox {
 
 /// Rows of a box on a screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rows {
+pub(super) struct Rows {
     /// For the question.
     pub text: usize,
     /// For the options, without the person's own words.
@@ -46,7 +46,7 @@ pub struct Rows {
 impl AnswerBox {
     /// A box for a question.
     #[must_use]
-    pub fn new(question: &QuestionRow) -> Self {
+    pub(super) fn new(question: &QuestionRow) -> Self {
         let text = format!("{}\n{}", harmless(&question.text), harmless(&question.context));
         Self {
             id: question.id,
@@ -63,19 +63,19 @@ impl AnswerBox {
 
     /// Whether the person's own text is chosen.
     #[must_use]
-    pub fn is_writing(&self) -> bool {
+    pub(super) fn is_writing(&self) -> bool {
         self.at >= self.options.len()
     }
 
     /// Chooses the next line, or the one before.
-    pub fn step(&mut self, by: isize) {
+    pub(super) fn step(&mut self, by: isize) {
         let all = self.options.len() + 1;
         self.at = (self.at + all).wrapping_add_signed(by) % all;
     }
 
     /// The answer as it stands; nothing where none is typed.
     #[must_use]
-    pub fn answer(&self) -> Option<String> {
+    pub(super) fn answer(&self) -> Option<String> {
         match self.options.get(self.at) {
             Some(option) => Some(option.clone()),
             None => Some(self.line.text().trim().to_owned()).filter(|text| !text.is_empty()),
@@ -85,7 +85,7 @@ impl AnswerBox {
     /// The question in rows of a width, and whether each belongs to its first line. An option that its row cannot hold is in it
     /// too, whole: it would be sent whole.
     #[must_use]
-    pub fn rows(&self, width: usize) -> Vec<(bool, String)> {
+    pub(super) fn rows(&self, width: usize) -> Vec<(bool, String)> {
         let long = |option: &&String| wide::width(option) + MARK_WIDTH > width;
         let long = self.options.iter().enumerate().filter(|(_, option)| long(option));
         let long = long.map(|(at, option)| format!("option {}: {option}", at + 1));
@@ -95,7 +95,7 @@ impl AnswerBox {
 
     /// How a screen's rows are shared out when the question has so many.
     #[must_use]
-    pub fn share(&self, all: usize, screen: (u16, u16)) -> Rows {
+    pub(super) fn share(&self, all: usize, screen: (u16, u16)) -> Rows {
         let inside = usize::from(layout::box_rows(screen.1));
         // A row says what is hidden and one is typed in; own words have a heading where there are options.
         let left = inside.saturating_sub(2 + usize::from(!self.options.is_empty()));
@@ -104,20 +104,20 @@ impl AnswerBox {
     }
 
     /// Scrolls the question by rows.
-    pub fn scroll(&mut self, by: isize, screen: (u16, u16)) {
+    pub(super) fn scroll(&mut self, by: isize, screen: (u16, u16)) {
         let all = self.rows(layout::box_room(screen.0)).len();
         self.top = self.top.saturating_add_signed(by).min(all.saturating_sub(self.share(all, screen).text));
     }
 
     /// Rows that a page has: never more than are seen at once, so that none is passed over.
     #[must_use]
-    pub fn page(&self, screen: (u16, u16)) -> isize {
+    pub(super) fn page(&self, screen: (u16, u16)) -> isize {
         let all = self.rows(layout::box_room(screen.0)).len();
         isize::try_from(self.share(all, screen).text).unwrap_or(1).max(1)
     }
 
     /// What is on the screen now has been seen.
-    pub fn see(&mut self, screen: (u16, u16)) {
+    pub(super) fn see(&mut self, screen: (u16, u16)) {
         let width = layout::box_room(screen.0);
         if self.seen.1 != width {
             // Rows are others now: what was seen of them is not known any more.
@@ -131,7 +131,7 @@ impl AnswerBox {
 
     /// What is not on the screen, in words; nothing where all of it is.
     #[must_use]
-    pub fn hidden(&self, screen: (u16, u16)) -> Option<String> {
+    pub(super) fn hidden(&self, screen: (u16, u16)) -> Option<String> {
         let all = self.rows(layout::box_room(screen.0)).len();
         let shown = self.share(all, screen).text;
         let below = all.saturating_sub(self.top + shown);
@@ -145,7 +145,7 @@ impl AnswerBox {
 
     /// Whether all of the question has been on the screen.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         self.whole
     }
 }

@@ -42,7 +42,7 @@ const SEARCH_SLICE: usize = 20_000;
 /// Indexes of logs that are kept: those a person goes back and forth between.
 const INDEXES_MAX: usize = 32;
 
-pub struct Reader {
+pub(super) struct Reader {
     news: SyncSender<News>,
     want: Want,
     fresh: bool,
@@ -69,7 +69,7 @@ struct Events {
 impl Reader {
     /// A reader of a run, the newest where none is named, that tells its news through a channel.
     #[must_use]
-    pub fn new(run: Option<String>, news: SyncSender<News>) -> Self {
+    pub(super) fn new(run: Option<String>, news: SyncSender<News>) -> Self {
         Self {
             news,
             want: Want { run, ..Want::default() },
@@ -89,7 +89,7 @@ impl Reader {
     }
 
     /// Reads until nobody wants anything any more.
-    pub fn run(mut self, mut eye: RunReader, wants: &Receiver<Want>) {
+    pub(super) fn run(mut self, mut eye: RunReader, wants: &Receiver<Want>) {
         loop {
             match wants.recv_timeout(if self.searching.is_some() { Duration::ZERO } else { LOOK }) {
                 Ok(want) => {
@@ -333,7 +333,7 @@ impl Events {
 
 /// An error on one line.
 #[must_use]
-pub fn words(error: &CliError) -> String {
+pub(super) fn words(error: &CliError) -> String {
     let parts = std::iter::once(&error.message).chain(&error.causes).chain(&error.hints);
     one_line(&parts.filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(": "))
 }

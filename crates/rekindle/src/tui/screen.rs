@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// The terminal while it is ours.
-pub struct Screen {
+pub(super) struct Screen {
     terminal: Terminal<CrosstermBackend<io::Stdout>>,
 }
 
@@ -35,7 +35,7 @@ impl Screen {
     ///
     /// # Errors
     /// When it cannot be.
-    pub fn take() -> Result<Self> {
+    pub(super) fn take() -> Result<Self> {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             give_back();
@@ -53,7 +53,7 @@ impl Screen {
 
     /// Columns and rows.
     #[must_use]
-    pub fn size(&self) -> (u16, u16) {
+    pub(super) fn size(&self) -> (u16, u16) {
         self.terminal.size().map_or((0, 0), |size| (size.width, size.height))
     }
 
@@ -61,7 +61,7 @@ impl Screen {
     ///
     /// # Errors
     /// When the terminal has gone.
-    pub fn draw(&mut self, app: &App) -> Result<()> {
+    pub(super) fn draw(&mut self, app: &App) -> Result<()> {
         let drawn = self.terminal.draw(|frame| draw(app, frame));
         drawn.map(|_| ()).map_err(|error| CliError::internal("the terminal cannot be drawn on").because(&error))
     }
@@ -70,14 +70,14 @@ impl Screen {
     ///
     /// # Errors
     /// When it cannot be taken again.
-    pub fn suspend(&mut self) -> Result<()> {
+    pub(super) fn suspend(&mut self) -> Result<()> {
         give_back();
         let again = signal_hook::low_level::raise(SIGTSTP).and_then(|()| take()).and_then(|()| self.terminal.clear());
         again.map_err(|error| CliError::internal("the terminal cannot be used").because(&error))
     }
 
     /// Gives a text to the clipboard of the terminal, wherever that runs (OSC 52).
-    pub fn copy(&mut self, text: &str) {
+    pub(super) fn copy(&mut self, text: &str) {
         let mut out = io::stdout();
         // A terminal that does not know this ignores it.
         let _ = write!(out, "\x1b]52;c;{}\x07", base64(text.as_bytes())).and_then(|()| out.flush());
@@ -107,7 +107,7 @@ fn give_back() {
 }
 
 /// Whether somebody asked the program to end.
-pub struct Ending {
+pub(super) struct Ending {
     asked: Arc<AtomicBool>,
     /// Dropped with the screen: then nothing has to be done by force.
     _over: SyncSender<()>,
@@ -118,7 +118,7 @@ impl Ending {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn watch() -> Result<Self> {
+    pub(super) fn watch() -> Result<Self> {
         let failed = |error: io::Error| CliError::internal("signals cannot be watched").because(&error);
         let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT]).map_err(failed)?;
         let asked = Arc::new(AtomicBool::new(false));
@@ -136,7 +136,7 @@ impl Ending {
 
     /// Whether one came.
     #[must_use]
-    pub fn is_asked(&self) -> bool {
+    pub(super) fn is_asked(&self) -> bool {
         self.asked.load(Ordering::SeqCst)
     }
 }

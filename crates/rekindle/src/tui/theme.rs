@@ -9,7 +9,7 @@ use crate::ui::Tone;
 
 /// Which colours to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ThemeChoice {
+pub(crate) enum ThemeChoice {
     /// As the terminal says (COLORFGBG), else dark
     #[default]
     Auto,
@@ -26,7 +26,7 @@ pub enum ThemeChoice {
 
 /// How things look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Theme {
+pub(crate) struct Theme {
     choice: ThemeChoice,
     /// Letters in place of symbols and lines.
     pub ascii: bool,
@@ -35,7 +35,7 @@ pub struct Theme {
 impl Theme {
     /// A theme for a terminal. `colors` says whether there may be any; `background` is what COLORFGBG holds.
     #[must_use]
-    pub fn new(choice: ThemeChoice, colors: bool, background: Option<&str>, ascii: bool) -> Self {
+    pub(crate) fn new(choice: ThemeChoice, colors: bool, background: Option<&str>, ascii: bool) -> Self {
         let choice = match choice {
             _ if !colors => ThemeChoice::None,
             ThemeChoice::Auto if background.is_some_and(is_light) => ThemeChoice::Light,
@@ -47,7 +47,7 @@ impl Theme {
 
     /// The style of a tone.
     #[must_use]
-    pub fn tone(self, tone: Tone) -> Style {
+    pub(crate) fn tone(self, tone: Tone) -> Style {
         let plain = Style::new();
         let bold = plain.add_modifier(Modifier::BOLD);
         match (self.choice, tone) {
@@ -71,24 +71,24 @@ impl Theme {
 
     /// The style of what is chosen.
     #[must_use]
-    pub fn chosen(self) -> Style {
+    pub(crate) fn chosen(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
     /// The style of text that was searched for.
     #[must_use]
-    pub fn found(self) -> Style {
+    pub(crate) fn found(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED | Modifier::BOLD)
     }
 
     /// One of two symbols.
     #[must_use]
-    pub fn symbol(self, symbol: &'static str, ascii: &'static str) -> &'static str {
+    pub(crate) fn symbol(self, symbol: &'static str, ascii: &'static str) -> &'static str {
         if self.ascii { ascii } else { symbol }
     }
 
     /// Leaves nothing but ASCII in a drawing, where that was asked for.
-    pub fn finish(self, buffer: &mut Buffer) {
+    pub(crate) fn finish(self, buffer: &mut Buffer) {
         if !self.ascii {
             return;
         }

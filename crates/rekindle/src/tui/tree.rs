@@ -15,7 +15,7 @@ use crate::view::Spent;
 
 /// A row's identity.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Node {
+pub(super) enum Node {
     /// All that needs a person.
     Needs,
     /// A question, or a task that failed.
@@ -41,7 +41,7 @@ impl Node {
 
     /// The task that it belongs to.
     #[must_use]
-    pub fn task(&self) -> Option<&TaskId> {
+    pub(super) fn task(&self) -> Option<&TaskId> {
         match self {
             Self::Needs | Self::Wave(_) => None,
             Self::Need(task, _) | Self::Task(task) | Self::Attempt(task, _) | Self::Call(task, ..) => Some(task),
@@ -50,7 +50,7 @@ impl Node {
 
     /// The attempt that it is or belongs to.
     #[must_use]
-    pub fn attempt(&self) -> Option<AttemptId> {
+    pub(super) fn attempt(&self) -> Option<AttemptId> {
         match self {
             Self::Attempt(_, attempt) | Self::Call(_, attempt, _) => Some(*attempt),
             _ => None,
@@ -60,7 +60,7 @@ impl Node {
 
 /// A row of the tree.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub(super) struct Row {
     /// Which one it is.
     pub node: Node,
     /// How deep it lies.
@@ -106,7 +106,7 @@ impl Row {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Tree {
+pub(super) struct Tree {
     /// Its rows, as far as they are open and the filter keeps them.
     pub rows: Vec<Row>,
     /// The chosen one.
@@ -121,12 +121,12 @@ pub struct Tree {
 
 impl Tree {
     #[must_use]
-    pub fn chosen(&self) -> Option<&Row> {
+    pub(super) fn chosen(&self) -> Option<&Row> {
         self.rows.get(self.at)
     }
 
     /// Makes the rows anew.
-    pub fn build(&mut self, picture: &Picture, calls: &BTreeMap<AttemptId, Vec<CallLine>>) {
+    pub(super) fn build(&mut self, picture: &Picture, calls: &BTreeMap<AttemptId, Vec<CallLine>>) {
         let before = self.chosen().map(|row| row.node.clone());
         let maker = Maker {
             picture,
@@ -159,28 +159,28 @@ impl Tree {
     }
 
     /// Chooses a row by its identity, if it is there.
-    pub fn choose(&mut self, node: &Node) {
+    pub(super) fn choose(&mut self, node: &Node) {
         if let Some(at) = self.rows.iter().position(|row| row.node == *node) {
             self.at = at;
         }
     }
 
     /// Opens or closes the chosen branch; says whether there was one to turn.
-    pub fn turn(&mut self, open: bool) -> bool {
+    pub(super) fn turn(&mut self, open: bool) -> bool {
         let Some(row) = self.rows.get(self.at).filter(|row| row.open == Some(!open)) else { return false };
         self.turned.insert(row.node.clone(), open);
         true
     }
 
     /// Goes to the row above the chosen one in the tree.
-    pub fn go_to_parent(&mut self) {
+    pub(super) fn go_to_parent(&mut self) {
         let Some(depth) = self.chosen().map(|row| row.depth) else { return };
         let above = self.rows[..self.at].iter().rposition(|row| row.depth < depth);
         self.at = above.unwrap_or(self.at);
     }
 
     /// Opens all that is above an attempt, and drops a filter that may hide it.
-    pub fn reveal(&mut self, wave: u32, task: &TaskId) {
+    pub(super) fn reveal(&mut self, wave: u32, task: &TaskId) {
         self.filter = Filter::default();
         self.turned.insert(Node::Wave(wave), true);
         self.turned.insert(Node::Task(task.clone()), true);
@@ -188,7 +188,7 @@ impl Tree {
 
     /// Attempts whose calls are to be seen.
     #[must_use]
-    pub fn open_attempts(&self) -> BTreeSet<AttemptId> {
+    pub(super) fn open_attempts(&self) -> BTreeSet<AttemptId> {
         let open = self.rows.iter().filter(|row| row.open == Some(true));
         open.filter_map(|row| if let Node::Attempt(_, id) = row.node { Some(id) } else { None }).collect()
     }
@@ -369,7 +369,7 @@ fn call_row(task: &TaskRow, attempt: &AttemptRow, call: &CallLine, depth: usize)
 
 /// How full an attempt's context is, in percent.
 #[must_use]
-pub fn context_of(attempt: &AttemptRow) -> Option<u8> {
+pub(super) fn context_of(attempt: &AttemptRow) -> Option<u8> {
     attempt.measure.and_then(|measure| measure.remaining_percent()).map(|left| 100 - left.min(100))
 }
 

@@ -5,7 +5,7 @@ use ratatui::text::Span;
 
 /// Columns that a text takes.
 #[must_use]
-pub fn width(text: &str) -> usize {
+pub(super) fn width(text: &str) -> usize {
     if is_plain(text) { text.len() } else { Span::raw(text).width() }
 }
 
@@ -16,7 +16,7 @@ fn is_plain(text: &str) -> bool {
 
 /// A text cut to a width, the cut marked.
 #[must_use]
-pub fn cut(text: &str, most: usize) -> String {
+pub(super) fn cut(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();
     }
@@ -36,7 +36,7 @@ pub fn cut(text: &str, most: usize) -> String {
 
 /// The same, filled with spaces up to the width.
 #[must_use]
-pub fn fill(text: &str, exactly: usize) -> String {
+pub(super) fn fill(text: &str, exactly: usize) -> String {
     let cut = cut(text, exactly);
     let pad = exactly.saturating_sub(width(&cut));
     format!("{cut}{}", " ".repeat(pad))
@@ -44,7 +44,7 @@ pub fn fill(text: &str, exactly: usize) -> String {
 
 /// The same with the spaces before.
 #[must_use]
-pub fn right(text: &str, exactly: usize) -> String {
+pub(super) fn right(text: &str, exactly: usize) -> String {
     let cut = cut(text, exactly);
     let pad = exactly.saturating_sub(width(&cut));
     format!("{}{cut}", " ".repeat(pad))
@@ -52,7 +52,7 @@ pub fn right(text: &str, exactly: usize) -> String {
 
 /// A line broken into rows of at most a width; at least one row. Words stay whole where a row has room for them.
 #[must_use]
-pub fn wrap(text: &str, most: usize) -> Vec<String> {
+pub(super) fn wrap(text: &str, most: usize) -> Vec<String> {
     let most = most.max(1);
     if text.len() <= most && is_plain(text) {
         return vec![text.to_owned()];
@@ -81,7 +81,7 @@ pub fn wrap(text: &str, most: usize) -> Vec<String> {
 
 /// How many rows [`wrap`] makes of a text, at most `enough`.
 #[must_use]
-pub fn rows(text: &str, most: usize, enough: usize) -> usize {
+pub(super) fn rows(text: &str, most: usize, enough: usize) -> usize {
     if text.len() <= most {
         return 1;
     }
@@ -90,7 +90,7 @@ pub fn rows(text: &str, most: usize, enough: usize) -> usize {
 
 /// Text with tabs as spaces, which no cell of a terminal can hold.
 #[must_use]
-pub fn flat(text: &str) -> String {
+pub(super) fn flat(text: &str) -> String {
     if text.contains('\t') { text.replace('\t', "    ") } else { text.to_owned() }
 }
 

@@ -2,7 +2,7 @@
 
 /// A count with at most four characters before its unit: 950, 12.3k, 1.2M.
 #[must_use]
-pub fn short_count(count: u64) -> String {
+pub(crate) fn short_count(count: u64) -> String {
     // A number is rounded before its unit is chosen: 999,999 is a million, not a thousand thousand.
     match count {
         0..=999 => count.to_string(),
@@ -14,7 +14,7 @@ pub fn short_count(count: u64) -> String {
 
 /// Dollars, to the cent; what is less is not nothing.
 #[must_use]
-pub fn dollars(amount: f64) -> String {
+pub(crate) fn dollars(amount: f64) -> String {
     if amount > 0.0 && amount < 0.005 {
         return "<$0.01".to_owned();
     }

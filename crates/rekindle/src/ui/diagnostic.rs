@@ -12,7 +12,7 @@ const EXCERPT_LINE_MAX: usize = 2_000;
 
 /// One wrong or doubtful place in a file.
 #[derive(Clone, Debug)]
-pub struct Diagnostic {
+pub(crate) struct Diagnostic {
     /// Whether it is only doubtful.
     pub warning: bool,
     /// What is wrong: one lower-case line.
@@ -25,7 +25,7 @@ pub struct Diagnostic {
 
 /// A place in a file.
 #[derive(Clone, Debug)]
-pub struct SourceSpan {
+pub(crate) struct SourceSpan {
     /// The file, as the caller named it.
     pub path: String,
     /// Its whole text.
@@ -36,19 +36,19 @@ pub struct SourceSpan {
 
 impl Diagnostic {
     /// Something wrong that stands in no file.
-    pub fn error(message: impl Into<String>, hint: Option<String>) -> Self {
+    pub(crate) fn error(message: impl Into<String>, hint: Option<String>) -> Self {
         Self { warning: false, message: message.into(), hint, place: None }
     }
 
     /// Whether it keeps the file from being used.
     #[must_use]
-    pub fn is_error(&self) -> bool {
+    pub(crate) fn is_error(&self) -> bool {
         !self.warning
     }
 
     /// The message, the excerpt with the place marked, and the hint.
     #[must_use]
-    pub fn render(&self, paint: Paint, width: usize) -> String {
+    pub(crate) fn render(&self, paint: Paint, width: usize) -> String {
         let Some(place) = &self.place else {
             return self.render_plain(paint);
         };
@@ -80,7 +80,7 @@ impl Diagnostic {
 impl SourceSpan {
     /// The line of the place, counted from 1.
     #[must_use]
-    pub fn line(&self) -> usize {
+    pub(crate) fn line(&self) -> usize {
         let at = floor_boundary(&self.source, self.span.start);
         self.source[..at].matches('\n').count() + 1
     }

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ColorChoice {
+pub(crate) enum ColorChoice {
     /// On a terminal, unless `NO_COLOR` is set
     #[default]
     Auto,
@@ -16,7 +16,7 @@ pub enum ColorChoice {
 
 /// What a piece of text is, for its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
+pub(crate) enum Tone {
     /// Something is wrong.
     Error,
     /// Something may be wrong, or waits.
@@ -48,7 +48,7 @@ impl Tone {
 
     /// The tone of a task's, run's or agent's state.
     #[must_use]
-    pub fn of_state(state: &str) -> Self {
+    pub(crate) fn of_state(state: &str) -> Self {
         match state {
             "complete" | "ok" => Self::Good,
             "failed" | "problem" => Self::Error,
@@ -61,18 +61,18 @@ impl Tone {
 
 /// Whether one stream gets colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Paint {
+pub(crate) struct Paint {
     on: bool,
 }
 
 impl Paint {
     /// Colours for nobody.
     #[cfg(test)]
-    pub const OFF: Self = Self { on: false };
+    pub(crate) const OFF: Self = Self { on: false };
 
     /// Decides for a stream.
     #[must_use]
-    pub fn for_stream(choice: ColorChoice, is_terminal: bool) -> Self {
+    pub(crate) fn for_stream(choice: ColorChoice, is_terminal: bool) -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let on = match choice {
@@ -85,13 +85,13 @@ impl Paint {
 
     /// Whether there are colours.
     #[must_use]
-    pub fn is_on(self) -> bool {
+    pub(crate) fn is_on(self) -> bool {
         self.on
     }
 
     /// Text in a tone.
     #[must_use]
-    pub fn tone(self, tone: Tone, text: &str) -> String {
+    pub(crate) fn tone(self, tone: Tone, text: &str) -> String {
         if self.on && !text.is_empty() { format!("\x1b[{}m{text}\x1b[0m", tone.code()) } else { text.to_owned() }
     }
 }

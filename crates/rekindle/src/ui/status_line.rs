@@ -11,7 +11,7 @@ const TASK_WIDTH: usize = 24;
 
 /// One line of progress.
 #[derive(Clone, Debug)]
-pub struct StatusLine<'a> {
+pub(crate) struct StatusLine<'a> {
     /// What happened, in capitals.
     pub verb: &'a str,
     /// How that is to be taken.
@@ -29,7 +29,7 @@ pub struct StatusLine<'a> {
 impl StatusLine<'_> {
     /// The line, no wider than the terminal where that is possible.
     #[must_use]
-    pub fn render(&self, paint: Paint, width: usize) -> String {
+    pub(crate) fn render(&self, paint: Paint, width: usize) -> String {
         let verb = paint.tone(self.tone, &format!("{:>VERB_WIDTH$}", self.verb));
         #[expect(clippy::cast_precision_loss, reason = "shown with one digit after the point")]
         let seconds = self.elapsed_ms as f64 / 1000.0;

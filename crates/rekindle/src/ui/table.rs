@@ -10,7 +10,7 @@ const GAP: &str = "  ";
 
 /// On which side a column's text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
+pub(crate) enum Align {
     /// Words.
     Left,
     /// Numbers.
@@ -19,7 +19,7 @@ pub enum Align {
 
 /// Rows of equal length under a heading.
 #[derive(Debug)]
-pub struct Table {
+pub(crate) struct Table {
     columns: Vec<(&'static str, Align)>,
     rows: Vec<Vec<(String, Option<Tone>)>>,
 }
@@ -27,12 +27,12 @@ pub struct Table {
 impl Table {
     /// A table with these headings.
     #[must_use]
-    pub fn new(columns: &[(&'static str, Align)]) -> Self {
+    pub(crate) fn new(columns: &[(&'static str, Align)]) -> Self {
         Self { columns: columns.to_vec(), rows: Vec::new() }
     }
 
     /// Adds a row; its cells are made harmless and put on one line.
-    pub fn row(&mut self, cells: impl IntoIterator<Item = (String, Option<Tone>)>) {
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = (String, Option<Tone>)>) {
         let harmless: Vec<_> = cells.into_iter().map(|(text, tone)| (one_line(&text), tone)).collect();
         debug_assert_eq!(harmless.len(), self.columns.len(), "a row has a cell for every column");
         self.rows.push(harmless);
@@ -40,13 +40,13 @@ impl Table {
 
     /// Whether it has no rows.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// The table as lines.
     #[must_use]
-    pub fn render(&self, paint: Paint, width: usize) -> String {
+    pub(crate) fn render(&self, paint: Paint, width: usize) -> String {
         let widths = self.widths(width);
         let heading = self.columns.iter().map(|(name, _)| ((*name).to_owned(), Some(Tone::Dim)));
         let heading: Vec<_> = heading.collect();
@@ -89,7 +89,7 @@ impl Table {
 
 /// Columns that a text takes. Wide characters of East Asian scripts and emoji take two; combining marks take none.
 #[must_use]
-pub fn width_of(text: &str) -> usize {
+pub(crate) fn width_of(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 
@@ -112,7 +112,7 @@ fn char_width(c: char) -> usize {
 
 /// A text cut to a width, the cut marked.
 #[must_use]
-pub fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     if width_of(text) <= width {
         return text.to_owned();
     }

@@ -3,7 +3,7 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Waits, at most that long. False as soon as whoever read our standard output has gone: a pipe closed, a terminal hung up.
-pub fn reader_stays_for(ms: u32) -> bool {
+pub(super) fn reader_stays_for(ms: u32) -> bool {
     // No event is asked for: only errors and hang-ups, which are always told, end the wait early.
     let mut fds = [PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty())];
     match poll(&mut fds, Some(&span(ms))) {
@@ -13,7 +13,7 @@ pub fn reader_stays_for(ms: u32) -> bool {
 }
 
 /// Waits that long, or shorter when a signal arrives.
-pub fn pause(ms: u32) {
+pub(crate) fn pause(ms: u32) {
     // Nothing is watched and a signal only ends the pause early: both answers mean go on.
     let _ = poll(&mut [], Some(&span(ms)));
 }

@@ -11,7 +11,7 @@ impl RunView<'_> {
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.
-    pub fn events_of(
+    pub(crate) fn events_of(
         &self,
         after: u64,
         wanted: impl Fn(&str) -> bool,
@@ -39,7 +39,7 @@ impl RunView<'_> {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn first_of(&self, kind: &str, many: usize) -> Result<(Vec<StoredEvent>, usize)> {
+    pub(crate) fn first_of(&self, kind: &str, many: usize) -> Result<(Vec<StoredEvent>, usize)> {
         let (before, end) = self.range()?;
         let mut first = self.reader.events_of(&[kind], before, many)?;
         first.retain(|event| event.run == self.row.id);
@@ -73,7 +73,7 @@ impl RunView<'_> {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn last_time(&self) -> Result<Option<Time>> {
+    pub(crate) fn last_time(&self) -> Result<Option<Time>> {
         let end = self.reader.head()?.last_seq;
         let last = self.reader.events(end.saturating_sub(1), 1)?;
         Ok(last.iter().find(|event| event.run == self.row.id).map(|event| Time(event.time_ms)))

@@ -7,7 +7,7 @@ use rekindle_core::view::AttemptRow;
 
 /// What agents have used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Spent {
+pub(crate) struct Spent {
     /// Tokens of all kinds.
     pub tokens: u64,
     /// Dollars, as far as agents told them.
@@ -19,7 +19,7 @@ pub struct Spent {
 impl Spent {
     /// What attempts have used in all.
     #[must_use]
-    pub fn by_all(attempts: &[AttemptRow]) -> Self {
+    pub(crate) fn by_all(attempts: &[AttemptRow]) -> Self {
         let mut spent = Self::default();
         attempts.iter().for_each(|attempt| spent.add(attempt));
         spent
@@ -27,7 +27,7 @@ impl Spent {
 
     /// The same by task. An attempt that held several tasks counts in full for each: nobody can tell them apart.
     #[must_use]
-    pub fn by_task(attempts: &[AttemptRow]) -> BTreeMap<TaskId, Self> {
+    pub(crate) fn by_task(attempts: &[AttemptRow]) -> BTreeMap<TaskId, Self> {
         let mut tasks: BTreeMap<TaskId, Self> = BTreeMap::new();
         for attempt in attempts {
             for task in &attempt.tasks {

@@ -14,7 +14,7 @@ use super::routes::Access;
 use crate::error::{CliError, Kind};
 
 /// What a page of ours may do: its own scripts and styles, talk to us, and nothing else.
-pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
     form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types rekindle";
 
 /// What keeps an answer from pages of others, from frames and from guesses about its type.
@@ -28,7 +28,7 @@ const FIXED: [(HeaderName, &str); 6] = [
 ];
 
 /// Puts on an answer what every one carries.
-pub fn seal(headers: &mut HeaderMap) {
+pub(super) fn seal(headers: &mut HeaderMap) {
     for (name, value) in FIXED {
         headers.insert(name, HeaderValue::from_static(value));
     }
@@ -38,14 +38,14 @@ pub fn seal(headers: &mut HeaderMap) {
 
 /// The same headers as text, for the one answer that is given before HTTP is spoken.
 #[must_use]
-pub fn sealed_text() -> String {
+pub(super) fn sealed_text() -> String {
     let lines = FIXED.into_iter().map(|(name, value)| format!("{name}: {value}\r\n"));
     lines.chain(["cache-control: no-store\r\n".to_owned()]).collect()
 }
 
 /// Why a request is not answered as hoped.
 #[derive(Debug)]
-pub struct Problem {
+pub(crate) struct Problem {
     /// The number that browsers and programs look at.
     pub status: StatusCode,
     /// What is wrong.
@@ -58,34 +58,34 @@ pub struct Problem {
 
 impl Problem {
     /// One without a hint.
-    pub fn new(status: StatusCode, error: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Self { status, error: error.into(), hint: None, link: None }
     }
 
     /// Adds what to do.
     #[must_use]
-    pub fn hint(self, hint: impl Into<String>) -> Self {
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
     /// What was asked for is not there.
-    pub fn absent(error: impl Into<String>) -> Self {
+    pub(crate) fn absent(error: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, error)
     }
 
     /// The request cannot be understood.
-    pub fn bad(error: impl Into<String>) -> Self {
+    pub(crate) fn bad(error: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, error)
     }
 
     /// Understood and not done.
-    pub fn refused(error: impl Into<String>) -> Self {
+    pub(crate) fn refused(error: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, error)
     }
 
     /// As an answer: a small page for a page, JSON for everything else.
     #[must_use]
-    pub fn answer(&self, access: Access) -> Response {
+    pub(crate) fn answer(&self, access: Access) -> Response {
         if access == Access::Page {
             return page(self.status, &self.as_page());
         }
@@ -138,24 +138,24 @@ struct ProblemJson<'a> {
 }
 
 /// An answer of a type.
-pub fn typed(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response {
+pub(super) fn typed(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
 
-pub fn page(status: StatusCode, markup: &Markup) -> Response {
+pub(super) fn page(status: StatusCode, markup: &Markup) -> Response {
     typed(status, "text/html; charset=utf-8", markup.0.clone())
 }
 
 /// JSON, laid out as the commands print it.
-pub fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
+pub(super) fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
     as_json(status, serde_json::to_string_pretty(value))
 }
 
 /// JSON on one line, for what may be large.
-pub fn lean<T: Serialize>(value: &T) -> Response {
+pub(super) fn lean<T: Serialize>(value: &T) -> Response {
     as_json(StatusCode::OK, serde_json::to_string(value))
 }
 

@@ -24,7 +24,7 @@ const EYES: usize = 8;
 const INDEXES: usize = 64;
 
 /// What is kept.
-pub struct Looks {
+pub(super) struct Looks {
     pub project: Project,
     /// The run that the server was started for; the newest where none was named.
     pub wanted: Option<String>,
@@ -44,7 +44,7 @@ struct Sight {
 impl Looks {
     /// At a project.
     #[must_use]
-    pub fn new(project: &Project, wanted: Option<String>) -> Self {
+    pub(super) fn new(project: &Project, wanted: Option<String>) -> Self {
         let project = project.clone();
         Self { project, wanted, view: Mutex::default(), eyes: Mutex::default(), indexes: Mutex::default() }
     }
@@ -53,7 +53,7 @@ impl Looks {
     ///
     /// # Errors
     /// When it cannot be used.
-    pub fn view(&self) -> Result<Option<Arc<View>>> {
+    pub(super) fn view(&self) -> Result<Option<Arc<View>>> {
         let mut kept = lock(&self.view);
         if kept.is_none() && self.project.state_dir.try_exists().unwrap_or(true) {
             *kept = Some(View::open(&self.project)?).filter(View::has_store).map(Arc::new);
@@ -65,13 +65,13 @@ impl Looks {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn head(&self) -> Result<u64> {
+    pub(super) fn head(&self) -> Result<u64> {
         self.view()?.map_or(Ok(0), |view| view.last_event())
     }
 
     /// The run that a request is about: the one it names, else the server's, else the newest.
     #[must_use]
-    pub fn asked<'a>(&'a self, named: Option<&'a str>) -> Option<&'a str> {
+    pub(super) fn asked<'a>(&'a self, named: Option<&'a str>) -> Option<&'a str> {
         named.filter(|name| !name.is_empty()).or(self.wanted.as_deref())
     }
 
@@ -79,7 +79,7 @@ impl Looks {
     ///
     /// # Errors
     /// When the store cannot be read, or there is no such run.
-    pub fn picture(&self, named: Option<&str>, now: bool) -> Result<Option<Arc<Picture>>> {
+    pub(super) fn picture(&self, named: Option<&str>, now: bool) -> Result<Option<Arc<Picture>>> {
         let Some(view) = self.view()? else { return Ok(None) };
         let sight = self.sight(self.asked(named));
         let mut sight = lock(&sight);
@@ -114,7 +114,11 @@ impl Looks {
     ///
     /// # Errors
     /// When there is none, or the question fails.
-    pub fn with_run<T>(&self, named: Option<&str>, ask: impl FnOnce(&RunView<'_>) -> Result<T>) -> Result<T, Problem> {
+    pub(super) fn with_run<T>(
+        &self,
+        named: Option<&str>,
+        ask: impl FnOnce(&RunView<'_>) -> Result<T>,
+    ) -> Result<T, Problem> {
         let Some(view) = self.view()? else { return Err(no_run()) };
         let run = match self.asked(named) {
             Some(name) => Some(view.run_named(name)?),
@@ -128,7 +132,7 @@ impl Looks {
     ///
     /// # Errors
     /// When there is no such attempt, or the question fails.
-    pub fn with_log<T>(
+    pub(super) fn with_log<T>(
         &self,
         named: Option<&str>,
         attempt: u64,
@@ -162,11 +166,11 @@ impl Looks {
 
 /// What is said before the first run.
 #[must_use]
-pub fn no_run() -> Problem {
+pub(super) fn no_run() -> Problem {
     Problem::absent("there is no run yet").hint("start one: rekindle run plan.md")
 }
 
 /// Locks; what a panic left behind is still only something that was read.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

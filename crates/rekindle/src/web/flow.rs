@@ -9,7 +9,7 @@ use hyper::body::Frame;
 use tokio::sync::mpsc;
 
 /// The receiving end.
-pub struct Flow(pub mpsc::Receiver<Bytes>);
+pub(super) struct Flow(pub mpsc::Receiver<Bytes>);
 
 impl HttpBody for Flow {
     type Data = Bytes;

@@ -19,14 +19,14 @@ const HTTP_PORT: u16 = 80;
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The secret of one server: whoever knows it is the operator.
-pub struct Token(String);
+pub(super) struct Token(String);
 
 impl Token {
     /// A new one from the operating system's randomness.
     ///
     /// # Errors
     /// When there is none.
-    pub fn new() -> Result<Self> {
+    pub(super) fn new() -> Result<Self> {
         let mut bytes = [0; TOKEN_BYTES];
         getrandom::fill(&mut bytes)
             .map_err(|error| CliError::internal(format!("no random numbers for a token: {error}")))?;
@@ -35,13 +35,13 @@ impl Token {
 
     /// Its text, for the one line that is printed and the cookie.
     #[must_use]
-    pub fn text(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         &self.0
     }
 
     /// Whether somebody knows it; how long the answer takes says nothing about how much of it is right.
     #[must_use]
-    pub fn is(&self, given: &str) -> bool {
+    pub(super) fn is(&self, given: &str) -> bool {
         let differing =
             self.0.bytes().zip(given.bytes()).fold(0, |found, (a, b)| std::hint::black_box(found | (a ^ b)));
         self.0.len() == given.len() && differing == 0
@@ -50,7 +50,7 @@ impl Token {
 
 /// The names that a server answers to.
 #[derive(Debug)]
-pub struct Names {
+pub(super) struct Names {
     hosts: BTreeSet<String>,
     origins: BTreeSet<String>,
 }
@@ -60,7 +60,7 @@ impl Names {
     ///
     /// # Errors
     /// When a name could not stand in a browser's address.
-    pub fn new(bound: SocketAddr, allowed: &[String]) -> Result<Self> {
+    pub(super) fn new(bound: SocketAddr, allowed: &[String]) -> Result<Self> {
         let (ip, port) = (bound.ip(), bound.port());
         let mut own = match bound {
             _ if ip.is_unspecified() => vec!["127.0.0.1".to_owned(), "[::1]".to_owned(), "localhost".to_owned()],
@@ -95,7 +95,7 @@ impl Names {
 
     /// Why a request is not for us; nothing when it is. Names are compared exactly, letter by letter.
     #[must_use]
-    pub fn refusal(&self, uri: &Uri, headers: &HeaderMap) -> Option<&'static str> {
+    pub(super) fn refusal(&self, uri: &Uri, headers: &HeaderMap) -> Option<&'static str> {
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok());
         let known = |host: &str| self.hosts.contains(host);
@@ -136,13 +136,13 @@ fn checked(name: &str) -> Result<String> {
 
 /// The name of the cookie: two servers on one machine must not take each other's.
 #[must_use]
-pub fn cookie_name(port: u16) -> String {
+pub(super) fn cookie_name(port: u16) -> String {
     format!("rekindle-{port}")
 }
 
 /// Whether a request shows the token in its headers: as a bearer or as the cookie.
 #[must_use]
-pub fn shows_token(token: &Token, port: u16, headers: &HeaderMap) -> bool {
+pub(super) fn shows_token(token: &Token, port: u16, headers: &HeaderMap) -> bool {
     let bearers: Vec<&str> = headers.get_all(AUTHORIZATION).iter().filter_map(|value| value.to_str().ok()).collect();
     if !bearers.is_empty() {
         // Somebody who shows a wrong one is not let in by a cookie beside it.
@@ -160,13 +160,13 @@ pub fn shows_token(token: &Token, port: u16, headers: &HeaderMap) -> bool {
 
 /// Whether a browser says that a request comes from a page of somebody else.
 #[must_use]
-pub fn from_elsewhere(headers: &HeaderMap) -> bool {
+pub(super) fn from_elsewhere(headers: &HeaderMap) -> bool {
     headers.get_all(FETCH_SITE).iter().any(|site| site != "same-origin" && site != "none")
 }
 
 /// The token in an address, and the address without it; nothing when there is none in it.
 #[must_use]
-pub fn token_in(uri: &Uri) -> Option<(String, String)> {
+pub(super) fn token_in(uri: &Uri) -> Option<(String, String)> {
     let pairs: Vec<&str> = uri.query()?.split('&').collect();
     let given = pairs.iter().find_map(|pair| pair.strip_prefix("token="))?;
     let rest: Vec<&str> = pairs.iter().filter(|pair| !pair.starts_with("token=")).copied().collect();

@@ -63,7 +63,7 @@ struct DoneJson {
 }
 
 /// `POST /api/questions/{id}/answer`.
-pub async fn answer(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn answer(web: Arc<Web>, ask: Ask) -> Answer {
     let text = ask.segment("id").to_owned();
     let (run, Answered { answer, text: also, .. }) = brought::<Answered>(ask, |given| given.run.clone()).await?;
     let words = answer.or(also).filter(|words| !words.trim().is_empty());
@@ -81,17 +81,17 @@ pub async fn answer(web: Arc<Web>, ask: Ask) -> Answer {
 }
 
 /// `POST /api/tasks/{id}/retry`.
-pub async fn retry(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn retry(web: Arc<Web>, ask: Ask) -> Answer {
     on_task(web, ask, Act::Retry).await
 }
 
 /// `POST /api/tasks/{id}/stop`.
-pub async fn stop(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn stop(web: Arc<Web>, ask: Ask) -> Answer {
     on_task(web, ask, Act::Stop).await
 }
 
 /// `POST /api/tasks/{id}/skip`, with a reason or without.
-pub async fn skip(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn skip(web: Arc<Web>, ask: Ask) -> Answer {
     let id = ask.segment("id").to_owned();
     let (run, given) = brought::<Reasoned>(ask, |given| given.run.clone()).await?;
     web.reading(move |web| {
@@ -111,7 +111,7 @@ pub async fn skip(web: Arc<Web>, ask: Ask) -> Answer {
 }
 
 /// `POST /api/tasks/{id}/split`.
-pub async fn split(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn split(web: Arc<Web>, ask: Ask) -> Answer {
     let id = ask.segment("id").to_owned();
     let (run, given) = brought::<Parts>(ask, |given| given.run.clone()).await?;
     let parts: Vec<String> = given.parts.into_iter().filter(|part| !part.trim().is_empty()).collect();
@@ -127,7 +127,7 @@ pub async fn split(web: Arc<Web>, ask: Ask) -> Answer {
 }
 
 /// `POST /api/agents/{name}/recover`.
-pub async fn recover(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn recover(web: Arc<Web>, ask: Ask) -> Answer {
     let name = ask.segment("name").to_owned();
     let (run, _) = brought::<Plain>(ask, |given| given.run.clone()).await?;
     web.reading(move |web| {
@@ -141,7 +141,7 @@ pub async fn recover(web: Arc<Web>, ask: Ask) -> Answer {
 }
 
 /// `POST /api/retry-failed`.
-pub async fn retry_failed(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn retry_failed(web: Arc<Web>, ask: Ask) -> Answer {
     let (run, _) = brought::<Plain>(ask, |given| given.run.clone()).await?;
     web.reading(move |web| {
         let picture = now(web, run.as_deref())?;
@@ -151,7 +151,7 @@ pub async fn retry_failed(web: Arc<Web>, ask: Ask) -> Answer {
 }
 
 /// `POST /api/pause`.
-pub async fn pause(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn pause(web: Arc<Web>, ask: Ask) -> Answer {
     let (run, _) = brought::<Plain>(ask, |given| given.run.clone()).await?;
     web.reading(move |web| perform(web, &*now(web, run.as_deref())?, &Act::Pause)).await
 }
@@ -186,7 +186,7 @@ struct ActsJson {
 }
 
 /// `GET /api/tasks/{id}/acts`.
-pub async fn of_task(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn of_task(web: Arc<Web>, ask: Ask) -> Answer {
     web.reading(move |web| {
         let picture = seen(web, ask.query.get("run").map(String::as_str))?;
         let task = task_of(&picture, ask.segment("id"))?;
@@ -203,7 +203,7 @@ pub async fn of_task(web: Arc<Web>, ask: Ask) -> Answer {
 }
 
 /// `GET /api/acts`: what can be done with the run as a whole.
-pub async fn of_run(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn of_run(web: Arc<Web>, ask: Ask) -> Answer {
     web.reading(move |web| {
         let picture = seen(web, ask.query.get("run").map(String::as_str))?;
         let acts = vec![Act::RetryFailed(failed(&picture)), Act::Pause];

@@ -15,39 +15,39 @@ use super::routes::{Answer, Ask};
 use crate::page::{self, Page, Site};
 
 /// `/`.
-pub async fn overview(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn overview(web: Arc<Web>, ask: Ask) -> Answer {
     show(web, ask, Page::Overview).await
 }
 
 /// `/tasks/{id}`.
-pub async fn task(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn task(web: Arc<Web>, ask: Ask) -> Answer {
     let task = ask.segment("id").to_owned();
     show(web, ask, Page::Task(task)).await
 }
 
 /// `/logs/{attempt}`.
-pub async fn log(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn log(web: Arc<Web>, ask: Ask) -> Answer {
     let attempt = attempt_of(&ask)?;
     show(web, ask, Page::Log(attempt)).await
 }
 
-pub async fn events(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn events(web: Arc<Web>, ask: Ask) -> Answer {
     show(web, ask, Page::Events).await
 }
 
-pub async fn questions(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn questions(web: Arc<Web>, ask: Ask) -> Answer {
     show(web, ask, Page::Questions).await
 }
 
-pub async fn cost(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn cost(web: Arc<Web>, ask: Ask) -> Answer {
     show(web, ask, Page::Cost).await
 }
 
-pub async fn search(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn search(web: Arc<Web>, ask: Ask) -> Answer {
     show(web, ask, Page::Search).await
 }
 
-pub async fn runs(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn runs(web: Arc<Web>, ask: Ask) -> Answer {
     show(web, ask, Page::Runs).await
 }
 
@@ -55,7 +55,7 @@ pub async fn runs(web: Arc<Web>, ask: Ask) -> Answer {
 ///
 /// # Errors
 /// When it is no number.
-pub fn attempt_of(ask: &Ask) -> Result<u64, Problem> {
+pub(super) fn attempt_of(ask: &Ask) -> Result<u64, Problem> {
     let text = ask.segment("attempt");
     text.parse().map_err(|_| Problem::absent(format!("there is no attempt `{text}`")))
 }
@@ -80,7 +80,7 @@ async fn show(web: Arc<Web>, ask: Ask, page: Page) -> Answer {
 }
 
 /// `/assets/{name}`: kept by the browser, and asked for again each time whether it has changed.
-pub async fn asset(_web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn asset(_web: Arc<Web>, ask: Ask) -> Answer {
     let name = ask.segment("name");
     let asset = page::ASSETS.iter().find(|asset| asset.name == name);
     let asset = asset.ok_or_else(|| Problem::absent("there is no such file"))?;

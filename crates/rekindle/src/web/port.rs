@@ -30,7 +30,7 @@ const STALL: Duration = Duration::from_secs(30);
 const TROUBLE: Duration = Duration::from_millis(200);
 
 /// Takes connections until it is dropped.
-pub async fn serve(listener: TcpListener, router: Router) {
+pub(super) async fn serve(listener: TcpListener, router: Router) {
     let room = Room::default();
     loop {
         let Ok((stream, _)) = listener.accept().await else {

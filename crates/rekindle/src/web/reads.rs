@@ -41,7 +41,7 @@ const HITS: usize = 500;
 const QUERY_MAX: usize = 1_000;
 
 /// `GET /api/status`: the same text as `status --json`.
-pub async fn status(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn status(web: Arc<Web>, ask: Ask) -> Answer {
     web.reading(move |web| {
         let view = web.looks.view()?;
         let run = match (&view, web.looks.asked(ask.query.get("run").map(String::as_str))) {
@@ -90,7 +90,7 @@ struct LinesJson {
 }
 
 /// `GET /api/logs/{attempt}?from=N&many=M`: lines by number, from 0; without `from` the last ones.
-pub async fn lines(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn lines(web: Arc<Web>, ask: Ask) -> Answer {
     let (attempt, from, many) = (attempt_of(&ask)?, ask.number("from")?, ask.number("many")?);
     let many = many.unwrap_or(LINES).min(WINDOW_MAX);
     web.reading(move |web| {
@@ -117,7 +117,7 @@ struct FoundJson {
 }
 
 /// `GET /api/logs/{attempt}/find?q=TEXT&from=N`: the numbers of lines that hold a text, whatever its case.
-pub async fn find(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn find(web: Arc<Web>, ask: Ask) -> Answer {
     let (attempt, from) = (attempt_of(&ask)?, ask.number::<usize>("from")?.unwrap_or(0));
     let wanted = query(&ask)?.to_lowercase();
     web.reading(move |web| {
@@ -142,7 +142,7 @@ pub async fn find(web: Arc<Web>, ask: Ask) -> Answer {
 }
 
 /// `GET /api/logs/{attempt}/raw`: the whole log as a file, made as it is sent.
-pub async fn raw(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn raw(web: Arc<Web>, ask: Ask) -> Answer {
     let attempt = attempt_of(&ask)?;
     let named = ask.query.get("run").cloned();
     let run = named.clone();
@@ -158,7 +158,7 @@ pub async fn raw(web: Arc<Web>, ask: Ask) -> Answer {
 }
 
 /// `GET /api/events/download`: every event of the run as a file, one JSON object a line, made as it is sent.
-pub async fn events_file(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn events_file(web: Arc<Web>, ask: Ask) -> Answer {
     let named = ask.query.get("run").cloned();
     let run = web.reading(move |web| web.looks.with_run(named.as_deref(), |run| Ok(run.row.id.clone()))).await?;
     let read = move |web: &Web, after| {
@@ -221,7 +221,7 @@ struct HitJson {
 }
 
 /// `GET /api/search?q=WORDS`: lines of all logs of the run that hold every word, by agent.
-pub async fn search(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn search(web: Arc<Web>, ask: Ask) -> Answer {
     let wanted = query(&ask)?.to_owned();
     web.reading(move |web| {
         let named = ask.query.get("run").map(String::as_str);

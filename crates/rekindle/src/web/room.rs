@@ -14,11 +14,11 @@ const PLACES: usize = 512;
 
 /// Whether a connection has shown the token.
 #[derive(Clone, Debug, Default)]
-pub struct Checked(Arc<AtomicBool>);
+pub(super) struct Checked(Arc<AtomicBool>);
 
 impl Checked {
     /// It has.
-    pub fn admit(&self) {
+    pub(super) fn admit(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
@@ -29,7 +29,7 @@ impl Checked {
 
 /// All places.
 #[derive(Clone, Default)]
-pub struct Room(Arc<Mutex<Guests>>);
+pub(super) struct Room(Arc<Mutex<Guests>>);
 
 #[derive(Default)]
 struct Guests {
@@ -39,7 +39,7 @@ struct Guests {
 }
 
 /// A connection's place, free again when it is dropped.
-pub struct Seat {
+pub(super) struct Seat {
     room: Room,
     number: u64,
     /// What is known of the connection.
@@ -48,7 +48,7 @@ pub struct Seat {
 
 impl Room {
     /// A place, if need be that of a stranger; nothing when everybody is known.
-    pub fn enter(&self) -> Option<Seat> {
+    pub(super) fn enter(&self) -> Option<Seat> {
         let mut guests = lock(&self.0);
         if guests.by_age.len() >= PLACES {
             let stranger = guests.by_age.iter().find(|(_, (known, served))| served.is_some() && !known.is_admitted());
@@ -65,7 +65,7 @@ impl Room {
     }
 
     /// Says what serves a place, so that it can be taken away.
-    pub fn served(&self, number: u64, by: AbortHandle) {
+    pub(super) fn served(&self, number: u64, by: AbortHandle) {
         if let Some((_, served)) = lock(&self.0).by_age.get_mut(&number) {
             *served = Some(by);
         }
@@ -74,7 +74,7 @@ impl Room {
 
 impl Seat {
     #[must_use]
-    pub fn number(&self) -> u64 {
+    pub(super) fn number(&self) -> u64 {
         self.number
     }
 }

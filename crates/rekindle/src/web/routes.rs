@@ -24,7 +24,7 @@ use super::{Web, gate, orders, pages, reads, stream};
 /// What a route is for, which decides what it demands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Access {
+pub(crate) enum Access {
     /// A page: the token may stand in its address once.
     Page,
     /// Something to read.
@@ -36,13 +36,13 @@ pub enum Access {
 }
 
 /// What a handler gives back.
-pub type Answer = Result<Response, Problem>;
+pub(crate) type Answer = Result<Response, Problem>;
 
 /// A handler's work.
-pub type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
+pub(crate) type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 #[derive(Serialize)]
-pub struct Route {
+pub(crate) struct Route {
     /// GET or POST.
     pub method: &'static str,
     /// Its path; names in braces match one segment.
@@ -54,7 +54,7 @@ pub struct Route {
 }
 
 /// A request that was let in.
-pub struct Ask {
+pub(crate) struct Ask {
     /// The segments that matched a name in braces.
     pub path: BTreeMap<String, String>,
     /// What stands after the question mark.
@@ -67,7 +67,7 @@ pub struct Ask {
 impl Ask {
     /// A segment of the path.
     #[must_use]
-    pub fn segment(&self, name: &str) -> &str {
+    pub(crate) fn segment(&self, name: &str) -> &str {
         self.path.get(name).map_or("", String::as_str)
     }
 
@@ -75,14 +75,14 @@ impl Ask {
     ///
     /// # Errors
     /// When it is none.
-    pub fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Problem> {
+    pub(crate) fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Problem> {
         let given = self.query.get(name);
         given.map(|text| text.parse().map_err(|_| Problem::bad(format!("`{name}` is not a number")))).transpose()
     }
 
     /// Whether a switch after the question mark is on.
     #[must_use]
-    pub fn is_on(&self, name: &str) -> bool {
+    pub(crate) fn is_on(&self, name: &str) -> bool {
         self.query.get(name).is_some_and(|value| !matches!(value.as_str(), "0" | "false"))
     }
 }
@@ -99,7 +99,7 @@ macro_rules! route {
 }
 
 /// All of them.
-pub const TABLE: &[Route] = &[
+pub(crate) const TABLE: &[Route] = &[
     route!("GET", "/", Page, pages::overview),
     route!("GET", "/tasks/{id}", Page, pages::task),
     route!("GET", "/logs/{attempt}", Page, pages::log),
@@ -132,7 +132,7 @@ pub const TABLE: &[Route] = &[
 type Segments = Result<RawPathParams, RawPathParamsRejection>;
 
 /// The server's router, made from the table.
-pub fn router(web: &Arc<Web>) -> Router {
+pub(crate) fn router(web: &Arc<Web>) -> Router {
     let mut router = Router::new();
     for route in TABLE {
         let filter = if route.access == Access::Act { MethodFilter::POST } else { MethodFilter::GET };

@@ -20,7 +20,7 @@ use crate::commands::events::EventJson;
 use crate::error::Result;
 
 /// Listeners at once: more than any team opens, few enough to serve.
-pub const LISTENERS: usize = 256;
+pub(super) const LISTENERS: usize = 256;
 
 /// Between two looks at the log while somebody listens, and between two messages to one listener.
 const LOOK: Duration = Duration::from_millis(100);
@@ -51,7 +51,7 @@ struct Chunk {
 }
 
 /// What all listeners share.
-pub struct Feed {
+pub(super) struct Feed {
     head: watch::Sender<u64>,
     places: Arc<Semaphore>,
     wake: Notify,
@@ -74,7 +74,7 @@ impl Default for Feed {
 
 impl Feed {
     /// Looks at the log for as long as the server lives; while nobody listens it waits.
-    pub async fn watch(web: Arc<Web>) {
+    pub(super) async fn watch(web: Arc<Web>) {
         loop {
             if web.feed.places.available_permits() == LISTENERS {
                 web.feed.wake.notified().await;
@@ -216,7 +216,7 @@ impl Listener {
 }
 
 /// `GET /api/events?after=N&fold=1`: after the event that `Last-Event-ID` or `after` names, else from now on.
-pub async fn events(web: Arc<Web>, ask: Ask) -> Answer {
+pub(super) async fn events(web: Arc<Web>, ask: Ask) -> Answer {
     let resumed =
         ask.headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.trim().parse().ok());
     let asked = ask.number::<u64>("after")?;

@@ -12,11 +12,11 @@ use super::witness::{Note, What, Witness};
 use crate::ui;
 
 /// The hidden subcommand under which the one binary becomes this agent.
-pub const COMMAND: &str = "__chaos-agent";
+pub(crate) const COMMAND: &str = "__chaos-agent";
 
 /// What such a process is that only lives: for a while, or as long as the one that started it.
-pub const IDLE: &str = "idle";
-pub const BYSTANDER: &str = "bystander";
+pub(crate) const IDLE: &str = "idle";
+pub(crate) const BYSTANDER: &str = "bystander";
 
 /// Lines of one task.
 const STEPS: u32 = 20;
@@ -34,7 +34,7 @@ const TRIES: u32 = 60;
 const TRY_MS: u32 = 500;
 
 /// Works on the tasks that the environment names.
-pub fn main(dir: &Path) -> ExitCode {
+pub(crate) fn main(dir: &Path) -> ExitCode {
     if dir == Path::new(IDLE) {
         ui::pause(IDLE_MS);
         return ExitCode::SUCCESS;

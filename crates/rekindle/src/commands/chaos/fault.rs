@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fault {
+pub(super) enum Fault {
     /// kill -9 of the coordinator while agents work
     KillCoordinator,
     /// kill -9 of the process that supervises an agent
@@ -38,20 +38,20 @@ pub enum Fault {
 impl Fault {
     /// The name, as it is typed.
     #[must_use]
-    pub fn name(self) -> String {
+    pub(super) fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
     /// What it does, in a line.
     #[must_use]
-    pub fn what(self) -> String {
+    pub(super) fn what(self) -> String {
         let value = self.to_possible_value();
         value.and_then(|value| value.get_help().map(ToString::to_string)).unwrap_or_default()
     }
 
     /// What a stand-in does by itself, as it is ordered to.
     #[must_use]
-    pub fn order(self) -> Option<&'static str> {
+    pub(super) fn order(self) -> Option<&'static str> {
         match self {
             Self::AgentCrash => Some("crash"),
             Self::AgentHang => Some("hang"),
@@ -63,13 +63,13 @@ impl Fault {
 
     /// Whether only a stand-in can show it.
     #[must_use]
-    pub fn needs_stand_in(self) -> bool {
+    pub(super) fn needs_stand_in(self) -> bool {
         self.order().is_some() || self == Self::UsageLimit
     }
 
     /// Whether the run needs a namespace of its own, so that the machine's limits stay as they are for everybody else.
     #[must_use]
-    pub fn needs_namespace(self) -> bool {
+    pub(super) fn needs_namespace(self) -> bool {
         matches!(self, Self::NoInotify | Self::FullDisk)
     }
 }

@@ -41,7 +41,7 @@ const WATCHES: &str = "/proc/sys/user/max_inotify_watches";
 ///
 /// # Errors
 /// When it cannot be made.
-pub fn state_dir(spec: &Spec) -> io::Result<PathBuf> {
+pub(super) fn state_dir(spec: &Spec) -> io::Result<PathBuf> {
     if spec.fault != Fault::FullDisk {
         return Ok(spec.root.join(crate::project::STATE_DIR_NAME));
     }
@@ -59,7 +59,7 @@ pub fn state_dir(spec: &Spec) -> io::Result<PathBuf> {
 ///
 /// # Errors
 /// When it cannot be arranged.
-pub fn before<'a>(spec: &Spec, victims: impl Iterator<Item = &'a String>) -> io::Result<()> {
+pub(super) fn before<'a>(spec: &Spec, victims: impl Iterator<Item = &'a String>) -> io::Result<()> {
     let witness = Witness::of(&spec.dir);
     if let Some(order) = spec.fault.order() {
         for task in victims {
@@ -77,7 +77,7 @@ pub fn before<'a>(spec: &Spec, victims: impl Iterator<Item = &'a String>) -> io:
 ///
 /// # Errors
 /// When the fault could not be injected for a reason other than that its victim has just ended.
-pub fn at(round: &mut Round<'_>, held: &Held) -> io::Result<()> {
+pub(super) fn at(round: &mut Round<'_>, held: &Held) -> io::Result<()> {
     let fault = round.spec.fault;
     match fault {
         Fault::KillCoordinator => {
@@ -125,7 +125,7 @@ pub fn at(round: &mut Round<'_>, held: &Held) -> io::Result<()> {
 ///
 /// # Errors
 /// When it cannot.
-pub fn meanwhile(round: &mut Round<'_>) -> io::Result<()> {
+pub(super) fn meanwhile(round: &mut Round<'_>) -> io::Result<()> {
     if round.spec.fault == Fault::UsageLimit && round.evidence.injected == 0 {
         let paused = super::verdict::events(&round.project())
             .is_ok_and(|events| events.iter().any(|event| event.kind == "session_pause"));
@@ -138,7 +138,7 @@ pub fn meanwhile(round: &mut Round<'_>) -> io::Result<()> {
 }
 
 /// What stand-ins did by themselves is counted by what they wrote down.
-pub fn after(round: &mut Round<'_>) {
+pub(super) fn after(round: &mut Round<'_>) {
     let misbehaved =
         |notes: Vec<super::witness::Note>| notes.iter().filter(|note| note.what == What::Misbehaves).count();
     match round.spec.fault {
@@ -152,7 +152,7 @@ pub fn after(round: &mut Round<'_>) {
 }
 
 /// A disk that is gone with its namespace is copied where somebody will look at it.
-pub fn keep(spec: &Spec, broken: bool) {
+pub(super) fn keep(spec: &Spec, broken: bool) {
     if spec.fault == Fault::FullDisk && broken {
         // What cannot be kept is missing from what is looked at, no more.
         let _ = Command::new("cp").arg("-a").arg(spec.dir.join("disk/.")).arg(spec.dir.join("disk-kept")).status();

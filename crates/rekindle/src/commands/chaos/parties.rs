@@ -9,7 +9,7 @@ use rekindle_shim::tree::Table;
 use rustix::process::Signal;
 
 /// An attempt's process and its supervisor.
-pub struct Held {
+pub(super) struct Held {
     /// The bundle's number.
     pub bundle: u64,
     pub tasks: Vec<String>,
@@ -24,7 +24,7 @@ pub struct Held {
 impl Held {
     /// Kills one of the two, if it is proven to be the one that was recorded. Says whether it was.
     #[must_use]
-    pub fn kill(&self, who: &ProcId) -> bool {
+    pub(super) fn kill(&self, who: &ProcId) -> bool {
         self.pin(who).is_some_and(|process| process.signal(Signal::KILL).is_ok())
     }
 
@@ -40,13 +40,13 @@ impl Held {
 
 /// Everything that ever ran in an attempt.
 #[must_use]
-pub fn attempts(state: &Path) -> Vec<Held> {
+pub(super) fn attempts(state: &Path) -> Vec<Held> {
     bundles(&state.join("attempts")).into_iter().filter_map(|path| held(&path)).collect()
 }
 
 /// Processes of attempts and checks that still live, described, with how many bundles were looked at.
 #[must_use]
-pub fn living(state: &Path) -> (Vec<Process>, usize) {
+pub(super) fn living(state: &Path) -> (Vec<Process>, usize) {
     let checks = bundles(&state.join("checks")).into_iter().flat_map(|task| bundles(&task));
     let all: Vec<PathBuf> = bundles(&state.join("attempts")).into_iter().chain(checks).collect();
     let Ok(table) = Table::scan() else { return (Vec::new(), 0) };
@@ -57,7 +57,7 @@ pub fn living(state: &Path) -> (Vec<Process>, usize) {
 }
 
 /// Ends whatever of a run still lives: a run that is given up leaves nothing behind.
-pub fn end_all(state: &Path) {
+pub(super) fn end_all(state: &Path) {
     /// Supervisors replace nothing, so a few looks find everything.
     const LOOKS: usize = 20;
     for _ in 0..LOOKS {

@@ -1,12 +1,12 @@
 //! Chance that goes by a seed: the same seed chooses the same victims and moments.
 
 /// A small generator (SplitMix64).
-pub struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
     /// One that begins with a seed.
     #[must_use]
-    pub fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -19,13 +19,13 @@ impl Random {
     }
 
     /// A number below another, which is not zero.
-    pub fn below(&mut self, bound: usize) -> usize {
+    pub(super) fn below(&mut self, bound: usize) -> usize {
         let bound = u64::try_from(bound).unwrap_or(u64::MAX).max(1);
         usize::try_from(self.next() % bound).unwrap_or(0)
     }
 
     /// A seed for somebody else.
-    pub fn seed(&mut self) -> u64 {
+    pub(super) fn seed(&mut self) -> u64 {
         self.next()
     }
 }

@@ -41,7 +41,7 @@ const LAST_LOOK_MS: u64 = 10_000;
 
 /// What a run is to be, written down for a process that may be another one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Spec {
+pub(super) struct Spec {
     /// The run's directory.
     pub dir: PathBuf,
     /// The project in it.
@@ -63,7 +63,7 @@ pub struct Spec {
 
 /// What became of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Outcome {
+pub(super) struct Outcome {
     pub fault: Fault,
     /// Which of its kind.
     pub round: u32,
@@ -82,7 +82,7 @@ pub struct Outcome {
 impl Outcome {
     /// One of a fault that did not happen.
     #[must_use]
-    pub fn without(spec: &Spec, why: impl Into<String>) -> Self {
+    pub(super) fn without(spec: &Spec, why: impl Into<String>) -> Self {
         Self {
             fault: spec.fault,
             round: spec.round,
@@ -96,13 +96,13 @@ impl Outcome {
 
     /// Whether a promise was broken.
     #[must_use]
-    pub fn is_broken(&self) -> bool {
+    pub(super) fn is_broken(&self) -> bool {
         self.findings.iter().any(|finding| !finding.broken.is_empty())
     }
 }
 
 /// A run under way.
-pub struct Round<'a> {
+pub(super) struct Round<'a> {
     /// What it is to be.
     pub spec: &'a Spec,
     /// Its state directory.
@@ -119,7 +119,7 @@ pub struct Round<'a> {
 ///
 /// # Errors
 /// When the sandbox itself fails.
-pub fn play(spec: &Spec, stop: &AtomicBool) -> Result<Outcome> {
+pub(super) fn play(spec: &Spec, stop: &AtomicBool) -> Result<Outcome> {
     let failed = |error: io::Error| crate::error::CliError::internal("the sandbox failed").because(&error);
     let began_ms = clock::boottime_ms();
     let state = inject::state_dir(spec).map_err(failed)?;
@@ -202,7 +202,7 @@ impl Round<'_> {
     ///
     /// # Errors
     /// When it cannot be pinned.
-    pub fn coordinator(&self) -> io::Result<Process> {
+    pub(super) fn coordinator(&self) -> io::Result<Process> {
         Process::of_child(self.coordinator.id())
     }
 
@@ -210,7 +210,7 @@ impl Round<'_> {
     ///
     /// # Errors
     /// When that is refused.
-    pub fn replace_coordinator(&mut self) -> io::Result<bool> {
+    pub(super) fn replace_coordinator(&mut self) -> io::Result<bool> {
         self.coordinator.kill()?;
         let killed = self.coordinator.wait()?.code().is_none();
         self.starts += 1;
@@ -219,14 +219,14 @@ impl Round<'_> {
     }
 
     /// Notes all events that anybody could have read by now: none of them may be gone in the end.
-    pub fn remember(&mut self) {
+    pub(super) fn remember(&mut self) {
         let Ok(events) = verdict::events(&self.project()) else { return };
         self.evidence.seen.extend(events.into_iter().map(|event| (event.seq, event.hash)));
     }
 
     /// The sandbox's project.
     #[must_use]
-    pub fn project(&self) -> Project {
+    pub(super) fn project(&self) -> Project {
         Project::from(&self.spec.root, Some(&self.state))
     }
 
@@ -303,7 +303,7 @@ fn bystander(root: &Path) -> io::Result<Child> {
 
 /// Whether a run can be read at all.
 #[must_use]
-pub fn readable(project: &Project) -> bool {
+pub(super) fn readable(project: &Project) -> bool {
     View::open(project).is_ok_and(|view| matches!(view.run(), Ok(Some(_))))
 }
 
@@ -311,7 +311,7 @@ pub fn readable(project: &Project) -> bool {
 ///
 /// # Errors
 /// When it has ended.
-pub fn freeze(process: &Process, ms: u32) -> io::Result<()> {
+pub(super) fn freeze(process: &Process, ms: u32) -> io::Result<()> {
     process.signal(Signal::STOP)?;
     ui::pause(ms);
     process.signal(Signal::CONT)

@@ -16,10 +16,10 @@ use crate::error::{CliError, Result};
 use crate::project::Project;
 
 /// Where stand-ins put their work in the sandbox's project.
-pub const WORK_DIR: &str = "chaos-work";
+pub(super) const WORK_DIR: &str = "chaos-work";
 
 /// The plan's file in the sandbox.
-pub const PLAN: &str = "chaos-plan.md";
+pub(super) const PLAN: &str = "chaos-plan.md";
 
 /// How long git may take to copy a repository.
 const CLONE_MS: u64 = 120_000;
@@ -32,7 +32,7 @@ const FILES_MAX: usize = 20_000;
 
 /// A copied project.
 #[derive(Clone, Debug)]
-pub struct Sandbox {
+pub(super) struct Sandbox {
     /// The temporary directory.
     pub base: PathBuf,
     /// The first copy, which is copied again for each run.
@@ -52,7 +52,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// When it cannot be copied.
-    pub fn new(
+    pub(super) fn new(
         base: &Path,
         project: &Project,
         (text, plan): (&str, &Plan),
@@ -96,7 +96,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn copy_for(&self, dir: &Path, fault: Fault, config: &Config) -> io::Result<PathBuf> {
+    pub(super) fn copy_for(&self, dir: &Path, fault: Fault, config: &Config) -> io::Result<PathBuf> {
         let copy_of = dir.join("project");
         std::fs::create_dir_all(dir)?;
         if self.git {
@@ -132,7 +132,7 @@ impl Sandbox {
 
 /// The file that a stand-in writes for a task.
 #[must_use]
-pub fn task_file(task: &str) -> String {
+pub(super) fn task_file(task: &str) -> String {
     format!("{task}.txt")
 }
 
@@ -140,7 +140,7 @@ pub fn task_file(task: &str) -> String {
 ///
 /// # Errors
 /// When that cannot be read.
-pub fn artifacts(dir: &Path, task: &str) -> io::Result<Vec<String>> {
+pub(super) fn artifacts(dir: &Path, task: &str) -> io::Result<Vec<String>> {
     let text = std::fs::read_to_string(dir.join("artifacts.json"))?;
     let all: BTreeMap<String, Vec<String>> = serde_json::from_str(&text)?;
     Ok(all.get(task).cloned().unwrap_or_default())

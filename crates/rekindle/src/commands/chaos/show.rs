@@ -22,7 +22,7 @@ const SHOWN: usize = 5;
 ///
 /// # Errors
 /// When nothing can be printed.
-pub fn list(context: &Context) -> Result<Exit> {
+pub(super) fn list(context: &Context) -> Result<Exit> {
     for fault in Fault::value_variants() {
         context.ui.line(&format!("{:<18} {}", fault.name(), fault.what()))?;
     }
@@ -30,7 +30,7 @@ pub fn list(context: &Context) -> Result<Exit> {
 }
 
 /// Says what will be done.
-pub fn begin(context: &Context, told: &Told<'_>, sandbox: &Sandbox, json: bool) {
+pub(super) fn begin(context: &Context, told: &Told<'_>, sandbox: &Sandbox, json: bool) {
     if json {
         return;
     }
@@ -51,7 +51,7 @@ pub fn begin(context: &Context, told: &Told<'_>, sandbox: &Sandbox, json: bool) 
 }
 
 /// One run in a line.
-pub fn outcome(context: &Context, outcome: &Outcome, json: bool) {
+pub(super) fn outcome(context: &Context, outcome: &Outcome, json: bool) {
     if json {
         return;
     }
@@ -118,7 +118,13 @@ struct ChaosJson<'a> {
 ///
 /// # Errors
 /// When nothing can be printed.
-pub fn verdicts(context: &Context, told: &Told<'_>, named: &[Fault], kept: Option<&Path>, json: bool) -> Result<bool> {
+pub(super) fn verdicts(
+    context: &Context,
+    told: &Told<'_>,
+    named: &[Fault],
+    kept: Option<&Path>,
+    json: bool,
+) -> Result<bool> {
     let promises: Vec<PromiseJson<'_>> = Promise::ALL.into_iter().map(|promise| over_all(promise, told)).collect();
     let missed = |outcome: &&Outcome| outcome.not_injected.is_some();
     let missing = told.outcomes.iter().filter(missed).count();

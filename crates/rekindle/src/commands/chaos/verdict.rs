@@ -27,7 +27,7 @@ const WORK_BYTES: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Promise {
+pub(super) enum Promise {
     /// What was acknowledged is still there.
     Acknowledged,
     /// Nothing is done twice.
@@ -48,7 +48,7 @@ pub enum Promise {
 
 impl Promise {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Acknowledged,
         Self::Once,
         Self::Healthy,
@@ -61,7 +61,7 @@ impl Promise {
 
     /// In words, and what is counted.
     #[must_use]
-    pub fn words(self) -> (&'static str, &'static str) {
+    pub(super) fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Acknowledged => ("nothing acknowledged is lost", "reports and events"),
             Self::Once => ("nothing is done twice", "tasks"),
@@ -77,7 +77,7 @@ impl Promise {
 
 /// A promise that was looked at in one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
+pub(super) struct Finding {
     pub promise: Promise,
     /// How much of what it is about was looked at.
     pub looked_at: usize,
@@ -87,7 +87,7 @@ pub struct Finding {
 
 /// What was seen of a run from outside.
 #[derive(Clone, Debug, Default)]
-pub struct Evidence {
+pub(super) struct Evidence {
     /// How often the fault was injected.
     pub injected: u32,
     /// Why it was not.
@@ -122,7 +122,7 @@ pub struct Evidence {
 
 /// A task in the end.
 #[derive(Clone, Debug, Default)]
-pub struct TaskFact {
+pub(super) struct TaskFact {
     pub id: String,
     /// Its state, as the log has it.
     pub state: String,
@@ -134,13 +134,13 @@ pub struct TaskFact {
 
 impl Evidence {
     /// An attempt was hit.
-    pub fn hit(&mut self, held: &Held) {
+    pub(super) fn hit(&mut self, held: &Held) {
         self.hits.push((held.bundle, held.tasks.clone()));
     }
 
     /// Whether an attempt at a task was hit.
     #[must_use]
-    pub fn was_hit(&self, task: &str) -> bool {
+    pub(super) fn was_hit(&self, task: &str) -> bool {
         self.hits.iter().any(|(_, tasks)| tasks.iter().any(|known| known == task))
     }
 
@@ -166,7 +166,7 @@ impl Evidence {
 ///
 /// # Errors
 /// When there is none to read.
-pub fn events(project: &Project) -> Result<Vec<StoredEvent>> {
+pub(super) fn events(project: &Project) -> Result<Vec<StoredEvent>> {
     let view = View::open(project)?;
     let run = view.the_run()?;
     let mut events = Vec::new();
@@ -179,7 +179,7 @@ pub fn events(project: &Project) -> Result<Vec<StoredEvent>> {
 
 /// Looks at every promise.
 #[must_use]
-pub fn judge(spec: &Spec, project: &Project, evidence: &mut Evidence) -> Vec<Finding> {
+pub(super) fn judge(spec: &Spec, project: &Project, evidence: &mut Evidence) -> Vec<Finding> {
     if let Err(error) = gather(spec, project, evidence) {
         let broken = vec![format!("the state cannot be read in the end: {}", error.message)];
         return vec![Finding { promise: Promise::Complete, looked_at: 0, broken }];

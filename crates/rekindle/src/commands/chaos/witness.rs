@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// What happened to a stand-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub(super) enum What {
     /// It began with a task.
     Begin,
     /// It began while another one was at the same task.
@@ -26,7 +26,7 @@ pub enum What {
 
 /// One line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
+pub(super) struct Note {
     pub what: What,
     pub task: String,
     /// The bundle of the attempt, by its number.
@@ -36,29 +36,29 @@ pub struct Note {
 
 /// Where stand-ins write.
 #[derive(Clone, Debug)]
-pub struct Witness(PathBuf);
+pub(super) struct Witness(PathBuf);
 
 impl Witness {
     /// The witness of a run, in the run's directory.
     #[must_use]
-    pub fn of(dir: &Path) -> Self {
+    pub(super) fn of(dir: &Path) -> Self {
         Self(dir.join("witness"))
     }
 
     /// Makes its place.
-    pub fn create(&self) -> io::Result<()> {
+    pub(super) fn create(&self) -> io::Result<()> {
         std::fs::create_dir_all(self.0.join("out"))?;
         std::fs::create_dir_all(self.0.join("orders"))
     }
 
     /// Appends a note: one write, so that lines of several writers do not mix.
-    pub fn note(&self, note: &Note) -> io::Result<()> {
+    pub(super) fn note(&self, note: &Note) -> io::Result<()> {
         let line = format!("{}\n", serde_json::to_string(note)?);
         append(&self.0.join("journal"))?.write_all(line.as_bytes())
     }
 
     /// All notes so far. A last line without an end was never written whole.
-    pub fn notes(&self) -> io::Result<Vec<Note>> {
+    pub(super) fn notes(&self) -> io::Result<Vec<Note>> {
         let text = match std::fs::read_to_string(self.0.join("journal")) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             other => other?,
@@ -68,32 +68,32 @@ impl Witness {
     }
 
     /// Keeps a line that was printed.
-    pub fn printed(&self, bundle: u64, line: &str) -> io::Result<()> {
+    pub(super) fn printed(&self, bundle: u64, line: &str) -> io::Result<()> {
         append(&self.0.join("out").join(bundle.to_string()))?.write_all(format!("{line}\n").as_bytes())
     }
 
     /// The lines that the stand-in of a bundle printed, as it says.
     #[must_use]
-    pub fn lines(&self, bundle: u64) -> Vec<String> {
+    pub(super) fn lines(&self, bundle: u64) -> Vec<String> {
         let text = std::fs::read_to_string(self.0.join("out").join(bundle.to_string())).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
     /// Orders the next stand-in at a task to misbehave.
-    pub fn order(&self, task: &str, what: &str) -> io::Result<()> {
+    pub(super) fn order(&self, task: &str, what: &str) -> io::Result<()> {
         rekindle_shim::atomic::save(&self.0.join("orders"), task, what.as_bytes())
     }
 
     /// Takes the order for a task, once.
     #[must_use]
-    pub fn take_order(&self, task: &str) -> Option<String> {
+    pub(super) fn take_order(&self, task: &str) -> Option<String> {
         let path = self.0.join("orders").join(task);
         let order = std::fs::read_to_string(&path).ok()?;
         std::fs::remove_file(path).ok().map(|()| order)
     }
 
     /// The lock of a task; nothing when another stand-in holds it. The kernel takes it back from the dead.
-    pub fn lock(&self, task: &str) -> io::Result<Option<File>> {
+    pub(super) fn lock(&self, task: &str) -> io::Result<Option<File>> {
         let file = append(&self.0.join(format!("lock-{task}")))?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(file)),

@@ -17,7 +17,7 @@ const MESSAGES: &str = "messages";
 
 /// The text that was told since this compaction; where there is none, the one that is made now, which is remembered. The first
 /// compaction that a resumed session shows may be one whose loss its prompt has made good: then there is nothing to tell.
-pub fn of(bundle: &Path, since: &Compaction, make: impl FnOnce() -> Option<Text>) -> Option<String> {
+pub(super) fn of(bundle: &Path, since: &Compaction, make: impl FnOnce() -> Option<Text>) -> Option<String> {
     let dir = bundle.join(OWN_DIR);
     let before = read_bounded(&dir.join(MESSAGES)).and_then(|count| count.trim().parse().ok()).unwrap_or(0);
     if since.messages != before {

@@ -8,7 +8,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use crate::ui;
 
 /// The hidden subcommand under which the one binary becomes this agent.
-pub const COMMAND: &str = "__demo-agent";
+pub(crate) const COMMAND: &str = "__demo-agent";
 
 /// Lines that the slow agent writes.
 const LONG_LINES: u32 = 40;
@@ -20,7 +20,7 @@ const LINE_MS: u32 = 200;
 const FOR_EVER_MS: u32 = 600_000;
 
 /// Works on the task that the environment names.
-pub fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let (task, attempt) = (variable("REKINDLE_TASK"), variable("REKINDLE_ATTEMPT"));
     say(&format!("attempt {attempt} at {task}"));

@@ -20,7 +20,7 @@ const PROMISES: &[(&str, &str)] = &[
 ///
 /// # Errors
 /// When the log cannot be read.
-pub fn show(context: &Context, project: &Project) -> Result<bool> {
+pub(super) fn show(context: &Context, project: &Project) -> Result<bool> {
     let view = View::open(project)?;
     let run = view.the_run()?;
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();

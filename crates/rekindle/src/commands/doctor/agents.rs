@@ -27,7 +27,7 @@ const NO_SESSION: &str = "00000000-0000-4000-8000-000000000000";
 
 /// An agent, for programs.
 #[derive(Debug, Serialize)]
-pub struct AgentJson {
+pub(super) struct AgentJson {
     name: String,
     kind: String,
     program: Option<PathBuf>,
@@ -45,7 +45,12 @@ pub struct AgentJson {
 }
 
 /// Looks at one agent.
-pub fn look(name: &str, agent: &Agent, context: &Context, (bundle, tries): (&Path, bool)) -> (AgentJson, Vec<Finding>) {
+pub(super) fn look(
+    name: &str,
+    agent: &Agent,
+    context: &Context,
+    (bundle, tries): (&Path, bool),
+) -> (AgentJson, Vec<Finding>) {
     let project = &context.project;
     let doctor = Doctor { agent, project, redactor: Redactor::new(environment(&agent.program)) };
     let place = Place { program: &agent.program, workspace: &project.root, bundle };

@@ -15,7 +15,7 @@ const LISTEN_MS: u32 = 2_000;
 const LOOK_MS: u32 = 50;
 
 /// Sends an alert through every channel.
-pub fn try_all(config: &Config, ui: &Ui) -> Vec<Finding> {
+pub(super) fn try_all(config: &Config, ui: &Ui) -> Vec<Finding> {
     let channels = config.programs().alerts;
     let alert = Alert {
         kind: Kind::NeedsYou,

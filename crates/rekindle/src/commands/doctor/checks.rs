@@ -16,7 +16,7 @@ use crate::ui::stamp;
 const SPACE_LOW_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// The machine and this program.
-pub fn machine(project: &Project) -> Vec<Finding> {
+pub(super) fn machine(project: &Project) -> Vec<Finding> {
     let system = rustix::system::uname();
     let system = format!(
         "{} {} {}",
@@ -96,7 +96,7 @@ fn git(project: &Project) -> Finding {
 }
 
 /// The state directory, its store and its coordinator.
-pub fn state(project: &Project) -> Vec<Finding> {
+pub(super) fn state(project: &Project) -> Vec<Finding> {
     let dir = match StateDir::open(&project.state_dir) {
         Ok(dir) => dir,
         Err(state_dir::Error::Missing(path)) => {
@@ -134,7 +134,7 @@ fn coordinator(dir: &StateDir) -> Finding {
 }
 
 /// The webhook for alerts, if there is one: its shape only, nothing is sent.
-pub fn webhook(config: &Config) -> Option<Finding> {
+pub(super) fn webhook(config: &Config) -> Option<Finding> {
     let found = match webhook::check(config.notify_webhook()?) {
         Ok(target) if target.encrypted || target.loopback => ok("webhook", &target.host),
         Ok(target) => Finding {
@@ -150,7 +150,7 @@ pub fn webhook(config: &Config) -> Option<Finding> {
 }
 
 /// The configuration as a whole.
-pub fn configuration(config: Result<&Config, &CliError>, project: &Project) -> Vec<Finding> {
+pub(super) fn configuration(config: Result<&Config, &CliError>, project: &Project) -> Vec<Finding> {
     let config = match config {
         Ok(config) => config,
         Err(_) => return vec![finding("configuration", Verdict::Problem, "it has errors, see below")],
@@ -179,18 +179,18 @@ pub fn configuration(config: Result<&Config, &CliError>, project: &Project) -> V
 }
 
 /// The environments that checks may run in, beside this machine as it is.
-pub fn environments(config: &Config) -> impl Iterator<Item = Finding> {
+pub(super) fn environments(config: &Config) -> impl Iterator<Item = Finding> {
     let named = config.environments.iter().filter(|(_, prefix)| !prefix.is_empty());
     named.map(|(name, prefix)| ok(&format!("environment {name}"), &prefix.join(" ")))
 }
 
 /// Something that was looked at.
-pub fn finding(name: &str, verdict: Verdict, text: &str) -> Finding {
+pub(super) fn finding(name: &str, verdict: Verdict, text: &str) -> Finding {
     Finding { name: name.to_owned(), verdict, text: text.to_owned(), hint: None }
 }
 
 /// Something that is as it should be.
-pub fn ok(name: &str, text: &str) -> Finding {
+pub(super) fn ok(name: &str, text: &str) -> Finding {
     finding(name, Verdict::Ok, text)
 }
 

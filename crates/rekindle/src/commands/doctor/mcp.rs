@@ -34,7 +34,7 @@ struct Server {
 const PROTOCOL: &str = "2025-06-18";
 
 /// Speaks to the server of a bundle.
-pub fn look(bundle: &Path) -> Finding {
+pub(super) fn look(bundle: &Path) -> Finding {
     match handshake(bundle) {
         Ok(tools) if tools.is_empty() => finding("MCP", Verdict::Problem, "the server offers no tools"),
         Ok(tools) => ok("MCP", &format!("the server answers with {} tools: {}", tools.len(), tools.join(", "))),

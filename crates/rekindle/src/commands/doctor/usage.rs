@@ -19,7 +19,7 @@ const WITHIN_MS: u64 = 30_000;
 const LIMITS: Limits = Limits { within_ms: WITHIN_MS, out_max: 64 * 1024, err_max: None, ends_leftovers: true };
 
 /// Asks it, where there is one.
-pub fn look(config: &Config, context: &Context, tries: bool) -> Option<Finding> {
+pub(super) fn look(config: &Config, context: &Context, tries: bool) -> Option<Finding> {
     let line = Some(config.usage_command()).filter(|line| !line.is_empty())?;
     if let Err(error) = config.usage_agents() {
         let hint = error.hints.first().cloned();

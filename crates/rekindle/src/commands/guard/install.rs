@@ -19,7 +19,7 @@ use crate::ui::one_line;
 #[command(
     after_help = format!("Examples:\n  rekindle guard install\n  rekindle guard install --cli {} --status-line\n  rekindle guard install --user", example())
 )]
-pub struct InstallArgs {
+pub(super) struct InstallArgs {
     #[command(flatten)]
     chosen: Chosen,
     #[command(flatten)]
@@ -29,7 +29,7 @@ pub struct InstallArgs {
 }
 
 /// Installs what was chosen; what cannot be done for one program keeps no other from being done.
-pub fn run(args: &InstallArgs, context: &Context) -> Result<Exit> {
+pub(super) fn run(args: &InstallArgs, context: &Context) -> Result<Exit> {
     let here = Here::find(context)?;
     let programs = args.chosen.named().unwrap_or_else(|| installed(KINDS, &here.root));
     if programs.is_empty() {

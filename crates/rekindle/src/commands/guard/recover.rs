@@ -19,7 +19,7 @@ use crate::exit_code::Exit;
 #[command(
     after_help = format!("Examples:\n  rekindle guard recover\n  rekindle guard recover | {} -p\n  rekindle guard recover --launch", super::example())
 )]
-pub struct RecoverArgs {
+pub(super) struct RecoverArgs {
     /// Start a new session of the same program with it
     #[arg(long)]
     launch: bool,
@@ -35,7 +35,7 @@ pub struct RecoverArgs {
 }
 
 /// Prints it, or becomes the new session.
-pub fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
+pub(super) fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
     let var = |name: &str| std::env::var(name).ok();
     let here =
         std::env::current_dir().map_err(|e| CliError::usage("the working directory cannot be read").because(&e))?;

@@ -19,7 +19,7 @@ use crate::ui::{Align, Table, Tone, one_line, stamp};
 /// Exits with 1 when something is installed that cannot work.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle guard status\n  rekindle guard status --json")]
-pub struct StatusArgs {
+pub(super) struct StatusArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -63,7 +63,7 @@ struct ProgramJson<'a> {
 }
 
 /// Looks at every program in every scope.
-pub fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
+pub(super) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     let here = Here::find(context)?;
     let standings: Vec<Standing> =
         here.on_site(|site| KINDS.installable().flat_map(|program| look(site, program)).collect());

@@ -18,7 +18,7 @@ use crate::commands::hook;
 use crate::project::{Project, STATE_DIR_VARIABLE};
 
 /// The hidden subcommand.
-pub const COMMAND: &str = "__status_line";
+pub(crate) const COMMAND: &str = "__status_line";
 
 /// Longest input that is read: the programs send a few kilobytes.
 const INPUT_MAX_BYTES: u64 = 4 << 20;
@@ -30,7 +30,7 @@ const OWN_LIMITS: Limits = Limits { within_ms: 10_000, out_max: 1 << 20, err_max
 const INSIDE_VARIABLE: &str = "REKINDLE_STATUS_LINE";
 
 /// Prints the line.
-pub fn main(kind: Option<&str>) -> ExitCode {
+pub(crate) fn main(kind: Option<&str>) -> ExitCode {
     let mut input = Vec::new();
     // A cut input is no JSON: the user's own line is drawn all the same.
     let _whole = std::io::stdin().lock().take(INPUT_MAX_BYTES).read_to_end(&mut input);

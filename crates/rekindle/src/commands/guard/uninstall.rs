@@ -19,7 +19,7 @@ use crate::ui::one_line;
 #[command(
     after_help = format!("Examples:\n  rekindle guard uninstall\n  rekindle guard uninstall --user --cli {}", example())
 )]
-pub struct UninstallArgs {
+pub(super) struct UninstallArgs {
     #[command(flatten)]
     chosen: Chosen,
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub struct UninstallArgs {
 }
 
 /// Takes out what was chosen; what cannot be done for one program keeps no other from being done.
-pub fn run(args: &UninstallArgs, context: &Context) -> Result<Exit> {
+pub(super) fn run(args: &UninstallArgs, context: &Context) -> Result<Exit> {
     let here = Here::find(context)?;
     let programs = args.chosen.named().unwrap_or_else(|| KINDS.installable().collect());
     let scopes: &[Scope] = match &args.whose {

@@ -15,7 +15,7 @@ const ABOUT: &str = "\
 ";
 
 /// A kind of agent whose program is installed.
-pub struct ProjectFacts {
+pub(super) struct ProjectFacts {
     /// The kind's name, which its table gets as well.
     pub kind: &'static str,
     /// What is known of it.
@@ -23,7 +23,7 @@ pub struct ProjectFacts {
 }
 
 /// Looks for the own program of every kind.
-pub fn look(kinds: Kinds, workspace: &Path) -> Vec<ProjectFacts> {
+pub(super) fn look(kinds: Kinds, workspace: &Path) -> Vec<ProjectFacts> {
     let own = kinds.iter().filter(|kind| kind.program().is_some());
     let found = own.map(|kind| {
         let program = Program { kind, ..Program::default() };
@@ -34,12 +34,12 @@ pub fn look(kinds: Kinds, workspace: &Path) -> Vec<ProjectFacts> {
 }
 
 /// The one that does what names no other: the first that somebody is logged in to, else the first.
-pub fn first(found: &[ProjectFacts]) -> Option<&ProjectFacts> {
+pub(super) fn first(found: &[ProjectFacts]) -> Option<&ProjectFacts> {
     found.iter().find(|found| found.examination.login.is_some()).or(found.first())
 }
 
 /// The tables of all that were found.
-pub fn tables(found: &[ProjectFacts]) -> String {
+pub(super) fn tables(found: &[ProjectFacts]) -> String {
     let mut text = ABOUT.to_owned();
     for ProjectFacts { kind, examination } in found {
         let path = examination.program.as_deref().unwrap_or(Path::new(""));

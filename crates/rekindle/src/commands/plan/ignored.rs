@@ -10,7 +10,7 @@ use crate::plan_file::PlanFile;
 const ASKED_MAX: usize = 200;
 
 /// Adds a warning for every one of them. Where there is no repository, nothing is ignored.
-pub fn warn(file: &mut PlanFile, project: &Path) {
+pub(super) fn warn(file: &mut PlanFile, project: &Path) {
     let (Some(plan), Ok(repo)) = (&file.parsed.plan, Repo::of(project)) else { return };
     let declared = plan.tasks.iter().flat_map(|task| task.artifacts.iter().map(move |path| (task.line, path.clone())));
     let ignored = declared.take(ASKED_MAX).filter(|(_, path)| repo.ignores_artifact(path).unwrap_or(false));

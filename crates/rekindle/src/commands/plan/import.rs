@@ -24,7 +24,7 @@ use crate::ui::one_line;
 #[command(
     after_help = "Examples:\n  rekindle plan import --out plan.md\n  rekindle plan import specs/001-albums/tasks.md\n  rekindle plan import ~/.claude/tasks/my-list --from claude-tasks\n  rekindle plan import owner/repo --from github --label ready"
 )]
-pub struct ImportArgs {
+pub(super) struct ImportArgs {
     /// A file or folder, or OWNER/REPO for GitHub [default: what is found in this project]
     source: Option<String>,
     /// The format [default: recognised]
@@ -81,7 +81,7 @@ impl From {
 }
 
 /// Runs the command.
-pub fn run(args: &ImportArgs, context: &Context) -> Result<Exit> {
+pub(super) fn run(args: &ImportArgs, context: &Context) -> Result<Exit> {
     let (format, source, place) = match args.from {
         Some(From::Github) if !args.source.as_deref().is_some_and(|path| std::path::Path::new(path).is_file()) => {
             let (source, place) = gh::issues(args.source.as_deref(), &args.label, args.closed, context)?;

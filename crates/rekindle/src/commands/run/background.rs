@@ -20,7 +20,7 @@ const TRIES: u32 = 600;
 const LOOK_MS: u32 = 50;
 
 /// Starts the coordinator in the background and waits until it holds the state.
-pub fn start(context: &Context) -> Result<Exit> {
+pub(super) fn start(context: &Context) -> Result<Exit> {
     let dir = StateDir::open_or_create(&context.project.state_dir)?;
     let log_path = dir.path().join(LOG);
     let fail = |error: std::io::Error| CliError::internal("cannot start in the background").because(&error);

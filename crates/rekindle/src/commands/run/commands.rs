@@ -14,7 +14,7 @@ use crate::error::Result;
 const TOLD: &str = "commands.told";
 
 /// Tells what is new; what was told before is not told again.
-pub fn tell_new(context: &Context, dir: &StateDir, config: &Config, path: &Path, plan: &Plan) -> Result<()> {
+pub(super) fn tell_new(context: &Context, dir: &StateDir, config: &Config, path: &Path, plan: &Plan) -> Result<()> {
     let brought = brought::by_settings(config, path, plan);
     let lines: Vec<String> = brought.iter().map(brought::Brought::line).collect();
     let hash = rekindle_core::plan::hash(lines.join("\n").as_bytes());

@@ -30,7 +30,7 @@ const LAST_LOOK_MS: u32 = 2_000;
 const LOOK_MS: u32 = 10;
 
 /// Coordinates a run in this process until it is over or paused.
-pub fn coordinate(setup: Setup, progress: Progress, context: &Context) -> Result<Exit> {
+pub(super) fn coordinate(setup: Setup, progress: Progress, context: &Context) -> Result<Exit> {
     abort_on_panic();
     let alerts = setup.programs.alerts.clone();
     let coordinator = Coordinator::open(setup).map_err(coordinator_error)?;
@@ -83,7 +83,7 @@ fn tell(ui: Ui, notice: &Notice) {
 }
 
 /// Shows a run that another process coordinates. Leaving the view changes nothing.
-pub fn attach(progress: Progress, context: &Context) -> Result<Exit> {
+pub(super) fn attach(progress: Progress, context: &Context) -> Result<Exit> {
     context.ui.say("another process coordinates this run: attached as a view (Ctrl-C leaves it running)");
     let phase = watch::until_quiet(context, progress)?;
     watch::summary(context)?;
@@ -99,7 +99,7 @@ pub fn attach(progress: Progress, context: &Context) -> Result<Exit> {
 }
 
 /// What a coordinator ran into, for people.
-pub fn coordinator_error(error: rekindle_engine::coordinator::Error) -> CliError {
+pub(crate) fn coordinator_error(error: rekindle_engine::coordinator::Error) -> CliError {
     match error {
         Error::StateDir(error) => error.into(),
         Error::Store(error) => error.into(),

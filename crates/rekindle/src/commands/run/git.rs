@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// The branch, or the commit of a detached head; nothing outside a repository.
 #[must_use]
-pub fn branch(root: &Path) -> Option<String> {
+pub(super) fn branch(root: &Path) -> Option<String> {
     let dot_git = root.ancestors().map(|dir| dir.join(".git")).find(|path| path.exists())?;
     let dir = if dot_git.is_file() {
         // A worktree: the file names the directory that holds its head.

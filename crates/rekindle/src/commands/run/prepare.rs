@@ -37,7 +37,7 @@ const OWNER_PAUSE_MS: u32 = 50;
 const OWNER_PATIENCE: Duration = Duration::from_millis(200);
 
 /// What is to be done.
-pub enum Prepared {
+pub(super) enum Prepared {
     /// A coordinator runs this plan already.
     Attach,
     /// The run is finished; this is how it ended.
@@ -78,7 +78,7 @@ impl PlanMatch {
 }
 
 /// Looks at a plan's file and at the state, and decides what `run` does.
-pub fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
+pub(super) fn for_plan(args: &RunArgs, context: &Context) -> Result<Prepared> {
     let file = PlanFile::read(&args.plan)?;
     let plan = file.plan()?;
     let path = std::path::absolute(&args.plan).unwrap_or_else(|_| args.plan.clone());
@@ -174,7 +174,7 @@ fn finished_earlier(context: &Context, newest: Option<&Run>, plan: &str) -> Resu
 }
 
 /// Looks at the state alone: the run there is gone on with, by its pinned plan.
-pub fn for_resume(options: &RunOptions, context: &Context) -> Result<Prepared> {
+pub(super) fn for_resume(options: &RunOptions, context: &Context) -> Result<Prepared> {
     // Looked at before it is opened to be used: `resume` makes none.
     StateDir::open(&context.project.state_dir)?;
     let dir = open_dir(context)?;
@@ -202,7 +202,7 @@ pub fn for_resume(options: &RunOptions, context: &Context) -> Result<Prepared> {
 
 /// How a run that stands like this ends `run`.
 #[must_use]
-pub fn exit_of(phase: RunPhase) -> Exit {
+pub(super) fn exit_of(phase: RunPhase) -> Exit {
     use rekindle_core::event::PauseReason;
     match phase {
         RunPhase::Finished(Outcome::Complete) => Exit::Success,

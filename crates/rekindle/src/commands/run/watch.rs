@@ -31,7 +31,7 @@ use crate::story::{self, Told};
 use crate::ui::{StatusLine, Tone, Ui, elapsed, harmless, near_time, one_line, pause};
 use crate::view::View;
 
-pub use self::summary::{summary, summary_of};
+pub(crate) use self::summary::{summary, summary_of};
 
 /// Between two looks at the store.
 const LOOK_MS: u32 = 100;
@@ -53,7 +53,7 @@ const REDRAW_MS: u64 = 500;
 
 /// How a run's progress is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Progress {
+pub(crate) enum Progress {
     /// A live table on a terminal, lines elsewhere
     #[default]
     Auto,
@@ -69,7 +69,7 @@ pub enum Progress {
 const BELOW: &str = "             ";
 
 /// Shows a run as it goes, on a thread of its own.
-pub struct Watcher {
+pub(crate) struct Watcher {
     thread: JoinHandle<()>,
     over: Arc<AtomicBool>,
     seen_end: Arc<AtomicBool>,
@@ -77,7 +77,12 @@ pub struct Watcher {
 
 impl Watcher {
     /// Begins to show the run of a project. It stops showing, not running, when the terminal hangs up.
-    pub fn start(context: &Context, progress: Progress, alerts: Channels, hung_up: Arc<AtomicBool>) -> Result<Self> {
+    pub(crate) fn start(
+        context: &Context,
+        progress: Progress,
+        alerts: Channels,
+        hung_up: Arc<AtomicBool>,
+    ) -> Result<Self> {
         let (ui, project) = (context.ui, context.project.clone());
         let over = Arc::new(AtomicBool::new(false));
         let seen_end = Arc::new(AtomicBool::new(false));
@@ -102,7 +107,7 @@ impl Watcher {
     }
 
     /// Lets the view show the end, but waits for a blocked terminal only so long.
-    pub fn finish(self, patience_ms: u32, look_ms: u32) {
+    pub(crate) fn finish(self, patience_ms: u32, look_ms: u32) {
         self.over.store(true, Ordering::Release);
         for _ in 0..patience_ms / look_ms {
             if self.seen_end.load(Ordering::Acquire) {
@@ -116,7 +121,7 @@ impl Watcher {
 }
 
 /// Shows a run that others coordinate until nobody is at it any more, and says how it stands then.
-pub fn until_quiet(context: &Context, progress: Progress) -> Result<String> {
+pub(crate) fn until_quiet(context: &Context, progress: Progress) -> Result<String> {
     let mut screen = Screen::new(context.ui, &context.project, progress, Channels::default());
     loop {
         let quiet = View::open(&context.project)?.is_quiet()?;

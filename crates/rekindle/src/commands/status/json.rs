@@ -22,7 +22,7 @@ const SCHEMA_VERSION: u32 = 1;
 
 /// Everything, for programs.
 #[derive(Serialize)]
-pub struct StatusJson {
+pub(crate) struct StatusJson {
     schema_version: u32,
     run: Option<RunJson>,
     tasks: Vec<TaskJson>,
@@ -167,7 +167,7 @@ struct CoordinatorJson {
 }
 
 /// All of it.
-pub fn whole(
+pub(super) fn whole(
     run: Option<&RunView<'_>>,
     shown: Shown,
     coordinator: Option<Option<Owner>>,

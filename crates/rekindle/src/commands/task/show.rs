@@ -12,14 +12,14 @@ use crate::story;
 use crate::ui::{Align, Table, Tone, harmless, one_line, stamp};
 
 #[derive(Debug, Args)]
-pub struct ListArgs {
+pub(super) struct ListArgs {
     /// Print a JSON list
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
-pub struct ShowArgs {
+pub(super) struct ShowArgs {
     /// The task
     task: String,
     /// Print JSON
@@ -37,7 +37,7 @@ struct LineJson<'a> {
 }
 
 /// Lists tasks: an agent's own, or the run's.
-pub fn list(args: &ListArgs, context: &Context) -> Result<Exit> {
+pub(super) fn list(args: &ListArgs, context: &Context) -> Result<Exit> {
     let lines: Vec<(String, String, String, u64)> = match context.agent() {
         Some(agent) => {
             let tasks = agent.tasks()?.into_iter();
@@ -64,7 +64,7 @@ pub fn list(args: &ListArgs, context: &Context) -> Result<Exit> {
 }
 
 /// Shows one task.
-pub fn show(args: &ShowArgs, context: &Context) -> Result<Exit> {
+pub(super) fn show(args: &ShowArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     let task = view.the_run()?.task(&args.task)?;
     if args.json {

@@ -29,7 +29,7 @@ const DIFF_LINES_MAX: usize = 2_000;
 const ALL_LINES_MAX: usize = 6_000;
 
 /// Every decision about the task.
-pub fn why(visit: &Visit<'_>, task: &TaskRow) -> Result<Markup> {
+pub(super) fn why(visit: &Visit<'_>, task: &TaskRow) -> Result<Markup> {
     let all = visit.read(|run| chapters::of(run, task.id.as_str()))?;
     let skipped = all.len().saturating_sub(CHAPTERS_MAX);
     Ok(html! {
@@ -53,7 +53,7 @@ pub fn why(visit: &Visit<'_>, task: &TaskRow) -> Result<Markup> {
 }
 
 /// What the checks saw, and what reviewers said.
-pub fn checks(visit: &Visit<'_>, task: &TaskRow) -> Result<Markup> {
+pub(super) fn checks(visit: &Visit<'_>, task: &TaskRow) -> Result<Markup> {
     let task = visit.read(|run| Ok(run.with_outputs(task.clone())))?;
     Ok(html! {
         @match &task.evidence {
@@ -131,7 +131,7 @@ fn verdict_of(given: &GivenVerdict) -> Markup {
 }
 
 /// What the task changes.
-pub fn diff(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Result<Markup> {
+pub(super) fn diff(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Result<Markup> {
     let Some(diff) = diff::of(&visit.site.project, picture, task)? else {
         return Ok(
             html! { p.dim { "There is nothing to compare: no git here, or git knows no change of this task." } },
@@ -174,7 +174,7 @@ fn file_of(at: usize, file: &FileDiff, many: usize) -> Markup {
 }
 
 /// What the newest attempt was told.
-pub fn brief(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
+pub(super) fn brief(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
     let briefs = picture.attempts_of(&task.id).rev().filter_map(|attempt| {
         let bundle = visit.site.project.state_dir.join("attempts").join(format!("{:08}", attempt.attempt.0));
         let file = std::fs::File::open(bundle.join(rekindle_shim::bundle::PROMPT)).ok()?;
@@ -192,7 +192,7 @@ pub fn brief(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
 }
 
 /// The log of the newest attempt.
-pub fn log(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Result<Markup> {
+pub(super) fn log(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Result<Markup> {
     let Some(attempt) = picture.attempts_of(&task.id).next_back() else {
         return Ok(html! { p.dim { "No agent has worked on it yet." } });
     };

@@ -39,7 +39,7 @@ impl Used {
     }
 }
 
-pub fn tables(report: &Report, picture: &Picture) -> Markup {
+pub(super) fn tables(report: &Report, picture: &Picture) -> Markup {
     let mut agents: BTreeMap<(&str, &str, &str), Used> = BTreeMap::new();
     let mut all = Used::default();
     for attempt in &picture.attempts {

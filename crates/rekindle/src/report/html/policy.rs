@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// The content policy of a file whose only style is this one.
-pub fn policy(style: &str) -> String {
+pub(super) fn policy(style: &str) -> String {
     let hash = base64(&Sha256::digest(style.as_bytes()));
     format!("default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'")
 }

@@ -26,7 +26,7 @@ const EVIDENCE_MAX: usize = 30;
 const EVIDENCE_COLUMNS: usize = 400;
 
 /// The story.
-pub fn section(task: &TaskReport, picture: &Picture, newest: &Newest) -> Markup {
+pub(super) fn section(task: &TaskReport, picture: &Picture, newest: &Newest) -> Markup {
     let row = &task.row;
     let failed = row.state == "failed";
     html! {
@@ -55,7 +55,7 @@ pub fn section(task: &TaskReport, picture: &Picture, newest: &Newest) -> Markup 
 }
 
 /// The story of a task for which there is no room.
-pub fn without(task: &TaskReport) -> Markup {
+pub(super) fn without(task: &TaskReport) -> Markup {
     let row = &task.row;
     html! {
         section id={ "task-" (row.id) } {
@@ -66,7 +66,7 @@ pub fn without(task: &TaskReport) -> Markup {
 }
 
 /// The checks that keep a task from being proven, with what they printed.
-pub fn failing(row: &TaskRow) -> Markup {
+pub(super) fn failing(row: &TaskRow) -> Markup {
     let failing = row.evidence.iter().flat_map(|evidence| &evidence.checks).filter(|check| !check.passed);
     let missing = row.evidence.iter().flat_map(|evidence| &evidence.missing_artifacts);
     html! {

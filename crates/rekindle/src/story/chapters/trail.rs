@@ -9,7 +9,7 @@ use crate::story::{self, session};
 
 /// Facts of the attempt at hand, each kind once: the newest counts.
 #[derive(Clone, Debug, Default)]
-pub struct Trail {
+pub(super) struct Trail {
     facts: Vec<(Fact, String)>,
     cause: Option<&'static str>,
 }
@@ -31,7 +31,7 @@ enum Fact {
 
 impl Trail {
     /// Takes in what happened at a moment.
-    pub fn add(&mut self, body: &Body, now: Time) {
+    pub(super) fn add(&mut self, body: &Body, now: Time) {
         if let Body::Attempt(AttemptEvent::AttemptEnded { cause, .. }) = body {
             self.cause = Some(cause.name());
         }
@@ -45,17 +45,17 @@ impl Trail {
     }
 
     /// All of it in words.
-    pub fn lines(&self) -> Vec<String> {
+    pub(super) fn lines(&self) -> Vec<String> {
         self.facts.iter().map(|(_, text)| text.clone()).collect()
     }
 
     /// Why the attempt ended, once it has.
-    pub fn cause(&self) -> Option<&'static str> {
+    pub(super) fn cause(&self) -> Option<&'static str> {
         self.cause
     }
 
     /// Whether a decision rests on what was seen of the attempt.
-    pub fn leads_to(body: &Body) -> bool {
+    pub(super) fn leads_to(body: &Body) -> bool {
         match body {
             Body::Attempt(AttemptEvent::AttemptEnded { cause, .. }) => *cause != Cause::Completed,
             Body::Attempt(AttemptEvent::StopOrdered { .. })

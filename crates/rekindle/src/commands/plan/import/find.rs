@@ -34,7 +34,7 @@ const TASK_LISTS: &str = ".claude/tasks";
 ///
 /// # Errors
 /// When nothing or more than one thing is found, or it cannot be read.
-pub fn find(named: Option<&str>, format: Option<Format>, context: &Context) -> Result<(Format, Source, String)> {
+pub(super) fn find(named: Option<&str>, format: Option<Format>, context: &Context) -> Result<(Format, Source, String)> {
     let root = &context.project.root;
     let path = match named {
         Some(named) => existing(named)?,

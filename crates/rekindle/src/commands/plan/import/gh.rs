@@ -29,7 +29,7 @@ const LIMITS: Limits =
     Limits { within_ms: 300_000, out_max: PLAN_MAX_BYTES, err_max: Some(16 * 1024), ends_leftovers: true };
 
 /// Whether a text is `OWNER/REPO`, or `HOST/OWNER/REPO`.
-pub fn is_repository(text: &str) -> bool {
+pub(super) fn is_repository(text: &str) -> bool {
     let parts: Vec<&str> = text.split('/').collect();
     let named = |part: &&str| {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
@@ -42,7 +42,7 @@ pub fn is_repository(text: &str) -> bool {
 ///
 /// # Errors
 /// When `gh` is missing or fails.
-pub fn issues(
+pub(super) fn issues(
     repository: Option<&str>,
     labels: &[String],
     closed: bool,

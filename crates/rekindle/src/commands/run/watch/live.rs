@@ -16,7 +16,7 @@ use self::table::{Row, Said};
 const AGENTS_MAX: usize = 12;
 
 /// The part of the terminal that is redrawn.
-pub struct Live {
+pub(super) struct Live {
     ui: Ui,
     on: bool,
     /// Columns of each row of the table that stands there now.
@@ -26,7 +26,7 @@ pub struct Live {
 
 impl Live {
     /// A table where standard error is a terminal and nobody wants only lines, nothing elsewhere.
-    pub fn new(ui: &Ui, progress: Progress) -> Self {
+    pub(super) fn new(ui: &Ui, progress: Progress) -> Self {
         let on = match progress {
             Progress::Auto => ui.draws_live(),
             Progress::Live => ui.is_watched(),
@@ -36,12 +36,12 @@ impl Live {
     }
 
     /// Whether there is a table: it shows the time, so it changes without news.
-    pub fn is_on(&self) -> bool {
+    pub(super) fn is_on(&self) -> bool {
         self.on
     }
 
     /// The rows of the table.
-    pub fn table(&self, run: &RunView<'_>, picture: &Picture) -> Result<Vec<Row>> {
+    pub(super) fn table(&self, run: &RunView<'_>, picture: &Picture) -> Result<Vec<Row>> {
         if !self.on {
             return Ok(Vec::new());
         }
@@ -55,7 +55,7 @@ impl Live {
     }
 
     /// Tells the terminal's window how the run stands, when that has changed.
-    pub fn entitle(&mut self, picture: &Picture) {
+    pub(super) fn entitle(&mut self, picture: &Picture) {
         let title = table::title(picture);
         if self.on && title != self.title {
             self.ui.title(&title);
@@ -64,7 +64,7 @@ impl Live {
     }
 
     /// Puts new lines where the table was, and the table below them.
-    pub fn draw(&mut self, lines: &[String], table: &[Row]) {
+    pub(super) fn draw(&mut self, lines: &[String], table: &[Row]) {
         if !self.on {
             for line in lines {
                 self.ui.say(line);

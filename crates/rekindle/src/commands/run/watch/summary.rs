@@ -13,7 +13,7 @@ use crate::view::{Counts, RunView, Spent, View};
 ///
 /// # Errors
 /// When the store cannot be read, or nobody reads standard output.
-pub fn summary(context: &Context) -> Result<()> {
+pub(crate) fn summary(context: &Context) -> Result<()> {
     match View::open(&context.project)?.run()? {
         Some(run) => summary_of(context, &run),
         None => Ok(()),
@@ -24,7 +24,7 @@ pub fn summary(context: &Context) -> Result<()> {
 ///
 /// # Errors
 /// As [`summary`].
-pub fn summary_of(context: &Context, run: &RunView<'_>) -> Result<()> {
+pub(crate) fn summary_of(context: &Context, run: &RunView<'_>) -> Result<()> {
     let tasks = run.tasks()?;
     let counts = Counts::of(&tasks);
     let ui = &context.ui;

@@ -13,7 +13,7 @@ use crate::ui::{Tone, cut, dollars, elapsed, near_time, one_line, width_of};
 use crate::waits;
 
 /// The last words of agents that run.
-pub type Said = BTreeMap<AgentName, String>;
+pub(super) type Said = BTreeMap<AgentName, String>;
 
 /// Cells of the progress bar on a wide terminal.
 const BAR_CELLS: usize = 24;
@@ -32,7 +32,7 @@ const WORDS_MIN: usize = 12;
 
 /// A row: its head has a tone, the rest has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub(crate) struct Row {
     /// The head's tone.
     pub tone: Tone,
     /// What is seen first.
@@ -47,7 +47,7 @@ impl Row {
 }
 
 /// The rows for a terminal of this size, those first that matter most.
-pub fn rows(picture: &Picture, said: &Said, columns: usize, most: usize) -> Vec<Row> {
+pub(super) fn rows(picture: &Picture, said: &Said, columns: usize, most: usize) -> Vec<Row> {
     let mut rows = vec![progress(picture, columns)];
     rows.extend(questions(picture, columns));
     rows.extend(failures(picture));
@@ -60,7 +60,7 @@ pub fn rows(picture: &Picture, said: &Said, columns: usize, most: usize) -> Vec<
 }
 
 /// The title of the terminal's window.
-pub fn title(picture: &Picture) -> String {
+pub(super) fn title(picture: &Picture) -> String {
     let counts = picture.counts();
     let ended = counts.complete + counts.failed + counts.skipped;
     let asks = picture.open_questions().count();
