@@ -69,10 +69,10 @@ pub enum Activity {
     },
     /// The turn or the whole session failed.
     Failed(Failure),
-    /// So many agents that it has sent into the background are at work: its turn may end before theirs, and is taken up again
+    /// So many agents that it has sent into the background are running: its turn may end before theirs, and is taken up again
     /// after them.
     Background { open: u32 },
-    /// The program is at work, says the program.
+    /// The program says that it is working.
     Heartbeat,
     /// The agent ended its turn: it gives its final message. More may follow where it takes messages.
     Result {

@@ -55,7 +55,7 @@ pub enum Reply {
     /// Taken.
     #[default]
     Accepted,
-    /// Nothing new: it was so already.
+    /// Already done: nothing new.
     Already,
     /// The claim is being proven; the outcome follows.
     Verifying {

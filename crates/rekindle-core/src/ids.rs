@@ -130,7 +130,7 @@ name_type!(
     TaskId
 );
 name_type!(
-    /// A worker: one supervised process at a time, over any number of attempts.
+    /// An agent: one supervised process at a time, over any number of attempts.
     AgentName
 );
 name_type!(

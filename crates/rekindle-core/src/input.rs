@@ -111,7 +111,7 @@ pub enum Input {
         door: Channel,
         report: Report,
     },
-    /// The checks of a claim are through.
+    /// The checks of a claim have ended.
     ChecksFinished {
         task: TaskId,
         /// The epoch of the claim.

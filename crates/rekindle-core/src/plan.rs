@@ -66,7 +66,7 @@ pub struct PlanTask {
     pub title: String,
     /// The text after its keys, as written.
     pub body: String,
-    /// The worker that does it; tasks with the same one go to one process, in order.
+    /// The agent that does it; tasks with the same one go to one process, in order.
     pub agent: Option<AgentName>,
     /// The role that does it.
     pub role: Option<String>,

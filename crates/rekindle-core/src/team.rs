@@ -1,4 +1,4 @@
-//! How a living agent stands in the team: at work, idle and to be used again, or without an answer. Shown to people, counted
+//! How a living agent stands in the team: in progress, idle and to be used again, or without an answer. Shown to people, counted
 //! after a restart; what follows from it is decided in `decide/team`.
 
 use serde::{Deserialize, Serialize};

@@ -358,7 +358,7 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         agent: state.agent_for(id, if task.state.is_terminal() { Role::Developer } else { state.role_of(id) }),
         wave: planned.wave,
         cause: task.last_cause.as_ref().map(ToString::to_string),
-        // What became of an earlier attempt says nothing about the one at work.
+        // What became of an earlier attempt says nothing about the running one.
         reason: waits_for.or_else(|| task.reason.clone().filter(|_| task.state != TaskState::InProgress)),
         result: task.result.clone(),
         unproven: task.unproven && task.state == TaskState::Complete,

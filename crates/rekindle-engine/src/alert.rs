@@ -177,7 +177,7 @@ impl Complaints {
     }
 }
 
-/// The channels at work. Dropped, it gives those that are still telling a moment to finish.
+/// The channels in use. Dropped, it gives those that are still telling a moment to finish.
 #[derive(Debug)]
 pub struct Alerts {
     queues: Vec<Queue>,

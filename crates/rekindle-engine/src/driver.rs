@@ -229,7 +229,7 @@ impl<W: World> Driver<W> {
     /// Handles what happened, in order, and makes it durable in one go.
     ///
     /// # Errors
-    /// When the store refuses. Nothing is lost by that: where it is worth a try, the same driver goes on with what is left
+    /// When the store refuses. Nothing is lost by that: where it is worth trying, the same driver goes on with what is left
     /// when it is called again, with more messages or with none.
     pub fn handle(&mut self, messages: impl IntoIterator<Item = Message>) -> Result<(), Error> {
         self.look_at_clocks();

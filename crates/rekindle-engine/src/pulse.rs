@@ -139,7 +139,7 @@ impl Pulse {
             return None;
         }
         let Ok(activity) = world.activity(id) else {
-            // Processes that cannot be looked at may be at work: nothing is concluded, and that time proves nothing later.
+            // Processes that cannot be looked at may be working: nothing is concluded, and that time proves nothing later.
             *seen =
                 Seen { alive_at: seen.alive_at.max(now.minus_ms(watched.shortest_ms() / 2)), output, baseline: None };
             return None;

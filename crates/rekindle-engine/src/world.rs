@@ -218,7 +218,7 @@ pub trait World {
     fn polls(&mut self) -> bool {
         false
     }
-    /// Waits until what was begun beside the driver and must not be cut off is through.
+    /// Waits until what was begun beside the driver and must not be cut off has ended.
     fn finish(&mut self) {}
     /// An attempt is being watched from now on.
     fn watch(&mut self, attempt: AttemptId);

@@ -103,7 +103,7 @@ impl Feeder {
         if self.queue.is_empty() { None } else { self.pipe.as_ref().map(AsFd::as_fd) }
     }
 
-    /// Writes what the pipe takes and answers for what is through.
+    /// Writes what the pipe takes and answers for what it took.
     pub(crate) fn pump(&mut self) -> Vec<(Caller, Reply)> {
         let mut answers = Vec::new();
         while let (Some(pipe), Some(frame)) = (&self.pipe, self.queue.front_mut()) {

@@ -27,7 +27,7 @@ const UNREAD_MAX_BYTES: usize = 256 << 10;
 /// Bytes taken from one caller before the others have their turn.
 const TURN_BYTES: usize = 64 << 10;
 
-/// Waiting connections; more than callers, so that a burst does not meet a closed door.
+/// Waiting connections; more than callers, so that a burst does not get refused.
 const BACKLOG: i32 = 64;
 
 /// What an introduced caller asked, or why it is not a question; answered in the order of asking.

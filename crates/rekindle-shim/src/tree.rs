@@ -165,7 +165,7 @@ impl Table {
     }
 }
 
-/// Signs of life of a tree. The sums may fall when a member ends; any change is a sign.
+/// Signs of life of a tree. The sums may fall when a member ends; any change counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Activity {
     /// Processor time, in the system's unit.

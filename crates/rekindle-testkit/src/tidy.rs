@@ -6,6 +6,7 @@
 
 mod arrows;
 mod calls;
+mod glossary;
 mod modules;
 mod paths;
 mod place;
@@ -114,6 +115,7 @@ pub fn check(repo: &Repo) -> Vec<Finding> {
     arrows::check(repo, &mut findings);
     modules::check(repo, &mut findings);
     tree::check(repo, &mut findings);
+    glossary::check(repo, &mut findings);
     findings.sort();
     findings.dedup();
     findings

@@ -71,7 +71,7 @@ impl Context {
     fn order(&self, order: &Order, done: &str) -> Result<Exit> {
         match orders::give(&self.project, order)? {
             Taken::Now => self.ui.say(done),
-            Taken::Already => self.ui.say("it was so already"),
+            Taken::Already => self.ui.say("already done"),
             Taken::NobodyThere => self.ui.say("no coordinator is running"),
         }
         Ok(Exit::Success)

@@ -390,7 +390,7 @@ impl Config {
         Ok(name)
     }
 
-    /// The agent that does a task: its `cli`, else one named like its worker, else the default.
+    /// The agent that does a task: its `cli`, else one named like its agent, else the default.
     ///
     /// # Errors
     /// When that agent is not configured.

@@ -38,7 +38,7 @@ const CALLS: usize = 32;
 /// Threads for them, and for the two ends of standard input and output.
 const THREADS: usize = CALLS + 8;
 
-/// Between two signs that a long call is still under way.
+/// Between two notices that a long call is still under way.
 const PROGRESS: Duration = Duration::from_secs(3);
 
 /// After this long the agent is told to ask again: below the time that any of the programs gives a tool.
@@ -60,7 +60,7 @@ pub(crate) struct Served {
     pub again: bool,
     /// Its tasks.
     pub own: Vec<String>,
-    /// Whether a worker is offered one tool that stands for all of them.
+    /// Whether an agent is offered one tool that stands for all of them.
     pub in_one: bool,
 }
 

@@ -29,7 +29,7 @@ const FILES_MAX: usize = 1_000;
 /// Where two saw the same work differently.
 const DISAGREEMENTS: [&str; 2] = ["review_audit_disagreement", "environment_disagreement"];
 
-/// The cause of a try whose work was sent back.
+/// The cause of an attempt whose work was sent back.
 const SENT_BACK: &str = "sent_back";
 
 /// Everything that a report tells.

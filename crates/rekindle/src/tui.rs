@@ -52,7 +52,7 @@ const WANTS_MAX: usize = 2;
 /// How the view ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// By a key; whether somebody is at the run.
+    /// By a key; whether a coordinator runs.
     ByKey {
         /// Whether the run goes on.
         goes_on: bool,

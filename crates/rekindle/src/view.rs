@@ -58,7 +58,7 @@ pub(crate) struct View {
     reader: Option<SqliteReader>,
 }
 
-/// The run that is shown and a door to all that belongs to it.
+/// The run that is shown and a way to all that belongs to it.
 pub(crate) struct RunView<'a> {
     pub row: RunRow,
     reader: &'a SqliteReader,

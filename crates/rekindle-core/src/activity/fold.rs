@@ -30,7 +30,7 @@ pub struct Fold {
 }
 
 impl Fold {
-    /// Takes one activity and gives the signs that follow from it.
+    /// Takes one activity and gives the stream events that follow from it.
     pub fn take(&mut self, activity: &Activity) -> Vec<StreamEvent> {
         self.ledger.take(activity);
         self.note_words(activity);
@@ -76,7 +76,7 @@ impl Fold {
         self.open.back()
     }
 
-    /// How many agents it has at work in the background.
+    /// How many agents it runs in the background.
     #[must_use]
     pub fn background(&self) -> u32 {
         self.background

@@ -65,7 +65,7 @@ pub(super) fn assign(state: &mut State, event: &Event, attempt: AttemptId) {
     });
 }
 
-/// A task with parts is nobody's until they are through.
+/// A task with parts is nobody's until they have ended.
 fn split(state: &mut State, parent: &TaskId, part: TaskId) {
     let unblocks = state.tasks.get(parent).map_or(0, |task| task.unblocks + 1);
     state.change_task(&part, |task| task.unblocks = unblocks);
@@ -121,7 +121,7 @@ fn change_task(task: &mut Task, fact: &ReviewEvent) {
             task.workflow.merging = None;
             task.workflow.validating = false;
             task.workflow.bypassed = false;
-            // What was split is one task again: its parts are through, the whole is not right.
+            // What was split is one task again: its parts have ended, the whole is not right.
             task.workflow.parts.clear();
             task.workflow.reworks += 1;
             task.workflow.rework = Some(rework.clone());
@@ -157,7 +157,7 @@ pub(super) fn claimed(task: &mut Task, door: Channel, verdict: Option<Verdict>) 
 
 /// A task that is opened again begins with its work, whatever became of it before.
 pub(super) fn reopen(task: &mut Task) {
-    // It is one task again: its parts were of a try that is over.
+    // It is one task again: its parts belonged to an attempt that is over.
     task.workflow.parts.clear();
     task.workflow.stage = Stage::Implement;
     task.workflow.review_tries = 0;

@@ -262,7 +262,7 @@ pub struct CheckSeen {
     /// The task it belongs to.
     pub task: TaskId,
     pub result: CheckResult,
-    /// Whether it was run just now, with nobody at work; if not, on the last claim.
+    /// Whether it was run just now, with no agent running; if not, on the last claim.
     pub just_now: bool,
 }
 

@@ -11,7 +11,7 @@ use crate::state::{AttemptPhase, RunPhase, State, Task, TaskState};
 /// What a run that is not over waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standstill {
-    /// Agents or checks are at work.
+    /// Agents or checks are running.
     Working,
     /// A backoff or a breaker.
     Time,

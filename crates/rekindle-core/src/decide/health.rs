@@ -104,7 +104,7 @@ fn remediate(turn: &mut Turn<'_>, failing: &[String]) {
     turn.emit(About { attempt: None, task: Some(id), epoch: None }, TaskEvent::TaskAdded(Box::new(added)));
 }
 
-/// A repair that is through counts from now on: whoever breaks it again introduced that.
+/// A repair that is complete counts from now on: whoever breaks it again introduced that.
 pub(super) fn repaired(turn: &mut Turn<'_>, id: &TaskId) {
     let task = &turn.state.tasks[id];
     let proof = task.evidence.as_ref().filter(|evidence| task.workflow.health && evidence.passed());

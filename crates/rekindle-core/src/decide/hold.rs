@@ -28,7 +28,7 @@ const ALERT_STRIKES: u32 = 2;
 /// Shortest time between two alerts about the machine, however often it runs out of something.
 const ALERT_EVERY_MS: u64 = 10 * 60 * 1000;
 
-/// Refusals in a row after which a run that is not to wait is paused when nobody is at work.
+/// Refusals in a row after which a run that is not to wait is paused when no agent is running.
 const PAUSE_STRIKES: u32 = 4;
 
 /// The machine was looked at.
@@ -118,7 +118,7 @@ pub(super) fn until(state: &State) -> Option<Time> {
     state.hold.until.filter(|_| state.held.is_some())
 }
 
-/// Whether a hold that leaves nobody at work is worth a pause: one that is tried again within a minute is not, unless the run is
+/// Whether a hold that leaves no agent running is worth a pause: one that is tried again within a minute is not, unless the run is
 /// not to wait at all.
 pub(super) fn lasts(state: &State) -> bool {
     let spent = state.limits.no_wait && state.hold.strikes >= PAUSE_STRIKES;

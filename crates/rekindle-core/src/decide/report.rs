@@ -231,7 +231,7 @@ fn ask(
     Reply::Asked(question)
 }
 
-/// The checks of a claim are through. Only the claim they were run for can be decided by them.
+/// The checks of a claim have ended. Only the claim they were run for can be decided by them.
 pub(super) fn checks_finished(turn: &mut Turn<'_>, id: &TaskId, epoch: Epoch, mut evidence: Evidence) -> Reply {
     let Some(claim) = turn.state.tasks.get(id).and_then(|task| task.claim.clone()) else {
         return Reply::Already;

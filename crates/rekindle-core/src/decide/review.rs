@@ -60,7 +60,7 @@ pub(super) fn after_end(turn: &mut Turn<'_>, id: &TaskId) {
     health::repaired(turn, id);
 }
 
-/// Looks at every whole whose parts are through. Not at the end of its last part: a blocker of its own may be open by then.
+/// Looks at every split task whose parts have ended. Not at the end of its last part: a blocker of its own may be open by then.
 pub(super) fn claim_wholes(turn: &mut Turn<'_>) {
     let through = |(id, task): &(&TaskId, &Task)| task.waits_for_parts() && turn.state.unmet_blockers(id).is_empty();
     let wholes: Vec<TaskId> = turn.state.begun().filter(through).map(|(id, _)| id.clone()).collect();
@@ -116,7 +116,7 @@ fn rework_of(source: ReworkSource, given: GivenVerdict) -> Rework {
     Rework { source, findings: given.findings, context: String::new() }
 }
 
-/// The checks of a claim are through and its evidence is put down: what becomes of the task.
+/// The checks of a claim have ended and its evidence is recorded: what becomes of the task.
 pub(super) fn checked(turn: &mut Turn<'_>, id: &TaskId, claim: &Claim, evidence: &Evidence, unproven: bool) {
     if let Some((passed, failed)) = review::environments(evidence) {
         turn.emit_task(id, ReviewEvent::EnvironmentDisagreement(EnvironmentsDiffer { passed, failed }));
@@ -236,7 +236,7 @@ pub(super) fn reviewer_exhausted(turn: &mut Turn<'_>, id: &TaskId, role: Role, r
     attempt::fail(turn, id, reason, detail);
 }
 
-/// The merge of accepted work is through.
+/// The merge of accepted work ended.
 pub(super) fn merged(turn: &mut Turn<'_>, id: &TaskId, epoch: crate::ids::Epoch, outcome: MergeOutcome) -> Reply {
     let Some(task) = turn.state.tasks.get(id) else { return Reply::Already };
     let Some(merging) = task.workflow.merging.clone().filter(|_| task.epoch == epoch) else { return Reply::Already };

@@ -223,7 +223,7 @@ pub(super) fn breaker_open(state: &State, cli: &str, now: crate::time::Time) -> 
     state.breakers.get(cli).and_then(|breaker| breaker.until).is_some_and(|until| until > now)
 }
 
-/// Which `[agents.NAME]` runs a task: its own word, else one named like its worker, else the default.
+/// Which `[agents.NAME]` runs a task: its own word, else one named like its agent, else the default.
 pub(super) fn cli_for(state: &State, id: &TaskId) -> String {
     let role = state.role_of(id);
     let default = || state.limits.roles.get(&role).unwrap_or(&state.limits.default_cli).clone();
@@ -306,7 +306,7 @@ fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Taken) -> Vec<Task
         let free = task.state == TaskState::Pending
             && task.holder.is_none()
             && task.not_before.is_none()
-            // A whole is looked at when its parts are through, not worked on behind them.
+            // A whole is looked at when its parts have ended, not worked on behind them.
             && !task.waits_for_parts()
             && !taken.holds_any_of(planned);
         let reachable = state.unmet_blockers(&planned.id).iter().all(|blocker| list.contains(blocker));

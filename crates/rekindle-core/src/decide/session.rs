@@ -292,7 +292,7 @@ pub(super) fn plan_file_changed(turn: &mut Turn<'_>, hash: String) -> Reply {
     Reply::Accepted
 }
 
-/// The machine is short of something and nobody is at work: the run is paused until it has room again.
+/// The machine is short of something and no agent is running: the run is paused until it has room again.
 pub(super) fn pause_for_want(turn: &mut Turn<'_>) {
     let (reason, progress) = (PauseReason::SystemError, Progress::of(turn.state));
     let pause = Pause { reason, remaining_percent: None, resets_at: None, resumes_at: None, probe: 0, progress };

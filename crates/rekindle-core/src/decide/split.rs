@@ -1,4 +1,4 @@
-//! Splitting a task: its parts become tasks of their own, in order, and the whole is proven when they are through.
+//! Splitting a task: its parts become tasks of their own, in order, and the whole is proven when they have ended.
 
 use super::{About, Reply, Turn, attempt, operator, report};
 use crate::cause::Cause;
@@ -127,7 +127,7 @@ fn part_of(
         title: text::one_line(words, TITLE_MAX_BYTES).to_string(),
         body,
         blocked_by,
-        // The whole is proven by its own artifacts and checks when all parts are through.
+        // The whole is proven by its own artifacts and checks when all parts have ended.
         artifacts: Vec::new(),
         accept: Vec::new(),
         done: false,

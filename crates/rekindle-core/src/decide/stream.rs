@@ -138,7 +138,7 @@ pub(super) fn ask_for_checkpoint(turn: &mut Turn<'_>, id: AttemptId) -> bool {
     true
 }
 
-/// Whether an agent is at work and takes messages meanwhile.
+/// Whether an agent is running and takes messages meanwhile.
 pub(super) fn hears(state: &State, id: AttemptId) -> bool {
     let found = &state.attempts[&id];
     let at_work = found.phase == AttemptPhase::Running && found.cli_session.turn_ended.is_none();
@@ -202,7 +202,7 @@ fn notice(state: &State, id: AttemptId) -> String {
     brief::reinject(&facts)
 }
 
-/// A compaction that was prepared for is through: the agent goes on, or another has taken over.
+/// A compaction that was prepared for is over: the agent goes on, or another has taken over.
 pub(super) fn compaction_over(turn: &mut Turn<'_>, attempt: AttemptId, compaction_number: u32) {
     let (full_reload, progress) = (reloads(compaction_number), Progress::of(turn.state));
     let over = CompactionOver { attempt, compaction_number, full_reload, progress };

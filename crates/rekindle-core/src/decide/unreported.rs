@@ -136,7 +136,7 @@ pub(super) fn answered(turn: &mut Turn<'_>, question: QuestionId, answer: &str) 
     let done = asked.takes_work && answer.trim().eq_ignore_ascii_case(DONE);
     let free = turn.state.tasks.get(&id).is_some_and(|task| {
         let here = task.holder.is_none() || task.holder == Some(attempt);
-        // Split since then: its parts are to be done, and the whole is looked at when they are through.
+        // Split since then: its parts are to be done, and the whole is looked at when they have ended.
         let split = !task.workflow.parts.is_empty() && !turn.state.unmet_blockers(&id).is_empty();
         here && !split && !task.state.is_terminal() && !task.is_being_proven()
     });

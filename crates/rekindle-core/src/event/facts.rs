@@ -81,7 +81,7 @@ pub struct Resume {
     pub reason: Option<PauseReason>,
 }
 
-/// A compaction that was prepared for is through.
+/// A compaction that was prepared for is over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionOver {
     /// The attempt that goes on: the same, or the one that took over.

@@ -36,7 +36,7 @@ pub enum SessionEvent {
     AgentOnTask { attempt: AttemptId },
     /// An agent's context is nearly full: it gets no further task, and a compaction is prepared for.
     CompactionStart(CompactionNear),
-    /// The compaction that was prepared for is through.
+    /// The compaction that was prepared for is over.
     CompactionComplete(CompactionOver),
     /// A message for a running agent; it is delivered after this is durable.
     AgentTold {

@@ -35,7 +35,7 @@ pub enum TaskEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         verdict: Option<Verdict>,
     },
-    /// The checks are through.
+    /// The checks have ended.
     ChecksFinished {
         evidence: Evidence,
         /// Whether it proves the claim.

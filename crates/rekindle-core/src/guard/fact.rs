@@ -44,7 +44,7 @@ pub enum Beginning {
     Cleared,
 }
 
-/// How a task of the lead's own list stands.
+/// How a task of the session's own list stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
@@ -52,7 +52,7 @@ pub enum TaskStatus {
     Pending,
     /// Being worked on.
     InProgress,
-    /// Finished, as the lead says.
+    /// Finished, as the session says.
     Completed,
     /// Taken off the list.
     Deleted,
@@ -114,7 +114,7 @@ pub enum Fact {
     Said {
         /// The words.
         text: String,
-        /// Which helper said it; nothing means the lead.
+        /// Which helper said it; nothing means the session itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
@@ -123,7 +123,7 @@ pub enum Fact {
         /// The words.
         text: String,
     },
-    /// A task of the lead's list was made or changed; what is not given stays as it was.
+    /// A task of the session's list was made or changed; what is not given stays as it was.
     Task {
         /// Its id in the program.
         id: String,
@@ -186,7 +186,7 @@ pub enum Fact {
     /// A file was written.
     FileChanged {
         path: String,
-        /// Which helper did; nothing means the lead.
+        /// Which helper did; nothing means the session itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
@@ -219,7 +219,7 @@ pub enum Fact {
         /// The end of what it printed, where that tells what it did: the id of a commit, an address.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         printed: String,
-        /// Which helper ran it; nothing means the lead.
+        /// Which helper ran it; nothing means the session itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
@@ -258,7 +258,7 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<u8>,
     },
-    /// The lead's turn ended.
+    /// The session's turn ended.
     TurnEnded {
         /// Its last words.
         #[serde(default)]

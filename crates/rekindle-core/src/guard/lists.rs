@@ -23,7 +23,7 @@ const PROMPTS_PERCENT: usize = 40;
 /// How an adapter says that a question was put aside.
 const NOT_ANSWERED: &str = "not answered";
 
-/// The lead's last words that are shown whole.
+/// The session's last words that are shown whole.
 const LAST_WORDS_BYTES: usize = 700;
 
 /// By how much the next entry of a list is worth less: lists share the room, and a long one does not push out the others. After
@@ -121,7 +121,7 @@ fn now(session: &Session) -> Vec<Item> {
     items
 }
 
-/// What the lead said last.
+/// What the session said last.
 fn last_words(session: &Session) -> String {
     let said = session.said.iter().rfind(|said| said.by.is_none()).map(|said| said.text.as_str());
     let ended = Some(session.last_words.as_str()).filter(|words| !words.is_empty() && !session.turn_open);

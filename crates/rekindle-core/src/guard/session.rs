@@ -1,4 +1,4 @@
-//! A lead's session: everything that its journal tells, added up. Facts are keyed, so one that is told twice, by a hook that
+//! A guarded session: everything that its journal tells, added up. Facts are keyed, so one that is told twice, by a hook that
 //! fires twice or by the transcript as well, changes nothing. Every list has a bound; what is oldest is forgotten first.
 
 mod add;
@@ -116,7 +116,7 @@ pub struct OpenCall {
     pub at: u64,
 }
 
-/// A task of the lead's list.
+/// A task of the session's list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     /// Its id in the program.
@@ -224,7 +224,7 @@ pub struct Session {
     pub read_quiet: bool,
     /// What was noted on purpose.
     pub notes: Vec<Prompt>,
-    /// The lead's tasks, in the order in which they were made.
+    /// The session's tasks, in the order in which they were made.
     pub tasks: Vec<Task>,
     /// The list of a program that tells its list whole.
     pub todos: Vec<Todo>,
@@ -252,11 +252,11 @@ pub struct Session {
     pub context_left: Option<u8>,
     /// Percent of the allowance left.
     pub usage_left: Option<u8>,
-    /// Whether the person waits for the lead.
+    /// Whether the person waits for the session.
     pub turn_open: bool,
     /// Whether the person has typed something in this very session, not in one that it goes on with.
     pub own_work: bool,
-    /// The lead's last words.
+    /// The session's last words.
     pub last_words: String,
     /// How it ended: whether that was meant, and the program's word.
     pub ended: Option<(bool, String)>,
@@ -372,7 +372,7 @@ impl Session {
             || self.asked_in_words().is_some()
     }
 
-    /// The question that the lead's last message ends with, unless the person has spoken since.
+    /// The question that the session's last message ends with, unless the person has spoken since.
     #[must_use]
     pub fn asked_in_words(&self) -> Option<&str> {
         let last = self.said.iter().rfind(|said| said.by.is_none()).filter(|said| said.then == Then::Nothing)?;

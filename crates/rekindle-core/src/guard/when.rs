@@ -1,4 +1,4 @@
-//! When a session has to be told again what it was doing. Concrete signs decide: the program's own notice, the person's word,
+//! When a session has to be told again what it was doing. Concrete facts decide: the program's own notice, the person's word,
 //! or a transcript that no longer holds what the state names. In doubt it is told: reading it again costs little.
 
 use super::fact::Beginning;
@@ -45,7 +45,7 @@ pub struct Telling {
 /// How long a session that died is offered, in milliseconds: after two weeks nobody waits for it.
 const OFFERED_MS: u64 = 14 * 24 * 60 * 60 * 1000;
 
-/// Whether a session that no longer lives is offered to a new one: somebody spoke in it, something was left open or it was killed at work, and it did not end
+/// Whether a session that no longer lives is offered to a new one: somebody spoke in it, something was left open or it was killed while it worked, and it did not end
 /// as it was meant to. Whoever leaves because of a limit means to come back.
 #[must_use]
 pub fn offered(session: &Session, now_ms: u64) -> bool {

@@ -14,9 +14,9 @@ use crate::ids::AgentName;
 /// What can be said about a task under its heading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
-    /// The worker.
+    /// The agent.
     Agent,
-    /// The worker's role.
+    /// The agent's role.
     Role,
     /// Which configured program runs it.
     Cli,

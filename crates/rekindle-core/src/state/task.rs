@@ -51,7 +51,7 @@ pub struct Task {
     pub epoch: Epoch,
     /// Attempts that count.
     pub attempts: u32,
-    /// The attempt that holds it: at work on it, or with it in its list.
+    /// The attempt that holds it: working on it, or with it in its list.
     pub holder: Option<AttemptId>,
     /// When the current attempt at it began.
     pub started_at: Option<Time>,

@@ -21,7 +21,7 @@ pub struct Heard {
     pub moment: Moment,
     /// The file of the conversation, where the program has one.
     pub transcript: Option<PathBuf>,
-    /// Set inside a helper: what it tells of contexts and turns is its own, not the lead's.
+    /// Set inside a helper: what it tells of contexts and turns is its own, not the session's.
     pub helper: Option<String>,
     pub facts: Vec<Fact>,
 }

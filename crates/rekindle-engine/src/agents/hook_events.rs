@@ -148,7 +148,7 @@ pub(super) fn outcome_of(words: &str) -> Outcome {
     if words.starts_with("API Error") { Outcome::Failed } else { Outcome::Finished }
 }
 
-/// Events that mean the same for the lead and for a helper.
+/// Events that mean the same for the session and for a helper.
 fn common_event(event: &str, asked: &Value, by: Option<&str>, dialect: &Dialect) -> (Moment, Vec<Fact>) {
     let tool = fields::text(asked, "tool_name").unwrap_or_default();
     let nothing = Value::Null;

@@ -27,7 +27,7 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "call", rename_all = "snake_case", expecting = "not a call that this version knows, or a part of one")]
 pub enum Call {
-    /// An agent reports. `done` is answered when the checks are through.
+    /// An agent reports. `done` is answered when the checks have ended.
     Report {
         report: Report,
         /// Whether it was made with a tool of the MCP server.

@@ -1,4 +1,4 @@
-//! What an agent's own words come to: signs for decisions, signals in its final message, and what it left behind at its end.
+//! What an agent's own words come to: stream events for decisions, signals in its final message, and what it left behind at its end.
 
 use rekindle_core::activity::{
     Activity, Ending, Failure, History, Lost, Problem, StreamEvent, Transcript, UnderWay, under_way,
@@ -173,7 +173,7 @@ impl<W: World> Driver<W> {
         UnderWay { calls: under_way.calls.into_iter().map(clean).collect(), ..under_way }
     }
 
-    /// A sign with secrets taken out of every text in it.
+    /// A stream event with secrets taken out of every text in it.
     fn redact_sign(&self, sign: StreamEvent) -> StreamEvent {
         match sign {
             StreamEvent::Failed(failure) => StreamEvent::Failed(Failure { text: self.clean(&failure.text), ..failure }),

@@ -75,7 +75,7 @@ struct Hearing<'a> {
 }
 
 impl Hearing<'_> {
-    /// Contexts and turns of a helper are not the lead's.
+    /// Contexts and turns of a helper are not the session's.
     fn only_its_own(&mut self) {
         if self.heard.helper.is_none() {
             return;

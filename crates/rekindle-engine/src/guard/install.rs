@@ -87,7 +87,7 @@ pub enum Error {
     /// Somebody wrote it in between.
     #[error("{} was changed by another program just now: try again", .0.display())]
     Changed(PathBuf),
-    /// Another installation is at work.
+    /// Another installation is running.
     #[error("another rekindle guard holds {}: try again when it has ended", .0.display())]
     Busy(PathBuf),
     /// A newer rekindle wrote the manifest.

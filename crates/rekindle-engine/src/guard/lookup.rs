@@ -132,7 +132,7 @@ fn project_plan(dir: &Path) -> Option<String> {
     rekindle_core::plan::parse("plan", text.as_bytes()).plan.map(|_| name.to_owned())
 }
 
-/// The team that a lead of this plan would have made; some programs call it by the session's id instead.
+/// The team that a session of this plan would have made; some programs call it by the session's id instead.
 fn team(
     program: &dyn Guarded,
     named: Option<&str>,

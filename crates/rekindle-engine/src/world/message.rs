@@ -35,7 +35,7 @@ pub enum Message {
     Grew { attempt: AttemptId },
     /// An attempt's shim is gone: its exit record, or the lack of one, tells the rest.
     Ended { attempt: AttemptId },
-    /// The checks of a claim are through.
+    /// The checks of a claim have ended.
     ChecksDone {
         task: TaskId,
         /// The epoch of the claim.

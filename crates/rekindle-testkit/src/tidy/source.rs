@@ -15,6 +15,7 @@ pub(super) struct Source {
     line_starts: Vec<usize>,
     test_ranges: Vec<Range<usize>>,
     literals: Vec<Range<usize>>,
+    comments: Vec<Range<usize>>,
 }
 
 /// A function with a body.
@@ -42,10 +43,12 @@ impl Source {
     pub(super) fn new(path: &str, text: &str) -> Self {
         let spans = scan(text);
         let code = blank(text, spans.iter().map(|(_, range)| range));
-        let literals = spans.into_iter().filter(|(kind, _)| *kind == Kind::Literal).map(|(_, range)| range).collect();
+        let of =
+            |wanted| spans.iter().filter(move |(kind, _)| *kind == wanted).map(|(_, range)| range.clone()).collect();
+        let (literals, comments) = (of(Kind::Literal), of(Kind::Comment));
         let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         let test_ranges = test_ranges(&code);
-        Self { path: path.to_owned(), text: text.to_owned(), code, line_starts, test_ranges, literals }
+        Self { path: path.to_owned(), text: text.to_owned(), code, line_starts, test_ranges, literals, comments }
     }
 
     /// The line of an offset, from 1.
@@ -101,6 +104,16 @@ impl Source {
     /// Every path that occurs in code, grouped imports spelled out, with its offset.
     pub(super) fn paths(&self) -> Vec<(usize, String)> {
         paths::all(&self.code)
+    }
+
+    /// Texts, numbers' suffixes and characters, without what encloses them.
+    pub(super) fn literals(&self) -> &[Range<usize>] {
+        &self.literals
+    }
+
+    /// Every comment.
+    pub(super) fn comments(&self) -> &[Range<usize>] {
+        &self.comments
     }
 
     fn lines_of(&self, range: &Range<usize>) -> usize {

@@ -341,3 +341,26 @@ fn links_lead_somewhere() {
 fn an_empty_repository_is_no_error() {
     assert_eq!(findings(&[]), Vec::<String>::new());
 }
+
+#[test]
+fn the_glossarys_banned_words_are_found_in_prose_and_nowhere_else() {
+    let glossary = "| word | meaning | not |\n|---|---|---|\n| in progress | It is worked on. | at work |\n";
+    let said = |code: &str| {
+        let files = [("CONTRIBUTING.md", glossary), (BINARY, code)];
+        findings(&files).len()
+    };
+    for (code, expected) in [
+        ("//! Owns an agent that is at work.\n", 1),
+        ("//! Owns one thing, leaves the rest.\nconst A: &str = \"it is at work\";\n", 1),
+        ("//! Owns one thing: looks at work that is left.\n", 0),
+        ("//! Owns one thing, called `at work` before.\n", 0),
+        ("//! Owns what is done at workbenches.\n", 0),
+        ("//! Owns one thing, leaves the rest.\n#[cfg(test)]\nmod tests {\n    // it is at work\n}\n", 0),
+    ] {
+        assert_eq!(said(code), expected, "{code}");
+    }
+    let page = [("CONTRIBUTING.md", glossary), ("docs/a.md", "One is\nat work.\n")];
+    assert_eq!(findings(&page), ["docs/a.md:2: the words \"at work\""]);
+    let long = format!("{glossary}{}", "| a | b | |\n".repeat(40));
+    assert_eq!(findings(&[("CONTRIBUTING.md", &long)]), ["CONTRIBUTING.md:0: 41 words, at most 40"]);
+}

@@ -108,7 +108,7 @@ fn start(dir: &Path) -> std::io::Result<Child> {
     command.args(["run", "plan.md"]).current_dir(dir).spawn()
 }
 
-/// Waits until the crash is behind and the long task's agent is at work, and returns that agent's process.
+/// Waits until the crash is behind and the long task's agent is running, and returns that agent's process.
 fn wait_for_victim(context: &Context, project: &Project, coordinator: &mut Child) -> Result<u32> {
     for _ in 0..LOOKS {
         if let Some(pid) = long_runner(project) {

@@ -15,7 +15,7 @@ const UNLISTED: [&str; 3] = ["heartbeat", "task_list", "task_start"];
 /// Offered once a task was tried before: then it may be too large for one go.
 const FOR_ANOTHER_TRY: &str = "task_split";
 
-/// The tool that stands for all of a worker's tools.
+/// The tool that stands for all of an agent's tools.
 pub(super) const IN_ONE: &str = "report";
 
 /// What it can report, by the names of the tools it stands for, and the field of each that its `text` is.
@@ -36,7 +36,7 @@ pub(super) fn offered(role: Role, again: bool) -> Vec<Tool> {
     tools
 }
 
-/// All of a worker's tools in one, for a program that sends much of its own with every request as soon as it has a server.
+/// All of an agent's tools in one, for a program that sends much of its own with every request as soon as it has a server.
 pub(super) fn in_one(again: bool) -> Tool {
     let offered = KINDS.iter().map(|(kind, _)| *kind).filter(|kind| again || *kind != FOR_ANOTHER_TRY);
     let mut properties = vec![

@@ -57,7 +57,7 @@ impl Ways {
     }
 }
 
-/// A piece of an address, with everything but letters, digits and a few signs encoded.
+/// A piece of an address, with everything but letters, digits and a few marks encoded.
 pub(super) fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -207,7 +207,7 @@ impl App {
         self.tree.chosen().and_then(|row| row.node.task()).cloned()
     }
 
-    /// The attempt that is chosen: itself, or the one at work on the task, or the task's newest.
+    /// The attempt that is chosen: itself, or the one that works on the task, or the task's newest.
     #[must_use]
     pub(super) fn attempt(&self) -> Option<AttemptId> {
         let (row, picture) = (self.tree.chosen()?, self.picture.as_ref()?);
@@ -310,7 +310,7 @@ impl App {
         self.settle();
     }
 
-    /// What a person most likely wants to see first: what needs them, else what is at work.
+    /// What a person most likely wants to see first: what needs them, else what is in progress.
     fn choose_first(&mut self, picture: &Picture) {
         let urgent = self.tree.rows.iter().find(|row| matches!(row.node, Node::Need(..)));
         let working = picture.tasks.iter().min_by_key(|task| standing::urgency(picture, task));

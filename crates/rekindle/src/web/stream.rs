@@ -1,5 +1,5 @@
 //! `GET /api/events`: events as they come, over one connection. An event is encoded once however many listen; whoever falls
-//! behind reads pages of the store from its own place. Nothing is queued for anybody: a listener that stalls costs a socket.
+//! behind reads pages of the store from its own place. Nothing is kept for anybody: a listener that stalls costs a socket.
 
 use std::collections::VecDeque;
 use std::fmt::Write;

@@ -16,7 +16,7 @@ fn a_failed_task_is_opened_again_or_left_out() {
     assert_eq!(json["tasks"][1]["attempts"], 0);
     let shown = environment.run(&["task", "skip", "T2", "--reason", "not needed"]);
     assert_eq!(shown, "err| task T2 is skipped\nexit 0\n");
-    assert_eq!(environment.run(&["task", "skip", "T2"]), "err| it was so already\nexit 0\n");
+    assert_eq!(environment.run(&["task", "skip", "T2"]), "err| already done\nexit 0\n");
     let json = environment.json(&["status", "--json"]);
     assert_eq!(json["tasks"][1]["state"], "skipped");
     assert_eq!(json["tasks"][1]["reason"], "not needed");

@@ -197,7 +197,7 @@ impl Session {
         }
     }
 
-    /// What came after the lead's last words, unless something did already.
+    /// What came after the session's last words, unless something did already.
     fn then(&mut self, what: impl FnOnce() -> Then) {
         if let Some(last) = self.said.iter_mut().rfind(|said| said.by.is_none())
             && last.then == Then::Nothing

@@ -24,7 +24,7 @@ const COMPACTION: (&str, &str) = ("think", "Compact conversation");
 pub struct Lines {
     message: String,
     message_id: Option<String>,
-    /// The final messages of turns that a queued prompt followed: the next end tells them too.
+    /// The final messages of turns that another prompt followed: the next end tells them too.
     carried: String,
     open: VecDeque<OpenCall>,
     usage: Usage,
@@ -257,7 +257,7 @@ impl OpenCall {
         let plain = self.kind.is_empty() || self.kind == "other";
         let (tool, rest) = if plain { (&self.title, "") } else { (&self.kind, self.title.as_str()) };
         let input = if self.input.is_empty() { rest.to_owned() } else { self.input.clone() };
-        // What cannot be told may well act: whoever is at work must not be taken for one who is not.
+        // What cannot be told may well act: an agent that works must not be taken for one who is not.
         let acts = !matches!(self.kind.as_str(), "read" | "search" | "fetch" | "think" | "switch_mode");
         Call { id: self.id.clone(), tool: tool.clone(), input, acts }
     }

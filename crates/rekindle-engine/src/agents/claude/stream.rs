@@ -49,7 +49,7 @@ const READING: [&str; 17] = [
 /// How its lines call an agent that it has started.
 const AGENT_TASK: &str = "local_agent";
 
-/// Agents at work at once that are remembered; a program allows fewer.
+/// Agents running at once that are remembered; a program allows fewer.
 const MAX_AGENTS: usize = 128;
 
 /// The name that rekindle's own tools begin with: reporting is no work on the files.
@@ -123,7 +123,7 @@ impl Stream {
             Some("task_started") if is_agent && self.agents.len() < MAX_AGENTS => self.agents.insert(id.to_owned()),
             // Its notification, not its own end: that is what the next turn begins with, and the last one's result may come between.
             Some("task_notification") => self.agents.remove(id),
-            // One that its lead has ended is not told of again.
+            // One that its session has ended is not told of again.
             Some("task_updated") if matches!(fields::text(&value["patch"], "status"), Some("killed" | "stopped")) => {
                 self.agents.remove(id)
             }

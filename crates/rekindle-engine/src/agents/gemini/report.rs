@@ -63,7 +63,7 @@ impl Report {
     }
 }
 
-/// A line that tells of a try that failed.
+/// A line that tells of an attempt that failed.
 pub(super) struct Attempt {
     pub(super) text: String,
     /// The HTTP status, where the line has one.

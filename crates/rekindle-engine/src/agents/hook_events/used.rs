@@ -38,7 +38,7 @@ pub struct Use<'a> {
     pub input: &'a Value,
     /// How far it is.
     pub stage: Stage<'a>,
-    /// Which helper used it; nothing means the lead.
+    /// Which helper used it; nothing means the session itself.
     pub by: Option<&'a str>,
     /// Where it was used; may be empty where that is not told.
     pub dir: &'a Path,
@@ -70,7 +70,7 @@ impl Use<'_> {
         facts
     }
 
-    /// The file was read or written: a plan, if it looks like one. Only the lead's are the session's.
+    /// The file was read or written: a plan, if it looks like one. Only the session's are the session's.
     pub fn plan(&self, path: &str) -> Option<Fact> {
         (self.by.is_none() && looks_like_plan(path)).then(|| Fact::PlanFile { path: self.absolute(path) })
     }

@@ -1,4 +1,4 @@
-//! The one door to SQLite: every connection is opened here, with every setting read back, and every answer of the
+//! The one way to SQLite: every connection is opened here, with every setting read back, and every answer of the
 //! library is named here. What is done with a connection is left to the files that ask for one.
 
 use std::path::Path;

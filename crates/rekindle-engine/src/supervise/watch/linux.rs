@@ -132,7 +132,7 @@ impl Source {
         }
     }
 
-    /// Waits for signs, at most so long.
+    /// Waits for events, at most this long.
     pub(super) fn wait(&self, timeout_ms: Option<u64>, signs: &mut Vec<WatchEvent>) {
         let Some(queue) = &self.queue else { return self.wait_for_bell(timeout_ms) };
         let timeout = timeout_ms.map(|ms| Timespec {

@@ -77,7 +77,7 @@ impl Shared {
         Ok(made?.dir)
     }
 
-    /// The same for looking only: a workspace that is there is not touched, for somebody may be at work in it.
+    /// The same for looking only: a workspace that is there is not touched, for somebody may be working in it.
     pub(super) fn standing_place(&self, key: Option<&str>) -> Result<PathBuf, String> {
         let standing = key.zip(self.work.as_ref()).and_then(|(key, work)| work.standing(key));
         standing.map_or_else(|| self.place(key), Ok)

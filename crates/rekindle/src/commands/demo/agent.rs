@@ -53,7 +53,7 @@ fn slow_work() -> std::io::Result<()> {
         say(&format!("line {line} of {LONG_LINES}"));
         ui::pause(LINE_MS);
     }
-    // The signal door: its first word is enough for programs that can do nothing else.
+    // Signals: its first word is enough for programs that can do nothing else.
     say("TASK_COMPLETE: long");
     say("Result: forty lines, without a restart");
     Ok(())

@@ -39,7 +39,7 @@ fn sqlite() -> Finding {
     ok("SQLite", rekindle_engine::store::sqlite_version())
 }
 
-/// Without process handles a process is told from a stranger with the same number by less certain signs.
+/// Without process handles a process is told from a stranger with the same number by less certain facts.
 fn process_handles() -> Finding {
     #[cfg(target_os = "linux")]
     let handle = rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty())

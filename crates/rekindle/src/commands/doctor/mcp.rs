@@ -50,7 +50,7 @@ fn handshake(bundle: &Path) -> Result<Vec<String>, String> {
     let program = std::env::current_exe().map_err(|error| format!("this program cannot be found: {error}"))?;
     let mut command = Command::new(program);
     command.args(["mcp", "--bundle"]).arg(bundle).stderr(Stdio::null());
-    // A stranger's token and a door that is not there: the list of tools is the same for everybody, and nothing is reported.
+    // A stranger's token and a socket that is not there: the list of tools is the same for everybody, and nothing is reported.
     command.env(TOKEN, "doctor").env(SOCKET, bundle.join("nobody"));
     let (give, lines) = sync_channel(LINES_MAX);
     let talk = Talk::start(&mut command, LINE_MAX_BYTES, move |line| give.send(line).is_ok());

@@ -282,7 +282,7 @@ fn rings(alerts: &Channels, kind: &str) -> bool {
         }
 }
 
-/// Who is at work for how long, and what is waited for.
+/// Which agents run, for how long, and what is waited for.
 fn at_work(picture: &Picture) -> String {
     let running: Vec<_> = picture.attempts.iter().filter(|attempt| attempt.ended_at.is_none()).collect();
     let named = running.iter().take(NAMED_AT_WORK).map(|attempt| {

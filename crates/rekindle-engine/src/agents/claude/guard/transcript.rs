@@ -33,7 +33,7 @@ impl Transcript for Lines {
             return Vec::new();
         };
         let is = |name: &str| value.get(name).and_then(Value::as_bool).unwrap_or(false);
-        // A helper's conversation is not the lead's.
+        // A helper's conversation is not the session's.
         if is("isSidechain") || value.get("agentId").is_some() {
             return Vec::new();
         }

@@ -1,5 +1,5 @@
 //! What stands in the live table: how far the run is, what needs a person and what to type, what is waited for and how long,
-//! and who is at work. It fits the terminal: columns are left out by their weight, rows from the end.
+//! and which agents run. It fits the terminal: columns are left out by their weight, rows from the end.
 
 use std::collections::BTreeMap;
 
@@ -178,7 +178,7 @@ fn retries(picture: &Picture) -> Vec<Row> {
     shown.collect()
 }
 
-/// Who is at work, the oldest first.
+/// The running agents, the oldest first.
 fn agents(picture: &Picture, said: &Said, columns: usize, room: usize) -> Vec<Row> {
     let running: Vec<&AttemptRow> = picture.attempts.iter().filter(|attempt| attempt.ended_at.is_none()).collect();
     let shown = if running.len() > room { room.saturating_sub(1) } else { running.len() };
