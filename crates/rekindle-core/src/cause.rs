@@ -174,7 +174,7 @@ impl Cause {
     #[must_use]
     pub fn lesson(&self) -> Option<&'static str> {
         matches!(self, Self::OutOfMemory { .. }).then_some(
-            "Use less memory than it did: fewer jobs at once (`make -j1`, one test worker), smaller pieces of data, and no \
+            "Use less memory than it did: fewer jobs at once (`make -j1`, one test process), smaller pieces of data, and no \
              server or watcher left running.",
         )
     }

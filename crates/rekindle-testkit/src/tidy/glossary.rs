@@ -9,7 +9,7 @@ const GLOSSARY: &str = "CONTRIBUTING.md";
 /// The most words a glossary may have: nobody learns more.
 const WORDS_MAX: usize = 40;
 /// The same letters with another meaning.
-const OTHER_MEANINGS: &[&str] = &["look at work", "looks at work", "looked at work", "sign of life", "signs of life"];
+const OTHER_MEANINGS: &[&str] = &["look at work", "looks at work", "looked at work", "a sign of life"];
 /// Pages that quote other people's words: what was said once, and the protocol as its author wrote it.
 const QUOTING_PAGES: &[&str] = &["CHANGELOG.md", "docs/protocol.md"];
 /// Shown with every finding.

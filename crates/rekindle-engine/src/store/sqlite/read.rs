@@ -12,7 +12,7 @@ pub const LINE_COLUMNS: &str =
     "SELECT l.seq, s.attempt, s.agent, s.epoch, s.stream, l.time_ms, l.pos, l.len, l.torn, l.text, l.sum
      FROM line l LEFT JOIN source s ON s.id = l.source";
 
-/// SQLite's integers have a sign; all 64 bits are kept.
+/// SQLite's integers are signed; all 64 bits are kept.
 pub fn stored(value: u64) -> i64 {
     value.cast_signed()
 }

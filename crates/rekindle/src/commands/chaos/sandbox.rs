@@ -146,7 +146,7 @@ pub(super) fn artifacts(dir: &Path, task: &str) -> io::Result<Vec<String>> {
     Ok(all.get(task).cloned().unwrap_or_default())
 }
 
-/// The user's plan with its order of work, its workers, artifacts and reviewers; its checks give way to one that a stand-in can pass.
+/// The user's plan with its order of work, its agents, artifacts and reviewers; its checks give way to one that a stand-in can pass.
 fn stand_in_plan(plan: &Plan, config: &Config) -> String {
     let isolation = match config.isolation() {
         Isolation::Auto => "auto",
