@@ -364,3 +364,21 @@ fn the_glossarys_banned_words_are_found_in_prose_and_nowhere_else() {
     let long = format!("{glossary}{}", "| a | b | |\n".repeat(40));
     assert_eq!(findings(&[("CONTRIBUTING.md", &long)]), ["CONTRIBUTING.md:0: 41 words, at most 40"]);
 }
+
+#[test]
+fn a_new_kind_touches_its_folder_and_the_table() {
+    let manifest = std::env::var("CARGO_MANIFEST_DIR").expect("cargo and nextest say where the package is");
+    let root = std::path::Path::new(&manifest).ancestors().nth(2).expect("crates/rekindle-testkit");
+    let repo = Repo::load(root).expect("the repository");
+    for kind in rekindle_engine::agents::KINDS.iter().filter(|kind| kind.program().is_some()) {
+        let name = kind.kind();
+        let own = format!("crates/rekindle-engine/src/agents/{name}");
+        let naming = repo.rust.iter().filter(|source| super::place::is_product(&source.path));
+        let outside: Vec<&str> = naming
+            .filter(|source| super::source::words(&source.code).any(|(_, word)| word.eq_ignore_ascii_case(name)))
+            .map(|source| source.path.as_str())
+            .filter(|path| *path != format!("{own}.rs") && !path.starts_with(&format!("{own}/")))
+            .collect();
+        assert_eq!(outside, ["crates/rekindle-engine/src/agents.rs"], "code that names {name}");
+    }
+}

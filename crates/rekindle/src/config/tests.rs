@@ -1,6 +1,7 @@
 //! Tables of what may be written where, which of it wins, and what is said about the rest.
 
 mod refused;
+mod toy;
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
