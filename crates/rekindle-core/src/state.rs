@@ -19,7 +19,7 @@ use crate::review::{KeptDisagreement, Stage};
 use crate::role::Role;
 use crate::time::Time;
 
-pub use cli_session::{Astray, CliSession, Gate, TOLD_KEPT, Told};
+pub use cli_session::{Astray, CliSession, Gate, TOLD_KEPT, ToldMessage};
 pub use index::Index;
 pub use last_attempts::LastAttempts;
 pub use task::{Claim, Task, TaskState, Workflow};

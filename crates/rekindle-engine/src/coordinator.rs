@@ -379,7 +379,7 @@ fn settle_isolation(setup: &Setup, state: &State, slug: &str) -> Result<isolatio
     }
     let known = state.run.as_ref().filter(|_| setup.new_run.is_none());
     let of = isolation::Of { run: &run, slug, known };
-    isolation::settle(setup.isolation, setup.limits.max_agents, setup.dir.path(), &setup.workspace, of)
+    isolation::choose(setup.isolation, setup.limits.max_agents, setup.dir.path(), &setup.workspace, of)
         .map_err(|error| Error::Refused(error.to_string()))
 }
 

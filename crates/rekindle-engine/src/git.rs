@@ -334,7 +334,7 @@ impl Repo {
     }
 
     /// Gets everything in the repository onto the disk.
-    fn settle(&self) -> Result<()> {
+    fn sync_to_disk(&self) -> Result<()> {
         crate::durable::sync(&self.common).map_err(|e| Error::io(&self.common, e))
     }
 

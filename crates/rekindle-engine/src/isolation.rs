@@ -34,11 +34,11 @@ pub struct Of<'a> {
     pub known: Option<&'a Run>,
 }
 
-/// Settles it.
+/// Chooses it.
 ///
 /// # Errors
 /// When worktrees are asked for, or a run has them, and git cannot give them.
-pub fn settle(
+pub fn choose(
     wanted: Isolation,
     max_agents: u32,
     state_dir: &Path,

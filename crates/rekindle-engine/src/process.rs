@@ -84,8 +84,8 @@ pub fn run(command: &mut Command, input: &[u8], limits: &Limits) -> Result<Finis
     let mut ended = false;
     loop {
         let fed = feed(&mut pipes.stdin, &mut rest);
-        let heard = hear(&mut pipes.stdout, &mut out).map_err(Error::Read)?;
-        let heard = hear(&mut pipes.stderr, &mut err).map_err(Error::Read)? || heard;
+        let heard = read_available(&mut pipes.stdout, &mut out).map_err(Error::Read)?;
+        let heard = read_available(&mut pipes.stderr, &mut err).map_err(Error::Read)? || heard;
         err.drain(..err.len().saturating_sub(limits.err_max.unwrap_or(0)));
         if out.len() > limits.out_max {
             out.truncate(limits.out_max);
@@ -150,7 +150,7 @@ fn feed(pipe: &mut Option<std::process::ChildStdin>, rest: &mut &[u8]) -> bool {
 }
 
 /// Reads what is there. Says whether there was any.
-fn hear(pipe: &mut Option<impl Read>, into: &mut Vec<u8>) -> io::Result<bool> {
+fn read_available(pipe: &mut Option<impl Read>, into: &mut Vec<u8>) -> io::Result<bool> {
     let Some(source) = pipe else { return Ok(false) };
     let mut piece = [0; PIECE_BYTES];
     match source.read(&mut piece) {

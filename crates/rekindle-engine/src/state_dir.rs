@@ -167,7 +167,7 @@ impl StateDir {
         if dir.version()?.is_some() {
             dir.standing = binding::judge(&dir.path, mode, true)?;
         }
-        dir.settle()?;
+        dir.prepare()?;
         if dir.standing != Standing::Bound {
             binding::bind(&dir.path)?;
         }
@@ -219,7 +219,7 @@ impl StateDir {
     }
 
     /// Writes what a new directory needs, and tightens one that others could read.
-    fn settle(&self) -> Result<(), Error> {
+    fn prepare(&self) -> Result<(), Error> {
         let fail = |e| Error::from_io(&self.path, e);
         if self.version()?.is_none() {
             self.refuse_foreign_content()?;

@@ -117,8 +117,8 @@ impl ShortLives {
         let (never, lived): (Vec<AttemptId>, Vec<AttemptId>) =
             launched.iter().partition(|attempt| attempt.0.is_multiple_of(50));
         let reason = || "no such program".to_owned();
-        self.hear(never.iter().map(|attempt| Message::NotStarted { attempt: *attempt, reason: reason() }).collect());
-        self.hear(lived.iter().map(|id| Message::Started { attempt: *id, pid: 2, shim_pid: 3 }).collect());
+        self.take(never.iter().map(|attempt| Message::NotStarted { attempt: *attempt, reason: reason() }).collect());
+        self.take(lived.iter().map(|id| Message::Started { attempt: *id, pid: 2, shim_pid: 3 }).collect());
         let known: Vec<(AttemptId, Epoch, TaskId)> = lived
             .iter()
             .filter_map(|id| {
@@ -140,10 +140,10 @@ impl ShortLives {
                 })
             })
         });
-        self.hear(words.collect());
-        self.hear(known.iter().map(|(attempt, ..)| Message::Grew { attempt: *attempt }).collect());
+        self.take(words.collect());
+        self.take(known.iter().map(|(attempt, ..)| Message::Grew { attempt: *attempt }).collect());
         self.check(|holder| !holder.is_some_and(|attempt| attempt.0.is_multiple_of(70)));
-        self.hear(known.iter().map(|(attempt, ..)| Message::Ended { attempt: *attempt }).collect());
+        self.take(known.iter().map(|(attempt, ..)| Message::Ended { attempt: *attempt }).collect());
         self.check(|_| false);
         // Whoever has to wait before another try has waited by now.
         let world = self.driver.world();
@@ -161,10 +161,10 @@ impl ShortLives {
             Message::ChecksDone { task, epoch, evidence: evidence(passes(holder)) }
         };
         let done: Vec<Message> = checks.into_iter().map(done).collect();
-        self.hear(done);
+        self.take(done);
     }
 
-    fn hear(&mut self, messages: Vec<Message>) {
+    fn take(&mut self, messages: Vec<Message>) {
         self.driver.handle(messages).expect("a store that takes it");
     }
 }

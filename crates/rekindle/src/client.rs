@@ -2,14 +2,14 @@
 //! call reaches the coordinator, and what happens when there is none.
 
 pub(crate) mod agent;
+mod attempt_variables;
 mod control;
 pub(crate) mod orders;
 mod stall;
-mod told;
 
 pub(crate) use agent::Agent;
+pub(crate) use attempt_variables::AttemptVariables;
 pub(crate) use control::{Away, ControlSocket};
-pub(crate) use told::Told;
 
 /// The variable that holds an agent's token.
 pub(crate) const TOKEN: &str = "REKINDLE_TOKEN";

@@ -7,7 +7,7 @@
 mod arguments;
 mod order;
 mod patient;
-mod told;
+mod tool_answer;
 mod tools;
 
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ use crate::client::Agent;
 use crate::error::{CliError, Result};
 use order::Order;
 use patient::Patient;
-use told::Told;
+use tool_answer::ToolAnswer;
 
 /// Calls under way at once: an agent makes one or two; more is a client that has lost count.
 const CALLS: usize = 32;
@@ -132,7 +132,7 @@ impl ServerHandler for Server {
         let told = match request.name.as_ref() {
             tools::IN_ONE => match tools::meant(&arguments) {
                 Ok((name, arguments)) => self.call(name, &arguments, &context).await,
-                Err(wrong) => Told::wrong(wrong),
+                Err(wrong) => ToolAnswer::wrong(wrong),
             },
             name => self.call(name, &arguments, &context).await,
         };
@@ -147,13 +147,15 @@ impl Server {
         (served.in_one && !served.role.reviews()).then(|| tools::in_one(served.again))
     }
 
-    async fn call(&self, name: &str, arguments: &JsonObject, context: &RequestContext<RoleServer>) -> Told {
+    async fn call(&self, name: &str, arguments: &JsonObject, context: &RequestContext<RoleServer>) -> ToolAnswer {
         let order = match Order::read(name, arguments, &self.served.own) {
             Ok(order) => order,
-            Err(wrong) => return Told::wrong(wrong),
+            Err(wrong) => return ToolAnswer::wrong(wrong),
         };
         let Ok(permit) = Arc::clone(&self.calls).try_acquire_owned() else {
-            return Told::wrong(format!("{CALLS} calls are already running; wait for their answers, then call again"));
+            return ToolAnswer::wrong(format!(
+                "{CALLS} calls are already running; wait for their answers, then call again"
+            ));
         };
         let (agent, own, later) = (self.agent.clone(), self.served.own.clone(), order.again(name));
         let work = tokio::task::spawn_blocking(move || {
@@ -166,7 +168,11 @@ impl Server {
 }
 
 /// Awaits the answer and shows meanwhile that it is awaited; `later` is said when it takes too long.
-async fn wait_for(mut work: JoinHandle<Told>, context: &RequestContext<RoleServer>, later: Told) -> Told {
+async fn wait_for(
+    mut work: JoinHandle<ToolAnswer>,
+    context: &RequestContext<RoleServer>,
+    later: ToolAnswer,
+) -> ToolAnswer {
     let mut ticks = tokio::time::interval(PROGRESS);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks.tick().await;
@@ -175,7 +181,7 @@ async fn wait_for(mut work: JoinHandle<Told>, context: &RequestContext<RoleServe
     let mut seconds = 0;
     loop {
         tokio::select! {
-            told = &mut work => return told.unwrap_or_else(|_| Told::wrong("this call failed; call it again".to_owned())),
+            told = &mut work => return told.unwrap_or_else(|_| ToolAnswer::wrong("this call failed; call it again".to_owned())),
             () = &mut deadline => return later,
             () = context.ct.cancelled() => return later,
             _ = ticks.tick() => {

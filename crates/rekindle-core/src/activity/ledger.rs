@@ -50,7 +50,7 @@ impl Ledger {
             Activity::Turn => self.turns += 1,
             Activity::CallStarted(call) => self.begun(call),
             Activity::CallEnded { id, ok, output } => self.ended(id, *ok, output),
-            Activity::Result { .. } => self.settle(),
+            Activity::Result { .. } => self.close_turn(),
             Activity::Session { .. }
             | Activity::Said { .. }
             | Activity::Used(_)
@@ -81,7 +81,7 @@ impl Ledger {
         self.turns
     }
 
-    fn settle(&mut self) {
+    fn close_turn(&mut self) {
         self.entries.iter_mut().filter(|entry| entry.outcome.is_some()).for_each(|entry| entry.settled = true);
     }
 

@@ -6,7 +6,7 @@ use crate::event::{Event, GateEvent, SessionEvent, TaskEvent};
 use crate::ids::{AttemptId, QuestionId};
 use crate::last_words;
 use crate::report::Channel;
-use crate::state::{Astray, AttemptPhase, CliSession, Gate, State, TOLD_KEPT, Told};
+use crate::state::{Astray, AttemptPhase, CliSession, Gate, State, TOLD_KEPT, ToldMessage};
 use crate::time::Time;
 
 pub(super) fn apply(state: &mut State, event: &Event, fact: &SessionEvent) {
@@ -40,7 +40,7 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &SessionEvent) {
         SessionEvent::CompactionStart(near) => on(state, near.attempt, |cli_session| cli_session.preparing = Some(now)),
         SessionEvent::CompactionComplete(over) => on(state, over.attempt, |cli_session| cli_session.preparing = None),
         SessionEvent::AgentTold { attempt, number, text, reminder } => on(state, *attempt, |cli_session| {
-            told(cli_session, now, Told { number: *number, text: text.clone() }, *reminder);
+            told(cli_session, now, ToldMessage { number: *number, text: text.clone() }, *reminder);
         }),
         SessionEvent::StatusAsked { attempt } => {
             on(state, *attempt, |cli_session| cli_session.status_asked = Some(now))
@@ -74,7 +74,7 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &SessionEvent) {
     }
 }
 
-fn told(cli_session: &mut CliSession, now: Time, message: Told, reminder: bool) {
+fn told(cli_session: &mut CliSession, now: Time, message: ToldMessage, reminder: bool) {
     cli_session.own_bytes += message.text.len() as u64;
     cli_session.told.push(message);
     let excess = cli_session.told.len().saturating_sub(TOLD_KEPT);

@@ -251,13 +251,13 @@ pub(super) fn end(turn: &mut Turn<'_>, id: AttemptId, cause: &Cause, may_count: 
         gate::close_for(turn, id, cause, &held);
     }
     for task in held {
-        settle(turn, &task, cause, may_count);
+        retry_or_end(turn, &task, cause, may_count);
     }
     open_breaker(turn, id);
 }
 
 /// What becomes of a task whose attempt is over: another attempt, a wait, or its end.
-pub(super) fn settle(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_count: bool) {
+pub(super) fn retry_or_end(turn: &mut Turn<'_>, id: &TaskId, cause: &Cause, may_count: bool) {
     let task = &turn.state.tasks[id];
     let row = policy::row(cause);
     let counted = row.counts && may_count && !is_first_want(task, cause);

@@ -197,7 +197,7 @@ fn give_up(turn: &mut Turn<'_>, id: AttemptId, task: &TaskId, reason: String) ->
         begin(turn, id, task);
     }
     turn.emit_task(task, TaskEvent::TaskFailReported { attempt: id, reason });
-    attempt::settle(turn, task, &Cause::ExitedIncomplete, true);
+    attempt::retry_or_end(turn, task, &Cause::ExitedIncomplete, true);
     go_on(turn, id);
     Reply::Accepted
 }

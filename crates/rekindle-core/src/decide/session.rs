@@ -205,7 +205,7 @@ fn mend(turn: &mut Turn<'_>) {
         if turn.state.tasks[&task].holder.is_none() {
             review::claim_for_itself(turn, &task);
         } else {
-            attempt::settle(turn, &task, &Cause::ShimLost, false);
+            attempt::retry_or_end(turn, &task, &Cause::ShimLost, false);
         }
     }
     reopen_spent(turn);

@@ -195,7 +195,7 @@ pub struct Question {
 
 /// When and for what the session was last told again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct Retold {
     /// How often.
     pub times: u32,
     /// The compactions counted then.
@@ -261,7 +261,7 @@ pub struct Session {
     /// How it ended: whether that was meant, and the program's word.
     pub ended: Option<(bool, String)>,
     /// When and for what it was told again.
-    pub told: Told,
+    pub told: Retold,
     /// Where the conversation is kept.
     pub transcript: Option<String>,
     /// How far that was read.
@@ -304,7 +304,7 @@ impl Session {
             }
         }
         for fact in &record.facts {
-            self.hear(fact);
+            self.note_quiet(fact);
             self.follow(fact, Source::Hook, record.at);
             self.take(fact, record.at);
         }
@@ -314,7 +314,7 @@ impl Session {
     pub fn inherit(&mut self, earlier: &Self) {
         let mut next = earlier.clone();
         (next.noticed, next.boundaries, next.read_to, next.records) = (0, 0, 0, 0);
-        (next.transcript, next.process, next.ended, next.told) = (None, None, None, Told::default());
+        (next.transcript, next.process, next.ended, next.told) = (None, None, None, Retold::default());
         (next.own_work, next.quiet, next.limit) = (false, false, None);
         next.inherits = Vec::new();
         next.lose_helpers();
@@ -412,7 +412,7 @@ impl Session {
     }
 
     /// Whether a notice is about a compaction that is already counted, and what a quiet time means: any fact of work ends it.
-    fn hear(&mut self, fact: &Fact) {
+    fn note_quiet(&mut self, fact: &Fact) {
         match fact {
             Fact::Begun { how: super::fact::Beginning::Compacted } | Fact::Compacted { .. } => {
                 if !self.quiet {

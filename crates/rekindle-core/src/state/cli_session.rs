@@ -66,7 +66,7 @@ pub struct CliSession {
     /// Bytes that rekindle itself said to it: its prompt beyond the plan's words, and messages.
     pub own_bytes: u64,
     /// The last messages that it was told, newest last: until they are known to have arrived they are delivered again.
-    pub told: Vec<Told>,
+    pub told: Vec<ToldMessage>,
     /// What of its own words was put down, to bound what a confused program writes into the log.
     pub words: u32,
     /// It gets no more messages.
@@ -96,7 +96,7 @@ pub struct Astray {
 
 /// A message that was told to a running agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct ToldMessage {
     /// Its number within the attempt.
     pub number: u32,
     /// The message.

@@ -56,7 +56,7 @@ pub trait Transcript {
 /// One program that can be guarded.
 pub trait Guarded: Adapter {
     /// What the hook's standard input means; nothing where it means nothing to us. `var` reads the hook's environment.
-    fn hear(&self, asked: &Value, var: &dyn Fn(&str) -> Option<String>) -> Option<Heard>;
+    fn read_hook(&self, asked: &Value, var: &dyn Fn(&str) -> Option<String>) -> Option<Heard>;
 
     /// A reader of its transcript; nothing where it keeps none in lines.
     fn transcript_reader(&self) -> Option<Box<dyn Transcript>>;

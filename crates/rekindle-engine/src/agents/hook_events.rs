@@ -35,7 +35,7 @@ const OWN_FAILURES: [&str; 3] = ["invalid_request", "max_output_tokens", "model_
 pub const DESCRIPTION_MAX_BYTES: usize = 600;
 
 /// What an event means.
-pub fn hear(asked: &Value, dir: PathBuf, dialect: &Dialect) -> Option<Heard> {
+pub fn read(asked: &Value, dir: PathBuf, dialect: &Dialect) -> Option<Heard> {
     let event = fields::text(asked, "hook_event_name")?;
     let session = fields::text(asked, "session_id").filter(|id| !id.is_empty())?;
     let agent = fields::text(asked, "agent_id").filter(|id| !id.is_empty());

@@ -135,10 +135,10 @@ impl Work {
         notes: Vec<String>,
     ) -> Result<Accepted> {
         // An agent's git syncs nothing: what the branch will name is on disk before the branch names it.
-        self.repo.settle()?;
+        self.repo.sync_to_disk()?;
         let joined = self.join_alone(key, tip, message, known, left, notes)?;
         // And before anybody is told that it does. A name that an earlier try moved may not be there yet either.
-        self.repo.settle()?;
+        self.repo.sync_to_disk()?;
         Ok(joined)
     }
 

@@ -40,7 +40,7 @@ impl Work {
                     return Ok(Removed::Kept(kept.left));
                 }
                 // Commits of the agent's own git, which syncs nothing, must not go with the files that they hold.
-                self.repo.settle()?;
+                self.repo.sync_to_disk()?;
                 // Out of its place in one step: half a worktree must never look like an agent's deletions.
                 let gone = self.worktrees().join(format!(".removed-{key}"));
                 delete(&gone)?;

@@ -91,7 +91,7 @@ impl Work {
         let commit = self.repo.commit_tree(&seen.tree, &parents, &message)?;
         if seen.head != base_commit {
             // Commits of the agent's own git, which syncs nothing: a snapshot is never there without what it builds on.
-            self.repo.settle()?;
+            self.repo.sync_to_disk()?;
         }
         let made = self.name(key, attempt, label, &commit)?;
         Ok(Snapshot { commit: Some(commit), made: Some(made), left: seen.left })

@@ -327,7 +327,7 @@ impl World for RealWorld {
     fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found> {
         let dirs: Vec<PathBuf> = attempts.iter().map(|(id, _)| self.shared.bundle(*id)).collect();
         let probes = supervise::probe_all(&dirs, PROBE_BUDGET);
-        attempts.iter().zip(probes).map(|((id, epoch), probe)| self.settle(*id, *epoch, probe)).collect()
+        attempts.iter().zip(probes).map(|((id, epoch), probe)| self.outcome(*id, *epoch, probe)).collect()
     }
 
     fn kept_reports(&mut self, attempt: AttemptId) -> io::Result<Vec<KeptReport>> {

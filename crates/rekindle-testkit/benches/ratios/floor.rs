@@ -62,12 +62,12 @@ impl RawDatabase {
         .expect("tables");
         let mut raw = RawDatabase { conn, next: 1, details: "x".repeat(RECORD_BYTES) };
         raw.put_lines(WARMING_ROWS, WARMING_ROWS);
-        raw.settle();
+        raw.checkpoint();
         raw
     }
 
     /// Moves the WAL into the database, as the product does in its idle moments: between two measurements.
-    pub fn settle(&mut self) {
+    pub fn checkpoint(&mut self) {
         self.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).expect("a checkpoint");
     }
 

@@ -43,7 +43,7 @@ pub fn lines(options: &Options) -> Vec<Row> {
     let [mut raw_rate, mut rate] = [const { Samples { rounds: Vec::new() } }; 2];
     let rounds = options.rounds(ROUNDS);
     for round in 0..rounds {
-        raw.settle();
+        raw.checkpoint();
         raw_rate.push(LINES as f64 / seconds(|| raw.put_lines(LINES, BATCH)));
         let more = output(round * LINES, LINES);
         bed.driver.world().output.extend_from_slice(&more);

@@ -70,7 +70,7 @@ pub fn one_at_a_time(options: &Options) -> Vec<Row> {
                 samples.rounds.clear();
             }
         }
-        raw.settle();
+        raw.checkpoint();
         synced.push(typical(OPERATIONS, || file.write()));
         committed.push(typical(OPERATIONS, || raw.commit_one()));
         appended.push(typical(OPERATIONS, || {
@@ -150,7 +150,7 @@ pub fn concurrent(options: &Options) -> Vec<Row> {
     // Not counted: the store's WAL gets its size, as the limit's has.
     (0..WARMING).for_each(|_| append_from_many(&store));
     for _ in 0..options.rounds(ROUNDS) {
-        raw.settle();
+        raw.checkpoint();
         floor_rate.push(all / seconds(|| floor::group_commit(&mut raw, CALLERS, APPENDS)));
         store_rate.push(all / seconds(|| append_from_many(&store)));
     }

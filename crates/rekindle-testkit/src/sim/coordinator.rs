@@ -179,11 +179,11 @@ impl Stage {
         let Some(turns) = self.turns.as_mut() else { return };
         match catch_unwind(AssertUnwindSafe(|| what(turns))) {
             Ok(Ok(Next::Wait(until))) => {
-                self.settle();
+                self.after_turn();
                 self.plan(until);
             }
             Ok(Ok(Next::Unwritten(_))) => self.block(),
-            Ok(Ok(Next::Over(_))) => self.settle(),
+            Ok(Ok(Next::Over(_))) => self.after_turn(),
             Ok(Err(driver::Error::Store(error))) => {
                 self.sim.borrow_mut().say(format_args!("the store refuses: {error}"));
                 self.coordinator_dies("its store is gone");
@@ -204,7 +204,7 @@ impl Stage {
     }
 
     /// After a turn: answers reach their callers and must be durable by then, and the checkers look where something has changed.
-    fn settle(&mut self) {
+    fn after_turn(&mut self) {
         self.sim.borrow_mut().hand_out_answers();
         let Some(driver) = self.turns.as_ref().map(Loop::driver) else { return };
         let mut sim = self.sim.borrow_mut();

@@ -38,7 +38,7 @@ impl Recording {
 
     /// A hook's event, in the environment of a program that has nothing on disk.
     fn heard(&self, line: &str) -> Option<guard_adapter::Heard> {
-        self.program.hear(&serde_json::from_str(line).ok()?, &|_| None)
+        self.program.read_hook(&serde_json::from_str(line).ok()?, &|_| None)
     }
 }
 

@@ -9,7 +9,7 @@ use rekindle_core::report::Report;
 use rekindle_engine::control::wire::{Answer, Call, TaskLine};
 use rekindle_engine::world::kept::{self, KeptReport};
 
-use super::{Away, BUNDLE, ControlSocket, SOCKET, TASK, TOKEN, Told, variable};
+use super::{AttemptVariables, Away, BUNDLE, ControlSocket, SOCKET, TASK, TOKEN, variable};
 use crate::error::{CliError, Result};
 use crate::project::{Project, STATE_DIR_VARIABLE};
 use crate::ui;
@@ -54,12 +54,12 @@ impl Agent {
     /// The agent that this process was started by, if it was started by one.
     #[must_use]
     pub(crate) fn from_environment(project: &Project) -> Option<Self> {
-        Self::told(&Told::default(), &project.state_dir)
+        Self::told(&AttemptVariables::default(), &project.state_dir)
     }
 
     /// The agent of an attempt, if its token is known. `state_dir` is the project's, where the attempt names none.
     #[must_use]
-    pub(crate) fn told(told: &Told, state_dir: &Path) -> Option<Self> {
+    pub(crate) fn told(told: &AttemptVariables, state_dir: &Path) -> Option<Self> {
         let token = told.get(TOKEN)?;
         let named = told.path(STATE_DIR_VARIABLE);
         let door = match told.path(SOCKET) {

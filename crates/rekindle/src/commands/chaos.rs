@@ -87,7 +87,7 @@ pub(crate) struct ChaosArgs {
 }
 
 /// What all runs were and what became of them.
-struct Told<'a> {
+struct Summary<'a> {
     plan: &'a str,
     tasks: usize,
     seed: u64,
@@ -115,7 +115,7 @@ pub(crate) fn run(args: &ChaosArgs, context: &Context) -> Result<Exit> {
     let sandbox = Sandbox::new(&base, &context.project, (&text, plan), &config, args.real_agents)?;
     let seed = args.seed.unwrap_or_else(clock::boottime_ms);
     let tasks: Vec<String> = plan.tasks.iter().filter(|task| !task.done).map(|task| task.id.to_string()).collect();
-    let mut told = Told { plan: &plan.name, tasks: tasks.len(), seed, real: args.real_agents, outcomes: Vec::new() };
+    let mut told = Summary { plan: &plan.name, tasks: tasks.len(), seed, real: args.real_agents, outcomes: Vec::new() };
     show::begin(context, &told, &sandbox, args.json);
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rekindle_engine::agents::{self, Compaction, KINDS, Kind};
 
-use crate::client::{Agent, Told};
+use crate::client::{Agent, AttemptVariables};
 use crate::project::Project;
 
 /// The hidden subcommand.
@@ -126,7 +126,7 @@ fn output(format: Format, bundle: &Path) -> Option<String> {
 
 /// What the coordinator says; without one, what was written at the launch.
 fn text(bundle: &Path) -> Option<Text> {
-    let told = Told::of(Some(bundle));
+    let told = AttemptVariables::of(Some(bundle));
     let place = Project::find(None).map_or_else(|_| bundle.to_owned(), |project| project.state_dir);
     let some = |text: &String| !text.trim().is_empty();
     let asked = Agent::told(&told, &place).and_then(|agent| agent.context(COORDINATOR_PATIENCE).ok()).filter(some);

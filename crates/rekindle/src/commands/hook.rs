@@ -51,13 +51,13 @@ pub(crate) fn main(cli: Option<&str>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let mut log_dir = place::users(&var);
-    if let Err(problem) = hear(cli, &var, &mut log_dir) {
+    if let Err(problem) = take_event(cli, &var, &mut log_dir) {
         log(log_dir.as_deref(), &problem);
     }
     ExitCode::SUCCESS
 }
 
-fn hear(
+fn take_event(
     cli: Option<&str>,
     var: &dyn Fn(&str) -> Option<String>,
     log_dir: &mut Option<PathBuf>,
@@ -72,7 +72,7 @@ fn hear(
     let read = std::io::stdin().lock().take(INPUT_MAX_BYTES).read_to_end(&mut input);
     read.map_err(|error| format!("the event cannot be read: {error}"))?;
     let event = serde_json::from_slice(&input).map_err(|error| format!("the event of {cli} is not JSON: {error}"))?;
-    let Some(heard) = program.hear(&event, var) else {
+    let Some(heard) = program.read_hook(&event, var) else {
         return Ok(());
     };
     let places = places(&heard.dir, var).ok_or("it cannot be kept: HOME is not set")?;

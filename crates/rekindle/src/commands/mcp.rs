@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Context;
-use crate::client::{Agent, Told};
+use crate::client::{Agent, AttemptVariables};
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::mcp;
@@ -27,7 +27,7 @@ pub(crate) struct McpArgs {
 
 /// Serves until the input ends.
 pub(crate) fn run(args: &McpArgs, context: &Context) -> Result<Exit> {
-    let told = Told::of(args.bundle.as_deref());
+    let told = AttemptVariables::of(args.bundle.as_deref());
     let Some(agent) = Agent::told(&told, &context.project.state_dir) else {
         return Err(CliError::usage("only an agent has tools: neither REKINDLE_TOKEN nor --bundle identifies one")
             .hint("start agents with a plan: rekindle run plan.md"));

@@ -7,7 +7,7 @@ use rekindle_core::review::{Findings, Verdict};
 use rekindle_core::role::Role;
 
 use super::Context;
-use crate::client::Told;
+use crate::client::AttemptVariables;
 use crate::client::agent::{Outcome, task_or_own};
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
@@ -45,7 +45,7 @@ pub(crate) fn give(args: &VerdictArgs, verb: Role, verdict: Verdict, context: &C
     }
     let task = task_or_own(args.task.as_deref())?;
     // The one who audits a repair of the plan's health has the same words for it.
-    let role = match Told::default().role() {
+    let role = match AttemptVariables::default().role() {
         Role::HealthAuditor if verb == Role::Auditor => Role::HealthAuditor,
         _ => verb,
     };

@@ -10,7 +10,7 @@ use rmcp::model::JsonObject;
 use serde_json::json;
 
 use super::arguments::Arguments;
-use super::told::{Told, evidence};
+use super::tool_answer::{ToolAnswer, evidence};
 use crate::client::Agent;
 use crate::client::agent::Outcome;
 use crate::error::{CliError, Kind};
@@ -55,24 +55,25 @@ impl Order {
     }
 
     /// What is said when the answer takes too long: the same call gives it later.
-    pub(super) fn again(&self, tool: &str) -> Told {
+    pub(super) fn again(&self, tool: &str) -> ToolAnswer {
         let call = format!("call `{tool}` again with the same arguments to wait for it");
         let told = match self {
             Self::Report(Report::Done { task, .. }) => {
-                Told::good(format!("the checks of {task} are still running; {call}")).with("state", json!("checking"))
+                ToolAnswer::good(format!("the checks of {task} are still running; {call}"))
+                    .with("state", json!("checking"))
             }
-            _ => Told::good(format!("there is no answer yet; {call}")),
+            _ => ToolAnswer::good(format!("there is no answer yet; {call}")),
         };
-        Told { ok: false, ..told }
+        ToolAnswer { ok: false, ..told }
     }
 
     /// Does it, and says what came of it.
-    pub(super) fn carry_out(&self, agent: &Agent, own: &[String]) -> Told {
+    pub(super) fn carry_out(&self, agent: &Agent, own: &[String]) -> ToolAnswer {
         match self {
             Self::List => list(agent, own),
             Self::Heartbeat => match agent.heartbeat() {
-                Ok(true) => Told::good("noted".to_owned()),
-                Ok(false) => Told::good("no coordinator is running: no heartbeat is needed; go on".to_owned()),
+                Ok(true) => ToolAnswer::good("noted".to_owned()),
+                Ok(false) => ToolAnswer::good("no coordinator is running: no heartbeat is needed; go on".to_owned()),
                 Err(error) => failed(&error),
             },
             Self::Report(report) => match agent.report(report) {
@@ -124,12 +125,12 @@ fn checkpoint(given: &Arguments<'_>) -> Result<Checkpoint, String> {
     Ok(checkpoint)
 }
 
-fn list(agent: &Agent, own: &[String]) -> Told {
+fn list(agent: &Agent, own: &[String]) -> ToolAnswer {
     match agent.tasks() {
         Ok(tasks) => {
             let lines: Vec<String> =
                 tasks.iter().map(|task| format!("{} ({}): {}", task.id, task.state, task.title)).collect();
-            Told::good(format!("your tasks in order:\n{}", lines.join("\n"))).with("tasks", json!(tasks))
+            ToolAnswer::good(format!("your tasks in order:\n{}", lines.join("\n"))).with("tasks", json!(tasks))
         }
         Err(error) if error.kind == Kind::Refused => failed(&error),
         Err(_) => {
@@ -138,12 +139,12 @@ fn list(agent: &Agent, own: &[String]) -> Told {
                 "no coordinator is running, so their state is not known; your tasks: {}. Go on with them; reports are kept",
                 own.join(", ")
             );
-            Told::good(message).with("tasks", json!(tasks)).with("kept", json!(true))
+            ToolAnswer::good(message).with("tasks", json!(tasks)).with("kept", json!(true))
         }
     }
 }
 
-fn answered(agent: &Agent, report: &Report, answer: Answer) -> Told {
+fn answered(agent: &Agent, report: &Report, answer: Answer) -> ToolAnswer {
     match (report, answer) {
         (Report::Done { task, .. }, Answer::Complete { .. } | Answer::Accepted) => {
             complete(agent, task, "complete: its checks passed")
@@ -152,45 +153,45 @@ fn answered(agent: &Agent, report: &Report, answer: Answer) -> Told {
         (Report::Done { task, .. }, Answer::NotProven { evidence: seen, .. }) => {
             evidence(task, &seen).with("task", json!(task)).with("state", json!("not_proven"))
         }
-        (Report::Done { task, .. }, Answer::HandedOn { to, .. }) => Told::good(format!(
+        (Report::Done { task, .. }, Answer::HandedOn { to, .. }) => ToolAnswer::good(format!(
             "the checks of {task} passed and its {to} looks at it next: this work is out of your hands. End your turn now; if \
              something must be changed, you are told what"
         ))
         .with("task", json!(task))
         .with("state", json!("handed_on")),
         (Report::Verdict { .. }, Answer::Accepted | Answer::Already) => {
-            Told::good("the verdict is taken: you are done, end your turn now".to_owned())
+            ToolAnswer::good("the verdict is taken: you are done, end your turn now".to_owned())
         }
-        (Report::Ask { .. }, Answer::Asked { question }) => Told::good(format!(
+        (Report::Ask { .. }, Answer::Asked { question }) => ToolAnswer::good(format!(
             "question {question} is recorded and a person is asked. Do not wait and do not ask again: save a checkpoint, then \
              end your turn now. The answer comes with your next prompt"
         ))
         .with("question", json!(question)),
         (Report::Ask { .. }, Answer::Answered { question, text }) => {
-            Told::good(format!("a person has answered: {text}")).with("question", json!(question)).with("answer", json!(text))
+            ToolAnswer::good(format!("a person has answered: {text}")).with("question", json!(question)).with("answer", json!(text))
         }
         (Report::Start { task }, Answer::Accepted | Answer::Already) => {
-            Told::good(format!("task {task} is in progress; go on with it"))
+            ToolAnswer::good(format!("task {task} is in progress; go on with it"))
         }
         (Report::Fail { task, .. }, Answer::Accepted | Answer::Already) => {
-            Told::good(format!("task {task} is given up. {}", next(agent)))
+            ToolAnswer::good(format!("task {task} is given up. {}", next(agent)))
         }
         (Report::Split { task, subtasks }, Answer::Accepted | Answer::Already) => {
             let named: Vec<String> = (1..=subtasks.len()).map(|number| format!("{task}.{number}")).collect();
             let parts = named.join(", ");
-            Told::good(format!(
+            ToolAnswer::good(format!(
                 "recorded: the subtasks are now your tasks: {parts}. Work through them in order and report each of them with \
                  task_done; {task} itself is proven when they are complete"
             ))
         }
-        (_, Answer::Accepted) => Told::good("recorded; go on".to_owned()),
-        (_, Answer::Already) => Told::good("already done; go on".to_owned()),
-        (_, answer) => Told::wrong(format!("unexpected answer from the coordinator: {answer:?}; call again")),
+        (_, Answer::Accepted) => ToolAnswer::good("recorded; go on".to_owned()),
+        (_, Answer::Already) => ToolAnswer::good("already done; go on".to_owned()),
+        (_, answer) => ToolAnswer::wrong(format!("unexpected answer from the coordinator: {answer:?}; call again")),
     }
 }
 
-fn complete(agent: &Agent, task: &TaskId, how: &str) -> Told {
-    Told::good(format!("task {task} is {how}. {}", next(agent)))
+fn complete(agent: &Agent, task: &TaskId, how: &str) -> ToolAnswer {
+    ToolAnswer::good(format!("task {task} is {how}. {}", next(agent)))
         .with("task", json!(task))
         .with("state", json!("complete"))
 }
@@ -207,7 +208,7 @@ fn next(agent: &Agent) -> String {
     }
 }
 
-fn kept(report: &Report) -> Told {
+fn kept(report: &Report) -> ToolAnswer {
     let more = match report {
         Report::Done { .. } => {
             ". The checks have not run: run the `accept` commands yourself and repair what fails, then go on with your next \
@@ -217,26 +218,26 @@ fn kept(report: &Report) -> Told {
         Report::Ask { .. } => ". Save a checkpoint, then end your turn; the answer comes with your next prompt",
         _ => "; go on",
     };
-    Told::good(format!("no coordinator is running: the report is kept and counts when one starts{more}"))
+    ToolAnswer::good(format!("no coordinator is running: the report is kept and counts when one starts{more}"))
         .with("kept", json!(true))
 }
 
 /// A refusal or a trouble, with what to do about it.
-fn failed(error: &CliError) -> Told {
+fn failed(error: &CliError) -> ToolAnswer {
     let mut text = error.message.clone();
     if error.kind == Kind::Refused {
         if text.ends_with(OVER) {
             text.push_str(
                 ". Change nothing more, report nothing more and end your turn now: this work is somebody else's or is over",
             );
-            return Told::wrong(text).with("over", json!(true));
+            return ToolAnswer::wrong(text).with("over", json!(true));
         }
-        return Told::wrong(text);
+        return ToolAnswer::wrong(text);
     }
     for cause in &error.causes {
         text.push_str(": ");
         text.push_str(cause);
     }
     text.push_str(". Call it again; if that fails too, go on with your work and end your turn when it is done");
-    Told::wrong(text)
+    ToolAnswer::wrong(text)
 }

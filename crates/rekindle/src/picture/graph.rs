@@ -50,7 +50,7 @@ pub(crate) fn layout(tasks: &[TaskRow]) -> Graph {
         order[*layer].push(at);
     }
     for sweep in 0..SWEEPS {
-        settle(&mut order, &edges, sweep % 2 == 0);
+        order_layers(&mut order, &edges, sweep % 2 == 0);
     }
     let mut rows = vec![0; tasks.len()];
     for layer in &order {
@@ -82,7 +82,7 @@ fn layers(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
 }
 
 /// Orders every layer by the mean place of its neighbours in the layer before (or after, on the way back).
-fn settle(order: &mut [Vec<usize>], edges: &[(usize, usize)], forward: bool) {
+fn order_layers(order: &mut [Vec<usize>], edges: &[(usize, usize)], forward: bool) {
     let mut place: BTreeMap<usize, usize> = BTreeMap::new();
     let layers: Vec<usize> = if forward { (0..order.len()).collect() } else { (0..order.len()).rev().collect() };
     for layer in layers {

@@ -177,7 +177,7 @@ impl App {
     /// The terminal has another size.
     pub(super) fn resize(&mut self, columns: u16, rows: u16) {
         self.size = (columns, rows);
-        self.settle();
+        self.realign();
     }
 
     /// Where everything is on the screen.
@@ -307,7 +307,7 @@ impl App {
         }
         let open = self.tree.open_attempts();
         self.calls.retain(|attempt, _| open.contains(attempt));
-        self.settle();
+        self.realign();
     }
 
     /// What a person most likely wants to see first: what needs them, else what is in progress.
@@ -321,7 +321,7 @@ impl App {
     }
 
     /// Brings what depends on the choice and the size in line with them.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn realign(&mut self) {
         self.log.turn_to(self.attempt());
         if self.tab == Tab::Task
             && let (Some(about), Some(picture)) = (self.about(), self.picture.clone())

@@ -137,7 +137,7 @@ impl App {
         self.rebuild();
         self.tree.choose(&Node::Attempt(task.id.clone(), hit.place.attempt));
         (self.focus, self.tab) = (Focus::Detail, Tab::Log);
-        self.settle();
+        self.realign();
         self.log.words = list.words;
         (self.log.hit, self.log.search) = (None, None);
         self.log.place = Some(hit.place);

@@ -270,7 +270,7 @@ impl App {
             (Node::Call(_, _, number), _) => {
                 let (number, height) = (*number, usize::from(self.areas().inside_detail().height));
                 (self.focus, self.tab) = (Focus::Detail, Tab::Log);
-                self.settle();
+                self.realign();
                 self.log.go_to(number, height);
             }
             _ => self.focus = Focus::Detail,

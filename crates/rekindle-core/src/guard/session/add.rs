@@ -2,8 +2,8 @@
 
 use super::{
     After, CLOSED_CALLS_MAX, COMMANDS_MAX, DESCRIPTION_BYTES, FILES_MAX, FIRST_PROMPTS, HELPERS_MAX, Helper, NOTES_MAX,
-    OPEN_CALLS_MAX, OpenCall, PROMPTS_MAX, Prompt, QUESTIONS_MAX, Question, Ran, SAID_MAX, SAID_MAX_BYTES,
-    SUBJECT_BYTES, Said, Session, TASKS_MAX, Task, Then, Told, Written,
+    OPEN_CALLS_MAX, OpenCall, PROMPTS_MAX, Prompt, QUESTIONS_MAX, Question, Ran, Retold, SAID_MAX, SAID_MAX_BYTES,
+    SUBJECT_BYTES, Said, Session, TASKS_MAX, Task, Then, Written,
 };
 use crate::guard::command::has_effect;
 use crate::guard::fact::{Beginning, CALL_MAX_BYTES, Fact, Outcome, TaskStatus, bounded};
@@ -102,7 +102,7 @@ impl Session {
         // What was under way is told with the rest.
         self.open_calls.clear();
         let (times, compaction) = (self.told.times + 1, self.compactions().max(compaction));
-        self.told = Told { times, compaction, process: self.process.clone(), quiet: true };
+        self.told = Retold { times, compaction, process: self.process.clone(), quiet: true };
     }
 
     fn prompt(&mut self, text: &str, at: u64) {

@@ -30,10 +30,10 @@ const DIALECT: Dialect = Dialect { tool: tools::facts, prompt: prompt::facts, en
 const ROOM_BYTES: usize = 9_500;
 
 impl Guarded for Claude {
-    fn hear(&self, asked: &Value, var: &dyn Fn(&str) -> Option<String>) -> Option<Heard> {
+    fn read_hook(&self, asked: &Value, var: &dyn Fn(&str) -> Option<String>) -> Option<Heard> {
         let cwd = fields::text(asked, "cwd").unwrap_or_default();
         let dir = set(var, "CLAUDE_PROJECT_DIR").unwrap_or_else(|| cwd.to_owned());
-        let mut heard = hook_events::hear(asked, PathBuf::from(dir), &DIALECT)?;
+        let mut heard = hook_events::read(asked, PathBuf::from(dir), &DIALECT)?;
         if heard.helper.is_none() && matches!(heard.moment, Moment::Batch | Moment::Begins(_)) {
             // Teammates change tasks in processes of their own, whose hooks are not this session's.
             heard.facts.extend(tasks(&heard.session, var));

@@ -18,9 +18,9 @@ use super::Codex;
 const DIALECT: Dialect = Dialect { tool: tools::facts, prompt: transcript::prompt, ends_batch: tools::ends_batch };
 
 impl Guarded for Codex {
-    fn hear(&self, asked: &Value, _var: &dyn Fn(&str) -> Option<String>) -> Option<Heard> {
+    fn read_hook(&self, asked: &Value, _var: &dyn Fn(&str) -> Option<String>) -> Option<Heard> {
         let dir = PathBuf::from(fields::text(asked, "cwd").unwrap_or_default());
-        hook_events::hear(asked, dir, &DIALECT)
+        hook_events::read(asked, dir, &DIALECT)
     }
 
     fn transcript_reader(&self) -> Option<Box<dyn Transcript>> {

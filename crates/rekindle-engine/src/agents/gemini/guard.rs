@@ -46,7 +46,7 @@ const LAST_MAX_BYTES: u64 = 256 << 10;
 const SUMMARIES_MAX: usize = 1024;
 
 impl Guarded for Gemini {
-    fn hear(&self, asked: &Value, var: &dyn Fn(&str) -> Option<String>) -> Option<Heard> {
+    fn read_hook(&self, asked: &Value, var: &dyn Fn(&str) -> Option<String>) -> Option<Heard> {
         let session = text(asked, "session_id").filter(|id| !id.is_empty())?;
         let event = text(asked, "hook_event_name")?;
         let set = |name: &str| var(name).filter(|value| !value.is_empty());

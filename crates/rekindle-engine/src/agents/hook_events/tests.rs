@@ -15,7 +15,7 @@ fn heard(event: &Value) -> Heard {
     let mut asked = json!({"session_id": "s1", "cwd": "/proj", "transcript_path": "/t.jsonl"});
     let fields = asked.as_object_mut().expect("an object");
     fields.extend(event.as_object().expect("an object").clone());
-    hear(&asked, PathBuf::from("/proj"), &DIALECT).expect("heard")
+    read(&asked, PathBuf::from("/proj"), &DIALECT).expect("heard")
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn what_has_no_session_or_no_event_means_nothing() {
         json!({"session_id": "", "hook_event_name": "Stop"}),
         json!({"session_id": 7, "hook_event_name": "Stop"}),
     ] {
-        assert_eq!(hear(&asked, PathBuf::new(), &DIALECT), None, "{asked}");
+        assert_eq!(read(&asked, PathBuf::new(), &DIALECT), None, "{asked}");
     }
 }
 

@@ -28,7 +28,7 @@ const PRINTED_MAX_BYTES: usize = 600;
 const PATCHED: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
 impl Guarded for Opencode {
-    fn hear(&self, asked: &Value, _var: &dyn Fn(&str) -> Option<String>) -> Option<Heard> {
+    fn read_hook(&self, asked: &Value, _var: &dyn Fn(&str) -> Option<String>) -> Option<Heard> {
         let session = text(asked, "session").filter(|id| !id.is_empty())?;
         let dir = text(asked, "dir").filter(|dir| !dir.is_empty())?;
         let event = text(asked, "event")?;

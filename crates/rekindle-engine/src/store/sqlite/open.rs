@@ -195,7 +195,7 @@ fn level(dir: &StateDir, conn: &mut Connection, report: &mut OpenReport) -> Resu
         return Err(Error::Diverged { seq: head.last_seq + replayed.events + 1 });
     }
     if replayed.events > 0 {
-        report.gaps.extend(replay::settle(&tx, &replayed.offsets)?);
+        report.gaps.extend(replay::write_offsets(&tx, &replayed.offsets)?);
     }
     tx.commit().map_err(fault)?;
     report.replayed = replayed.events;

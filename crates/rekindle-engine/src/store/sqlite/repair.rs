@@ -112,7 +112,7 @@ fn rebuild(dir: &StateDir, tx: &Transaction<'_>, damaged: Option<&Connection>) -
         Some(damaged) if agrees => salvage_log(tx, damaged)?,
         _ => false,
     };
-    let gaps = replay::settle(tx, if whole_log { const { &Offsets::new() } } else { &offsets })?;
+    let gaps = replay::write_offsets(tx, if whole_log { const { &Offsets::new() } } else { &offsets })?;
     if let Some(snapshot) = damaged.and_then(|damaged| read::latest_snapshot(damaged).ok().flatten())
         && let Some(at) = read::head_at(tx, snapshot.seq)?
     {

@@ -56,7 +56,7 @@ pub fn events(conn: &Connection, shadow_dir: &Path, head: Head) -> Result<Replay
 }
 
 /// Writes what a replay found beside events; returns the parts of spools whose lines are now missing in the index.
-pub fn settle(conn: &Connection, offsets: &Offsets) -> Result<Vec<SpoolGap>, Error> {
+pub fn write_offsets(conn: &Connection, offsets: &Offsets) -> Result<Vec<SpoolGap>, Error> {
     let before: Offsets = read::offsets(conn)?.into_iter().map(|o| ((o.attempt, o.stream), o.next)).collect();
     let mut gaps = Vec::new();
     for (&(attempt, stream), &next) in offsets {

@@ -22,7 +22,7 @@ impl RealWorld {
     }
 
     /// From what a bundle says to what became of the attempt; what a dead shim left is ended here.
-    pub(super) fn settle(&mut self, id: AttemptId, epoch: Epoch, probe: Probe) -> Found {
+    pub(super) fn outcome(&mut self, id: AttemptId, epoch: Epoch, probe: Probe) -> Found {
         let nonce = match bundles::nonce(&self.shared, id, epoch) {
             Ok(nonce) => nonce.unwrap_or_else(|| self.shared.tokens.nonce(id, epoch)),
             Err(reason) => return self.settle_foreign(id, &reason, &probe),

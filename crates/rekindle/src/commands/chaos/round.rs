@@ -131,7 +131,7 @@ pub(super) fn play(spec: &Spec, stop: &AtomicBool) -> Result<Outcome> {
     let coordinator = start(spec, &state, 1).map_err(failed)?;
     let mut round = Round { spec, state, evidence: Evidence::default(), coordinator, starts: 1, began_ms, stop };
     let ended = round.drive(moments).map_err(failed);
-    round.settle();
+    round.end_leftovers();
     let lives = matches!(bystander.try_wait(), Ok(None));
     // Our own child, not waited for yet.
     let _ = bystander.kill().and_then(|()| bystander.wait());
@@ -237,7 +237,7 @@ impl Round<'_> {
     }
 
     /// Looks whether all processes end; ends them otherwise.
-    fn settle(&mut self) {
+    fn end_leftovers(&mut self) {
         let began = clock::boottime_ms();
         loop {
             let (living, looked_at) = parties::living(&self.state);

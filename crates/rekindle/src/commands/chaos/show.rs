@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::Told;
+use super::Summary;
 use super::fault::Fault;
 use super::round::Outcome;
 use super::sandbox::Sandbox;
@@ -30,7 +30,7 @@ pub(super) fn list(context: &Context) -> Result<Exit> {
 }
 
 /// Says what will be done.
-pub(super) fn begin(context: &Context, told: &Told<'_>, sandbox: &Sandbox, json: bool) {
+pub(super) fn begin(context: &Context, told: &Summary<'_>, sandbox: &Sandbox, json: bool) {
     if json {
         return;
     }
@@ -120,7 +120,7 @@ struct ChaosJson<'a> {
 /// When nothing can be printed.
 pub(super) fn verdicts(
     context: &Context,
-    told: &Told<'_>,
+    told: &Summary<'_>,
     named: &[Fault],
     kept: Option<&Path>,
     json: bool,
@@ -183,7 +183,7 @@ fn run_json(outcome: &Outcome) -> RunJson<'_> {
     }
 }
 
-fn over_all<'a>(promise: Promise, told: &'a Told<'_>) -> PromiseJson<'a> {
+fn over_all<'a>(promise: Promise, told: &'a Summary<'_>) -> PromiseJson<'a> {
     let (words, counted) = promise.words();
     let mut looked_at = 0;
     let mut asked = false;

@@ -56,7 +56,7 @@ fn home(files: &[(&str, &str)]) -> (tempfile::TempDir, BTreeMap<String, String>)
 
 fn hear(event: &str, env: &BTreeMap<String, String>) -> Heard {
     let asked = json!({"session_id": "s1", "cwd": "/proj/sub", "hook_event_name": event, "source": "startup"});
-    Claude.hear(&asked, &|name| env.get(name).cloned()).expect("heard")
+    Claude.read_hook(&asked, &|name| env.get(name).cloned()).expect("heard")
 }
 
 #[test]

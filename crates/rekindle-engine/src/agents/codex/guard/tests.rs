@@ -30,7 +30,7 @@ fn it_is_found_by_its_kind_and_started_by_its_name() {
     assert_eq!(program.launch("go on"), ["codex", "go on"]);
     assert_eq!(program.session_variable(), Some("CODEX_SESSION_ID"));
     let asked = json!({"session_id": "s1", "cwd": "/proj", "hook_event_name": "Stop", "transcript_path": null});
-    let heard = program.hear(&asked, &|_| None).expect("heard");
+    let heard = program.read_hook(&asked, &|_| None).expect("heard");
     assert_eq!((heard.dir.as_path(), heard.transcript), (Path::new("/proj"), None));
 }
 

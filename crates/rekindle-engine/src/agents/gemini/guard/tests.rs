@@ -20,7 +20,7 @@ fn asked(event: &str, more: Value) -> Value {
 }
 
 fn heard(event: &str, more: Value) -> Heard {
-    Gemini.hear(&asked(event, more), &|_| None).expect("something is heard")
+    Gemini.read_hook(&asked(event, more), &|_| None).expect("something is heard")
 }
 
 fn after(tool: &str, input: Value, response: Value) -> Heard {
@@ -44,7 +44,7 @@ fn a_session_begins_and_ends() {
 #[test]
 fn the_project_is_where_the_program_says() {
     let var = |name: &str| (name == "GEMINI_PROJECT_DIR").then(|| "/project".to_owned());
-    let heard = Gemini.hear(&asked("SessionStart", json!({})), &var).expect("heard");
+    let heard = Gemini.read_hook(&asked("SessionStart", json!({})), &var).expect("heard");
     assert_eq!(heard.dir.to_str(), Some("/project"));
 }
 
@@ -140,7 +140,7 @@ fn helpers_and_questions_are_told_before_and_after() {
     };
     assert_eq!((call, text.as_str(), answer.as_str()), (answered, "Which one? (A / B)", "B"));
     let other = json!({"tool_name": "run_shell_command", "tool_input": {"command": "ls"}});
-    let begins = Gemini.hear(&asked("BeforeTool", other), &|_| None).expect("heard").facts;
+    let begins = Gemini.read_hook(&asked("BeforeTool", other), &|_| None).expect("heard").facts;
     let ended = after("run_shell_command", json!({"command": "ls"}), json!({"llmContent": "a"})).facts;
     let (Fact::Called { call, line }, Fact::Command { call: same, .. }) = (&begins[0], &ended[0]) else {
         panic!("{begins:?} {ended:?}")
@@ -175,13 +175,13 @@ fn only_a_request_with_a_summary_can_be_told_something() {
     let message = |role: &str, content: &str| json!({ "role": role, "content": content });
     let request = |messages: Value| asked("BeforeModel", json!({"llm_request": {"messages": messages}}));
     let plain = request(json!([message("user", "<session_context>x</session_context>first")]));
-    assert_eq!(Gemini.hear(&plain, &|_| None), None);
+    assert_eq!(Gemini.read_hook(&plain, &|_| None), None);
     let summed = request(json!([
         message("user", "<session_context>x</session_context><state_snapshot>sum</state_snapshot>"),
         message("model", "Got it. Thanks for the additional context!"),
         message("user", "second prompt"),
     ]));
-    let heard = Gemini.hear(&summed, &|_| None).expect("heard");
+    let heard = Gemini.read_hook(&summed, &|_| None).expect("heard");
     assert_eq!(heard.facts, []);
     let printed = Gemini.answer(&heard, "You were <doing> this.").expect("an answer");
     let printed: Value = serde_json::from_str(&printed).expect("JSON and nothing else");
@@ -245,7 +245,7 @@ fn everything_that_is_installed_is_heard() {
     let messages = json!([{"role": "user", "content": "<state_snapshot>s</state_snapshot>"}]);
     let more = json!({"llm_request": {"messages": messages}, "tool_name": "ask_user", "tool_input": {}});
     for event in super::super::settings::EVENTS {
-        assert!(Gemini.hear(&asked(event.name, more.clone()), &|_| None).is_some(), "{}", event.name);
+        assert!(Gemini.read_hook(&asked(event.name, more.clone()), &|_| None).is_some(), "{}", event.name);
     }
     let names: Vec<&str> = super::super::settings::EVENTS.iter().map(|event| event.name).collect();
     for name in ["SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeModel", "BeforeTool", "AfterTool"] {
@@ -256,14 +256,14 @@ fn everything_that_is_installed_is_heard() {
 #[test]
 fn nonsense_means_nothing() {
     for asked in [json!({}), json!([]), json!("x"), json!(null), json!({"session_id": "x"})] {
-        assert_eq!(Gemini.hear(&asked, &|_| None), None);
+        assert_eq!(Gemini.read_hook(&asked, &|_| None), None);
     }
     for event in ["AfterTool", "AfterAgent", "SessionStart", "SessionEnd", "BeforeAgent"] {
         let bare = json!({"session_id": "x", "cwd": "/", "hook_event_name": event});
-        assert!(Gemini.hear(&bare, &|_| None).is_some(), "{event} without anything else");
+        assert!(Gemini.read_hook(&bare, &|_| None).is_some(), "{event} without anything else");
     }
     assert_eq!(
-        Gemini.hear(&asked("PreCompress", json!({"trigger": "auto"})), &|_| None),
+        Gemini.read_hook(&asked("PreCompress", json!({"trigger": "auto"})), &|_| None),
         None,
         "it fires all the time"
     );

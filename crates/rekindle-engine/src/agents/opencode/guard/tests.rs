@@ -16,7 +16,7 @@ fn asked(event: &str, more: Value) -> Value {
 }
 
 fn heard(event: &str, more: Value) -> Heard {
-    Opencode.hear(&asked(event, more), &|_| None).expect("something is heard")
+    Opencode.read_hook(&asked(event, more), &|_| None).expect("something is heard")
 }
 
 fn tool(name: &str, status: &str, input: Value, more: Value) -> Vec<Fact> {
@@ -134,17 +134,17 @@ fn a_question_waits_for_its_answer() {
 fn limits_stop_a_session_and_the_person_does_not() {
     let error = |name: &str, data: Value| asked("session.error", json!({"error": {"name": name, "data": data}}));
     let limited = error("APIError", json!({"message": "Too many", "statusCode": 429, "isRetryable": true}));
-    let heard = Opencode.hear(&limited, &|_| None).expect("heard");
+    let heard = Opencode.read_hook(&limited, &|_| None).expect("heard");
     assert_eq!(heard.facts, [Fact::Limit { text: "Too many".into() }]);
     for other in [error("MessageAbortedError", json!({"message": "Aborted"})), error("UnknownError", json!({}))] {
-        assert_eq!(Opencode.hear(&other, &|_| None), None);
+        assert_eq!(Opencode.read_hook(&other, &|_| None), None);
     }
 }
 
 #[test]
 fn nonsense_means_nothing() {
     for asked in [json!({}), json!([]), json!(null), json!({"event": "tool"}), asked("weather", json!({}))] {
-        assert_eq!(Opencode.hear(&asked, &|_| None), None);
+        assert_eq!(Opencode.read_hook(&asked, &|_| None), None);
     }
     assert_eq!(heard("tool", json!({"input": 7})).facts, []);
     assert_eq!(heard("todo.updated", json!({"todos": [7, {"content": "x"}]})).facts.len(), 1);

@@ -18,7 +18,7 @@ const CHECKS_TOLD: usize = 20;
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Told {
+pub(super) struct ToolAnswer {
     /// Whether it was done.
     pub ok: bool,
     /// Whether the model has to do something about it before it goes on.
@@ -27,7 +27,7 @@ pub(super) struct Told {
     pub fields: JsonObject,
 }
 
-impl Told {
+impl ToolAnswer {
     /// It was done.
     pub(super) fn good(message: String) -> Self {
         Self { ok: true, error: false, message, fields: JsonObject::new() }
@@ -58,7 +58,7 @@ impl Told {
 }
 
 /// A claim that is not proven: what failed, its output, and what to do.
-pub(super) fn evidence(task: &TaskId, seen: &Evidence) -> Told {
+pub(super) fn evidence(task: &TaskId, seen: &Evidence) -> ToolAnswer {
     let mut seen = seen.clone();
     for check in &mut seen.checks {
         check.output = text::fold(&check.output, OUTPUT_MAX_BYTES).into_owned();
@@ -76,5 +76,7 @@ pub(super) fn evidence(task: &TaskId, seen: &Evidence) -> Told {
         "task {task} is not complete: {complaint}\n\n{}\n\nRepair it, then call `task_done` for {task} again.",
         lines.join("\n")
     );
-    Told::wrong(message).with("checks", json!(seen.checks)).with("missing_artifacts", json!(seen.missing_artifacts))
+    ToolAnswer::wrong(message)
+        .with("checks", json!(seen.checks))
+        .with("missing_artifacts", json!(seen.missing_artifacts))
 }

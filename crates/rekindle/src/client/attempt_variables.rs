@@ -11,11 +11,11 @@ use super::{BUNDLE, NUMBER, ROLE, TASKS, variable};
 
 /// The variables of an attempt.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct AttemptVariables {
     recorded: BTreeMap<String, String>,
 }
 
-impl Told {
+impl AttemptVariables {
     /// What the bundle says, where one is named and can be read; the environment answers for the rest.
     #[must_use]
     pub(crate) fn of(bundle: Option<&Path>) -> Self {
@@ -93,13 +93,13 @@ mod tests {
             caps: None,
         };
         Bundle::create(&path, &spec, None).expect("a bundle");
-        let told = Told::of(Some(&path));
+        let told = AttemptVariables::of(Some(&path));
         assert_eq!(told.get("REKINDLE_TOKEN").as_deref(), Some("rk1.1.1.x"));
         assert_eq!(told.tasks(), ["T1", "T2"]);
         assert_eq!(told.role(), Role::Critic);
         assert_eq!(told.path(BUNDLE), Some(path));
         assert_eq!(told.get("REKINDLE_SOCKET"), None, "an empty one says nothing");
-        let gone = Told::of(Some(Path::new("/nowhere")));
+        let gone = AttemptVariables::of(Some(Path::new("/nowhere")));
         assert_eq!((gone.get("REKINDLE_TOKEN"), gone.path(BUNDLE)), (None, Some("/nowhere".into())));
     }
 }
