@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(look(400_275, 5_027), None, "it worked all the time between");
         assert_eq!(look(405_000, 5_500), None, "and goes on");
         assert_eq!(look(560_000, 5_500), None);
-        assert_eq!(look(706_000, 5_500), Some(Hung::Silent(301_000)), "until it does not");
+        assert_eq!(look(711_000, 5_500), Some(Hung::Silent(301_000)), "until it does not");
     }
 
     #[test]
