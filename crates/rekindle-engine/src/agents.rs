@@ -9,7 +9,7 @@ pub mod claude;
 pub mod codex;
 pub mod command;
 mod fields;
-mod foreign;
+pub(crate) mod foreign;
 pub mod gemini;
 pub mod guard_adapter;
 pub mod history;

@@ -1,65 +1,33 @@
 //! Texts as other programs write them: settings with comments in them, lines with colours. What they mean is each adapter's
 //! business.
 
+use jsonc_parser::{ParseOptions, parse_to_serde_value};
+use rekindle_core::text::sanitize;
 use serde_json::{Map, Value};
 
-/// A JSON object that may hold comments and trailing commas; an empty text is an empty object.
-pub(super) fn json_object(text: &str) -> Option<Map<String, Value>> {
-    let plain = strict(text);
-    if plain.trim().is_empty() {
-        return Some(Map::new());
-    }
-    serde_json::from_str(&plain).ok()
-}
+/// Settings as people and programs write them: JSON with comments and trailing commas, and nothing else of its dialects.
+pub(crate) const SETTINGS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
 
-/// JSON without comments and trailing commas; what stands in strings is left alone.
-fn strict(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut letters = text.trim_start_matches('\u{feff}').chars().peekable();
-    let mut quoted = false;
-    while let Some(letter) = letters.next() {
-        match (letter, letters.peek()) {
-            ('\\', _) if quoted => {
-                plain.push(letter);
-                plain.extend(letters.next());
-                continue;
-            }
-            ('"', _) => quoted = !quoted,
-            ('/', Some('/')) if !quoted => {
-                while letters.next_if(|next| *next != '\n').is_some() {}
-                continue;
-            }
-            ('/', Some('*')) if !quoted => {
-                letters.next();
-                let mut before = ' ';
-                letters.by_ref().find(|next| std::mem::replace(&mut before, *next) == '*' && *next == '/');
-                continue;
-            }
-            ('}' | ']', _) if !quoted => {
-                let end = plain.trim_end().len();
-                if plain.get(..end).is_some_and(|kept| kept.ends_with(',')) {
-                    plain.truncate(end - 1);
-                }
-            }
-            _ => {}
-        }
-        plain.push(letter);
-    }
-    plain
+/// A settings object; an empty text is an empty object.
+pub(super) fn json_object(text: &str) -> Option<Map<String, Value>> {
+    let text = text.trim_start_matches('\u{feff}');
+    parse_to_serde_value::<Option<Map<String, Value>>>(text, &SETTINGS).ok().map(Option::unwrap_or_default)
 }
 
 /// A line without colours and without space around it.
 pub(super) fn plain(line: &str) -> String {
-    let mut text = String::with_capacity(line.len());
-    let mut letters = line.chars();
-    while let Some(letter) = letters.next() {
-        if letter == '\u{1b}' {
-            letters.by_ref().find(char::is_ascii_alphabetic);
-        } else {
-            text.push(letter);
-        }
-    }
-    text.trim().to_owned()
+    sanitize(line).trim().to_owned()
 }
 
 #[cfg(test)]

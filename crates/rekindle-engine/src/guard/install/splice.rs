@@ -5,8 +5,10 @@ use std::ops::Range;
 
 use jsonc_parser::ast::Value as Node;
 use jsonc_parser::common::Ranged;
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use jsonc_parser::{CollectOptions, parse_to_ast};
 use serde_json::Value;
+
+use crate::agents::foreign::SETTINGS;
 
 /// The indentation of a file that does not show one.
 const INDENT: &str = "  ";
@@ -92,19 +94,7 @@ pub struct Insertion {
 impl<'a> Doc<'a> {
     /// Reads a text without its byte order mark.
     pub fn read(text: &'a str) -> Result<Self, Broken> {
-        let strict = ParseOptions {
-            allow_comments: true,
-            allow_trailing_commas: true,
-            allow_loose_object_property_names: false,
-            allow_missing_commas: false,
-            allow_single_quoted_strings: false,
-            allow_hexadecimal_numbers: false,
-            allow_unary_plus_numbers: false,
-            allow_bare_decimal_point_numbers: false,
-            allow_non_finite_numbers: false,
-            allow_extended_string_escapes: false,
-        };
-        let read = parse_to_ast(text, &CollectOptions::default(), &strict).map_err(|error| Broken {
+        let read = parse_to_ast(text, &CollectOptions::default(), &SETTINGS).map_err(|error| Broken {
             line: error.line_display(),
             column: error.column_display(),
             why: error.kind().to_string().to_lowercase(),
