@@ -6,10 +6,10 @@
 pub mod server;
 pub mod wire;
 
-use wire::{Answer, Call};
+use wire::{Request, Response};
 
 /// Takes the answer to a call. It must not block.
-pub type Answerer = Box<dyn FnOnce(Answer) + Send>;
+pub type Answerer = Box<dyn FnOnce(Response) + Send>;
 
 /// A call through the control socket.
 pub struct Called {
@@ -18,7 +18,7 @@ pub struct Called {
     /// The caller's process and its ancestors, where the operating system told.
     pub ancestors: Vec<u32>,
     /// What was asked.
-    pub call: Call,
+    pub call: Request,
     /// Where the answer goes.
     pub reply: Answerer,
 }

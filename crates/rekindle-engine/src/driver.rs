@@ -30,7 +30,7 @@ use rekindle_core::state::{RunPhase, State};
 use rekindle_core::time::Time;
 
 use crate::control::Answerer;
-use crate::control::wire::Answer;
+use crate::control::wire::Response;
 use crate::redact::Redactor;
 use crate::refusal;
 use crate::store::{self, Store};
@@ -74,7 +74,7 @@ pub enum Error {
 struct Pending {
     batch: store::Batch,
     effects: Vec<Effect>,
-    answers: Vec<(Answerer, Answer)>,
+    answers: Vec<(Answerer, Response)>,
     touched: rekindle_core::view::Touched,
     kept: Vec<AttemptId>,
 }

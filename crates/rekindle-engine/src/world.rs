@@ -20,7 +20,7 @@ use rekindle_shim::tree::Activity;
 use crate::agents::Reader;
 use crate::alert::Alert;
 use crate::control::Answerer;
-use crate::control::wire::Answer;
+use crate::control::wire::Response;
 use crate::store::Stream;
 
 pub use kept::KeptReport;
@@ -172,7 +172,7 @@ pub trait World {
     }
     /// Who answers with a notice, once it may go out. What is on disk is looked up then, not while the driver waits.
     fn noticing(&mut self, notice: Notice, reply: Answerer) -> Answerer {
-        Box::new(move |_| reply(Answer::Context { text: brief::reinject(&notice.facts) }))
+        Box::new(move |_| reply(Response::Context { text: brief::reinject(&notice.facts) }))
     }
     /// What the conversation of an attempt that has ended will hold when its session is resumed.
     fn history(&mut self, _attempt: AttemptId, _cli: &str, _session: &str, _ledger: &Ledger) -> History {

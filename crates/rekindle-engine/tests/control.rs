@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rekindle_core::ids::QuestionId;
-use rekindle_engine::control::wire::{Answer, Call, Request, VERSION};
+use rekindle_engine::control::wire::{Envelope, Request, Response, VERSION};
 use rekindle_engine::control::{Answerer, Called, server};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -51,8 +51,8 @@ fn opened() -> (tempfile::TempDir, Receiver<Called>) {
     (dir, messages)
 }
 
-fn say(stream: &mut UnixStream, call: Call) {
-    let mut line = serde_json::to_vec(&Request { version: VERSION, token: None, call }).expect("a request");
+fn say(stream: &mut UnixStream, call: Request) {
+    let mut line = serde_json::to_vec(&Envelope { version: VERSION, token: None, call }).expect("a request");
     line.push(b'\n');
     stream.write_all(&line).expect("said");
 }
@@ -70,7 +70,7 @@ fn callers_that_hang_up_leave_no_thread_and_no_descriptor() {
     let mut replies = Vec::new();
     for _ in 0..WAITERS {
         let mut stream = UnixStream::connect(dir.path().join(server::SOCKET)).expect("a caller");
-        say(&mut stream, Call::WaitForAnswer { question: QuestionId(1) });
+        say(&mut stream, Request::WaitForAnswer { question: QuestionId(1) });
         waiting.push(stream);
         // Nobody answers: the driver keeps them until a person does.
         replies.push(called(&messages));
@@ -83,7 +83,7 @@ fn callers_that_hang_up_leave_no_thread_and_no_descriptor() {
     await_that("their descriptors are closed", || descriptors() <= before + 2);
 
     let last = replies.pop().expect("its reply");
-    last(Answer::Answered { question: QuestionId(1), text: "go on".to_owned() });
+    last(Response::Answered { question: QuestionId(1), text: "go on".to_owned() });
     let mut line = String::new();
     BufReader::new(&stays).read_line(&mut line).expect("an answer");
     assert!(line.contains("go on"), "who waits is still answered: {line}");
@@ -116,8 +116,8 @@ fn a_door_without_descriptors_pauses_and_opens_again() {
     setrlimit(Resource::Nofile, limits).expect("the old limit");
 
     let mut caller = UnixStream::from(socket);
-    say(&mut caller, Call::Ping);
-    called(&messages)(Answer::Pong { pid: 7 });
+    say(&mut caller, Request::Ping);
+    called(&messages)(Response::Pong { pid: 7 });
     let mut line = String::new();
     BufReader::new(&caller).read_line(&mut line).expect("an answer");
     assert!(line.contains("pong"), "{line}");

@@ -12,7 +12,7 @@ use rekindle_core::refusal::Refusal;
 use rekindle_core::report::Exit;
 use rekindle_core::time::Time;
 use rekindle_engine::control::Called;
-use rekindle_engine::control::wire::{Answer, Call};
+use rekindle_engine::control::wire::{Request, Response};
 use rekindle_engine::driver::{self, Driver, Message, Settings};
 use rekindle_engine::redact::Redactor;
 use rekindle_engine::store::memory::Fault;
@@ -163,7 +163,7 @@ fn a_store_that_is_full_in_the_middle_of_a_flood_costs_neither_lines_nor_message
     let answers = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&answers);
     let reply = Box::new(move |answer| heard.lock().expect("one thread").push(answer));
-    let call = Call::Order(Order::Note { text: "behind the flood".into() });
+    let call = Request::Order(Order::Note { text: "behind the flood".into() });
     let note = Message::Called(Called { token: None, ancestors: Vec::new(), call, reply });
     let mut outcome = driver.handle([Message::Grew { attempt }, note]);
     let mut refused = 0;
@@ -176,7 +176,7 @@ fn a_store_that_is_full_in_the_middle_of_a_flood_costs_neither_lines_nor_message
     let lines = store.log_since(None, 0, LINES + 1).expect("lives");
     let texts: Vec<&str> = lines.iter().map(|stored| stored.line.text.as_str()).collect();
     assert_eq!(texts, (0..LINES).map(|line| format!("line {line}")).collect::<Vec<_>>());
-    assert_eq!(*answers.lock().expect("one thread"), [Answer::Accepted]);
+    assert_eq!(*answers.lock().expect("one thread"), [Response::Accepted]);
 }
 
 #[test]

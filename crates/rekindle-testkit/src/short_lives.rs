@@ -10,7 +10,7 @@ use rekindle_core::limits::Limits;
 use rekindle_core::plan;
 use rekindle_core::report::{CheckResult, Checkpoint, Evidence, Exit, Report};
 use rekindle_engine::control::Called;
-use rekindle_engine::control::wire::Call;
+use rekindle_engine::control::wire::Request;
 use rekindle_engine::driver::{self, Driver, Message, Settings};
 use rekindle_engine::redact::Redactor;
 use rekindle_engine::store::Store;
@@ -135,7 +135,7 @@ impl ShortLives {
                 Message::Called(Called {
                     token: Some(Tokens::new(KEY).token(*attempt, *epoch)),
                     ancestors: Vec::new(),
-                    call: Call::report(report),
+                    call: Request::report(report),
                     reply: Box::new(|_| {}),
                 })
             })

@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Called;
-use super::wire::{Answer, LINE_LIMIT, Request, VERSION};
+use super::wire::{Envelope, LINE_LIMIT, Response, VERSION};
 use crate::descriptors;
 
 /// The socket's name in the state directory.
@@ -112,7 +112,7 @@ fn serve<M: From<Called>>(stream: &UnixStream, messages: &SyncSender<M>) -> io::
         }
         let answer = match read_request(&line) {
             Ok(request) => ask_driver(stream, request, ancestors.clone(), messages),
-            Err(reason) => Some(Answer::Refused { reason }),
+            Err(reason) => Some(Response::Refused { reason }),
         };
         // A coordinator that is leaving has decided nothing: hanging up says so, and the caller keeps its word for the next.
         let Some(answer) = answer else { return Ok(()) };
@@ -122,11 +122,11 @@ fn serve<M: From<Called>>(stream: &UnixStream, messages: &SyncSender<M>) -> io::
     }
 }
 
-fn read_request(line: &[u8]) -> Result<Request, String> {
+fn read_request(line: &[u8]) -> Result<Envelope, String> {
     if !line.ends_with(b"\n") {
         return Err(format!("the request was cut off, or is longer than {LINE_LIMIT} bytes"));
     }
-    let request: Request =
+    let request: Envelope =
         serde_json::from_slice(line).map_err(|error| format!("the request cannot be read: {error}"))?;
     if request.version > VERSION {
         return Err(format!("the request speaks version {}, this coordinator knows {VERSION}", request.version));
@@ -137,10 +137,10 @@ fn read_request(line: &[u8]) -> Result<Request, String> {
 /// Passes a request on and waits for its answer, as long as the caller does.
 fn ask_driver<M: From<Called>>(
     caller: &UnixStream,
-    request: Request,
+    request: Envelope,
     ancestors: Vec<u32>,
     messages: &SyncSender<M>,
-) -> Option<Answer> {
+) -> Option<Response> {
     let (reply, answer) = sync_channel(1);
     let called = Called {
         token: request.token,

@@ -13,20 +13,20 @@ pub const VERSION: u32 = 1;
 pub const LINE_LIMIT: usize = 4 * 1024 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Request {
+pub struct Envelope {
     /// Version of the words.
     pub version: u32,
     /// The agent's token; none means the operator.
     #[serde(default)]
     pub token: Option<String>,
     /// What is asked.
-    pub call: Call,
+    pub call: Request,
 }
 
 /// What can be asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "call", rename_all = "snake_case", expecting = "not a call that this version knows, or a part of one")]
-pub enum Call {
+pub enum Request {
     /// An agent reports. `done` is answered when the checks have ended.
     Report {
         report: Report,
@@ -49,7 +49,7 @@ pub enum Call {
     Order(Order),
 }
 
-impl Call {
+impl Request {
     /// A report made on the command line.
     #[must_use]
     pub fn report(report: Report) -> Self {
@@ -57,10 +57,10 @@ impl Call {
     }
 }
 
-/// The answer to a request.
+/// What came of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Answer {
+pub enum Response {
     /// Taken, durable.
     Accepted,
     /// Nothing changed: it was already done.
@@ -98,7 +98,7 @@ pub enum Answer {
         /// Why, and what to do.
         reason: String,
     },
-    /// Answer to `Ping`.
+    /// The response to `Ping`.
     Pong {
         /// The coordinator's process.
         pid: u32,
@@ -145,11 +145,11 @@ mod tests {
             (Order::ForgetFocus, r#"{"call":"forget_focus"}"#),
         ];
         for (order, text) in orders {
-            let call = Call::Order(order);
+            let call = Request::Order(order);
             assert_eq!(serde_json::to_string(&call).expect("text"), text);
-            assert_eq!(serde_json::from_str::<Call>(text).expect("a call"), call, "{text}");
+            assert_eq!(serde_json::from_str::<Request>(text).expect("a call"), call, "{text}");
         }
-        assert_eq!(serde_json::from_str::<Call>(r#"{"call":"ping"}"#).expect("a call"), Call::Ping);
-        serde_json::from_str::<Call>(r#"{"call":"sing"}"#).expect_err("no such call");
+        assert_eq!(serde_json::from_str::<Request>(r#"{"call":"ping"}"#).expect("a call"), Request::Ping);
+        serde_json::from_str::<Request>(r#"{"call":"sing"}"#).expect_err("no such call");
     }
 }

@@ -10,7 +10,7 @@ use rekindle_core::state::{Task, TaskState};
 use rekindle_core::view;
 
 use super::{Driver, Waiter};
-use crate::control::wire::{Answer, Call, TaskLine};
+use crate::control::wire::{Request, Response, TaskLine};
 use crate::control::{Answerer, Called};
 use crate::world::{Notice, World};
 
@@ -29,16 +29,16 @@ impl<W: World> Driver<W> {
                 None => self.refuse(reply, &format!("the token is not one of this state directory; {OVER}")),
             },
             // An agent that hides its token is still an agent: its process tree gives it away.
-            (None, true) if call != Call::Ping => {
+            (None, true) if call != Request::Ping => {
                 self.refuse(reply, HIDDEN_TOKEN);
             }
             (None, _) => self.operator_called(call, reply),
         }
     }
 
-    fn agent_called(&mut self, attempt: AttemptId, epoch: Epoch, call: Call, reply: Answerer) {
+    fn agent_called(&mut self, attempt: AttemptId, epoch: Epoch, call: Request, reply: Answerer) {
         let lives = self.state.attempts.get(&attempt).is_some_and(|found| found.is_live() && found.epoch == epoch);
-        if !lives && matches!(call, Call::Heartbeat | Call::MyTasks) {
+        if !lives && matches!(call, Request::Heartbeat | Request::MyTasks) {
             return self.refuse(reply, &format!("epoch {epoch} is over; {OVER}"));
         }
         if lives {
@@ -46,29 +46,29 @@ impl<W: World> Driver<W> {
             self.heard_from.insert(attempt, now);
         }
         match call {
-            Call::Report { report, mcp } => {
+            Request::Report { report, mcp } => {
                 let report = self.redact_report(report);
                 let door = if mcp { Channel::Mcp } else { Channel::Command };
                 let decided = self.take(Input::Reported { attempt, epoch, door, report });
                 self.answer_later(decided, reply);
             }
-            Call::Heartbeat => self.pending.answers.push((reply, Answer::Accepted)),
-            Call::MyTasks => {
+            Request::Heartbeat => self.pending.answers.push((reply, Response::Accepted)),
+            Request::MyTasks => {
                 let tasks = self.task_lines(attempt);
-                self.pending.answers.push((reply, Answer::Tasks { tasks }));
+                self.pending.answers.push((reply, Response::Tasks { tasks }));
             }
-            Call::Context => {
+            Request::Context => {
                 // How often it was compacted stands in its stream. What the store refuses now it refuses again, and is heard then.
                 let _heard_with_the_next_message = self.read_on(attempt);
                 match self.notice(attempt, epoch) {
                     Some(notice) => {
                         let noticing = self.world.noticing(notice, reply);
-                        self.pending.answers.push((noticing, Answer::Accepted));
+                        self.pending.answers.push((noticing, Response::Accepted));
                     }
                     None => self.refuse(reply, &format!("epoch {epoch} is over; {OVER}")),
                 }
             }
-            Call::WaitForAnswer { question } => {
+            Request::WaitForAnswer { question } => {
                 let own = self.state.questions.get(&question).is_some_and(|found| found.attempt == attempt);
                 if own {
                     self.wait(Waiter::Answer { question, reply });
@@ -76,14 +76,14 @@ impl<W: World> Driver<W> {
                     self.refuse(reply, &format!("question {question} is not yours"));
                 }
             }
-            Call::Ping => self.pending.answers.push((reply, Answer::Pong { pid: std::process::id() })),
-            Call::Order(_) => self.refuse(reply, "that is for the operator, not for an agent"),
+            Request::Ping => self.pending.answers.push((reply, Response::Pong { pid: std::process::id() })),
+            Request::Order(_) => self.refuse(reply, "that is for the operator, not for an agent"),
         }
     }
 
-    fn operator_called(&mut self, call: Call, reply: Answerer) {
+    fn operator_called(&mut self, call: Request, reply: Answerer) {
         match call {
-            Call::Order(mut order) => {
+            Request::Order(mut order) => {
                 if let Order::Split { subtasks, .. } = &mut order {
                     let clean = subtasks.iter().map(|part| self.clean(part)).filter(|part| !part.trim().is_empty());
                     *subtasks = clean.collect();
@@ -91,9 +91,9 @@ impl<W: World> Driver<W> {
                 let decided = self.take(Input::Ordered(order));
                 self.answer_later(decided, reply);
             }
-            Call::Ping => self.pending.answers.push((reply, Answer::Pong { pid: std::process::id() })),
-            Call::WaitForAnswer { question } => self.wait(Waiter::Answer { question, reply }),
-            Call::Report { .. } | Call::Heartbeat | Call::MyTasks | Call::Context => {
+            Request::Ping => self.pending.answers.push((reply, Response::Pong { pid: std::process::id() })),
+            Request::WaitForAnswer { question } => self.wait(Waiter::Answer { question, reply }),
+            Request::Report { .. } | Request::Heartbeat | Request::MyTasks | Request::Context => {
                 self.refuse(reply, "only an agent reports: REKINDLE_TOKEN is not set");
             }
         }
@@ -102,15 +102,15 @@ impl<W: World> Driver<W> {
     /// Answers go out when the events they speak of are durable; a claim is answered when it is decided.
     fn answer_later(&mut self, decided: Reply, reply: Answerer) {
         let answer = match decided {
-            Reply::Accepted => Answer::Accepted,
-            Reply::Already => Answer::Already,
+            Reply::Accepted => Response::Accepted,
+            Reply::Already => Response::Already,
             Reply::Asked(question) => {
                 match self.state.questions.get(&question).and_then(|found| found.answer.clone()) {
-                    Some(text) => Answer::Answered { question, text },
-                    None => Answer::Asked { question },
+                    Some(text) => Response::Answered { question, text },
+                    None => Response::Asked { question },
                 }
             }
-            Reply::Refused { reason } => Answer::Refused { reason },
+            Reply::Refused { reason } => Response::Refused { reason },
             Reply::Verifying { task, epoch } => {
                 self.wait(Waiter::Claim { task, epoch, reply });
                 return;
@@ -138,7 +138,7 @@ impl<W: World> Driver<W> {
     }
 
     fn refuse(&mut self, reply: Answerer, reason: &str) {
-        self.pending.answers.push((reply, Answer::Refused { reason: reason.to_owned() }));
+        self.pending.answers.push((reply, Response::Refused { reason: reason.to_owned() }));
     }
 
     /// Answers every waiter whose matter is decided and durable.
@@ -151,9 +151,9 @@ impl<W: World> Driver<W> {
                     None => still.push(Waiter::Claim { task, epoch, reply }),
                 },
                 Waiter::Answer { question, reply } => match self.state.questions.get(&question) {
-                    None => reply(Answer::Refused { reason: format!("there is no question {question}") }),
+                    None => reply(Response::Refused { reason: format!("there is no question {question}") }),
                     Some(found) => match found.answer.clone() {
-                        Some(text) => reply(Answer::Answered { question, text }),
+                        Some(text) => reply(Response::Answered { question, text }),
                         None => still.push(Waiter::Answer { question, reply }),
                     },
                 },
@@ -162,25 +162,25 @@ impl<W: World> Driver<W> {
         self.waiters = still;
     }
 
-    fn claim_outcome(&self, id: &TaskId, epoch: Epoch) -> Option<Answer> {
+    fn claim_outcome(&self, id: &TaskId, epoch: Epoch) -> Option<Response> {
         let task = self.state.tasks.get(id)?;
         if task.claim.as_ref().is_some_and(|claim| claim.epoch == epoch) || task.workflow.merging.is_some() {
             return None;
         }
         if task.epoch == epoch && task.workflow.stage != Stage::Implement && !task.state.is_terminal() {
-            return Some(Answer::HandedOn { task: id.clone(), to: self.state.role_of(id) });
+            return Some(Response::HandedOn { task: id.clone(), to: self.state.role_of(id) });
         }
         if task.epoch == epoch && task.state == TaskState::Complete {
-            return Some(Answer::Complete { task: id.clone() });
+            return Some(Response::Complete { task: id.clone() });
         }
         if task.epoch != epoch || task.state.is_terminal() {
-            return Some(Answer::Refused { reason: format!("epoch {epoch} of task {id} is over; {OVER}") });
+            return Some(Response::Refused { reason: format!("epoch {epoch} of task {id} is over; {OVER}") });
         }
         if task.holder.is_none() {
-            return Some(Answer::Refused { reason: format!("task {id} is handed out again; {OVER}") });
+            return Some(Response::Refused { reason: format!("task {id} is handed out again; {OVER}") });
         }
         let evidence = task.evidence.clone().unwrap_or_else(Evidence::default);
-        Some(Answer::NotProven { task: id.clone(), evidence })
+        Some(Response::NotProven { task: id.clone(), evidence })
     }
 
     /// What an agent has to be told again; nothing for one whose time is over.

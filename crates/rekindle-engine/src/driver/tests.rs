@@ -14,7 +14,7 @@ use rekindle_core::plan;
 use super::commit::SNAPSHOT_EVERY;
 use super::{Driver, Message, Settings, load, rows_from_log};
 use crate::control::Called;
-use crate::control::wire::Call;
+use crate::control::wire::Request;
 use crate::redact::Redactor;
 use crate::store::{MemoryStore, Read, Row, Table};
 use crate::token::Tokens;
@@ -42,7 +42,7 @@ fn live(store: &Arc<MemoryStore>, notes: usize) {
     }
     driver.start(1, Limits::default(), "boot".into(), 1).expect("a start");
     for number in 0..notes {
-        let call = Call::Order(Order::Note { text: format!("decision {number}") });
+        let call = Request::Order(Order::Note { text: format!("decision {number}") });
         let said = Message::Called(Called { token: None, ancestors: Vec::new(), call, reply: Box::new(|_| {}) });
         driver.handle([said]).expect("a note");
     }
@@ -83,7 +83,7 @@ fn rows_of_what_was_let_go_are_made_from_the_log_again() {
     driver.start(1, Limits { ended_kept: kept, ..Limits::default() }, "boot".into(), 1).expect("a start");
     let task = |id: &str| TaskId::new(id).expect("a name");
     let mut order = |order: Order| {
-        let call = Call::Order(order);
+        let call = Request::Order(order);
         let said = Message::Called(Called { token: None, ancestors: Vec::new(), call, reply: Box::new(|_| {}) });
         driver.handle([said]).expect("an order");
     };

@@ -14,7 +14,7 @@ use rekindle_core::report::{Checkpoint, Report};
 use rekindle_core::time::Time;
 use rekindle_engine::clock::Clock;
 use rekindle_engine::control::Called;
-use rekindle_engine::control::wire::Call;
+use rekindle_engine::control::wire::Request;
 use rekindle_engine::driver::{Driver, Message, Settings};
 use rekindle_engine::redact::Redactor;
 use rekindle_engine::state_dir::StateDir;
@@ -119,7 +119,7 @@ impl DriverBed {
         Message::Called(Called {
             token: Some(self.tokens.token(attempt, epoch)),
             ancestors: Vec::new(),
-            call: Call::report(Report::Checkpoint { task, checkpoint }),
+            call: Request::report(Report::Checkpoint { task, checkpoint }),
             reply: Box::new(|_| {}),
         })
     }

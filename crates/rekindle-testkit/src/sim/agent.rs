@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::report::{Checkpoint, Exit, Report};
-use rekindle_engine::control::wire::Call;
+use rekindle_engine::control::wire::Request;
 use rekindle_engine::store::Stream;
 use rekindle_shim::tree::Activity;
 
@@ -40,13 +40,13 @@ pub enum Act {
     /// Asks, and waits for the answer if told so.
     Ask(TaskId, Way, bool),
     /// Another word through the control socket.
-    Call(Call),
+    Request(Request),
     /// Starts processes of its own that will not leave by themselves.
     Fork(u32),
     /// Speaks with a token that is not its own.
     Forge(String, Report),
     /// Speaks without a token, as if it were the operator.
-    Pretend(Call),
+    Pretend(Request),
     /// Leaves.
     Leave(Exit),
     /// Tells something in its stream, on a line of its own.
@@ -143,7 +143,7 @@ impl Sim {
             Act::Make(task, whole) => self.make(&task, whole),
             Act::Say(report, way) => return self.report(attempt, report, way),
             Act::Ask(task, way, wait) => return self.ask(attempt, task, way, wait),
-            Act::Call(call) => return self.plain_call(attempt, call),
+            Act::Request(call) => return self.plain_call(attempt, call),
             Act::Fork(count) => {
                 if let Some(bundle) = self.bundles.get_mut(&attempt) {
                     bundle.children += count;

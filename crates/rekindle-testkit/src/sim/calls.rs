@@ -6,7 +6,7 @@ use rekindle_core::ids::{AttemptId, QuestionId, TaskId};
 use rekindle_core::report::Report;
 use rekindle_core::review::Verdict;
 use rekindle_core::role::Role;
-use rekindle_engine::control::wire::{Answer, Call};
+use rekindle_engine::control::wire::{Request, Response};
 use rekindle_engine::store::Stream;
 use rekindle_engine::world::KeptReport;
 
@@ -105,7 +105,7 @@ impl Sim {
         let own = own && fits;
         let Some(token) = self.agents.get(&attempt).map(|agent| agent.token.clone()) else { return };
         let ancestors = vec![Bundle::pids(attempt).0, Bundle::pids(attempt).1];
-        let id = self.call(Some(token), ancestors, Call::report(report), caller);
+        let id = self.call(Some(token), ancestors, Request::report(report), caller);
         match self.agents.get_mut(&attempt) {
             Some(agent) if own => agent.waits_for = Some(id),
             _ => self.plan_step(attempt, 20),
@@ -189,21 +189,21 @@ impl Sim {
         self.say(format_args!("attempt {attempt} asks and waits"));
         let Some(token) = self.agents.get(&attempt).map(|agent| agent.token.clone()) else { return };
         let caller = Caller::Asked(attempt, report.clone(), wait);
-        let id = self.call(Some(token), Vec::new(), Call::report(report), caller);
+        let id = self.call(Some(token), Vec::new(), Request::report(report), caller);
         self.wait_for(attempt, id);
     }
 
     /// Something small through the control socket; without a coordinator it is left out.
-    pub fn plain_call(&mut self, attempt: AttemptId, call: Call) {
+    pub fn plain_call(&mut self, attempt: AttemptId, call: Request) {
         let Some(agent) = self.agents.get_mut(&attempt) else { return };
         let token = Some(agent.token.clone());
         let caller = match call {
-            Call::WaitForAnswer { question } => Caller::Waits(attempt, question),
+            Request::WaitForAnswer { question } => Caller::Waits(attempt, question),
             _ => Caller::Plain(attempt),
         };
         if !self.coordinator.up {
             if let Caller::Waits(..) = caller {
-                agent.script.push_front(Act::Call(call));
+                agent.script.push_front(Act::Request(call));
             }
             return self.plan_step(attempt, SECOND);
         }
@@ -227,7 +227,7 @@ impl Sim {
             self.call(
                 Some(token.to_owned()),
                 Vec::new(),
-                Call::report(report),
+                Request::report(report),
                 Caller::Intruder("a forged token".into()),
             );
             return;
@@ -270,11 +270,11 @@ impl Sim {
             }
             _ => token,
         };
-        self.call(Some(token), Vec::new(), Call::report(report), caller);
+        self.call(Some(token), Vec::new(), Request::report(report), caller);
     }
 
     /// An agent hides its token and speaks as if it were the operator.
-    pub fn pretend(&mut self, attempt: AttemptId, call: Call) {
+    pub fn pretend(&mut self, attempt: AttemptId, call: Request) {
         if self.coordinator.up {
             self.say(format_args!("attempt {attempt} pretends to be the operator"));
             let ancestors = vec![Bundle::pids(attempt).0, Bundle::pids(attempt).1];
@@ -283,20 +283,20 @@ impl Sim {
     }
 
     /// An answer reaches whoever called.
-    pub fn answered(&mut self, id: u64, caller: Caller, answer: Answer) {
+    pub fn answered(&mut self, id: u64, caller: Caller, answer: Response) {
         self.say(format_args!("answer to {caller:?}: {}", short(&answer)));
-        let refused = matches!(answer, Answer::Refused { .. });
+        let refused = matches!(answer, Response::Refused { .. });
         match caller {
             Caller::Intruder(who) if !refused => {
                 self.checkers.broken(Invariant::OwnTasks, format!("{who} was answered {}", short(&answer)));
             }
             // A claim that is repeated is answered as before: it is with its reviewers.
             Caller::Stale(who, attempt)
-                if !(refused || matches!(answer, Answer::Already | Answer::HandedOn { .. })) =>
+                if !(refused || matches!(answer, Response::Already | Response::HandedOn { .. })) =>
             {
                 // Nor does it matter that it was complete by the time of the answer: on the operator's word, for one.
                 let repeats = match (&answer, attempt) {
-                    (Answer::Complete { task }, Some(attempt)) => self.checkers.repeats(attempt, task, Verb::Done),
+                    (Response::Complete { task }, Some(attempt)) => self.checkers.repeats(attempt, task, Verb::Done),
                     _ => false,
                 };
                 if !repeats {
@@ -304,19 +304,19 @@ impl Sim {
                     self.checkers.broken(Invariant::StaleEpoch, what);
                 }
             }
-            Caller::Pauses => self.checkers.truth.paused = answer == Answer::Accepted,
+            Caller::Pauses => self.checkers.truth.paused = answer == Response::Accepted,
             Caller::Intruder(_) | Caller::Stale(..) | Caller::Entitled => {}
             Caller::Plain(attempt) | Caller::Waits(attempt, _) => self.go_on(attempt, id, 5),
             Caller::Report(attempt, report) => self.report_answered(attempt, id, &report, &answer),
             Caller::Asked(attempt, _, wait) => match answer {
-                Answer::Asked { question } if wait => self.wait_for_person(attempt, id, question),
+                Response::Asked { question } if wait => self.wait_for_person(attempt, id, question),
                 _ => self.go_on(attempt, id, 5),
             },
         }
     }
 
-    fn report_answered(&mut self, attempt: AttemptId, id: u64, report: &Report, answer: &Answer) {
-        if let (Answer::Complete { task }, Some(bundle)) = (answer, self.bundles.get(&attempt)) {
+    fn report_answered(&mut self, attempt: AttemptId, id: u64, report: &Report, answer: &Response) {
+        if let (Response::Complete { task }, Some(bundle)) = (answer, self.bundles.get(&attempt)) {
             self.checkers.truth.acknowledged.insert((task.clone(), bundle.epoch));
         }
         if !self.waits(attempt, id) {
@@ -325,7 +325,7 @@ impl Sim {
         let mend = self.quiet || self.rng.chance(70);
         if let Some(agent) = self.agents.get_mut(&attempt) {
             match (answer, report) {
-                (Answer::NotProven { task, .. }, _) if agent.mends > 0 => {
+                (Response::NotProven { task, .. }, _) if agent.mends > 0 => {
                     agent.mends -= 1;
                     agent.script.push_front(Act::Say(report.clone(), Way::Command));
                     if mend {
@@ -333,9 +333,9 @@ impl Sim {
                     }
                     agent.script.push_front(Act::Pause(SECOND));
                 }
-                (Answer::NotProven { .. }, _) => agent.script.clear(),
-                (Answer::Refused { .. }, Report::Done { .. }) if !agent.stubborn => agent.script.clear(),
-                (Answer::Accepted, Report::Split { task, subtasks }) => {
+                (Response::NotProven { .. }, _) => agent.script.clear(),
+                (Response::Refused { .. }, Report::Done { .. }) if !agent.stubborn => agent.script.clear(),
+                (Response::Accepted, Report::Split { task, subtasks }) => {
                     // It goes on with the parts, in order.
                     for number in (1..=subtasks.len()).rev() {
                         let Ok(part) = TaskId::new(format!("{task}.{number}")) else { continue };
@@ -355,7 +355,7 @@ impl Sim {
         let waits = self.waits(attempt, id);
         let token = self.agents.get(&attempt).map(|agent| agent.token.clone());
         if waits && self.coordinator.up {
-            let call = Call::WaitForAnswer { question };
+            let call = Request::WaitForAnswer { question };
             let next = self.call(token, Vec::new(), call, Caller::Waits(attempt, question));
             self.wait_for(attempt, next);
         }
@@ -379,7 +379,7 @@ impl Sim {
     pub fn wait_again(&mut self, attempt: AttemptId, id: u64, question: QuestionId) {
         let Some(agent) = self.agents.get_mut(&attempt).filter(|agent| agent.waits_for == Some(id)) else { return };
         agent.waits_for = None;
-        agent.script.push_front(Act::Call(Call::WaitForAnswer { question }));
+        agent.script.push_front(Act::Request(Request::WaitForAnswer { question }));
         self.plan_step(attempt, 5 * SECOND);
     }
 }
@@ -414,12 +414,12 @@ fn words(report: &Report) -> String {
 }
 
 /// An answer in a word or two.
-fn short(answer: &Answer) -> String {
+fn short(answer: &Response) -> String {
     match answer {
-        Answer::Refused { reason } => format!("refused: {reason}"),
-        Answer::NotProven { evidence, .. } => format!("not proven: {}", evidence.complaint()),
-        Answer::Tasks { tasks } => format!("{} tasks", tasks.len()),
-        Answer::Pong { .. } => "pong".to_owned(),
+        Response::Refused { reason } => format!("refused: {reason}"),
+        Response::NotProven { evidence, .. } => format!("not proven: {}", evidence.complaint()),
+        Response::Tasks { tasks } => format!("{} tasks", tasks.len()),
+        Response::Pong { .. } => "pong".to_owned(),
         other => format!("{other:?}"),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rekindle_core::ids::{AttemptId, QuestionId};
 use rekindle_engine::control::Called;
-use rekindle_engine::control::wire::{Answer, Call};
+use rekindle_engine::control::wire::{Request, Response};
 use rekindle_engine::driver::Message;
 
 use super::agent::{Act, Way};
@@ -22,7 +22,7 @@ const HANG_UP_PERCENT: u64 = 6;
 const FORGOTTEN_EACH: u64 = 5;
 
 /// What the coordinator did with its connections: answers, and those that it only closed.
-pub type Outbox = Arc<Mutex<Vec<(u64, Option<Answer>)>>>;
+pub type Outbox = Arc<Mutex<Vec<(u64, Option<Response>)>>>;
 
 /// Calls that are not over.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ struct Connection {
 }
 
 impl Connection {
-    fn answer(mut self, answer: Answer) {
+    fn answer(mut self, answer: Response) {
         self.open = false;
         if self.plant == Some(Plant::ForgetCaller) && self.id.is_multiple_of(FORGOTTEN_EACH) {
             return;
@@ -55,7 +55,7 @@ impl Connection {
         self.put(Some(answer));
     }
 
-    fn put(&self, answer: Option<Answer>) {
+    fn put(&self, answer: Option<Response>) {
         self.outbox.lock().unwrap_or_else(PoisonError::into_inner).push((self.id, answer));
     }
 }
@@ -70,7 +70,7 @@ impl Drop for Connection {
 
 impl Sim {
     /// Calls the coordinator. Some hang up before they are answered.
-    pub fn call(&mut self, token: Option<String>, ancestors: Vec<u32>, call: Call, caller: Caller) -> u64 {
+    pub fn call(&mut self, token: Option<String>, ancestors: Vec<u32>, call: Request, caller: Caller) -> u64 {
         self.calls.made += 1;
         let id = self.calls.made;
         self.calls.waiting.insert(id, caller);

@@ -2,7 +2,7 @@
 
 use rekindle_core::ids::TaskId;
 use rekindle_core::input::Order;
-use rekindle_engine::control::wire::Call;
+use rekindle_engine::control::wire::Request;
 
 use super::calls::Caller;
 use super::plant::Plant;
@@ -100,6 +100,6 @@ impl Sim {
             return;
         }
         let caller = if pauses { Caller::Pauses } else { Caller::Entitled };
-        self.call(None, Vec::new(), Call::Order(order), caller);
+        self.call(None, Vec::new(), Request::Order(order), caller);
     }
 }

@@ -7,7 +7,7 @@ use rekindle_core::ids::{AttemptId, TaskId};
 use rekindle_core::input::Order;
 use rekindle_core::report::{Checkpoint, Exit, Report};
 use rekindle_core::role::Role;
-use rekindle_engine::control::wire::Call;
+use rekindle_engine::control::wire::Request;
 use rekindle_engine::store::Stream;
 
 use super::agent::{Act, Way};
@@ -194,7 +194,7 @@ fn strike(sim: &mut Sim, attempt: AttemptId, mood: &'static str, task: &TaskId, 
         "pretender" => {
             let skip = Order::Skip { task: task.clone(), reason: "pretended".to_owned() };
             let complete = Order::Complete { task: task.clone(), result: None };
-            script.push(Act::Pretend(Call::Order(if sim.rng.chance(50) { skip } else { complete })));
+            script.push(Act::Pretend(Request::Order(if sim.rng.chance(50) { skip } else { complete })));
             work(&mut sim.rng, script, task, way);
         }
         "repeater" => {
@@ -245,14 +245,14 @@ fn noise(rng: &mut Rng, script: &mut Vec<Act>, task: &TaskId) {
                     Checkpoint { status: "half way".to_owned(), progress: Some(50), ..Checkpoint::default() };
                 script.push(Act::Say(Report::Checkpoint { task: task.clone(), checkpoint }, Way::Command));
             }
-            5 => script.push(Act::Call(Call::Heartbeat)),
+            5 => script.push(Act::Request(Request::Heartbeat)),
             6 if rng.chance(50) => {
                 let subtasks = vec!["read".to_owned(), "write".to_owned()];
                 script.push(Act::Say(Report::Split { task: task.clone(), subtasks }, Way::Command));
             }
             6 => script.push(Act::Say(Report::Note { text: "a note".to_owned() }, Way::Command)),
-            7 if rng.chance(50) => script.push(Act::Call(Call::Context)),
-            7 => script.push(Act::Call(Call::MyTasks)),
+            7 if rng.chance(50) => script.push(Act::Request(Request::Context)),
+            7 => script.push(Act::Request(Request::MyTasks)),
             8 => {
                 let bytes = rng.between(9_000, HUGE_LINE_BYTES);
                 let mut line = vec![b'x'; usize::try_from(bytes).unwrap_or(0)];

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rekindle_core::ids::{QuestionId, TaskId};
 use rekindle_core::report::Report;
-use rekindle_engine::control::wire::{Answer, Call, TaskLine};
+use rekindle_engine::control::wire::{Request, Response, TaskLine};
 use rekindle_engine::world::kept::{self, KeptReport};
 
 use super::{AttemptVariables, Away, BUNDLE, ControlSocket, SOCKET, TASK, TOKEN, variable};
@@ -36,7 +36,7 @@ const BACKOFF_MS: (u32, u32) = (100, 5_000);
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// The coordinator answered.
-    Answered(Answer),
+    Answered(Response),
     /// There is none; the report stands in this file.
     Kept(PathBuf),
 }
@@ -81,9 +81,9 @@ impl Agent {
     /// # Errors
     /// When nobody answers within that time.
     pub(crate) fn context(&self, patience: Duration) -> Result<String> {
-        match self.door.call(Call::Context, patience) {
-            Ok(Answer::Context { text }) => Ok(text),
-            Ok(Answer::Refused { reason }) => Err(CliError::refused(reason)),
+        match self.door.call(Request::Context, patience) {
+            Ok(Response::Context { text }) => Ok(text),
+            Ok(Response::Refused { reason }) => Err(CliError::refused(reason)),
             Ok(answer) => Err(unexpected(&answer)),
             Err(away) => Err(CliError::internal("the coordinator was not asked").because(&away)),
         }
@@ -98,9 +98,9 @@ impl Agent {
             Report::Done { .. } => CLAIM_PATIENCE,
             _ => ANSWER_PATIENCE,
         };
-        let call = Call::Report { report: report.clone(), mcp: self.mcp };
+        let call = Request::Report { report: report.clone(), mcp: self.mcp };
         match self.ask(&call, patience) {
-            Ok(Answer::Refused { reason }) => Err(CliError::refused(reason)),
+            Ok(Response::Refused { reason }) => Err(CliError::refused(reason)),
             Ok(answer) => Ok(Outcome::Answered(answer)),
             Err(Away::Garbled(error)) => {
                 Err(CliError::internal("cannot read the coordinator's answer").because(&error))
@@ -115,8 +115,8 @@ impl Agent {
     /// # Errors
     /// When the coordinator refuses.
     pub(crate) fn heartbeat(&self) -> Result<bool> {
-        match self.ask(&Call::Heartbeat, ANSWER_PATIENCE) {
-            Ok(Answer::Refused { reason }) => Err(CliError::refused(reason)),
+        match self.ask(&Request::Heartbeat, ANSWER_PATIENCE) {
+            Ok(Response::Refused { reason }) => Err(CliError::refused(reason)),
             Ok(_) => Ok(true),
             Err(_) => Ok(false),
         }
@@ -127,9 +127,9 @@ impl Agent {
     /// # Errors
     /// When the coordinator refuses or is away.
     pub(crate) fn tasks(&self) -> Result<Vec<TaskLine>> {
-        match self.ask(&Call::MyTasks, ANSWER_PATIENCE) {
-            Ok(Answer::Tasks { tasks }) => Ok(tasks),
-            Ok(Answer::Refused { reason }) => Err(CliError::refused(reason)),
+        match self.ask(&Request::MyTasks, ANSWER_PATIENCE) {
+            Ok(Response::Tasks { tasks }) => Ok(tasks),
+            Ok(Response::Refused { reason }) => Err(CliError::refused(reason)),
             Ok(answer) => Err(unexpected(&answer)),
             Err(away) => Err(CliError::internal("your tasks cannot be listed").because(&away)),
         }
@@ -142,28 +142,28 @@ impl Agent {
     pub(crate) fn ask_and_wait(&self, question: &Report) -> Result<String> {
         let asked = self.insist(|| {
             let report = question.clone();
-            self.door.call(Call::report(report), ANSWER_PATIENCE)
+            self.door.call(Request::report(report), ANSWER_PATIENCE)
         })?;
         match asked {
-            Answer::Asked { question } => self.wait_for(question),
-            Answer::Answered { text, .. } => Ok(text),
+            Response::Asked { question } => self.wait_for(question),
+            Response::Answered { text, .. } => Ok(text),
             answer => Err(unexpected(&answer)),
         }
     }
 
     fn wait_for(&self, question: QuestionId) -> Result<String> {
-        match self.insist(|| self.door.call(Call::WaitForAnswer { question }, PERSON_PATIENCE))? {
-            Answer::Answered { text, .. } => Ok(text),
+        match self.insist(|| self.door.call(Request::WaitForAnswer { question }, PERSON_PATIENCE))? {
+            Response::Answered { text, .. } => Ok(text),
             answer => Err(unexpected(&answer)),
         }
     }
 
     /// Calls until somebody answers. It ends with the agent: its limits bound the whole wait.
-    fn insist(&self, call: impl Fn() -> Result<Answer, Away>) -> Result<Answer> {
+    fn insist(&self, call: impl Fn() -> Result<Response, Away>) -> Result<Response> {
         let (mut pause_ms, longest_ms) = BACKOFF_MS;
         loop {
             match call() {
-                Ok(Answer::Refused { reason }) => return Err(CliError::refused(reason)),
+                Ok(Response::Refused { reason }) => return Err(CliError::refused(reason)),
                 Ok(answer) => return Ok(answer),
                 Err(Away::Garbled(error)) => {
                     return Err(CliError::internal("cannot read the coordinator's answer").because(&error));
@@ -176,7 +176,7 @@ impl Agent {
         }
     }
 
-    fn ask(&self, call: &Call, patience: Duration) -> Result<Answer, Away> {
+    fn ask(&self, call: &Request, patience: Duration) -> Result<Response, Away> {
         let mut calls = 1;
         loop {
             match self.door.call(call.clone(), patience) {
@@ -211,6 +211,6 @@ pub(crate) fn task_or_own(named: Option<&str>) -> Result<TaskId> {
 }
 
 /// An answer that does not belong to the question.
-pub(crate) fn unexpected(answer: &Answer) -> CliError {
+pub(crate) fn unexpected(answer: &Response) -> CliError {
     CliError::internal(format!("unexpected answer from the coordinator: {answer:?}"))
 }

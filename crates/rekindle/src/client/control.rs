@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rekindle_engine::clock::boottime_ms;
 use rekindle_engine::control::server::SOCKET;
-use rekindle_engine::control::wire::{Answer, Call, LINE_LIMIT, Request, VERSION};
+use rekindle_engine::control::wire::{Envelope, LINE_LIMIT, Request, Response, VERSION};
 use rekindle_shim::socket;
 
 use super::stall::Stall;
@@ -78,13 +78,13 @@ impl ControlSocket {
     ///
     /// # Errors
     /// When nobody listens, or no answer came.
-    pub(crate) fn call(&self, call: Call, patience: Duration) -> Result<Answer, Away> {
+    pub(crate) fn call(&self, call: Request, patience: Duration) -> Result<Response, Away> {
         let mut stream = match connect(&self.path) {
             // Its queue is full: it lets nobody in.
             Err(error) if is_late(&error) => return Err(Away::Stalled { stall: Stall::unnamed() }),
             other => other.map_err(|source| Away::Nobody { path: self.path.clone(), source })?,
         };
-        let request = Request { version: VERSION, token: self.token.clone(), call };
+        let request = Envelope { version: VERSION, token: self.token.clone(), call };
         let mut line = serde_json::to_vec(&request).map_err(Away::Garbled)?;
         line.push(b'\n');
         // An agent has time: its own limits bound it, and a coordinator that is stopped for a moment must not cost its report.
@@ -165,22 +165,22 @@ mod tests {
         let dir = base.path().join("x".repeat(200));
         std::fs::create_dir(&dir).expect("directory");
         let server = answer_once(listener_in(&dir), b"{\"answer\":\"pong\",\"pid\":7}\n");
-        let answer = ControlSocket::of_state_dir(&dir).call(Call::Ping, PATIENCE).expect("answer");
-        assert_eq!(answer, Answer::Pong { pid: 7 });
+        let answer = ControlSocket::of_state_dir(&dir).call(Request::Ping, PATIENCE).expect("answer");
+        assert_eq!(answer, Response::Pong { pid: 7 });
         let request = server.join().expect("server");
-        let request: Request = serde_json::from_slice(&request).expect("a request");
-        assert_eq!(request, Request { version: VERSION, token: None, call: Call::Ping });
+        let request: Envelope = serde_json::from_slice(&request).expect("a request");
+        assert_eq!(request, Envelope { version: VERSION, token: None, call: Request::Ping });
     }
 
     #[test]
     fn nobody_a_broken_answer_and_a_foreign_answer_are_told_apart() {
         let dir = tempfile::tempdir().expect("tempdir");
         let door = ControlSocket::of_state_dir(dir.path());
-        assert!(matches!(door.call(Call::Ping, PATIENCE), Err(Away::Nobody { .. })));
+        assert!(matches!(door.call(Request::Ping, PATIENCE), Err(Away::Nobody { .. })));
         for (reply, lost) in [(&b"{\"answer\":"[..], true), (b"", true), (b"{\"answer\":\"sing\"}\n", false)] {
             let dir = tempfile::tempdir().expect("tempdir");
             let server = answer_once(listener_in(dir.path()), reply);
-            let error = ControlSocket::of_state_dir(dir.path()).call(Call::Ping, PATIENCE).expect_err("no answer");
+            let error = ControlSocket::of_state_dir(dir.path()).call(Request::Ping, PATIENCE).expect_err("no answer");
             assert_eq!(matches!(error, Away::Lost(_)), lost, "{error}");
             server.join().expect("server");
         }

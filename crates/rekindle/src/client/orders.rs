@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rekindle_core::decide::Reply;
 use rekindle_core::input::Order;
-use rekindle_engine::control::wire::{Answer, Call};
+use rekindle_engine::control::wire::{Request, Response};
 use rekindle_engine::state_dir::StateDir;
 
 use super::agent::unexpected;
@@ -54,10 +54,10 @@ pub(crate) fn give(project: &Project, order: &Order) -> Result<Taken> {
                 order => offline(&dir, order.clone()),
             };
         };
-        match door.call(Call::Order(order.clone()), ANSWER_PATIENCE) {
-            Ok(Answer::Accepted | Answer::Complete { .. }) => return Ok(Taken::Now),
-            Ok(Answer::Already) => return Ok(Taken::Already),
-            Ok(Answer::Refused { reason }) => return Err(CliError::refused(reason)),
+        match door.call(Request::Order(order.clone()), ANSWER_PATIENCE) {
+            Ok(Response::Accepted | Response::Complete { .. }) => return Ok(Taken::Now),
+            Ok(Response::Already) => return Ok(Taken::Already),
+            Ok(Response::Refused { reason }) => return Err(CliError::refused(reason)),
             Ok(answer) => return Err(unexpected(&answer)),
             Err(away @ Away::Garbled(_)) => {
                 return Err(CliError::internal("the order may not have been taken").because(&away));

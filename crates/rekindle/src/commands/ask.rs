@@ -2,7 +2,7 @@
 
 use clap::Args;
 use rekindle_core::report::Report;
-use rekindle_engine::control::wire::Answer;
+use rekindle_engine::control::wire::Response;
 
 use super::Context;
 use crate::client::agent::{Outcome, task_or_own, unexpected};
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &AskArgs, context: &Context) -> Result<Exit> {
     let outcome = agent.report(&report)?;
     context.say_kept(&outcome);
     match outcome {
-        Outcome::Answered(Answer::Asked { question } | Answer::Answered { question, .. }) => {
+        Outcome::Answered(Response::Asked { question } | Response::Answered { question, .. }) => {
             context.ui.line(&question.to_string())?
         }
         Outcome::Answered(answer) => return Err(unexpected(&answer)),

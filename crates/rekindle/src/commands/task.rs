@@ -6,7 +6,7 @@ mod show;
 use clap::{Args, Subcommand};
 use rekindle_core::input::Order;
 use rekindle_core::report::{Evidence, Report};
-use rekindle_engine::control::wire::Answer;
+use rekindle_engine::control::wire::Response;
 
 use super::Context;
 use crate::client::Agent;
@@ -174,15 +174,15 @@ fn done(args: &DoneArgs, context: &Context) -> Result<Exit> {
     context.say_kept(&outcome);
     match outcome {
         Outcome::Kept(_) => Ok(Exit::Success),
-        Outcome::Answered(Answer::Complete { .. } | Answer::Already | Answer::Accepted) => {
+        Outcome::Answered(Response::Complete { .. } | Response::Already | Response::Accepted) => {
             context.ui.line(&format!("task {task} is complete"))?;
             Ok(Exit::Success)
         }
-        Outcome::Answered(Answer::HandedOn { to, .. }) => {
+        Outcome::Answered(Response::HandedOn { to, .. }) => {
             context.ui.line(&format!("the checks of task {task} passed; its {to} looks at it next"))?;
             Ok(Exit::Success)
         }
-        Outcome::Answered(Answer::NotProven { evidence, .. }) => {
+        Outcome::Answered(Response::NotProven { evidence, .. }) => {
             not_proven(&evidence, context)?;
             let message = format!("task {task} is not complete: {}", evidence.complaint());
             Err(CliError::refused(message).hint(format!("fix it and report it again: rekindle task done {task}")))

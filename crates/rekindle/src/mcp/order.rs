@@ -5,7 +5,7 @@ use rekindle_core::ids::TaskId;
 use rekindle_core::report::{Checkpoint, OVER, Report};
 use rekindle_core::review::{Findings, Verdict};
 use rekindle_core::role::Role;
-use rekindle_engine::control::wire::{Answer, TaskLine};
+use rekindle_engine::control::wire::{Response, TaskLine};
 use rmcp::model::JsonObject;
 use serde_json::json;
 
@@ -144,39 +144,39 @@ fn list(agent: &Agent, own: &[String]) -> ToolAnswer {
     }
 }
 
-fn answered(agent: &Agent, report: &Report, answer: Answer) -> ToolAnswer {
+fn answered(agent: &Agent, report: &Report, answer: Response) -> ToolAnswer {
     match (report, answer) {
-        (Report::Done { task, .. }, Answer::Complete { .. } | Answer::Accepted) => {
+        (Report::Done { task, .. }, Response::Complete { .. } | Response::Accepted) => {
             complete(agent, task, "complete: its checks passed")
         }
-        (Report::Done { task, .. }, Answer::Already) => complete(agent, task, "already complete"),
-        (Report::Done { task, .. }, Answer::NotProven { evidence: seen, .. }) => {
+        (Report::Done { task, .. }, Response::Already) => complete(agent, task, "already complete"),
+        (Report::Done { task, .. }, Response::NotProven { evidence: seen, .. }) => {
             evidence(task, &seen).with("task", json!(task)).with("state", json!("not_proven"))
         }
-        (Report::Done { task, .. }, Answer::HandedOn { to, .. }) => ToolAnswer::good(format!(
+        (Report::Done { task, .. }, Response::HandedOn { to, .. }) => ToolAnswer::good(format!(
             "the checks of {task} passed and its {to} looks at it next: this work is out of your hands. End your turn now; if \
              something must be changed, you are told what"
         ))
         .with("task", json!(task))
         .with("state", json!("handed_on")),
-        (Report::Verdict { .. }, Answer::Accepted | Answer::Already) => {
+        (Report::Verdict { .. }, Response::Accepted | Response::Already) => {
             ToolAnswer::good("the verdict is taken: you are done, end your turn now".to_owned())
         }
-        (Report::Ask { .. }, Answer::Asked { question }) => ToolAnswer::good(format!(
+        (Report::Ask { .. }, Response::Asked { question }) => ToolAnswer::good(format!(
             "question {question} is recorded and a person is asked. Do not wait and do not ask again: save a checkpoint, then \
              end your turn now. The answer comes with your next prompt"
         ))
         .with("question", json!(question)),
-        (Report::Ask { .. }, Answer::Answered { question, text }) => {
+        (Report::Ask { .. }, Response::Answered { question, text }) => {
             ToolAnswer::good(format!("a person has answered: {text}")).with("question", json!(question)).with("answer", json!(text))
         }
-        (Report::Start { task }, Answer::Accepted | Answer::Already) => {
+        (Report::Start { task }, Response::Accepted | Response::Already) => {
             ToolAnswer::good(format!("task {task} is in progress; go on with it"))
         }
-        (Report::Fail { task, .. }, Answer::Accepted | Answer::Already) => {
+        (Report::Fail { task, .. }, Response::Accepted | Response::Already) => {
             ToolAnswer::good(format!("task {task} is given up. {}", next(agent)))
         }
-        (Report::Split { task, subtasks }, Answer::Accepted | Answer::Already) => {
+        (Report::Split { task, subtasks }, Response::Accepted | Response::Already) => {
             let named: Vec<String> = (1..=subtasks.len()).map(|number| format!("{task}.{number}")).collect();
             let parts = named.join(", ");
             ToolAnswer::good(format!(
@@ -184,8 +184,8 @@ fn answered(agent: &Agent, report: &Report, answer: Answer) -> ToolAnswer {
                  task_done; {task} itself is proven when they are complete"
             ))
         }
-        (_, Answer::Accepted) => ToolAnswer::good("recorded; go on".to_owned()),
-        (_, Answer::Already) => ToolAnswer::good("already done; go on".to_owned()),
+        (_, Response::Accepted) => ToolAnswer::good("recorded; go on".to_owned()),
+        (_, Response::Already) => ToolAnswer::good("already done; go on".to_owned()),
         (_, answer) => ToolAnswer::wrong(format!("unexpected answer from the coordinator: {answer:?}; call again")),
     }
 }

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use rekindle_core::ids::{QuestionId, TaskId};
 use rekindle_core::report::{CheckResult, Evidence, Report};
-use rekindle_engine::control::wire::{Answer, Call, Request};
+use rekindle_engine::control::wire::{Envelope, Request, Response};
 
 use crate::environment::Environment;
 
@@ -20,7 +20,7 @@ fn agent() -> Environment {
 }
 
 /// A coordinator that gives these answers, one a caller; `None` hangs up. What it was asked comes back.
-fn coordinator(environment: &Environment, answers: Vec<Option<Answer>>) -> JoinHandle<Vec<Call>> {
+fn coordinator(environment: &Environment, answers: Vec<Option<Response>>) -> JoinHandle<Vec<Request>> {
     let path = environment.path("sock");
     let _left_by_the_last = std::fs::remove_file(&path);
     let listener = UnixListener::bind(path).expect("a socket");
@@ -29,7 +29,7 @@ fn coordinator(environment: &Environment, answers: Vec<Option<Answer>>) -> JoinH
             let (mut stream, _) = listener.accept().expect("a caller");
             let mut line = String::new();
             BufReader::new(&stream).read_line(&mut line).expect("a request");
-            let request: Request = serde_json::from_str(&line).expect("a request");
+            let request: Envelope = serde_json::from_str(&line).expect("a request");
             assert_eq!(request.token.as_deref(), Some("rk1.1.1.secret"));
             if let Some(answer) = answer {
                 let mut text = serde_json::to_string(&answer).expect("JSON");
@@ -49,11 +49,11 @@ fn task() -> TaskId {
 #[test]
 fn a_claim_that_is_proven_ends_with_0() {
     let environment = agent();
-    let server = coordinator(&environment, vec![Some(Answer::Complete { task: task() })]);
+    let server = coordinator(&environment, vec![Some(Response::Complete { task: task() })]);
     let shown = environment.run(&["task", "done", "--result", "-all- of it"]);
     assert_eq!(shown, "out| task T1 is complete\nexit 0\n");
     let report = Report::Done { task: task(), result: Some("-all- of it".to_owned()) };
-    assert_eq!(server.join().expect("server"), [Call::report(report)]);
+    assert_eq!(server.join().expect("server"), [Request::report(report)]);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_claim_that_is_not_proven_ends_with_1_and_the_checks_output() {
         environment: None,
     };
     let evidence = Evidence { checks: vec![check], missing_artifacts: vec!["out.txt".to_owned()], health: Vec::new() };
-    let server = coordinator(&environment, vec![Some(Answer::NotProven { task: task(), evidence })]);
+    let server = coordinator(&environment, vec![Some(Response::NotProven { task: task(), evidence })]);
     insta::assert_snapshot!(environment.run(&["task", "done", "T1"]), @r"
     out| `make test` exited with 2 after 1s200ms
     out|   1 failed
@@ -87,7 +87,7 @@ fn a_claim_that_is_not_proven_ends_with_1_and_the_checks_output() {
 fn a_refusal_is_told() {
     let environment = agent();
     let reason = "epoch 1 of task T1 is over; stop working and exit".to_owned();
-    let server = coordinator(&environment, vec![Some(Answer::Refused { reason })]);
+    let server = coordinator(&environment, vec![Some(Response::Refused { reason })]);
     insta::assert_snapshot!(environment.run(&["checkpoint", "half way"]), @r"
     err| error: epoch 1 of task T1 is over; stop working and exit
     exit 1
@@ -130,7 +130,7 @@ fn without_a_coordinator_reports_are_kept_in_order() {
 #[test]
 fn a_coordinator_that_dies_while_it_proves_is_waited_for() {
     let environment = agent();
-    let server = coordinator(&environment, vec![None, Some(Answer::Complete { task: task() })]);
+    let server = coordinator(&environment, vec![None, Some(Response::Complete { task: task() })]);
     assert_eq!(environment.run(&["task", "done"]), "out| task T1 is complete\nexit 0\n");
     assert_eq!(server.join().expect("server").len(), 2);
 }
@@ -138,13 +138,13 @@ fn a_coordinator_that_dies_while_it_proves_is_waited_for() {
 #[test]
 fn asking_and_waiting_outlives_a_coordinator() {
     let environment = agent();
-    let asked = || Some(Answer::Asked { question: QuestionId(3) });
-    let answered = Some(Answer::Answered { question: QuestionId(3), text: "use tabs".to_owned() });
+    let asked = || Some(Response::Asked { question: QuestionId(3) });
+    let answered = Some(Response::Answered { question: QuestionId(3), text: "use tabs".to_owned() });
     let server = coordinator(&environment, vec![asked(), None, answered]);
     let shown = environment.run(&["ask", "tabs or spaces?", "--option", "tabs", "--option", "spaces", "--wait"]);
     assert_eq!(shown, "out| use tabs\nexit 0\n");
     let calls = server.join().expect("server");
-    let wait = Call::WaitForAnswer { question: QuestionId(3) };
+    let wait = Request::WaitForAnswer { question: QuestionId(3) };
     assert_eq!(calls[1..], [wait.clone(), wait]);
     let server = coordinator(&environment, vec![asked()]);
     assert_eq!(environment.run(&["ask", "again?"]), "out| 3\nexit 0\n");

@@ -10,7 +10,7 @@ use rekindle_core::plan;
 use rekindle_core::report::{CheckResult, Evidence, Exit, Report};
 
 use crate::control::Called;
-use crate::control::wire::Call;
+use crate::control::wire::Request;
 use crate::driver::{Driver, Message, Settings, load};
 use crate::redact::Redactor;
 use crate::store::MemoryStore;
@@ -57,7 +57,7 @@ fn live(driver: &mut Driver<MemoryWorld>, attempt: AttemptId) {
     let found = driver.state().attempts.get(&attempt).expect("an attempt");
     let (epoch, task): (Epoch, TaskId) = (found.epoch, found.tasks[0].clone());
     let token = Tokens::new([1; 32]).token(attempt, epoch);
-    for call in [Call::Heartbeat, Call::report(Report::Done { task: task.clone(), result: None })] {
+    for call in [Request::Heartbeat, Request::report(Report::Done { task: task.clone(), result: None })] {
         let token = Some(token.clone());
         driver
             .handle([Message::Called(Called { token, ancestors: Vec::new(), call, reply: Box::new(|_| {}) })])

@@ -15,7 +15,7 @@ use rekindle_core::time::Time;
 use rekindle_core::{decide, plan};
 
 use crate::control::Called;
-use crate::control::wire::Call;
+use crate::control::wire::Request;
 use crate::driver::commit::SNAPSHOT_EVERY;
 use crate::driver::{Driver, Message, Settings, encode, load};
 use crate::evidence::Outputs;
@@ -76,7 +76,7 @@ fn printed(number: usize) -> CheckResult {
 
 /// A decision that an operator notes: an event each, so that a state is stored soon.
 fn decision(number: usize) -> Message {
-    let call = Call::Order(Order::Note { text: format!("decision {number}") });
+    let call = Request::Order(Order::Note { text: format!("decision {number}") });
     Message::Called(Called { token: None, ancestors: Vec::new(), call, reply: Box::new(|_| {}) })
 }
 
@@ -93,7 +93,7 @@ fn a_thousand_long_outputs_of_one_claim_do_not_stop_a_run() {
     driver.handle([Message::Started { attempt, pid: 2, shim_pid: 3 }]).expect("it starts");
     let token = Tokens::new([1; 32]).token(attempt, epoch);
     let report = Report::Done { task: task.clone(), result: None };
-    let call = Call::report(report);
+    let call = Request::report(report);
     let said = Message::Called(Called { token: Some(token), ancestors: Vec::new(), call, reply: Box::new(|_| {}) });
     driver.handle([said]).expect("a claim");
     let seen = Evidence { checks: (0..CHECKS).map(printed).collect(), ..Evidence::default() };

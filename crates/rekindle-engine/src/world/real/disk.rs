@@ -7,7 +7,7 @@ use rekindle_core::brief::{self, Disk, Facts};
 
 use super::Shared;
 use crate::control::Answerer;
-use crate::control::wire::Answer;
+use crate::control::wire::Response;
 use crate::git;
 use crate::world::Notice;
 
@@ -64,7 +64,7 @@ fn seen(workspace: &Path, base: Option<&str>, known: &Facts, git_ms: u64) -> Dis
 
 /// Answers with a notice that says where its agent works and what is on disk there, beside the driver.
 pub(super) fn answer_in_background(shared: &Arc<Shared>, notice: Notice, reply: Answerer) {
-    let answer = |facts: &Facts, reply: Answerer| reply(Answer::Context { text: brief::reinject(facts) });
+    let answer = |facts: &Facts, reply: Answerer| reply(Response::Context { text: brief::reinject(facts) });
     // Without a thread the notice goes out as it is.
     let reply = Arc::new(Mutex::new(Some(reply)));
     let take = |reply: &Mutex<Option<Answerer>>| reply.lock().unwrap_or_else(PoisonError::into_inner).take();

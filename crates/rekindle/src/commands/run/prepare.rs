@@ -9,7 +9,7 @@ use rekindle_core::input::Input;
 use rekindle_core::plan::{FrontMatter, Plan};
 use rekindle_core::state::{Run, RunPhase};
 use rekindle_engine::clock;
-use rekindle_engine::control::wire::Call;
+use rekindle_engine::control::wire::Request;
 use rekindle_engine::coordinator::{Opened, Setup};
 use rekindle_engine::driver;
 use rekindle_engine::state_dir::{Owner, Standing, StateDir};
@@ -276,7 +276,7 @@ fn serving_owner(dir: &StateDir) -> Result<Option<Option<Owner>>> {
     let door = ControlSocket::of_state_dir(dir.path());
     for _ in 0..OWNER_LOOKS {
         let Some(owner) = dir.owner()? else { return Ok(None) };
-        if door.call(Call::Ping, OWNER_PATIENCE).is_ok() {
+        if door.call(Request::Ping, OWNER_PATIENCE).is_ok() {
             return Ok(Some(owner));
         }
         ui::pause(OWNER_PAUSE_MS);
