@@ -105,8 +105,8 @@ pub struct Past {
 pub struct Layout(u32);
 
 impl Layout {
-    /// The layout of today: of tasks that ended long ago only what decisions need is kept.
-    pub const TODAY: Self = Self(2);
+    /// The layout of today: a task knows how many attempts have begun it.
+    pub const TODAY: Self = Self(3);
 
     fn first() -> Self {
         Self(1)
@@ -266,6 +266,9 @@ pub struct Attempt {
     pub idle_since: Option<Time>,
     /// Reports refused, to bound what a confused agent writes into the log.
     pub refused: u32,
+    /// Which attempt it is at each task that it has begun, counted for people from 1.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub numbers: BTreeMap<TaskId, u32>,
     /// Its own session.
     #[serde(default)]
     #[serde(rename = "native")]

@@ -13,18 +13,18 @@ pub(crate) mod sample;
 pub(crate) mod standing;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rekindle_core::ids::{AttemptId, TaskId};
 use rekindle_core::time::Time;
-use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
+use rekindle_core::view::{AttemptRow, Counts, QuestionRow, RunRow, TaskRow, Waits, WaitsFor};
 use rekindle_engine::clock;
 use rekindle_engine::store::Lag;
 
 use self::history::History;
 use crate::error::Result;
 use crate::project::Project;
-use crate::view::{Counts, RunView, Spent, View};
+use crate::view::{RunView, Spent, View};
 
 /// A run at one moment.
 #[derive(Clone, Debug)]
@@ -46,9 +46,41 @@ pub(crate) struct Picture {
     pub seq: u64,
     /// When it was looked at.
     pub now: Time,
+    /// What each task waits for, worked out when somebody asks.
+    pub waits: OnceLock<BTreeMap<TaskId, WaitsFor>>,
 }
 
 impl Picture {
+    /// The rows of a run without its history, for views that show how it stands and not how it came there.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) fn of_rows(run: &RunView<'_>, coordinator: Option<u32>) -> Result<Self> {
+        Ok(Self {
+            run: run.row.clone(),
+            tasks: run.tasks()?,
+            attempts: run.attempts()?,
+            questions: run.questions()?,
+            history: Arc::default(),
+            coordinator,
+            damage: None,
+            seq: 0,
+            now: clock::wall(),
+            waits: OnceLock::new(),
+        })
+    }
+
+    /// What an open task that nobody is at waits for.
+    #[must_use]
+    pub(crate) fn waits_for(&self, task: &TaskId) -> Option<&WaitsFor> {
+        let waits = self.waits.get_or_init(|| {
+            let Self { run, tasks, attempts, questions, now, .. } = self;
+            let waits = Waits::new(run, tasks, attempts, questions, self.coordinator.is_some(), *now);
+            tasks.iter().filter_map(|task| Some((task.id.clone(), waits.of(task)?))).collect()
+        });
+        waits.get(task)
+    }
+
     /// How the tasks stand.
     #[must_use]
     pub(crate) fn counts(&self) -> Counts {
@@ -157,7 +189,7 @@ impl RunReader {
         let damage = known.map_or_else(|| view.lag(), Ok)?;
         if let Some(last) = self.last.as_ref().filter(|_| self.seen == newest) {
             // Only the time and whether somebody is at it can have changed.
-            let same = Picture { now, coordinator, damage, ..Picture::clone(last) };
+            let same = Picture { now, coordinator, damage, waits: OnceLock::new(), ..Picture::clone(last) };
             return Ok(Some(Arc::new(same)));
         }
         let Some(run) = find(view, wanted.as_deref())? else { return Ok(None) };
@@ -185,6 +217,7 @@ impl RunReader {
             damage,
             seq: seq.max(end),
             now,
+            waits: OnceLock::new(),
         };
         let picture = Arc::new(picture);
         self.seen = end;

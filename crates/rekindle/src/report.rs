@@ -12,13 +12,13 @@ use rekindle_core::cause::Cause;
 use rekindle_core::event::{AttemptEvent, Body, PersonEvent, ReviewEvent, RunEvent, TaskEvent};
 use rekindle_core::strategy::Strategy;
 use rekindle_core::time::Time;
-use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
+use rekindle_core::view::{AttemptRow, Counts, QuestionRow, RunRow, TaskRow};
 use rekindle_engine::store::StoredEvent;
 
 use crate::error::Result;
 use crate::picture::history;
 use crate::story;
-use crate::view::{Counts, RunView, Spent};
+use crate::view::{RunView, Spent};
 
 /// Most entries of one list (recoveries, decisions, disagreements): a report is read by people.
 const ENTRIES_MAX: usize = 500;

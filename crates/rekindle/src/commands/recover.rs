@@ -9,17 +9,18 @@ use crate::exit_code::Exit;
 
 /// Replace an agent now: a running one is stopped, and its tasks go to a replacement with a full brief
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rekindle status\n  rekindle recover developer-T3")]
+#[command(after_help = "Examples:\n  rekindle status\n  rekindle recover T3\n  rekindle recover developer-T3")]
 pub(crate) struct RecoverArgs {
-    /// The agent's name, as `rekindle status` shows it
-    agent: String,
+    /// A task, or an agent's name as `rekindle status` shows it
+    #[arg(value_name = "TASK|AGENT")]
+    whose: String,
 }
 
 /// Orders it.
 pub(crate) fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
     // Asked first because only the view knows the names that come near.
     let view = context.view()?;
-    let agent = view.the_run()?.agent(&args.agent)?;
+    let agent = view.the_run()?.agent_or_task(&args.whose)?;
     drop(view);
     let order = Order::Recover { agent: agent.to_string() };
     context.order(&order, &format!("{agent} is being replaced"))

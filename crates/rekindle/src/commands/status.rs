@@ -1,61 +1,47 @@
 //! `rekindle status`: how the run stands. Others script against its JSON.
 
 mod json;
-
-use std::collections::BTreeMap;
+mod one;
 
 use clap::Args;
 use rekindle_core::ids::TaskId;
 use rekindle_core::team::Class;
 use rekindle_core::time::Time;
-use rekindle_core::view::{AttemptRow, QuestionRow, TaskRow};
-use rekindle_engine::clock;
+use rekindle_core::view::{AttemptRow, TaskRow};
+use rekindle_engine::state_dir::Owner;
 
 use self::json::StatusJson;
 use super::Context;
 use crate::caps;
 use crate::error::Result;
 use crate::exit_code::Exit;
-use crate::ui::{Align, Table, Tone, dollars, elapsed, one_line, short_count};
-use crate::view::{Counts, RunView, Spent, View, newest_of_each};
+use crate::picture::{Picture, standing};
+use crate::ui::{Align, Table, Tone, dollars, elapsed, near_time, one_line, short_count};
+use crate::view::{RunView, View, newest_of_each};
+use crate::waits;
 
 /// Narrowest terminal on which what agents have used gets columns of its own.
 const USED_MIN_WIDTH: usize = 100;
 
 /// Show how the run stands
+///
+/// With task ids, only these tasks: what each waits for, every attempt, and the last output of an agent that crashed or failed.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  rekindle status\n  rekindle status --json | jq '.tasks[] | select(.state == \"failed\")'"
+    after_help = "Examples:\n  rekindle status\n  rekindle status T3\n  rekindle status --json | jq '.tasks[] | select(.state == \"failed\")'"
 )]
 pub(crate) struct StatusArgs {
+    /// Tasks [default: all]
+    tasks: Vec<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
     /// Show every attempt, not only the newest of each agent
     #[arg(long)]
     all: bool,
-}
-
-/// What is shown, read at one moment.
-#[derive(Default)]
-struct Shown {
-    tasks: Vec<TaskRow>,
-    agents: Vec<AttemptRow>,
-    spent: BTreeMap<TaskId, Spent>,
-    questions: Vec<QuestionRow>,
-}
-
-impl Shown {
-    fn read(run: Option<&RunView<'_>>, all: bool) -> Result<Self> {
-        let Some(run) = run else { return Ok(Self::default()) };
-        let attempts = run.attempts()?;
-        Ok(Self {
-            tasks: run.tasks()?,
-            spent: Spent::by_task(&attempts),
-            agents: if all { attempts } else { newest_of_each(attempts) },
-            questions: run.questions()?,
-        })
-    }
+    /// The run: its id or the beginning of it [default: the newest]
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
 }
 
 /// What `status --json` shows, of a run of the caller's choice; without a state, what is shown before the first run.
@@ -65,71 +51,98 @@ impl Shown {
 pub(crate) fn for_programs(view: Option<&View>, run: Option<&RunView<'_>>, all: bool) -> Result<StatusJson> {
     let coordinator = view.map_or(Ok(None), View::coordinator)?;
     let lag = view.map_or(Ok(None), View::lag)?;
-    let shown = Shown::read(run, all)?;
-    let caps = view.map_or_else(rekindle_engine::caps::standing, |view| view.caps(&shown.agents));
-    Ok(json::whole(run, shown, coordinator, lag, &caps))
+    let picture = run.map(|run| Picture::of_rows(run, pid_of(coordinator.as_ref()))).transpose()?;
+    let agents = picture.as_ref().map(|picture| shown_agents(picture, all)).unwrap_or_default();
+    let caps = view.map_or_else(rekindle_engine::caps::standing, |view| view.caps(&agents));
+    Ok(json::whole(run, picture, agents, coordinator, lag, &caps))
+}
+
+/// The coordinator's process; 0 where it has not said yet who it is.
+fn pid_of(coordinator: Option<&Option<Owner>>) -> Option<u32> {
+    coordinator.map(|owner| owner.as_ref().map_or(0, |owner| owner.pid))
+}
+
+fn shown_agents(picture: &Picture, all: bool) -> Vec<AttemptRow> {
+    if all { picture.attempts.clone() } else { newest_of_each(picture.attempts.clone()) }
 }
 
 /// Shows it.
 pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
-    let run = view.run()?;
+    let run = match &args.run {
+        Some(_) => Some(view.chosen(args.run.as_deref())?),
+        None => view.run()?,
+    };
+    let wanted: Vec<TaskId> = match &run {
+        Some(run) => args.tasks.iter().map(|name| Ok(run.task(name)?.id)).collect::<Result<_>>()?,
+        None if args.tasks.is_empty() => Vec::new(),
+        None => return Err(view.no_run()),
+    };
     if args.json {
-        context.ui.json(&for_programs(Some(&view), run.as_ref(), args.all)?)?;
+        let mut json = for_programs(Some(&view), run.as_ref(), args.all)?;
+        json.keep(&wanted);
+        context.ui.json(&json)?;
         return Ok(Exit::Success);
     }
-    let shown = Shown::read(run.as_ref(), args.all)?;
-    let coordinator = view.coordinator()?;
-    match run {
-        Some(run) => {
-            show(&run, &shown, coordinator.map(|owner| owner.map(|owner| owner.pid)), context)?;
-            // What holds agents is of interest while there are some.
-            if shown.agents.iter().any(|agent| agent.ended_at.is_none()) {
-                context.ui.say(&caps::words(&view.caps(&shown.agents)));
-            }
+    let Some(run) = run else {
+        context.ui.say("there is no run yet");
+        return Ok(Exit::Success);
+    };
+    let picture = Picture::of_rows(&run, pid_of(view.coordinator()?.as_ref()))?;
+    if wanted.is_empty() {
+        let agents = shown_agents(&picture, args.all);
+        show(&picture, &agents, context)?;
+        // What holds agents is of interest while there are some.
+        if agents.iter().any(|agent| agent.ended_at.is_none()) {
+            context.ui.say(&caps::words(&view.caps(&agents)));
         }
-        None => context.ui.say("there is no run yet"),
+    }
+    for id in &wanted {
+        one::show(&run, &picture, id, context)?;
     }
     Ok(Exit::Success)
 }
 
-fn open(questions: &[QuestionRow]) -> impl Iterator<Item = &QuestionRow> {
-    questions.iter().filter(|question| question.answer.is_none())
+/// Whether a run is under way although nobody coordinates it.
+fn is_interrupted(picture: &Picture) -> bool {
+    picture.coordinator.is_none() && matches!(picture.run.state.as_str(), "created" | "running" | "pausing" | "waiting")
 }
 
-fn show(run: &RunView<'_>, shown: &Shown, coordinator: Option<Option<u32>>, context: &Context) -> Result<()> {
-    let (ui, paint, now) = (&context.ui, context.ui.paint(), clock::wall());
-    let counts = Counts::of(&shown.tasks);
-    let state = paint.tone(Tone::of_state(&run.row.state), &run.row.state);
-    let took = elapsed(run.until(now).since_ms(run.row.started_at));
-    let who = match coordinator {
-        Some(Some(pid)) => format!("coordinator {pid}"),
-        Some(None) => "coordinator starting".to_owned(),
-        None => "no coordinator".to_owned(),
+fn show(picture: &Picture, agents: &[AttemptRow], context: &Context) -> Result<()> {
+    let (ui, paint, now) = (&context.ui, context.ui.paint(), picture.now);
+    let run = &picture.run;
+    let (state, tone) = match is_interrupted(picture) {
+        true => ("interrupted", Tone::Warning),
+        false => (run.state.as_str(), Tone::of_state(&run.state)),
     };
-    let done = format!("{}/{} complete", counts.complete, counts.all);
-    ui.line(&format!("{}: {state}, {done}, {took}, {who}", one_line(&run.row.plan)))?;
-    if let Some(resumes) = run.resumes(now) {
-        ui.line(&paint.tone(Tone::Warning, &resumes))?;
-    }
-    if let Some(held) = run.held() {
-        ui.line(&paint.tone(Tone::Warning, &one_line(&held)))?;
-    }
-    for wait in run.waits(now) {
-        ui.line(&paint.tone(Tone::Warning, &one_line(&wait)))?;
+    let state = paint.tone(tone, state);
+    let took = elapsed(picture.until().since_ms(run.started_at));
+    let who = match picture.coordinator {
+        Some(0) => ", coordinator starting".to_owned(),
+        Some(pid) => format!(", coordinator {pid}"),
+        None => String::new(),
+    };
+    ui.line(&format!("{}: {state}, {}, {took}{who}", one_line(&run.plan), picture.counts().words()))?;
+    let resumes = run.resumes_at.filter(|until| run.state == "waiting" && *until > now);
+    let resumes = resumes.map(|until| format!("resumes in {} ({})", elapsed(until.since_ms(now)), near_time(until, now)));
+    let interrupted = is_interrupted(picture).then(|| waits::interrupted(run));
+    let gates = run.waits.iter().filter(|wait| wait.until.is_none_or(|until| until > now));
+    let gates = gates.map(|wait| waits::waiting(wait, now));
+    for line in interrupted.into_iter().chain(resumes).chain(waits::held_line(run)).chain(gates) {
+        ui.line(&paint.tone(Tone::Warning, &one_line(&line)))?;
     }
     ui.line("")?;
-    ui.line(&task_table(&shown.tasks, now).render(paint, ui.width()))?;
-    let agents = agent_table(&shown.agents, now, ui.width());
+    ui.line(&task_table(picture).render(paint, ui.width()))?;
+    let agents = agent_table(agents, now, ui.width());
     if !agents.is_empty() {
         ui.line("")?;
         ui.line(&agents.render(paint, ui.width()))?;
     }
-    advise(run, shown, coordinator.is_some(), context);
+    advise(picture, context);
     Ok(())
 }
 
-fn task_table(tasks: &[TaskRow], now: Time) -> Table {
+fn task_table(picture: &Picture) -> Table {
     let mut table = Table::new(&[
         ("TASK", Align::Left),
         ("STATE", Align::Left),
@@ -139,17 +152,13 @@ fn task_table(tasks: &[TaskRow], now: Time) -> Table {
         ("AGENT", Align::Left),
         ("TITLE", Align::Left),
     ]);
-    for (depth, task) in parts_below(tasks) {
-        let state = match (task.verifying, task.doubt()) {
-            (true, _) => "verifying",
-            (_, Some((mark, _))) => mark,
-            _ => task.state.as_str(),
-        };
-        let time = task.started_at.map(|start| elapsed(task.ended_at.unwrap_or(now).since_ms(start)));
-        let note = task.reason.as_ref().or(task.result.as_ref()).map(|note| format!(" ({note})"));
+    for (depth, task) in parts_below(&picture.tasks) {
+        let stands = standing::of(picture, task);
+        let time = task.started_at.map(|start| elapsed(task.ended_at.unwrap_or_else(|| picture.until()).since_ms(start)));
+        let note = stands.note.filter(|_| stands.word != "in progress").map(|note| format!(" ({note})"));
         table.row([
             (format!("{}{}", "↳ ".repeat(depth), task.id), Some(Tone::Strong)),
-            (state.to_owned(), Some(Tone::of_state(state))),
+            (stands.word.to_owned(), Some(stands.tone)),
             (format!("{}/{}", task.attempts, task.attempt_limit), None),
             (task.wave.to_string(), None),
             (time.unwrap_or_default(), None),
@@ -232,20 +241,20 @@ fn cost_cell(agent: &AttemptRow) -> String {
 }
 
 /// What a person could do now.
-fn advise(run: &RunView<'_>, shown: &Shown, coordinated: bool, context: &Context) {
+fn advise(picture: &Picture, context: &Context) {
     let ui = &context.ui;
-    for question in open(&shown.questions) {
+    for question in picture.open_questions() {
         let text = one_line(&question.text);
         ui.say(&format!("question {} from {}: {text}", question.id, question.agent));
         ui.hint(&format!("rekindle answer {} TEXT", question.id));
     }
-    if run.row.plan_changed {
+    if picture.run.plan_changed {
         ui.warn("the plan's file differs from the plan of this run, which goes on with its own");
     }
-    if !coordinated && !matches!(run.row.state.as_str(), "complete" | "failed") {
+    if picture.coordinator.is_none() && picture.run.state == "paused" {
         ui.hint("go on: rekindle resume");
     }
-    if let Some(failed) = shown.tasks.iter().find(|task| task.state == "failed") {
+    if let Some(failed) = picture.tasks.iter().find(|task| task.state == "failed") {
         ui.hint(&format!("rekindle why {0}; then rekindle task retry {0} or rekindle task skip {0}", failed.id));
     }
 }

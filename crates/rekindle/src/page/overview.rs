@@ -53,9 +53,9 @@ fn strip(picture: &Picture) -> Markup {
     html! {
         dl.strip aria-label="The run at a glance" {
             div { dt { "State" } dd { (run_state(picture)) } }
-            div { dt { "Done" } dd {
-                strong.num { (counts.complete) "/" (counts.all) }
-                progress max=(counts.all.max(1)) value=(counts.complete) aria-label="tasks done" {}
+            div { dt { "Complete" } dd {
+                strong.num { (counts.progress()) }
+                progress max=(counts.all.max(1)) value=(counts.complete) aria-label="tasks complete" {}
             } }
             div { dt { "Agents" } dd { strong.num { (running) } " running" } }
             div { dt { "Asks" } dd { strong.num.t-warn[asks > 0] { (asks) } @if asks > 0 { " " a href="#inbox" { "answer" } } } }

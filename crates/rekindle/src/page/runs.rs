@@ -7,7 +7,7 @@ use super::Visit;
 use super::frame::Frame;
 use super::parts::{self, Ways, copy, span};
 use crate::error::Result;
-use crate::ui::{Tone, one_line, stamp};
+use crate::ui::{Tone, date_time, one_line, stamp};
 use crate::view::View;
 
 pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {
@@ -32,7 +32,7 @@ pub(super) fn page(visit: &Visit<'_>) -> Result<Frame> {
                         th scope="row" { a.id href=(ways.to("/")) { (one_line(&run.id)) } (copy(&run.id)) }
                         td.title { (one_line(&run.title)) }
                         td { (outcome(run)) }
-                        td { time.num datetime=(stamp(run.started_at)) { (stamp(run.started_at)) } }
+                        td { time.num datetime=(stamp(run.started_at)) { (date_time(run.started_at)) } }
                         td { @if let Some(end) = run.ended_at { (span(run.started_at, Some(end), now)) } @else { span.dim { "–" } } }
                         td { span.num { (run.resumes) "×" } }
                     }

@@ -144,6 +144,7 @@ impl Script {
             damage: None,
             seq: self.events.len() as u64,
             now: Time(START.saturating_add(until)),
+            waits: std::sync::OnceLock::new(),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::picture::diff::{Diff, FileDiff, LineKind};
 use crate::picture::history::MarkKind;
 use crate::picture::{Picture, standing};
 use crate::story::{self, chapters::Chapter};
-use crate::ui::{Tone, clock_time, dollars, elapsed, harmless, one_line, short_count};
+use crate::ui::{Tone, clock_time, dollars, elapsed, harmless, one_line, short_count, zone_name};
 use crate::view::Spent;
 
 /// Most lines of one output or list: the rest is in `rekindle why`.
@@ -181,6 +181,7 @@ pub(super) fn of_run(picture: &Picture) -> Vec<TextLine> {
     let (tone, state) = state_of(picture);
     lines.push(TextLine::marked("state", tone, state));
     fact(&mut lines, "plan", &run.plan_path);
+    fact(&mut lines, "times", &zone_name(picture.now));
     fact(&mut lines, "branch", run.work_branch.as_deref().unwrap_or_default());
     fact(&mut lines, "cost", &spent(picture.spent()));
     fact(&mut lines, "resumed", &times(run.resumes));
@@ -314,5 +315,5 @@ pub(super) fn of_event(event: &StoredEvent) -> TextLine {
 pub(super) fn of_past(run: &RunRow, live: bool) -> String {
     let live = if live { " · live" } else { "" };
     let short: String = run.id.chars().take(12).collect();
-    one_line(&format!("{short} · {} · {} · {}{live}", run.plan, run.state, crate::ui::stamp(run.started_at)))
+    one_line(&format!("{short} · {} · {} · {}{live}", run.plan, run.state, crate::ui::date_time(run.started_at)))
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rekindle_core::ids::{AttemptId, QuestionId, TaskId};
-use rekindle_core::view::{AttemptRow, QuestionRow, TaskRow};
+use rekindle_core::view::{AttemptRow, Counts, QuestionRow, TaskRow};
 
 use super::filter::Filter;
 use super::log::CallLine;
@@ -275,9 +275,9 @@ impl Maker<'_> {
             return;
         }
         let mut head = Row::new(Node::Wave(wave), 0, format!("wave {wave}"));
-        let ended = tasks.iter().filter(|task| matches!(task.state.as_str(), "complete" | "skipped")).count();
-        head.word = format!("{ended}/{} done", tasks.len());
-        head.tone = if ended == tasks.len() { Tone::Good } else { Tone::Strong };
+        let counts = Counts::of(tasks.iter().copied());
+        head.word = format!("{} complete", counts.progress());
+        head.tone = if counts.open() + counts.failed == 0 { Tone::Good } else { Tone::Strong };
         for task in &tasks {
             add(&mut head.spent, self.spent.get(&task.id));
         }

@@ -224,8 +224,7 @@ impl Screen {
 
     fn line(&self, picture: &Picture, told: &Told, time: Time, task: &str) -> String {
         let counts = picture.counts();
-        let ended = counts.complete + counts.failed + counts.skipped;
-        let (elapsed_ms, progress) = (time.since_ms(picture.run.started_at), (ended, counts.all));
+        let (elapsed_ms, progress) = (time.since_ms(picture.run.started_at), (counts.complete, counts.all));
         let Told { verb, tone, text } = told;
         self.ui.rendered(&StatusLine { verb, tone: *tone, elapsed_ms, progress, task, text })
     }

@@ -5,17 +5,19 @@ use rekindle_core::report::{Checkpoint, Evidence};
 use rekindle_core::review::{GivenVerdict, Rework, Stage};
 use rekindle_core::team::Class;
 use rekindle_core::time::Time;
-use rekindle_core::view::{AttemptRow, HeldRow, TaskRow, WaitRow};
+use rekindle_core::ids::TaskId;
+use rekindle_core::view::{AttemptRow, Counts, HeldRow, TaskRow, WaitRow, WaitsFor};
 use rekindle_engine::agents::command;
 use rekindle_engine::caps::Held;
 use rekindle_engine::state_dir::Owner;
 use rekindle_engine::store::Lag;
 use serde::Serialize;
+use serde_json::Value;
 
-use super::{Shown, open};
 use crate::caps::CapsJson;
+use crate::picture::Picture;
 use crate::ui::stamp;
-use crate::view::{Counts, REPAIR, RunView, Spent};
+use crate::view::{REPAIR, RunView, Spent};
 
 /// The version of the JSON; a field may be added under the same one.
 const SCHEMA_VERSION: u32 = 1;
@@ -36,6 +38,18 @@ pub(crate) struct StatusJson {
     held: Option<HeldJson>,
     /// What holds agents to their caps on this machine.
     caps: CapsJson,
+}
+
+impl StatusJson {
+    /// Keeps only these tasks and the agents that held them; all of them where none is named.
+    pub(super) fn keep(&mut self, wanted: &[TaskId]) {
+        if wanted.is_empty() {
+            return;
+        }
+        let named = |id: &String| wanted.iter().any(|task| task.as_str() == id);
+        self.tasks.retain(|task| named(&task.id));
+        self.agents.retain(|agent| agent.tasks.iter().any(named));
+    }
 }
 
 #[derive(Serialize)]
@@ -119,6 +133,9 @@ struct TaskJson {
     parts: Vec<String>,
     environments: Vec<String>,
     merged: Option<String>,
+    /// What an open task that nobody is at waits for: `kind` is `task`, `wave`, `slot`, `account`, `person`, `set_up`, `machine`
+    /// or `time`.
+    waits_for: Option<Value>,
 }
 
 #[derive(Serialize)]
@@ -133,6 +150,8 @@ struct AgentJson {
     tasks: Vec<String>,
     epoch: u64,
     attempt: u64,
+    /// Which attempt at `task` it is, counted from 1.
+    number: Option<u32>,
     cli: String,
     started_at: String,
     ended_at: Option<String>,
@@ -169,7 +188,8 @@ struct CoordinatorJson {
 /// All of it.
 pub(super) fn whole(
     run: Option<&RunView<'_>>,
-    shown: Shown,
+    picture: Option<Picture>,
+    agents: Vec<AttemptRow>,
     coordinator: Option<Option<Owner>>,
     lag: Option<Lag>,
     caps: &Held,
@@ -178,18 +198,17 @@ pub(super) fn whole(
         pid: owner.as_ref().map(|owner| owner.pid),
         since: owner.as_ref().map(|owner| stamp(Time(owner.since_ms))),
     });
-    let Shown { tasks, agents, spent, questions } = shown;
+    let spent = picture.as_ref().map(Picture::spent_by_task).unwrap_or_default();
+    let row = |picture: &Picture, task: &TaskRow| {
+        let spent = spent.get(&task.id).copied().unwrap_or_default();
+        task_json(task.clone(), &spent, picture.waits_for(&task.id).map(task_wait_json))
+    };
+    let tasks = picture.iter().flat_map(|picture| picture.tasks.iter().map(move |task| row(picture, task))).collect();
     StatusJson {
         schema_version: SCHEMA_VERSION,
-        run: run.map(|run| run_json(run, &tasks)),
-        questions: open(&questions).count(),
-        tasks: tasks
-            .into_iter()
-            .map(|task| {
-                let spent = spent.get(&task.id).copied().unwrap_or_default();
-                task_json(task, &spent)
-            })
-            .collect(),
+        run: run.zip(picture.as_ref()).map(|(run, picture)| run_json(run, picture.counts())),
+        questions: picture.as_ref().map_or(0, |picture| picture.open_questions().count()),
+        tasks,
         agents: agents.into_iter().map(agent_json).collect(),
         coordinator: owner,
         damage: lag.map(|lag| DamageJson { reason: lag.to_string(), hint: REPAIR }),
@@ -198,8 +217,7 @@ pub(super) fn whole(
     }
 }
 
-fn run_json(run: &RunView<'_>, tasks: &[TaskRow]) -> RunJson {
-    let counts = Counts::of(tasks);
+fn run_json(run: &RunView<'_>, counts: Counts) -> RunJson {
     let row = &run.row;
     RunJson {
         id: row.id.clone(),
@@ -221,6 +239,15 @@ fn run_json(run: &RunView<'_>, tasks: &[TaskRow]) -> RunJson {
     }
 }
 
+/// What a task waits for, with times as all others.
+fn task_wait_json(waits: &WaitsFor) -> Value {
+    let mut json = serde_json::to_value(waits).unwrap_or_default();
+    if let Some(until) = json.get_mut("until").filter(|until| !until.is_null()) {
+        *until = until.as_i64().map_or(Value::Null, |ms| Value::String(stamp(Time(ms))));
+    }
+    json
+}
+
 fn held_json(held: &HeldRow) -> HeldJson {
     HeldJson { reason: held.reason.clone(), since: stamp(held.since), hint: held.hint.clone() }
 }
@@ -235,8 +262,9 @@ fn wait_json(wait: &WaitRow) -> WaitJson {
     }
 }
 
-fn task_json(row: TaskRow, spent: &Spent) -> TaskJson {
+fn task_json(row: TaskRow, spent: &Spent, waits_for: Option<Value>) -> TaskJson {
     TaskJson {
+        waits_for,
         tokens: spent.tokens,
         rekindle_tokens: spent.own_tokens,
         cost_usd: spent.cost_usd,
@@ -272,7 +300,7 @@ fn task_json(row: TaskRow, spent: &Spent) -> TaskJson {
 }
 
 fn agent_json(row: AttemptRow) -> AgentJson {
-    let usage = row.measure.map(|measure| measure.usage);
+    let (usage, number) = (row.measure.map(|measure| measure.usage), row.number());
     AgentJson {
         name: row.name.into(),
         // Rows of earlier versions have none: all their agents were commands.
@@ -285,6 +313,7 @@ fn agent_json(row: AttemptRow) -> AgentJson {
         tasks: row.tasks.into_iter().map(Into::into).collect(),
         epoch: row.epoch.0,
         attempt: row.attempt.0,
+        number,
         cli: row.cli,
         started_at: stamp(row.started_at),
         ended_at: row.ended_at.map(stamp),

@@ -1,0 +1,30 @@
+//! What of the schedule a reader needs to know whose turn it is. It decides nothing: it lets views see what `schedule`, `gate` and
+//! `health` go by.
+
+use super::{gate, health, schedule};
+use crate::ids::TaskId;
+use crate::state::State;
+
+/// Whether the plan's health commands have to say something before anything begins.
+#[must_use]
+pub fn waits_for_health(state: &State) -> bool {
+    health::baseline_missing(state)
+}
+
+/// Whether recent completions are looked at again before anything new begins.
+#[must_use]
+pub fn waits_for_validation(state: &State) -> bool {
+    schedule::validation_open(state)
+}
+
+/// Which `[agents.NAME]` runs a task.
+#[must_use]
+pub fn agent_program(state: &State, task: &TaskId) -> String {
+    schedule::cli_for(state, task)
+}
+
+/// The accounts that could carry a task, its own first.
+#[must_use]
+pub fn accounts(state: &State, task: &TaskId) -> Vec<String> {
+    gate::accounts(state, task)
+}
