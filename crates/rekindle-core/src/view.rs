@@ -180,6 +180,8 @@ pub struct Touched {
     pub attempts: BTreeSet<AttemptId>,
     /// Rows of questions.
     pub questions: BTreeSet<QuestionId>,
+    /// Tasks that ended: their rows are written although little may be known of them a moment later.
+    pub ended: BTreeSet<TaskId>,
 }
 
 impl Touched {
@@ -191,6 +193,7 @@ impl Touched {
             tasks: state.tasks.keys().cloned().collect(),
             attempts: state.attempts.keys().copied().collect(),
             questions: state.questions.keys().copied().collect(),
+            ended: BTreeSet::new(),
         }
     }
 
@@ -224,7 +227,12 @@ impl Touched {
             | Body::Machine(_)
             | Body::Person(_) => {}
         }
-        if event.task.is_none() && event.agent.is_none() {
+        // What a run waits for as a whole changes with its tasks' stages.
+        let stage = match &event.body {
+            Body::Task(fact) => !matches!(fact, TaskEvent::CheckpointSaved { .. } | TaskEvent::BaselineSeen(_)),
+            body => matches!(body, Body::Review(_)),
+        };
+        if stage || (event.task.is_none() && event.agent.is_none()) {
             self.run = true;
         }
         let task = event.task.as_ref().filter(|task| state.tasks.contains_key(*task));
@@ -232,8 +240,7 @@ impl Touched {
             self.tasks.insert(id.clone());
             if ends_or_opens(&event.body) {
                 self.tasks.extend(dependants(state, id));
-                // It may have been the last that everything else waited for.
-                self.run = true;
+                self.ended.insert(id.clone());
             }
         }
         if let (Some(agent), Some(epoch)) = (&event.agent, event.epoch) {

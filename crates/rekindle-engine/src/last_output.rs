@@ -56,10 +56,13 @@ pub fn failing<'a>(task: &TaskRow, attempts: &'a [AttemptRow]) -> Option<&'a Att
         return None;
     }
     let ended = attempts.iter().rev().filter(|attempt| attempt.tasks.contains(&task.id) && attempt.ended_at.is_some());
-    let fault = |attempt: &&AttemptRow| {
-        attempt.cause.as_deref().is_some_and(|cause| !WITHOUT_FAULT.contains(&cause))
-    };
-    ended.take(1).find(fault)
+    ended.take(1).find(|attempt| has_failed(attempt))
+}
+
+/// Whether an attempt ended by a fault.
+#[must_use]
+pub fn has_failed(attempt: &AttemptRow) -> bool {
+    attempt.cause.as_deref().is_some_and(|cause| !WITHOUT_FAULT.contains(&cause))
 }
 
 /// What an attempt of an agent of this kind printed last; nothing where it printed nothing.

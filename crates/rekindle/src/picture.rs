@@ -8,6 +8,7 @@ pub(crate) mod graph;
 #[deny(clippy::wildcard_enum_match_arm)]
 pub(crate) mod history;
 pub(crate) mod lines;
+pub(crate) mod output;
 #[cfg(test)]
 pub(crate) mod sample;
 pub(crate) mod standing;
@@ -17,11 +18,12 @@ use std::sync::{Arc, OnceLock};
 
 use rekindle_core::ids::{AttemptId, TaskId};
 use rekindle_core::time::Time;
-use rekindle_core::view::{AttemptRow, Counts, QuestionRow, RunRow, TaskRow, Waits, WaitsFor};
+use rekindle_core::view::{AttemptRow, Counts, QuestionRow, RunRow, TaskRow, Waits, WaitsFor, number_of};
 use rekindle_engine::clock;
 use rekindle_engine::store::Lag;
 
 use self::history::History;
+use self::output::Outputs;
 use crate::error::Result;
 use crate::project::Project;
 use crate::view::{RunView, Spent, View};
@@ -38,6 +40,8 @@ pub(crate) struct Picture {
     pub questions: Vec<QuestionRow>,
     /// What its events add up to.
     pub history: Arc<History>,
+    /// What the agents of failing tasks printed last.
+    pub outputs: Outputs,
     /// The coordinator's process; none when nobody is at it.
     pub coordinator: Option<u32>,
     /// What is wrong with the database that it was read from, beside its log.
@@ -56,12 +60,14 @@ impl Picture {
     /// # Errors
     /// When the store cannot be read.
     pub(crate) fn of_rows(run: &RunView<'_>, coordinator: Option<u32>) -> Result<Self> {
+        let (tasks, attempts) = (run.tasks()?, run.attempts()?);
         Ok(Self {
             run: run.row.clone(),
-            tasks: run.tasks()?,
-            attempts: run.attempts()?,
+            outputs: output::read(run, &tasks, &attempts, None)?,
+            tasks,
+            attempts,
             questions: run.questions()?,
-            history: Arc::default(),
+            history: Arc::new(History::up_to(run.last_time()?)),
             coordinator,
             damage: None,
             seq: 0,
@@ -97,6 +103,12 @@ impl Picture {
     #[must_use]
     pub(crate) fn attempt(&self, id: AttemptId) -> Option<&AttemptRow> {
         self.attempts.iter().find(|attempt| attempt.attempt == id)
+    }
+
+    /// Which attempt at a task it is, counted from 1.
+    #[must_use]
+    pub(crate) fn number_of(&self, task: &TaskId, attempt: AttemptId) -> u32 {
+        number_of(&self.attempts, task, attempt).unwrap_or(0)
     }
 
     /// The attempts that held a task, oldest first.
@@ -194,6 +206,7 @@ impl RunReader {
         }
         let Some(run) = find(view, wanted.as_deref())? else { return Ok(None) };
         let before = self.last.take().filter(|last| last.run.id == run.row.id);
+        let outputs = before.as_ref().map(|last| Arc::clone(&last.outputs));
         let (mut history, after) = match before {
             Some(last) => (Arc::clone(&last.history), last.seq),
             None => (Arc::default(), 0),
@@ -207,9 +220,11 @@ impl RunReader {
         })?;
         known.last_time = known.last_time.max(run.last_time()?);
         // Rows are read after the events: they may be newer than these, never older.
+        let (tasks, attempts) = (run.tasks()?, run.attempts()?);
         let picture = Picture {
-            tasks: run.tasks()?,
-            attempts: run.attempts()?,
+            outputs: output::read(&run, &tasks, &attempts, outputs.as_ref())?,
+            tasks,
+            attempts,
             questions: run.questions()?,
             run: run.row,
             history,

@@ -1,8 +1,8 @@
 //! What a run waits for, in words: accounts, and a machine that is short of something. Story and view both say it.
 
 use rekindle_core::cause::Cause;
-use rekindle_core::time::Time;
 use rekindle_core::ids::TaskId;
+use rekindle_core::time::Time;
 use rekindle_core::view::{Because, HeldRow, PersonAct, RunRow, SetUp, TaskRow, WaitRow, WaitsFor};
 
 use crate::ui::{elapsed, near_time, one_line};
@@ -67,7 +67,9 @@ pub(crate) fn words(waits: &WaitsFor, task: &TaskRow, run: &RunRow, now: Time) -
             many => format!("after {}, which failed", names(many)),
         },
         WaitsFor::Task { tasks, because: Because::Agent } => format!("after {}: the same agent has both", names(tasks)),
-        WaitsFor::Task { tasks, because: Because::Files } => format!("after {}: both make the same files", names(tasks)),
+        WaitsFor::Task { tasks, because: Because::Files } => {
+            format!("after {}: both make the same files", names(tasks))
+        }
         WaitsFor::Wave { wave } => format!("for wave {wave} to end"),
         WaitsFor::Slot { max_agents: 0 } => "for a free slot".to_owned(),
         WaitsFor::Slot { max_agents: 1 } => "for a free slot: one agent runs at a time".to_owned(),
@@ -88,13 +90,14 @@ pub(crate) fn words(waits: &WaitsFor, task: &TaskRow, run: &RunRow, now: Time) -
         WaitsFor::SetUp { what: SetUp::Health } => "for the plan's health commands".to_owned(),
         WaitsFor::SetUp { what: SetUp::Validation } => "for recent completions to be checked again".to_owned(),
         WaitsFor::Machine { reason, until } => {
-            let until = until.filter(|until| *until > now).map(|until| format!("; {}", countdown("tried again", until, now)));
+            let until =
+                until.filter(|until| *until > now).map(|until| format!("; {}", countdown("tried again", until, now)));
             one_line(&format!("the machine: {reason}{}", until.unwrap_or_default()))
         }
         WaitsFor::Time { until } => {
             let last = task.cause.as_deref().map(|cause| format!("; last: {}", cause.replace('_', " ")));
-            let (next, limit) = (task.attempts + 1, task.attempt_limit);
-            format!("attempt {next} of {limit} in {}{}", elapsed(until.since_ms(now)), last.unwrap_or_default())
+            let used = format!("{} of {} used", task.attempts, task.attempt_limit);
+            format!("next attempt in {}, {used}{}", elapsed(until.since_ms(now)), last.unwrap_or_default())
         }
     }
 }

@@ -4,6 +4,7 @@
 use super::{gate, health, schedule};
 use crate::ids::TaskId;
 use crate::state::State;
+use crate::time::Time;
 
 /// Whether the plan's health commands have to say something before anything begins.
 #[must_use]
@@ -15,6 +16,12 @@ pub fn waits_for_health(state: &State) -> bool {
 #[must_use]
 pub fn waits_for_validation(state: &State) -> bool {
     schedule::validation_open(state)
+}
+
+/// Tasks that could begin now if there were a slot, in the order in which they would.
+#[must_use]
+pub fn ready(state: &State, now: Time) -> Vec<TaskId> {
+    schedule::ready(state, now).cloned().collect()
 }
 
 /// Which `[agents.NAME]` runs a task.

@@ -142,6 +142,9 @@ pub struct TaskSchedule {
     pub validating: bool,
     /// What it is to make.
     pub artifacts: Vec<String>,
+    /// An attempt holds it: an agent that gave it up may still be running.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
 }
 
 impl TaskSchedule {
@@ -155,6 +158,7 @@ impl TaskSchedule {
             cli: turns::agent_program(state, id),
             accounts: turns::accounts(state, id),
             validating: task.workflow.validating,
+            held: task.holder.is_some(),
             artifacts: state.plan_task(id).map(|task| task.artifacts.clone()).unwrap_or_default(),
         }
     }
@@ -207,7 +211,9 @@ impl<'a> Waits<'a> {
         if let Some(question) = self.questions.get(&task.id) {
             return Some(WaitsFor::Person { act: PersonAct::Answer, question: Some(*question) });
         }
-        let holder = self.live.iter().rev().find(|attempt| attempt.tasks.contains(&task.id));
+        // A row of an earlier version does not say whether it is held: whoever runs for it is at it.
+        let held = task.schedule.held || task.schedule.cli.is_empty();
+        let holder = self.live.iter().rev().find(|attempt| held && attempt.tasks.contains(&task.id));
         let at_it = holder.is_some_and(|holder| holder.task.as_ref() == Some(&task.id));
         if task.verifying || at_it {
             return None;
@@ -234,7 +240,8 @@ impl<'a> Waits<'a> {
         }
         if run.state == "waiting" && run.pause_reason != Some(PauseReason::SystemError) {
             let gate = run.waits.iter().find(|wait| self.is_closed(wait)).or(run.waits.first());
-            let account = gate.map_or_else(|| task.schedule.accounts.first().cloned(), |wait| Some(wait.account.clone()));
+            let account =
+                gate.map_or_else(|| task.schedule.accounts.first().cloned(), |wait| Some(wait.account.clone()));
             let cause = gate.map_or_else(|| "usage_limit".to_owned(), |wait| wait.cause.clone());
             return Some(WaitsFor::Account { account: account.unwrap_or_default(), cause, until: run.resumes_at });
         }

@@ -69,7 +69,8 @@ impl<W: World> Driver<W> {
     /// What the agent of a task that failed printed last. A log that cannot be read now is no reason not to tell.
     fn evidence_of(&self, task: &TaskId) -> Vec<String> {
         let Some(row) = view::task_row(&self.state, task) else { return Vec::new() };
-        let attempts: Vec<_> = self.state.attempts.keys().filter_map(|id| view::attempt_row(&self.state, *id)).collect();
+        let attempts: Vec<_> =
+            self.state.attempts.keys().filter_map(|id| view::attempt_row(&self.state, *id)).collect();
         let failing = last_output::failing(&row, &attempts);
         let output = failing.and_then(|attempt| last_output::of(&*self.store, attempt.attempt, &attempt.kind).ok()?);
         output.map(|output| output.shown().map(str::to_owned).collect()).unwrap_or_default()

@@ -38,3 +38,4 @@ mod storm;
 mod tally;
 mod top;
 mod trust;
+mod truth;

@@ -15,8 +15,8 @@ use super::Context;
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::story;
-use crate::view::View;
 use crate::ui::{Tone, clock_time, one_line, stamp, zone_line};
+use crate::view::View;
 
 /// Pause between two looks at the log while following: short enough to feel live, rare enough to cost nothing.
 const LOOK_MS: u32 = 200;
@@ -122,7 +122,11 @@ fn known(wanted: &[String], view: &View) -> Result<()> {
     names.extend(view.kinds()?);
     for kind in wanted.iter().filter(|kind| !names.contains(kind)) {
         let near = near(kind, &names);
-        let hint = if near.is_empty() { "see them all: rekindle events".to_owned() } else { format!("near it: {}", near.join(", ")) };
+        let hint = if near.is_empty() {
+            "see them all: rekindle events".to_owned()
+        } else {
+            format!("near it: {}", near.join(", "))
+        };
         return Err(CliError::usage(format!("there is no kind of event `{kind}`")).hint(hint));
     }
     Ok(())

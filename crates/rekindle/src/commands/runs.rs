@@ -15,7 +15,9 @@ use crate::view::View;
 ///
 /// Newest first. Every view takes one of them: --run ID, or the beginning of its id.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rekindle runs\n  rekindle status --run r7f3\n  rekindle runs --json | jq '.[0].id'")]
+#[command(
+    after_help = "Examples:\n  rekindle runs\n  rekindle status --run r7f3\n  rekindle runs --json | jq '.[0].id'"
+)]
 pub(crate) struct RunsArgs {
     /// Print a JSON list
     #[arg(long)]

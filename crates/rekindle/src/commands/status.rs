@@ -16,7 +16,7 @@ use crate::caps;
 use crate::error::Result;
 use crate::exit_code::Exit;
 use crate::picture::{Picture, standing};
-use crate::ui::{Align, Table, Tone, dollars, elapsed, near_time, one_line, short_count};
+use crate::ui::{Align, Table, Tone, dollars, elapsed, near_time, one_line, short_count, zone_line};
 use crate::view::{RunView, View, newest_of_each};
 use crate::waits;
 
@@ -98,9 +98,18 @@ pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
         }
     }
     for id in &wanted {
-        one::show(&run, &picture, id, context)?;
+        one::show(&picture, id, context)?;
+    }
+    if !wanted.is_empty() || has_times(&picture) {
+        context.ui.say(&zone_line(picture.now));
     }
     Ok(Exit::Success)
+}
+
+/// Whether something is shown with the time at which it ends.
+fn has_times(picture: &Picture) -> bool {
+    let ahead = |until: Option<Time>| until.is_some_and(|until| until > picture.now);
+    ahead(picture.run.resumes_at) || picture.run.waits.iter().any(|wait| ahead(wait.until))
 }
 
 /// Whether a run is under way although nobody coordinates it.
@@ -124,7 +133,8 @@ fn show(picture: &Picture, agents: &[AttemptRow], context: &Context) -> Result<(
     };
     ui.line(&format!("{}: {state}, {}, {took}{who}", one_line(&run.plan), picture.counts().words()))?;
     let resumes = run.resumes_at.filter(|until| run.state == "waiting" && *until > now);
-    let resumes = resumes.map(|until| format!("resumes in {} ({})", elapsed(until.since_ms(now)), near_time(until, now)));
+    let resumes =
+        resumes.map(|until| format!("resumes in {} ({})", elapsed(until.since_ms(now)), near_time(until, now)));
     let interrupted = is_interrupted(picture).then(|| waits::interrupted(run));
     let gates = run.waits.iter().filter(|wait| wait.until.is_none_or(|until| until > now));
     let gates = gates.map(|wait| waits::waiting(wait, now));
@@ -154,7 +164,8 @@ fn task_table(picture: &Picture) -> Table {
     ]);
     for (depth, task) in parts_below(&picture.tasks) {
         let stands = standing::of(picture, task);
-        let time = task.started_at.map(|start| elapsed(task.ended_at.unwrap_or_else(|| picture.until()).since_ms(start)));
+        let time =
+            task.started_at.map(|start| elapsed(task.ended_at.unwrap_or_else(|| picture.until()).since_ms(start)));
         let note = stands.note.filter(|_| stands.word != "in progress").map(|note| format!(" ({note})"));
         table.row([
             (format!("{}{}", "↳ ".repeat(depth), task.id), Some(Tone::Strong)),
@@ -191,7 +202,7 @@ fn agent_table(agents: &[AttemptRow], now: Time, width: usize) -> Table {
     let told = |cell: Cell| width >= USED_MIN_WIDTH && agents.iter().any(|row| !cell(row).is_empty());
     let used: [(&str, Cell); 3] = [("CONTEXT", context_cell), ("TOKENS", tokens_cell), ("COST", cost_cell)];
     let used: Vec<_> = used.into_iter().filter(|(_, cell)| told(*cell)).collect();
-    let before = [("AGENT", Align::Left), ("STATE", Align::Left), ("EPOCH", Align::Right), ("PID", Align::Right)];
+    let before = [("AGENT", Align::Left), ("STATE", Align::Left), ("ATTEMPT", Align::Right), ("PID", Align::Right)];
     let mut columns: Vec<(&'static str, Align)> = before.to_vec();
     columns.push(("TIME", Align::Right));
     columns.extend(used.iter().map(|(name, _)| (*name, Align::Right)));
@@ -204,7 +215,7 @@ fn agent_table(agents: &[AttemptRow], now: Time, width: usize) -> Table {
         let mut cells = vec![
             (agent.name.to_string(), Some(Tone::Strong)),
             (standing(agent), Some(Tone::of_state(&agent.state))),
-            (agent.epoch.to_string(), None),
+            (agent.number().map(|number| number.to_string()).unwrap_or_default(), None),
             (agent.pid.filter(|_| lives).map(|pid| pid.to_string()).unwrap_or_default(), None),
             (elapsed(agent.ended_at.unwrap_or(now).since_ms(agent.started_at)), None),
         ];
@@ -282,10 +293,10 @@ mod tests {
         };
         let usage = json!({ "input_tokens": 5, "output_tokens": 1, "cached_tokens": 0, "cost_usd": null });
         let told = row(usage, 0);
-        let plain = "AGENT STATE EPOCH PID TIME ROLE TASK";
+        let plain = "AGENT STATE ATTEMPT PID TIME ROLE TASK";
         assert_eq!(heading(&[row(serde_json::Value::Null, 0)], 120), plain);
         assert_eq!(heading(std::slice::from_ref(&told), 80), plain);
-        assert_eq!(heading(&[told], 120), "AGENT STATE EPOCH PID TIME TOKENS ROLE TASK");
+        assert_eq!(heading(&[told], 120), "AGENT STATE ATTEMPT PID TIME TOKENS ROLE TASK");
     }
 
     #[test]

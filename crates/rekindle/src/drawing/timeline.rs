@@ -11,7 +11,7 @@ use super::symbols::{ROOM, Symbol, placed};
 use super::{Links, class_of, px, short, tip};
 use crate::picture::history::{MarkKind, Span};
 use crate::picture::{Picture, standing};
-use crate::ui::{elapsed, date_time};
+use crate::ui::{date_time, elapsed};
 
 /// Width of the whole, in units of the drawing.
 const WIDTH: f64 = 1_000.0;

@@ -85,6 +85,7 @@ fn failed(visit: &Visit<'_>, picture: &Picture) -> Markup {
                     li.card.t-edge-error data-key=(task.id) {
                         (parts::stands(&standing::of(picture, task))) " " (task_link(&visit.ways, task.id.as_str())) " " (one_line(&task.title))
                         p.note { (task.reason.as_deref().map(one_line).unwrap_or_default()) }
+                        (parts::output(picture, task))
                         @if let Some(check) = task.evidence.iter().flat_map(|evidence| &evidence.checks).find(|check| !check.passed) {
                             (parts::code(&format!("$ {}\n{}", check.command, check.output), "output of the check that failed"))
                         }

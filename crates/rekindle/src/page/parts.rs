@@ -146,6 +146,13 @@ pub(super) fn code(text: &str, what: &str) -> Markup {
     }
 }
 
+/// What the agent of a failing task printed last.
+pub(super) fn output(picture: &Picture, task: &TaskRow) -> Markup {
+    let Some(output) = picture.outputs.get(&task.id) else { return html! {} };
+    let text = output.shown().collect::<Vec<_>>().join("\n");
+    html! { p.dim { (output.heading()) ":" } (code(&text, &output.heading())) }
+}
+
 /// A command to type.
 pub(super) fn command(text: &str) -> Markup {
     html! { span.command { code { (one_line(text)) } (copy(text)) } }

@@ -71,7 +71,12 @@ fn begun(picture: &Picture, task: &TaskRow) -> Standing {
         (_, "awaiting_audit") => "in audit",
         _ => "in progress",
     };
-    let note = Some(format!("attempt {} of {}", task.attempts, task.attempt_limit));
+    let number = attempt.map(|attempt| picture.number_of(&task.id, attempt.attempt));
+    let note = Some(match number.filter(|number| *number != task.attempts) {
+        // Attempts that do not count and those of reviewers are numbered with the others.
+        Some(number) => format!("attempt {number}; {} of {} used", task.attempts, task.attempt_limit),
+        None => format!("attempt {} of {}", task.attempts, task.attempt_limit),
+    });
     Standing { symbol: "▶", ascii: ">", word, tone: Tone::Active, note }
 }
 
@@ -82,7 +87,8 @@ fn waiting(picture: &Picture, task: &TaskRow, waits: &WaitsFor) -> Standing {
     match waits {
         WaitsFor::Person { act: PersonAct::Answer, question } => {
             let asked = picture.questions.iter().find(|asked| Some(asked.id) == *question);
-            let note = asked.map(|asked| format!("question {}: {}", asked.id, text::one_line(&asked.text, NOTE_MAX_BYTES)));
+            let note =
+                asked.map(|asked| format!("question {}: {}", asked.id, text::one_line(&asked.text, NOTE_MAX_BYTES)));
             let note = note.or_else(reason);
             Standing { symbol: "?", ascii: "?", word: "asks you", tone: Tone::Warning, note }
         }
@@ -124,7 +130,7 @@ pub(crate) fn urgency(picture: &Picture, task: &TaskRow) -> Urgency {
         _ if question_of(picture, task).is_some() => Urgency::NeedsYou,
         "failed" => Urgency::NeedsYou,
         "complete" | "skipped" => Urgency::Ended,
-        _ if task.verifying || picture.at_work(&task.id).is_some() => Urgency::Working,
+        _ if picture.waits_for(&task.id).is_none() => Urgency::Working,
         _ => Urgency::Waiting,
     }
 }

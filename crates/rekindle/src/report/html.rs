@@ -58,7 +58,7 @@ fn body(report: &Report, picture: &Picture, told: &BTreeMap<&str, Newest>) -> Ma
     html! {
         (head(report, picture))
         main {
-            (troubles(report))
+            (troubles(report, picture))
             (asked(report))
             h2 { "Timeline" }
             (drawing::timeline(picture, Links::Anchors))
@@ -116,7 +116,7 @@ fn head(report: &Report, picture: &Picture) -> Markup {
 }
 
 /// What failed, and why, before anything else.
-fn troubles(report: &Report) -> Markup {
+fn troubles(report: &Report, picture: &Picture) -> Markup {
     let failed: Vec<&TaskReport> = report.tasks.iter().filter(|task| task.row.state == "failed").collect();
     let behind = |id: &str| {
         let waits = |task: &&TaskReport| task.row.blocked_by.iter().any(|before| before.as_str() == id);
@@ -137,6 +137,7 @@ fn troubles(report: &Report) -> Markup {
                         many => p.warn { (many) " tasks wait for it" }
                     }
                     (story::failing(&task.row))
+                    (story::printed(&task.row, picture))
                     p.dim { "look: " code { "rekindle why " (task.row.id) } " · try again: " code { "rekindle task retry " (task.row.id) } }
                 }
             }
@@ -333,6 +334,6 @@ mod tests {
 
     fn bare(row: rekindle_core::view::TaskRow) -> TaskReport {
         let spent = Spent::default();
-        TaskReport { row, worked_ms: 0, failures: Vec::new(), refused_claims: 0, cli: None, spent }
+        TaskReport { row, worked_ms: 0, failures: Vec::new(), refused_claims: 0, cli: None, spent, output: None }
     }
 }

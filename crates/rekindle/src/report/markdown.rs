@@ -94,6 +94,12 @@ fn failed(out: &mut String, report: &Report) {
             text(row.reason.as_deref().unwrap_or("it failed"), WORDS_MAX_BYTES),
             row.id
         ));
+        if let Some(output) = &task.output {
+            out.push_str(&format!("\n  {}:\n\n", text(&output.heading(), CELL_MAX_BYTES)));
+            // One line each without anything that ends a block: indented, it is code whatever it says.
+            output.shown().for_each(|line| out.push_str(&format!("      {}\n", one_line(line, WORDS_MAX_BYTES))));
+            out.push('\n');
+        }
     }
 }
 

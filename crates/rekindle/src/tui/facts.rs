@@ -76,6 +76,10 @@ pub(super) fn of_task(picture: &Picture, task: &TaskRow) -> Vec<TextLine> {
         block(&mut lines, result);
     }
     questions(&mut lines, picture, task);
+    if let Some(output) = picture.outputs.get(&task.id) {
+        title(&mut lines, &output.heading());
+        lines.extend(output.shown().map(|line| TextLine::plain(format!("  {line}"))));
+    }
     checks(&mut lines, task);
     checkpoint(&mut lines, task);
     verdicts(&mut lines, task);
@@ -152,7 +156,8 @@ fn attempts(lines: &mut Vec<TextLine>, picture: &Picture, task: &TaskRow) {
         return;
     }
     title(lines, "attempts, newest first");
-    for (at, attempt) in of_task.iter().enumerate().rev() {
+    for attempt in of_task.iter().rev() {
+        let number = picture.number_of(&task.id, attempt.attempt);
         let took = elapsed(attempt.ended_at.unwrap_or_else(|| picture.until()).since_ms(attempt.started_at));
         let end = attempt.cause.as_deref().filter(|_| attempt.ended_at.is_some()).unwrap_or(&attempt.state);
         let model = attempt.model.as_deref().map(|model| format!(" {model}")).unwrap_or_default();
@@ -168,7 +173,7 @@ fn attempts(lines: &mut Vec<TextLine>, picture: &Picture, task: &TaskRow) {
         );
         let text = last_words::with(&text, attempt.last_words.as_deref());
         let time = clock_time(attempt.started_at);
-        lines.push(TextLine::marked(format!("#{}", at + 1), Tone::Active, one_line(&text)).at(time));
+        lines.push(TextLine::marked(format!("#{number}"), Tone::Active, one_line(&text)).at(time));
     }
 }
 

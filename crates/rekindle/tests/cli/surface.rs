@@ -18,6 +18,7 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   plan         Check, show or import a plan
     out|   run          Run a plan, or go on with its unfinished run
     out|   status       Show how the run stands
+    out|   runs         List the runs of this project
     out|   top          Watch a run live, answer its questions and act on its tasks
     out|   serve        Show runs in a browser, live
     out|   logs         Show what agents have printed
@@ -54,6 +55,7 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|       --state-dir <DIR>  Keep the state here instead of in .rekindle of the project [env:
     out|                          REKINDLE_STATE_DIR]
     out|       --color <WHEN>     When to use colours [default: auto]
+    out|       --utc              Show times in UTC instead of local time
     out|   -h, --help             Print help
     out|   -V, --version          Print version
     out| 
@@ -115,6 +117,9 @@ fn every_command_has_a_help() {
     out|           
     out|           [default: auto]
     out| 
+    out|       --utc
+    out|           Show times in UTC instead of local time
+    out| 
     out|   -h, --help
     out|           Print help (see a summary with '-h')
     out| 
@@ -142,7 +147,7 @@ fn mistakes_end_with_2_and_the_nearest_word() {
     err| 
     err|   tip: a similar argument exists: '--tail'
     err| 
-    err| Usage: rekindle logs --tail <N> [AGENT]
+    err| Usage: rekindle logs --tail <N> [TASK|AGENT]
     err| 
     err| For more information, try '--help'.
     exit 2

@@ -1,11 +1,11 @@
 //! How the run stands, for programs. Others script against it: a field may be added, none removed or changed.
 
 use rekindle_core::event::PauseReason;
+use rekindle_core::ids::TaskId;
 use rekindle_core::report::{Checkpoint, Evidence};
 use rekindle_core::review::{GivenVerdict, Rework, Stage};
 use rekindle_core::team::Class;
 use rekindle_core::time::Time;
-use rekindle_core::ids::TaskId;
 use rekindle_core::view::{AttemptRow, Counts, HeldRow, TaskRow, WaitRow, WaitsFor};
 use rekindle_engine::agents::command;
 use rekindle_engine::caps::Held;
@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::caps::CapsJson;
 use crate::picture::Picture;
+use crate::picture::output::TaskOutput;
 use crate::ui::stamp;
 use crate::view::{REPAIR, RunView, Spent};
 
@@ -119,7 +120,7 @@ struct TaskJson {
     ended_at: Option<String>,
     not_before: Option<String>,
     checkpoint: Option<Checkpoint>,
-    evidence: Option<Evidence>,
+    evidence: Option<EvidenceJson>,
     /// What all attempts that held it have used; one that held several tasks counts in full for each.
     tokens: u64,
     /// What rekindle itself said to them, four bytes a token: prompts beyond the plan's words and the record of the work, messages.
@@ -136,6 +137,21 @@ struct TaskJson {
     /// What an open task that nobody is at waits for: `kind` is `task`, `wave`, `slot`, `account`, `person`, `set_up`, `machine`
     /// or `time`.
     waits_for: Option<Value>,
+}
+
+/// What is known of a task's last end: what its checks returned, and what its agent printed before it failed.
+#[derive(Serialize)]
+struct EvidenceJson {
+    #[serde(flatten)]
+    checks: Evidence,
+    /// The last lines of an agent that crashed or failed, an error apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<TaskOutput>,
+}
+
+fn evidence_json(checks: Option<Evidence>, output: Option<TaskOutput>) -> Option<EvidenceJson> {
+    let known = checks.is_some() || output.is_some();
+    known.then(|| EvidenceJson { checks: checks.unwrap_or_default(), output })
 }
 
 #[derive(Serialize)]
@@ -201,7 +217,8 @@ pub(super) fn whole(
     let spent = picture.as_ref().map(Picture::spent_by_task).unwrap_or_default();
     let row = |picture: &Picture, task: &TaskRow| {
         let spent = spent.get(&task.id).copied().unwrap_or_default();
-        task_json(task.clone(), &spent, picture.waits_for(&task.id).map(task_wait_json))
+        let waits = picture.waits_for(&task.id).map(task_wait_json);
+        task_json(task.clone(), &spent, waits, picture.outputs.get(&task.id).cloned())
     };
     let tasks = picture.iter().flat_map(|picture| picture.tasks.iter().map(move |task| row(picture, task))).collect();
     StatusJson {
@@ -262,7 +279,7 @@ fn wait_json(wait: &WaitRow) -> WaitJson {
     }
 }
 
-fn task_json(row: TaskRow, spent: &Spent, waits_for: Option<Value>) -> TaskJson {
+fn task_json(row: TaskRow, spent: &Spent, waits_for: Option<Value>, output: Option<TaskOutput>) -> TaskJson {
     TaskJson {
         waits_for,
         tokens: spent.tokens,
@@ -295,7 +312,7 @@ fn task_json(row: TaskRow, spent: &Spent, waits_for: Option<Value>) -> TaskJson 
         ended_at: row.ended_at.map(stamp),
         not_before: row.not_before.map(stamp),
         checkpoint: row.checkpoint,
-        evidence: row.evidence,
+        evidence: evidence_json(row.evidence, output),
     }
 }
 

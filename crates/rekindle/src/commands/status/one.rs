@@ -7,11 +7,11 @@ use rekindle_core::view::{AttemptRow, number_of};
 use crate::commands::Context;
 use crate::error::Result;
 use crate::picture::{Picture, standing};
-use crate::ui::{Align, Table, Tone, clock_time, elapsed, one_line};
-use crate::view::RunView;
+use crate::story;
+use crate::ui::{Align, Table, Tone, clock_time, elapsed, harmless, one_line};
 
 /// Shows it.
-pub(super) fn show(_run: &RunView<'_>, picture: &Picture, id: &TaskId, context: &Context) -> Result<()> {
+pub(super) fn show(picture: &Picture, id: &TaskId, context: &Context) -> Result<()> {
     let Some(task) = picture.task(id.as_str()) else { return Ok(()) };
     let (ui, paint) = (&context.ui, context.ui.paint());
     let stands = standing::of(picture, task);
@@ -22,7 +22,7 @@ pub(super) fn show(_run: &RunView<'_>, picture: &Picture, id: &TaskId, context: 
     }
     let mut table = Table::new(&[
         ("ATTEMPT", Align::Right),
-        ("STARTED", Align::Left),
+        ("BEGAN", Align::Left),
         ("TIME", Align::Right),
         ("AGENT", Align::Left),
         ("END", Align::Left),
@@ -39,6 +39,15 @@ pub(super) fn show(_run: &RunView<'_>, picture: &Picture, id: &TaskId, context: 
     }
     if !table.is_empty() {
         ui.line(&table.render(paint, ui.width()))?;
+    }
+    for line in task.evidence.iter().flat_map(story::of_checks) {
+        ui.line(&format!("  {}", harmless(&line)))?;
+    }
+    if let Some(output) = picture.outputs.get(id) {
+        ui.line(&format!("{}:", output.heading()))?;
+        for line in output.shown() {
+            ui.line(&format!("  | {line}"))?;
+        }
     }
     Ok(())
 }

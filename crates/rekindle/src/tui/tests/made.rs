@@ -161,6 +161,7 @@ pub(super) fn fleet() -> Picture {
         attempts,
         questions: vec![question(1, "T6")],
         history: Arc::new(history),
+        outputs: Arc::default(),
         coordinator: Some(4_242),
         damage: None,
         seq: 99,

@@ -170,8 +170,8 @@ fn retries(picture: &Picture) -> Vec<Row> {
     let shown = next.iter().take(OF_A_KIND).map(|(until, task)| {
         let last =
             task.cause.as_deref().map(|cause| format!(" · last: {}", cause.replace('_', " "))).unwrap_or_default();
-        let (number, wait) = (task.attempts + 1, elapsed(until.since_ms(picture.now)));
-        let rest = format!(" attempt {number} of {} in {wait}{last}", task.attempt_limit);
+        let wait = elapsed(until.since_ms(picture.now));
+        let rest = format!(" next attempt in {wait} · {} of {} used{last}", task.attempts, task.attempt_limit);
         Row::new(Tone::Warning, format!("  ↻ {}", task.id), rest)
     });
     shown.collect()
@@ -189,7 +189,7 @@ fn agents(picture: &Picture, said: &Said, columns: usize, room: usize) -> Vec<Ro
     for agent in running.iter().take(shown) {
         let task = agent.task.as_ref().map(ToString::to_string).unwrap_or_default();
         let took = elapsed(picture.now.since_ms(agent.started_at));
-        let head = format!("  ▶ {} {:<9}", pad(&task, tasks), word(picture, agent));
+        let head = format!("  ▶ {} {:<11}", pad(&task, tasks), word(picture, agent));
         let mut rest = format!(" {took:>7}");
         let left = |rest: &str| columns.saturating_sub(width_of(&head) + width_of(rest) + 1);
         let gauge = measured.then(|| gauge(agent, columns));
