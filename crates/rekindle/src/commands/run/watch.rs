@@ -256,9 +256,8 @@ impl Screen {
                     told.text = format!("attempt {number}: {}", told.text);
                 }
                 shown.push(line(&told, Time(event.time_ms), &task));
-                let output = output_of(picture, event);
-                shown.extend(words.filter(|_| output.is_empty()));
-                shown.extend(output);
+                shown.extend(words);
+                shown.extend(output_of(picture, event));
             }
             shown.extend(choices(event));
         }
