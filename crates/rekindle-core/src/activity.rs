@@ -137,7 +137,6 @@ pub struct Failure {
 
 impl Failure {
     /// The cause that an attempt's end is put down to after this failure; nothing where the exit tells more.
-    #[must_use]
     pub fn cause(&self) -> Option<Cause> {
         match self.problem {
             Problem::UsageLimit => Some(Cause::UsageLimit { resets_at: self.resets_at }),
@@ -166,7 +165,6 @@ pub struct Usage {
 }
 
 impl Usage {
-    #[must_use]
     pub fn tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens).saturating_add(self.cached_tokens)
     }
@@ -236,7 +234,6 @@ pub struct Measure {
 
 impl Measure {
     /// Context left in percent, rounded down.
-    #[must_use]
     pub fn remaining_percent(&self) -> Option<u8> {
         let (used, window) = (self.context_used?, self.context_window.filter(|window| *window > 0)?);
         let left = window.saturating_sub(used);
@@ -262,7 +259,6 @@ const SHOWN_CHARS: usize = 240;
 impl Activity {
     /// The activity as one line of an agent's log, in words that tell tool calls, results and errors apart; nothing for what
     /// only machines need.
-    #[must_use]
     pub fn shown(&self) -> Option<String> {
         let line = match self {
             Self::Session { id, model } => match model {

@@ -97,7 +97,6 @@ impl From<&Refused> for Refusal {
 
 impl Cause {
     /// The name in the log, in `status` and in `why`.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -125,7 +124,6 @@ impl Cause {
     }
 
     /// The cause in words, for a brief and for people.
-    #[must_use]
     pub fn words(&self) -> String {
         match self {
             Self::Completed => "it finished everything it was given".into(),
@@ -159,7 +157,6 @@ impl Cause {
     }
 
     /// What a person can do about it, for an agent of `[agents.CLI]`; nothing where the words say it all.
-    #[must_use]
     pub fn remedy(&self, cli: &str) -> Option<String> {
         let Self::OutOfMemory { cap } = self else { return None };
         Some(match cap.map(size::format) {
@@ -171,7 +168,6 @@ impl Cause {
     }
 
     /// What the agent that takes the work over should do otherwise.
-    #[must_use]
     pub fn lesson(&self) -> Option<&'static str> {
         matches!(self, Self::OutOfMemory { .. }).then_some(
             "Use less memory than it did: fewer jobs at once (`make -j1`, one test process), smaller pieces of data, and no \

@@ -140,7 +140,6 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
 }
 
 /// What is still to be done, derived from the state alone. A new coordinator performs exactly this.
-#[must_use]
 pub fn outstanding(state: &State) -> Vec<Effect> {
     use crate::state::{AttemptPhase, Inspection};
     let mut effects = Vec::new();

@@ -62,7 +62,6 @@ pub enum Effect {
 }
 
 /// The effect that follows from an event, if one does.
-#[must_use]
 pub fn following(event: &Event) -> Option<Effect> {
     match &event.body {
         Body::Attempt(AttemptEvent::Dispatched { attempt, .. }) => Some(Effect::LaunchAttempt { attempt: *attempt }),

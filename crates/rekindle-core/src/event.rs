@@ -80,13 +80,11 @@ pub enum PauseReason {
 
 impl PauseReason {
     /// Whether the run goes on by itself, without an operator.
-    #[must_use]
     pub fn ends_by_itself(self) -> bool {
         matches!(self, Self::UsageLimit | Self::SystemError)
     }
 
     /// The reason in the words of the pause message.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Operator | Self::Interrupt | Self::Terminate | Self::Stop | Self::NoWait => "User stop",

@@ -94,7 +94,6 @@ pub enum Section {
 
 impl Section {
     /// The heading over its items.
-    #[must_use]
     pub fn heading(self) -> &'static str {
         match self {
             Self::Status => "Task Status",
@@ -153,13 +152,11 @@ pub struct Item {
 
 impl Item {
     /// An item without a shorter form.
-    #[must_use]
     pub fn new(section: Section, worth: u16, text: impl Into<String>) -> Self {
         Self { section, worth, text: text.into(), short: None }
     }
 
     /// The same with a shorter form.
-    #[must_use]
     pub fn or_short(self, short: impl Into<String>) -> Self {
         Self { short: Some(short.into()), ..self }
     }
@@ -177,7 +174,6 @@ pub struct Layout<'a> {
 /// The items that fit into the room, by section, in the order they were given. A draft: the caller seals it with a nonce.
 ///
 /// Never longer than `room`. The same items give the same text. An item that is kept stays kept when it is worth more.
-#[must_use]
 pub fn compose(items: &[Item], room: usize, layout: Layout<'_>) -> String {
     let chosen = choose(items, room, layout);
     let mut sections: BTreeMap<Section, (String, usize)> = BTreeMap::new();

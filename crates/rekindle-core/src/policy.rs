@@ -45,7 +45,6 @@ pub struct Row {
 }
 
 /// The policy table.
-#[must_use]
 pub fn row(cause: &Cause) -> Row {
     let (counts, next, advise_split) = match cause {
         Cause::Completed => (true, Next::Nothing, false),
@@ -73,7 +72,6 @@ pub fn row(cause: &Cause) -> Row {
 /// Exponential backoff with full jitter: a uniform draw from zero to `base · 2^(failures-1)`, capped.
 ///
 /// The draw comes from `seed` alone, so that the same history always waits equally long.
-#[must_use]
 pub fn backoff_ms(base_ms: u64, failures: u32, seed: &str) -> u64 {
     let doublings = failures.saturating_sub(1).min(20);
     let ceiling = base_ms.saturating_mul(1 << doublings).min(BACKOFF_CAP_MS);

@@ -30,7 +30,6 @@ pub struct Progress {
 
 impl Progress {
     /// How far the run of a state is.
-    #[must_use]
     pub fn of(state: &State) -> Self {
         let mut found = Self { total: small(state.tasks.len()), ..Self::default() };
         for (id, task) in &state.tasks {
@@ -55,7 +54,6 @@ impl Progress {
     }
 
     /// Tasks that are not complete.
-    #[must_use]
     pub fn remaining(&self) -> u32 {
         self.total - self.complete.min(self.total)
     }

@@ -47,7 +47,6 @@ pub struct Checkpoint {
 
 impl Checkpoint {
     /// Whether it says that something is left to do.
-    #[must_use]
     pub fn leaves_work(&self) -> bool {
         !self.remaining.is_empty() || self.progress.is_some_and(|percent| percent < 100)
     }
@@ -115,7 +114,6 @@ pub enum Report {
 
 impl Report {
     /// The task a report is about, if it is about one.
-    #[must_use]
     pub fn task(&self) -> Option<&TaskId> {
         match self {
             Self::Start { task }
@@ -231,7 +229,6 @@ pub struct Evidence {
 
 impl Evidence {
     /// Whether everything is proven.
-    #[must_use]
     pub fn passed(&self) -> bool {
         self.missing_artifacts.is_empty()
             && self.checks.iter().all(|check| check.passed)
@@ -244,7 +241,6 @@ impl Evidence {
     }
 
     /// The same without the outputs that the state does not keep.
-    #[must_use]
     pub fn cut(mut self) -> Self {
         cut_outputs(self.all_mut());
         self
@@ -256,7 +252,6 @@ impl Evidence {
     }
 
     /// What is wrong, in one line.
-    #[must_use]
     pub fn complaint(&self) -> String {
         if let Some(check) = self.checks.iter().find(|check| !check.passed).or_else(|| self.introduced().next()) {
             let how = match (check.timed_out, check.code) {

@@ -50,7 +50,6 @@ pub enum Stage {
 
 impl Stage {
     /// The state that readers see for an open task at this stage, where it is not the ordinary one.
-    #[must_use]
     pub fn awaiting(self) -> Option<&'static str> {
         match self {
             Self::Implement => None,
@@ -169,7 +168,6 @@ pub struct FocusArea {
 }
 
 /// Why critic and auditor did not agree, by rule.
-#[must_use]
 pub fn categorise(evidence: &Evidence) -> DisagreementType {
     if environments(evidence).is_some() {
         DisagreementType::EnvironmentSpecific
@@ -181,7 +179,6 @@ pub fn categorise(evidence: &Evidence) -> DisagreementType {
 }
 
 /// The environments in which everything passed and those in which something failed, where there are both.
-#[must_use]
 pub fn environments(evidence: &Evidence) -> Option<(Vec<String>, Vec<FailedEnvironment>)> {
     let mut by_name: BTreeMap<&str, Vec<&CheckResult>> = BTreeMap::new();
     for check in &evidence.checks {
@@ -217,7 +214,6 @@ const CATEGORIES: [(&str, &[&str]); 8] = [
 ];
 
 /// What a list of issues is about.
-#[must_use]
 pub fn category(issues: &[String]) -> &'static str {
     let words = issues.join("\n").to_lowercase();
     let fits = |row: &&(&str, &[&str])| row.1.iter().any(|word| words.contains(word));
@@ -225,7 +221,6 @@ pub fn category(issues: &[String]) -> &'static str {
 }
 
 /// What critics have missed again and again, most often first.
-#[must_use]
 pub fn focus_areas(history: &[KeptDisagreement]) -> Vec<FocusArea> {
     let missed = history.iter().filter(|kept| kept.what.disagreement_type == DisagreementType::CodeQuality);
     let mut areas: BTreeMap<&str, FocusArea> = BTreeMap::new();

@@ -274,7 +274,6 @@ pub struct Attempt {
 
 impl Attempt {
     /// Whether a process of it runs or may run.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         matches!(self.phase, AttemptPhase::Starting | AttemptPhase::Running)
     }
@@ -360,7 +359,6 @@ impl State {
     }
 
     /// The plan's words for a task.
-    #[must_use]
     pub fn plan_task(&self, id: &TaskId) -> Option<&PlanTask> {
         let task = self.tasks.get(id)?;
         self.run.as_ref()?.plan.tasks.get(task.index)
@@ -372,13 +370,11 @@ impl State {
     }
 
     /// Whether one of these processes is the shim of a living agent: whoever descends from it is that agent.
-    #[must_use]
     pub fn holds_any_of(&self, processes: &[u32]) -> bool {
         self.live_attempts().any(|(_, attempt)| attempt.shim_pid.is_some_and(|shim| processes.contains(&shim)))
     }
 
     /// Tasks that an attempt holds and that have not ended, in its order.
-    #[must_use]
     pub fn open_tasks(&self, id: AttemptId) -> Vec<TaskId> {
         let Some(attempt) = self.attempts.get(&id) else {
             return Vec::new();
@@ -394,7 +390,6 @@ impl State {
     }
 
     /// The unanswered question that a task waits for, if there is one.
-    #[must_use]
     pub fn open_question(&self, task: &TaskId) -> Option<QuestionId> {
         self.questions
             .iter()
@@ -403,7 +398,6 @@ impl State {
     }
 
     /// Blockers of a task that have neither completed nor been skipped.
-    #[must_use]
     pub fn unmet_blockers(&self, id: &TaskId) -> Vec<TaskId> {
         let Some(plan_task) = self.plan_task(id) else {
             return Vec::new();
@@ -419,7 +413,6 @@ impl State {
     }
 
     /// The task of the plan that a part belongs to; any other task is its own.
-    #[must_use]
     pub fn root_of(&self, id: &TaskId) -> TaskId {
         let mut root = id;
         while let Some(parent) = self.tasks.get(root).and_then(|task| task.workflow.parent.as_ref()) {
@@ -429,7 +422,6 @@ impl State {
     }
 
     /// The role that works on a task at the stage where it stands.
-    #[must_use]
     pub fn role_of(&self, id: &TaskId) -> Role {
         let Some(task) = self.tasks.get(id) else { return Role::Developer };
         match (task.workflow.stage, task.workflow.health) {
@@ -444,7 +436,6 @@ impl State {
     }
 
     /// The workspace of its own that a task's work is done in; nothing where all work in one directory.
-    #[must_use]
     pub fn workspace_of(&self, id: &TaskId) -> Option<String> {
         if !self.limits.worktrees {
             return None;
@@ -457,20 +448,17 @@ impl State {
     }
 
     /// Whether the plan asks for a reviewer of a role.
-    #[must_use]
     pub fn reviews(&self, role: Role) -> bool {
         let review = self.run.as_ref().and_then(|run| run.plan.settings.review.as_ref());
         review.is_some_and(|roles| roles.iter().any(|name| name == role.name()))
     }
 
     /// Attempts in all that a task may have.
-    #[must_use]
     pub fn attempt_limit(&self, id: &TaskId) -> u32 {
         self.plan_task(id).and_then(|task| task.attempts).unwrap_or(self.limits.attempts)
     }
 
     /// The name of the agent that has a role on a task; the task's own id where that name would be too long.
-    #[must_use]
     pub fn agent_for(&self, id: &TaskId, role: Role) -> Option<AgentName> {
         let plan_task = self.plan_task(id)?;
         let made = || AgentName::new(format!("{role}-{id}")).or_else(|_| AgentName::new(id.as_str())).ok();

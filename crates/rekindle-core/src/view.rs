@@ -131,7 +131,6 @@ pub struct TaskRow {
 
 impl TaskRow {
     /// What one should know of a complete task that was not both reported and proven: a mark, and the same in words.
-    #[must_use]
     pub fn doubt(&self) -> Option<(&'static str, &'static str)> {
         match (self.unreported, self.unproven) {
             (true, true) => Some(("unreported", "complete on a person's word: its agent reported nothing")),
@@ -230,7 +229,6 @@ pub struct Touched {
 
 impl Touched {
     /// Every row there is.
-    #[must_use]
     pub fn everything(state: &State) -> Self {
         Self {
             run: state.run.is_some(),
@@ -309,7 +307,6 @@ fn dependants<'a>(state: &'a State, id: &'a TaskId) -> impl Iterator<Item = Task
     tasks.iter().filter(|task| task.blocked_by.contains(id)).map(|task| task.id.clone()).chain(whole)
 }
 
-#[must_use]
 pub fn run_row(state: &State) -> Option<RunRow> {
     let run = state.run.as_ref()?;
     let name = match run.phase {
@@ -343,7 +340,6 @@ pub fn run_row(state: &State) -> Option<RunRow> {
     })
 }
 
-#[must_use]
 pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
     let task = state.tasks.get(id)?;
     let planned = state.plan_task(id)?;
@@ -390,7 +386,6 @@ fn environments_of(state: &State, planned: &PlanTask) -> Vec<String> {
 }
 
 /// The state people see: a pending task behind others is blocked, and so is one that waits for an answer.
-#[must_use]
 pub fn shown_state(state: &State, id: &TaskId) -> (&'static str, Option<String>) {
     let Some(task) = state.tasks.get(id) else {
         return ("pending", None);
@@ -422,7 +417,6 @@ pub fn shown_state(state: &State, id: &TaskId) -> (&'static str, Option<String>)
     }
 }
 
-#[must_use]
 pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
     let attempt = state.attempts.get(&id)?;
     let name = match attempt.phase {
@@ -467,7 +461,6 @@ fn last_words_of(attempt: &Attempt) -> Option<String> {
     left_work.then(|| last_words::short(&attempt.cli_session.last_words)).flatten()
 }
 
-#[must_use]
 pub fn question_row(state: &State, id: QuestionId) -> Option<QuestionRow> {
     let question = state.questions.get(&id)?;
     Some(QuestionRow {

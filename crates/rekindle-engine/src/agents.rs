@@ -61,7 +61,6 @@ impl Kinds {
     }
 
     /// The kind of a name.
-    #[must_use]
     pub fn of(self, name: &str) -> Option<Kind> {
         self.iter().find(|kind| kind.kind() == name)
     }
@@ -150,14 +149,12 @@ pub struct Program {
 
 impl Program {
     /// What a kind can do that can do nothing special, on this program's account and with its stand-in.
-    #[must_use]
     pub fn traits(&self, kind: &str) -> Traits {
         let account = self.account.clone().unwrap_or_else(|| kind.to_owned());
         Traits { account, fallback: self.fallback.clone(), ..Traits::new(kind) }
     }
 
     /// Arguments that make it print its version: those of `command`, then the usual one.
-    #[must_use]
     pub fn version_args(&self) -> Vec<String> {
         self.command.iter().skip(1).cloned().chain(["--version".to_owned()]).collect()
     }
@@ -184,10 +181,8 @@ pub struct Start<'a> {
 
 impl Start<'_> {
     /// The program and its first arguments: those of `command`, else the kind's own program, found on `PATH`. The native program
-    /// replaces the script that would start it: a script that is killed leaves it running.
-    ///
-    /// # Errors
-    /// When nothing is named and the kind's own program is not there.
+    /// replaces the script that would start it: a script that is killed leaves it running. Fails when nothing is named
+    /// and the kind's own program is not there.
     pub fn program_words(&self, adapter: &dyn Adapter) -> Result<Vec<String>, String> {
         let place = Place { program: self.program, workspace: self.workspace, bundle: self.bundle };
         let mut words = self.program.command.clone();
@@ -210,20 +205,17 @@ impl Start<'_> {
     }
 
     /// The directory in the bundle that holds the adapter's own files.
-    #[must_use]
     pub fn own_dir(&self) -> PathBuf {
         self.bundle.join(OWN_DIR)
     }
 
     /// The command that serves rekindle's MCP tools for this attempt. Its token is read from the bundle and stands in no argument.
-    #[must_use]
     pub fn mcp_command(&self) -> Vec<String> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         vec![text(self.rekindle), "mcp".to_owned(), "--bundle".to_owned(), text(self.bundle)]
     }
 
     /// The command that prints what an agent has to be told again after a compaction, for a hook.
-    #[must_use]
     pub fn context_command(&self, format: &str) -> Vec<String> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let words = ["__context", "--format", format, "--bundle"].map(str::to_owned);
@@ -276,7 +268,6 @@ pub struct Launch {
 
 impl Launch {
     /// A program that reads its prompt from standard input.
-    #[must_use]
     pub fn new(argv: Vec<String>, stdin: Stdin, input: impl Into<String>) -> Self {
         Self {
             argv,
@@ -328,19 +319,16 @@ pub struct Place<'a> {
 
 impl Place<'_> {
     /// A variable as the agent sees it: `[agents.NAME]` first, then the operator's environment.
-    #[must_use]
     pub fn var(&self, name: &str) -> Option<String> {
         self.program.env.get(name).cloned().or_else(|| std::env::var(name).ok())
     }
 
     /// A variable that is not empty.
-    #[must_use]
     pub fn set(&self, name: &str) -> Option<String> {
         self.var(name).filter(|value| !value.is_empty())
     }
 
     /// The login by the first of these variables that is set, in words.
-    #[must_use]
     pub fn login_by(&self, names: &[&str]) -> Option<String> {
         names.iter().find(|name| self.set(name).is_some()).map(|name| format!("by {name}"))
     }
@@ -380,10 +368,7 @@ pub trait Adapter: Send + Sync {
     /// What it can do. Everything defaults to no.
     fn traits(&self, program: &Program) -> Traits;
 
-    /// How it is started.
-    ///
-    /// # Errors
-    /// Why it cannot be: what is missing, and what to do.
+    /// How it is started. The error says what is missing, and what to do.
     fn start(&self, start: &Start<'_>) -> Result<Launch, String>;
 
     /// A reader for one attempt.
@@ -465,13 +450,11 @@ pub trait Adapter: Send + Sync {
 }
 
 /// The ladder of any program: asked, told, then ended with its whole tree.
-#[must_use]
 pub fn ladder(grace_ms: u64) -> Vec<Rung> {
     vec![Rung { signal: StopSignal::Int, grace_ms }, Rung { signal: StopSignal::Term, grace_ms }]
 }
 
 /// Finds a program: a path as it is, a bare name on the `PATH` that the agent will have.
-#[must_use]
 pub fn find_program(place: &Place<'_>, name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         let path = place.workspace.join(name);

@@ -42,7 +42,6 @@ pub enum Kind {
 
 impl Kind {
     /// Its name, for programs.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::NeedsYou => "needs_you",
@@ -68,7 +67,6 @@ impl Finished {
     pub const NAMES: [&str; 3] = ["off", "local", "all"];
 
     /// The choice of a name; what is none of them is the usual one.
-    #[must_use]
     pub fn named(name: &str) -> Self {
         match name {
             "off" => Self::Off,
@@ -132,7 +130,6 @@ impl Default for Channels {
 
 impl Channels {
     /// Whether an alert is for the bell and the desktop.
-    #[must_use]
     pub fn tells_here(&self, kind: Kind) -> bool {
         match kind {
             Kind::NeedsYou => self.needs_you,
@@ -141,7 +138,6 @@ impl Channels {
     }
 
     /// Whether it is for the command and the webhook, which may reach others.
-    #[must_use]
     pub fn tells_afar(&self, kind: Kind) -> bool {
         match kind {
             Kind::NeedsYou => self.needs_you,
@@ -171,7 +167,6 @@ impl Complaints {
     }
 
     /// What nobody has shown yet.
-    #[must_use]
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).waiting)
     }
@@ -197,7 +192,6 @@ struct Queue {
 
 impl Alerts {
     /// Starts what the channels need. A channel that cannot be started is complained about.
-    #[must_use]
     pub fn start(channels: &Channels, session: &Session) -> Self {
         let complaints = channels.complaints.clone();
         let mut queues = Vec::new();

@@ -151,7 +151,6 @@ impl Error {
     }
 
     /// Whether it says something of the machine and nothing of the work: the same call may go through later.
-    #[must_use]
     pub fn passes(&self) -> bool {
         match self {
             Self::Locked { .. } => true,
@@ -245,10 +244,8 @@ fn locks_of(common: &Path) -> Arc<Locks> {
 }
 
 impl Repo {
-    /// The repository whose checkout holds `dir`.
-    ///
-    /// # Errors
-    /// When there is no usable git, no repository, no checkout, or git does not trust it.
+    /// The repository whose checkout holds `dir`. Fails when there is no usable git, no repository, no checkout, or git
+    /// does not trust it.
     pub fn of(dir: &Path) -> Result<Self> {
         check_version(dir)?;
         let answer = Call::new(dir)
@@ -279,7 +276,6 @@ impl Repo {
     }
 
     /// The same, waiting so long for locks that others hold.
-    #[must_use]
     pub fn patient_for(mut self, ms: u64) -> Self {
         self.patience_ms = ms;
         self
@@ -292,7 +288,6 @@ impl Repo {
     }
 
     /// The checkout that it was found by.
-    #[must_use]
     pub fn top(&self) -> &Path {
         &self.top
     }
@@ -339,7 +334,6 @@ impl Repo {
     }
 
     /// A directory of ours in the repository, outside of every checkout.
-    #[must_use]
     pub fn private_dir(&self) -> PathBuf {
         self.common.join("rekindle")
     }
@@ -358,10 +352,8 @@ impl Repo {
 }
 
 impl Work {
-    /// A run's share. `branch` is what [`Repo::begin`] said, or empty for a run that shares the checkout.
-    ///
-    /// # Errors
-    /// When the run's name cannot stand in a ref.
+    /// A run's share. `branch` is what [`Repo::begin`] said, or empty for a run that shares the checkout. Fails when
+    /// the run's name cannot stand in a ref.
     pub fn new(repo: Repo, state: &Path, run: &str, branch: &str) -> Result<Self> {
         names::check(run)?;
         // As git will name it; a directory that is not there yet has nothing to resolve.
@@ -371,19 +363,16 @@ impl Work {
     }
 
     /// The repository.
-    #[must_use]
     pub fn repo(&self) -> &Repo {
         &self.repo
     }
 
     /// The run's branch, without `refs/heads/`.
-    #[must_use]
     pub fn branch(&self) -> &str {
         &self.branch
     }
 
     /// The project's directory in the worktree of a key, where there is one and all its files are written; it is left as it is.
-    #[must_use]
     pub fn standing(&self, key: &str) -> Option<PathBuf> {
         let top = self.path(key);
         // A git that outlives its coordinator may still be writing the files: half of them prove nothing.
@@ -392,13 +381,11 @@ impl Work {
     }
 
     /// The commit that the work of a key began with, where it is recorded.
-    #[must_use]
     pub fn base(&self, key: &str) -> Option<String> {
         self.repo.commit(&names::base(&self.run, key)).ok().flatten()
     }
 
     /// Where the worktree of a key stands, made or not.
-    #[must_use]
     pub fn path(&self, key: &str) -> PathBuf {
         self.worktrees().join(key)
     }

@@ -34,10 +34,7 @@ pub struct Of<'a> {
     pub known: Option<&'a Run>,
 }
 
-/// Chooses it.
-///
-/// # Errors
-/// When worktrees are asked for, or a run has them, and git cannot give them.
+/// Chooses it. Fails when worktrees are asked for, or a run has them, and git cannot give them.
 pub fn choose(
     wanted: Isolation,
     max_agents: u32,

@@ -69,9 +69,7 @@ pub enum Error {
 }
 
 /// Runs a program until it ends. A process that it leaves behind is not waited for, even if that holds its pipes open.
-///
-/// # Errors
-/// When it cannot be started, takes too long or prints too much; then it is ended with all that it started.
+/// Fails when it cannot be started, takes too long or prints too much; then it is ended with all that it started.
 pub fn run(command: &mut Command, input: &[u8], limits: &Limits) -> Result<Finished, Error> {
     command.stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() }).stdout(Stdio::piped());
     if limits.err_max.is_some() {

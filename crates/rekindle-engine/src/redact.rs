@@ -82,13 +82,11 @@ impl Redactor {
     }
 
     /// How many values are looked for.
-    #[must_use]
     pub fn secrets(&self) -> usize {
         self.secrets
     }
 
     /// The text with every secret replaced by `[redacted:NAME]`.
-    #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if !self.automaton.is_match(text) {
             return Cow::Borrowed(text);

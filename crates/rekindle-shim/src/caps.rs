@@ -66,7 +66,6 @@ pub struct OutOfMemory {
 }
 
 /// What would hold an agent that is started here now. Changes nothing.
-#[must_use]
 pub fn standing() -> Held {
     let layout = Layout::here();
     let (memory, processes) = layout.controllers();

@@ -20,14 +20,12 @@ pub(crate) struct Brought {
 }
 
 impl Brought {
-    #[must_use]
     pub(crate) fn line(&self) -> String {
         format!("{}: {}  ({})", one_line(&self.what), one_line(&self.command), one_line(&self.place))
     }
 }
 
 /// What settings bring. Variables and flags are the operator's own words and are left out.
-#[must_use]
 pub(crate) fn by_settings(config: &Config, path: &Path, plan: &Plan) -> Vec<Brought> {
     let mut found = Vec::new();
     for (key, sourced) in config.all() {
@@ -67,7 +65,6 @@ pub(crate) fn by_settings(config: &Config, path: &Path, plan: &Plan) -> Vec<Brou
 }
 
 /// What the tasks of a plan bring: their checks.
-#[must_use]
 pub(crate) fn by_tasks(path: &Path, plan: &Plan) -> Vec<Brought> {
     let checks = plan.tasks.iter().flat_map(|task| task.accept.iter().map(move |line| (task, line)));
     let place = |line: u32| format!("{}:{line}", path.display());

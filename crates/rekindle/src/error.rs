@@ -73,7 +73,6 @@ impl CliError {
     }
 
     /// Adds an error and everything that it says caused it.
-    #[must_use]
     pub(crate) fn because(mut self, cause: &dyn Error) -> Self {
         let mut next = Some(cause);
         while let Some(error) = next {
@@ -84,14 +83,12 @@ impl CliError {
     }
 
     /// Adds what to do.
-    #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
     /// How the program ends with it.
-    #[must_use]
     pub(crate) fn exit(&self) -> Exit {
         match self.kind {
             Kind::Usage => Exit::Usage,

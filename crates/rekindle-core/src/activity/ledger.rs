@@ -70,13 +70,11 @@ impl Ledger {
     }
 
     /// How many older calls are no longer kept.
-    #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
     /// Answers of the model so far.
-    #[must_use]
     pub fn turns(&self) -> u64 {
         self.turns
     }

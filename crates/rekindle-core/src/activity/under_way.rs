@@ -101,13 +101,11 @@ pub struct UnderWay {
 
 impl UnderWay {
     /// Whether there is nothing to tell.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// What an earlier attempt left, followed by this one's: for a prompt that never reached the record.
-    #[must_use]
     pub fn after(self, earlier: Self) -> Self {
         let mut calls = earlier.calls;
         calls.extend(self.calls);
@@ -117,7 +115,6 @@ impl UnderWay {
 }
 
 /// The calls that the resumed conversation lacks or holds without an outcome.
-#[must_use]
 pub fn under_way(ledger: &Ledger, history: &History) -> UnderWay {
     let seen: BTreeSet<&str> = ledger.entries().map(|entry| entry.call.id.as_str()).collect();
     let began = ledger.entries().next().is_some() || ledger.turns() > 0;

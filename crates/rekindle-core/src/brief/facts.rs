@@ -108,7 +108,6 @@ pub struct Facts {
 
 impl Facts {
     /// The facts of a first prompt without tasks; everything else is to be filled in.
-    #[must_use]
     pub fn new(agent: AgentName) -> Self {
         Self {
             agent,
@@ -154,19 +153,16 @@ impl Facts {
     }
 
     /// The task to begin or go on with.
-    #[must_use]
     pub fn current(&self) -> Option<&TaskFacts> {
         self.tasks.iter().find(|task| task.standing == Standing::Current)
     }
 
     /// Whether nobody has worked on the current task before.
-    #[must_use]
     pub fn is_first(&self) -> bool {
         self.cause.is_none() && self.attempt <= 1 && self.review.rework.is_none() && !self.role.reviews()
     }
 
     /// Whether smaller steps are asked for: always from the second retry on.
-    #[must_use]
     pub fn asks_for_split(&self) -> bool {
         !self.role.reviews() && (self.advise_split || self.attempt >= 3)
     }

@@ -41,7 +41,6 @@ pub struct Unknown {
 
 impl Unknown {
     /// What to write instead.
-    #[must_use]
     pub fn hint(&self) -> String {
         let known = PLACEHOLDERS.map(|(name, _)| name);
         match nearest(&self.name, known) {
@@ -57,10 +56,7 @@ enum Piece<'a> {
     Placeholder(&'a str),
 }
 
-/// Looks for placeholders that are none.
-///
-/// # Errors
-/// With the first of them.
+/// Looks for placeholders that are none. Fails with the first of them.
 pub fn check(template: &str) -> Result<(), Unknown> {
     let mut line = 1;
     for piece in pieces(template) {

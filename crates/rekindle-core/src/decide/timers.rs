@@ -55,13 +55,11 @@ impl Timer {
 }
 
 /// The earliest moment at which time alone changes anything, for a state that was last decided on at `decided_at`.
-#[must_use]
 pub fn next_deadline(state: &State, decided_at: Time) -> Option<Time> {
     next_deadline_but(state, decided_at, &BTreeSet::new())
 }
 
 /// The same without the limits of attempts whose processes are gone.
-#[must_use]
 pub fn next_deadline_but(state: &State, decided_at: Time, gone: &BTreeSet<AttemptId>) -> Option<Time> {
     // A start that was due by then and could not be made (no slot) waits for another event, not for time.
     let ahead = |(time, timer): &(Time, Timer)| *timer != Timer::MayStart || *time > decided_at;

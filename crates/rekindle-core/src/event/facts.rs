@@ -284,19 +284,16 @@ pub struct ClockSeen {
 
 impl ClockSeen {
     /// How long the machine has slept since an earlier look; nothing over another boot.
-    #[must_use]
     pub fn slept_since(&self, earlier: &Self) -> u64 {
         if self.boot_id == earlier.boot_id { self.slept_ms.saturating_sub(earlier.slept_ms) } else { 0 }
     }
 
     /// What the wall shows at a moment of the coordinator's clock.
-    #[must_use]
     pub fn wall(&self, at: Time) -> Time {
         Time(at.0.saturating_add(self.wall_ahead_ms))
     }
 
     /// The moment of the coordinator's clock at which the wall shows this.
-    #[must_use]
     pub fn at_wall(&self, wall: Time) -> Time {
         Time(wall.0.saturating_sub(self.wall_ahead_ms))
     }

@@ -282,20 +282,17 @@ pub enum Fact {
 }
 
 /// Text as it goes into a fact: harmless, without blanks around it, not longer than [`TEXT_MAX_BYTES`].
-#[must_use]
 pub fn text(words: &str) -> String {
     bounded(words, TEXT_MAX_BYTES)
 }
 
 /// The same with another bound.
-#[must_use]
 pub fn bounded(words: &str, max_bytes: usize) -> String {
     let clean = sanitize(truncate_bytes(words, max_bytes.saturating_mul(2)));
     truncate_bytes(clean.trim(), max_bytes).to_owned()
 }
 
 /// The fact that the assistant, or one of its helpers, said this; nothing for no words.
-#[must_use]
 pub fn said(words: &str, by: Option<&str>) -> Option<Fact> {
     let clean = sanitize(truncate_bytes(words, TEXT_MAX_BYTES * 4));
     let text = fold(clean.trim(), SAID_MAX_BYTES).into_owned();
@@ -303,7 +300,6 @@ pub fn said(words: &str, by: Option<&str>) -> Option<Fact> {
 }
 
 /// The fact that a call began.
-#[must_use]
 pub fn called(call: &str, line: &str) -> Fact {
     Fact::Called { call: bounded(call, CALL_MAX_BYTES), line: crate::text::one_line(line, CALL_MAX_BYTES) }
 }

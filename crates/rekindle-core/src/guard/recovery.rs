@@ -75,7 +75,6 @@ pub struct Facts<'a> {
 
 /// The text. Without the plan at most [`STATE_BYTES`] characters long, with it at most [`PLAN_BYTES`] more, and never more than the
 /// room.
-#[must_use]
 pub fn text(facts: &Facts<'_>) -> String {
     let room = facts.room.min(if facts.telling.full { STATE_BYTES + PLAN_BYTES } else { STATE_BYTES });
     let plan = match facts.telling.full {

@@ -37,13 +37,11 @@ pub struct Part<'a> {
 }
 
 /// The sentences of a text, in order.
-#[must_use]
 pub fn split(text: &str) -> Vec<&str> {
     parts(text).into_iter().map(|part| part.text).collect()
 }
 
 /// The sentences of a text with where they stand.
-#[must_use]
 pub fn parts(text: &str) -> Vec<Part<'_>> {
     let mut found: Vec<Part<'_>> = Vec::new();
     let (mut in_code, mut blank, mut listed) = (false, false, false);
@@ -83,7 +81,6 @@ pub fn parts(text: &str) -> Vec<Part<'_>> {
 }
 
 /// Whether a sentence asks something.
-#[must_use]
 pub fn asks(sentence: &str) -> bool {
     sentence.trim_end_matches(CLOSING).ends_with(['?', '？', '؟'])
 }

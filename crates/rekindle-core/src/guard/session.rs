@@ -335,13 +335,11 @@ impl Session {
     }
 
     /// How often the context was compacted.
-    #[must_use]
     pub fn compactions(&self) -> u32 {
         self.noticed.max(self.boundaries)
     }
 
     /// Whether there is anything to tell.
-    #[must_use]
     pub fn has_content(&self) -> bool {
         !(self.prompts.is_empty()
             && self.said.is_empty()
@@ -355,13 +353,11 @@ impl Session {
     }
 
     /// Whether it did anything but talk.
-    #[must_use]
     pub fn has_worked(&self) -> bool {
         !(self.files.is_empty() && self.commands.is_empty() && self.tasks.is_empty() && self.todos.is_empty())
     }
 
     /// Whether something was left unfinished: a turn, a task, a helper, a question.
-    #[must_use]
     pub fn has_open_work(&self) -> bool {
         self.turn_open
             || self.limit.is_some()
@@ -373,14 +369,12 @@ impl Session {
     }
 
     /// The question that the session's last message ends with, unless the person has spoken since.
-    #[must_use]
     pub fn asked_in_words(&self) -> Option<&str> {
         let last = self.said.iter().rfind(|said| said.by.is_none()).filter(|said| said.then == Then::Nothing)?;
         split(&last.text).pop().filter(|sentence| asks(sentence))
     }
 
     /// Tasks completed, and all of them.
-    #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         let statuses = self.tasks.iter().map(|task| task.status).chain(self.todos.iter().map(|todo| todo.status));
         let listed: Vec<TaskStatus> = statuses.filter(|status| *status != TaskStatus::Deleted).collect();
@@ -393,7 +387,6 @@ impl Session {
     }
 
     /// Whether a fact would change something. Only of tasks it is asked: programs tell their whole list again and again.
-    #[must_use]
     pub fn is_news(&self, fact: &Fact) -> bool {
         let Fact::Task { id, subject, description, status, owner, blocked_by } = fact else {
             return true;
@@ -456,7 +449,6 @@ impl Session {
 
 impl Task {
     /// Whether it is still to be done.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         is_open(self.status)
     }

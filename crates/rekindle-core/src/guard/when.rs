@@ -47,7 +47,6 @@ const OFFERED_MS: u64 = 14 * 24 * 60 * 60 * 1000;
 
 /// Whether a session that no longer lives is offered to a new one: somebody spoke in it, something was left open or it was killed while it worked, and it did not end
 /// as it was meant to. Whoever leaves because of a limit means to come back.
-#[must_use]
 pub fn offered(session: &Session, now_ms: u64) -> bool {
     let meant = session.limit.is_none() && session.ended.as_ref().is_some_and(|(meant, _)| *meant);
     let recent = now_ms.saturating_sub(session.last_at) < OFFERED_MS;
@@ -58,7 +57,6 @@ pub fn offered(session: &Session, now_ms: u64) -> bool {
 
 /// Whether to tell the session now. `inherits`: it has just taken over a session that died with work open. `missing`: what the
 /// transcript shows is less than what was read of it before.
-#[must_use]
 pub fn telling(session: &Session, chance: &Chance<'_>, inherits: bool, missing: bool) -> Option<Telling> {
     if !session.has_content() {
         return None;

@@ -41,13 +41,11 @@ struct Candidate<'a> {
 }
 
 /// The sentences of a session in their order, without those that a later one repeats.
-#[must_use]
 pub fn sentences(session: &Session) -> Vec<Sentence<'_>> {
     sentences_of(session, session.said.len())
 }
 
 /// The same of its first `messages` messages alone.
-#[must_use]
 pub fn sentences_of(session: &Session, messages: usize) -> Vec<Sentence<'_>> {
     let candidates = candidates(session, messages);
     let spread = spread(session, &candidates);

@@ -29,13 +29,11 @@ pub enum TaskState {
 
 impl TaskState {
     /// Whether nothing more happens to it without an operator or the disk reopening it.
-    #[must_use]
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Complete | Self::Failed | Self::Skipped)
     }
 
     /// Whether tasks behind it may begin.
-    #[must_use]
     pub fn unblocks(self) -> bool {
         matches!(self, Self::Complete | Self::Skipped)
     }
@@ -141,19 +139,16 @@ pub struct Workflow {
 
 impl Task {
     /// Whether a claim or the acceptance of its work is under way: nothing else is decided about it meanwhile.
-    #[must_use]
     pub fn is_being_proven(&self) -> bool {
         self.claim.is_some() || self.workflow.merging.is_some()
     }
 
     /// Whether its parts are worked on in its place.
-    #[must_use]
     pub fn is_in_parts(&self) -> bool {
         !self.workflow.parts.is_empty() && self.holder.is_none() && !self.state.is_terminal()
     }
 
     /// Attempts that count at the stage where it stands.
-    #[must_use]
     pub fn tries(&self) -> u32 {
         match self.workflow.stage {
             Stage::Implement => self.attempts,
@@ -172,20 +167,17 @@ impl Task {
     }
 
     /// The newest attempt at the stage where it stands.
-    #[must_use]
     pub fn last_attempt(&self) -> Option<AttemptId> {
         self.last_attempts.at(self.workflow.stage)
     }
 
     /// Whether it was split and nobody has looked at the whole since.
-    #[must_use]
     pub fn waits_for_parts(&self) -> bool {
         let free = self.state == TaskState::Pending && self.holder.is_none() && self.workflow.stage == Stage::Implement;
         free && !self.workflow.parts.is_empty()
     }
 
     /// Whether its work has begun and is not through: others leave its files alone.
-    #[must_use]
     pub fn is_between_stages(&self) -> bool {
         !self.state.is_terminal()
             && (self.workflow.stage != Stage::Implement

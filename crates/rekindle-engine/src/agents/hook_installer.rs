@@ -30,7 +30,6 @@ impl Scope {
     /// All, the nearest first.
     pub const ALL: [Self; 3] = [Self::Local, Self::Project, Self::User];
 
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Local => "local",
@@ -40,7 +39,6 @@ impl Scope {
     }
 
     /// The scope of a name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.name() == name)
     }
@@ -59,13 +57,11 @@ pub struct Places<'a> {
 
 impl Places<'_> {
     /// A variable that is set to something.
-    #[must_use]
     pub fn set(&self, name: &str) -> Option<String> {
         (self.var)(name).filter(|value| !value.is_empty())
     }
 
     /// The user's home.
-    #[must_use]
     pub fn home(&self) -> Option<PathBuf> {
         self.set("HOME").map(PathBuf::from)
     }
@@ -135,7 +131,6 @@ pub struct Left {
 
 impl Left {
     /// Of the allowance that will be used up first.
-    #[must_use]
     pub fn usage(&self) -> Option<u8> {
         self.five_hours.into_iter().chain(self.seven_days).min()
     }

@@ -51,7 +51,6 @@ pub enum Request {
 
 impl Request {
     /// A report made on the command line.
-    #[must_use]
     pub fn report(report: Report) -> Self {
         Self::Report { report, mcp: false }
     }

@@ -46,10 +46,7 @@ pub struct Summary {
 }
 
 impl Repo {
-    /// Makes sure that the run has its branch.
-    ///
-    /// # Errors
-    /// When git fails, or a branch that goes on is gone without a trace.
+    /// Makes sure that the run has its branch. Fails when git does, or a branch that goes on is gone without a trace.
     pub fn begin(&self, slug: &str, run: &str, start: Start<'_>) -> Result<Base> {
         names::check(slug)?;
         names::check(run)?;
@@ -133,9 +130,6 @@ impl Work {
 
     /// Those of `paths` (as in the plan, below the project's directory) that `commit` brought and the run's branch has no
     /// longer. What was never committed, as ignored build results, is not missed.
-    ///
-    /// # Errors
-    /// When git fails.
     pub fn missing(&self, commit: &str, paths: &[String]) -> Result<Vec<String>> {
         let tip = self.tip(None, &mut Vec::new())?;
         let mut missing = Vec::new();
@@ -148,9 +142,6 @@ impl Work {
     }
 
     /// What to tell the person who takes the result.
-    ///
-    /// # Errors
-    /// When git fails.
     pub fn summary(&self) -> Result<Summary> {
         let commit = self.tip(None, &mut Vec::new())?;
         let range = match self.repo.commit("HEAD")? {

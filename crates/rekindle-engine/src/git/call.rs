@@ -396,13 +396,11 @@ pub(super) fn records(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Asks git something about a directory, for people to read: the beginning of the answer, or nothing when git has none.
-#[must_use]
 pub fn ask(dir: &Path, arguments: &[&str], bytes: usize) -> Option<String> {
     ask_within(dir, arguments, bytes, LONG_MS)
 }
 
 /// The same for somebody who cannot wait long.
-#[must_use]
 pub fn ask_within(dir: &Path, arguments: &[&str], bytes: usize, ms: u64) -> Option<String> {
     let answer = Call::new(dir).args(arguments).files().limit(ms).beginning(bytes).run().ok()?;
     let said = String::from_utf8_lossy(&answer.out);

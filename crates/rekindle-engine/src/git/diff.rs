@@ -52,9 +52,6 @@ pub struct Changes {
 
 impl Work {
     /// What the work of a key changes: what was merged, else what stands in its worktree, else its newest snapshot.
-    ///
-    /// # Errors
-    /// When git fails.
     pub fn changes(&self, key: &str, merged: Option<&str>, most: usize) -> Result<Option<Changes>> {
         if let Some(commit) = merged.filter(|commit| call::is_id(commit)) {
             let before = match self.repo.commit(&format!("{commit}^1"))? {

@@ -36,9 +36,6 @@ pub struct Restored {
 
 impl Repo {
     /// All snapshots, oldest first; of one workspace or of all.
-    ///
-    /// # Errors
-    /// When git fails.
     pub fn snapshots(&self, key: Option<&str>) -> Result<Vec<Leftover>> {
         let format =
             "%(refname)%00%(objectname)%00%(committerdate:unix)%00%(trailers:key=Rekindle-Base,valueonly,separator=)";
@@ -84,10 +81,8 @@ impl Repo {
     }
 
     /// Writes the files of a snapshot into a directory. Files that are there with other content are overwritten only with
-    /// `force`; files that the snapshot does not have stay.
-    ///
-    /// # Errors
-    /// When files would be overwritten, or git or the disk fails.
+    /// `force`; files that the snapshot does not have stay. Fails when files would be overwritten, or git or the disk
+    /// fails.
     pub fn restore(&self, commit: &str, dir: &Path, force: bool) -> Result<Restored> {
         std::fs::create_dir_all(dir).map_err(|e| Error::io(dir, e))?;
         let dir = dir.canonicalize().map_err(|e| Error::io(dir, e))?;
@@ -122,10 +117,8 @@ impl Repo {
         Ok(Restored { files, written: absent + differing.len() })
     }
 
-    /// Makes a branch of a snapshot; one of that name must not exist.
-    ///
-    /// # Errors
-    /// When the name is taken or cannot be a branch's, or git fails.
+    /// Makes a branch of a snapshot; one of that name must not exist. Fails when the name is taken or cannot be a
+    /// branch's, or git fails.
     pub fn restore_as_branch(&self, commit: &str, branch: &str) -> Result<()> {
         let commit = there(self.commit(commit)?, commit)?;
         self.call().args(["check-ref-format", "--branch", branch]).ok()?;

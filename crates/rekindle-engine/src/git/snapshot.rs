@@ -60,10 +60,7 @@ struct Seen {
 }
 
 impl Work {
-    /// Takes a snapshot of a workspace at an attempt's boundary.
-    ///
-    /// # Errors
-    /// When git fails; what was there before still is.
+    /// Takes a snapshot of a workspace at an attempt's boundary. If git fails, what was there before still is.
     pub fn snapshot(&self, place: Place, key: &str, attempt: u64, label: &str) -> Result<Snapshot> {
         names::check(label)?;
         self.alone(key, || self.snapshot_alone(place, key, attempt, label))

@@ -98,7 +98,6 @@ impl Repo {
     }
 
     /// What was put down since the last time.
-    #[must_use]
     pub fn notes(&self) -> Vec<String> {
         std::mem::take(&mut *held(&self.locks.notes))
     }

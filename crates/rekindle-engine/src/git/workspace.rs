@@ -28,10 +28,8 @@ pub struct Workspace {
 }
 
 impl Work {
-    /// The workspace of a key, made or mended as needed.
-    ///
-    /// # Errors
-    /// When git fails, or something that rekindle did not make stands in its place.
+    /// The workspace of a key, made or mended as needed. Fails when git does, or something that rekindle did not make
+    /// stands in its place.
     pub fn workspace(&self, key: &str) -> Result<Workspace> {
         self.alone(key, || self.workspace_alone(key))
     }

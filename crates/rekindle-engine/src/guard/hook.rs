@@ -39,10 +39,8 @@ pub struct Places {
     pub state_dir: PathBuf,
 }
 
-/// Hears `heard` and prints what has to be told.
-///
-/// # Errors
-/// When something could not be kept; what had to be told is told all the same.
+/// Hears `heard` and prints what has to be told. Fails when something could not be kept; what had to be told is told
+/// all the same.
 pub fn run(
     program: &dyn Guarded,
     heard: Heard,

@@ -187,10 +187,7 @@ pub struct Installed {
     pub chained: Option<String>,
 }
 
-/// Installs one program's hooks.
-///
-/// # Errors
-/// Why it cannot be done; nothing was changed then.
+/// Installs one program's hooks. The error says why it cannot be done; nothing was changed then.
 pub fn install(
     site: &Site<'_>,
     program: &dyn Installable,
@@ -261,9 +258,7 @@ pub struct Removed {
 }
 
 /// Takes one program's hooks out of the settings of a scope, and out of whichever other files the manifest names for it.
-///
-/// # Errors
-/// Why a file cannot be changed; it is as it was then.
+/// The error says why a file cannot be changed; it is as it was then.
 pub fn uninstall(site: &Site<'_>, program: &dyn Installable, scope: Scope) -> Result<Vec<Removed>, Error> {
     let (dir, base) = site.ledger_dir(scope)?;
     let mut ledger = Ledger::take_if_there(&dir, &base)?;

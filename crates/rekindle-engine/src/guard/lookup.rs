@@ -47,7 +47,6 @@ pub struct Found {
 }
 
 /// Looks everything up.
-#[must_use]
 pub fn look(whom: &Whom<'_>, var: &dyn Fn(&str) -> Option<String>) -> Found {
     let Whom { program, session, key, dir, state_dir, .. } = *whom;
     let run = run(state_dir);

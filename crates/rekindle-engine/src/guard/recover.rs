@@ -31,7 +31,6 @@ pub struct Whom<'a> {
 }
 
 /// The text for it. Every one carries a mark of its own: programs drop what they have already shown.
-#[must_use]
 pub fn compose(whom: &Whom<'_>, telling: Telling, var: &dyn Fn(&str) -> Option<String>) -> String {
     let found = lookup::look(whom, var);
     let heard_until = moment(whom.session.last_at);

@@ -82,7 +82,6 @@ impl Binding {
 
 impl StateDir {
     /// How the directory stands to its place.
-    #[must_use]
     pub fn standing(&self) -> &Standing {
         &self.standing
     }

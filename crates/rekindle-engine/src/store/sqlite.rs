@@ -203,7 +203,6 @@ impl SqliteReader {
     }
 
     /// Events that were read and checked through it so far.
-    #[must_use]
     pub fn events_read(&self) -> u64 {
         self.pool.events_read()
     }

@@ -101,10 +101,8 @@ pub struct RealWorld {
 }
 
 impl RealWorld {
-    /// The outside of a state directory, with the project's directory and the run's share of its repository.
-    ///
-    /// # Errors
-    /// When processes cannot be watched or the directory cannot be written.
+    /// The outside of a state directory, with the project's directory and the run's share of its repository. Fails when
+    /// processes cannot be watched or the directory cannot be written.
     pub fn new(
         clock: Clock,
         dir: &StateDir,
@@ -418,7 +416,6 @@ impl World for RealWorld {
 
 impl RealWorld {
     /// Processes of agents whose bundles were deleted and who do not end.
-    #[must_use]
     pub fn outlasting(&self) -> Vec<u32> {
         self.shared.living.as_ref().map_or_else(Vec::new, |living| living.outlasting(&self.shared.bundles))
     }

@@ -53,7 +53,6 @@ pub(crate) struct EventJson<'a> {
 
 impl<'a> EventJson<'a> {
     /// Of an event in the log.
-    #[must_use]
     pub(crate) fn of(event: &'a StoredEvent) -> Self {
         Self {
             seq: event.seq,

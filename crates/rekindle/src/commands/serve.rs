@@ -84,7 +84,6 @@ fn address_of(args: &ServeArgs) -> Result<SocketAddr> {
 }
 
 /// Prints every route as JSON.
-#[must_use]
 pub(crate) fn print_routes() -> ExitCode {
     let ui = Ui::new(ColorChoice::default());
     let printed = ui.json(&routes::TABLE).and_then(|()| ui.flush());

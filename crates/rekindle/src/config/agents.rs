@@ -43,7 +43,6 @@ pub(crate) struct Agent {
 
 impl Agent {
     /// What it can do, with its account and its stand-in.
-    #[must_use]
     pub(crate) fn traits(&self) -> Traits {
         let found = self.program.kind.traits(&self.program);
         Traits {
@@ -54,7 +53,6 @@ impl Agent {
     }
 
     /// The program that is started, as it would be typed: the one configured, else its kind's own.
-    #[must_use]
     pub(crate) fn program_name(&self) -> &str {
         match self.program.command.first() {
             Some(program) => program,
@@ -63,16 +61,12 @@ impl Agent {
     }
 
     /// Finds its program on the `PATH` that it will have; `path` is the operator's.
-    ///
-    /// # Errors
-    /// When it cannot be started.
     pub(crate) fn find(&self, path: Option<&OsStr>, workspace: &Path) -> Result<PathBuf, Missing> {
         let own = self.program.env.get("PATH").map(OsStr::new);
         find(self.program_name(), own.or(path), workspace)
     }
 
     /// What to do when its program cannot be started.
-    #[must_use]
     pub(crate) fn missing_hint(&self, missing: &Missing) -> String {
         let install = self.program.kind.install_hint().filter(|_| self.program.command.is_empty());
         match (missing, install) {

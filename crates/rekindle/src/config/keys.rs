@@ -54,13 +54,11 @@ pub(crate) enum Value {
 
 impl Value {
     /// A whole number, if it is one.
-    #[must_use]
     pub(crate) fn count(&self) -> Option<u64> {
         if let Self::Count(number) = self { Some(*number) } else { None }
     }
 
     /// A cap on memory, if it is one.
-    #[must_use]
     pub(crate) fn memory(&self) -> Option<Memory> {
         if let Self::Memory(memory) = self { Some(*memory) } else { None }
     }
@@ -151,31 +149,25 @@ pub(super) const AGENT_PROCESSES: Key = key("processes_max", PROCESSES, "4096");
 
 impl Key {
     /// The setting of a name.
-    #[must_use]
     pub(crate) fn find(name: &str) -> Option<&'static Key> {
         KEYS.iter().find(|key| key.name == name)
     }
 
-    #[must_use]
     pub(crate) fn section(&self) -> &'static str {
         self.name.rsplit_once('.').map_or("", |(section, _)| section)
     }
 
     /// Its name within its section.
-    #[must_use]
     pub(crate) fn leaf(&self) -> &'static str {
         self.name.rsplit_once('.').map_or(self.name, |(_, leaf)| leaf)
     }
 
-    #[must_use]
     pub(crate) fn default_value(&self) -> Value {
         self.from_text(self.default).expect("a test reads every default")
     }
 
-    /// Reads a value written as text: a variable, a flag, the front matter.
-    ///
-    /// # Errors
-    /// What is wrong, and what to write.
+    /// Reads a value written as text: a variable, a flag, the front matter. The error says what is wrong, and what to
+    /// write.
     #[expect(clippy::wrong_self_convention, reason = "the key reads a text; nothing is converted into a key")]
     pub(crate) fn from_text(&self, text: &str) -> Result<Value, Wrong> {
         match self.shape {
@@ -204,10 +196,7 @@ impl Key {
         }
     }
 
-    /// Reads a whole number.
-    ///
-    /// # Errors
-    /// When the setting is none, or it is out of range.
+    /// Reads a whole number. Fails when the setting is none, or it is out of range.
     #[expect(clippy::wrong_self_convention, reason = "the key reads a number; nothing is converted into a key")]
     pub(crate) fn from_count(&self, number: u64) -> Result<Value, Wrong> {
         match self.shape {
@@ -229,7 +218,6 @@ impl Key {
     }
 
     /// What it should have been, for a value of another shape.
-    #[must_use]
     pub(crate) fn wrong_shape(&self, found: &str) -> Wrong {
         let (is, example) = match self.shape {
             Shape::Count { .. } => ("a whole number", self.default.to_owned()),

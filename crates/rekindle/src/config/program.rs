@@ -23,7 +23,6 @@ pub(crate) enum Missing {
 
 impl Missing {
     /// What to do about it.
-    #[must_use]
     pub(crate) fn hint(&self) -> String {
         match self {
             Self::NotOnPath(program) => format!("install `{program}`, or write its whole path into rekindle.toml"),
@@ -34,9 +33,6 @@ impl Missing {
 }
 
 /// Finds a program. One with a slash is taken relative to where agents work.
-///
-/// # Errors
-/// When it cannot be started.
 pub(crate) fn find(program: &str, path: Option<&OsStr>, workspace: &Path) -> Result<PathBuf, Missing> {
     if program.contains('/') {
         let file = workspace.join(program);

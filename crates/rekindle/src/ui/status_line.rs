@@ -28,7 +28,6 @@ pub(crate) struct StatusLine<'a> {
 
 impl StatusLine<'_> {
     /// The line, no wider than the terminal where that is possible.
-    #[must_use]
     pub(crate) fn render(&self, paint: Paint, width: usize) -> String {
         let verb = paint.tone(self.tone, &format!("{:>VERB_WIDTH$}", self.verb));
         #[expect(clippy::cast_precision_loss, reason = "shown with one digit after the point")]

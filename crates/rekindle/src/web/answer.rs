@@ -37,7 +37,6 @@ pub(super) fn seal(headers: &mut HeaderMap) {
 }
 
 /// The same headers as text, for the one answer that is given before HTTP is spoken.
-#[must_use]
 pub(super) fn sealed_text() -> String {
     let lines = FIXED.into_iter().map(|(name, value)| format!("{name}: {value}\r\n"));
     lines.chain(["cache-control: no-store\r\n".to_owned()]).collect()
@@ -63,7 +62,6 @@ impl Problem {
     }
 
     /// Adds what to do.
-    #[must_use]
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
@@ -84,7 +82,6 @@ impl Problem {
     }
 
     /// As an answer: a small page for a page, JSON for everything else.
-    #[must_use]
     pub(crate) fn answer(&self, access: Access) -> Response {
         if access == Access::Page {
             return page(self.status, &self.as_page());

@@ -66,22 +66,17 @@ pub(crate) struct Ask {
 
 impl Ask {
     /// A segment of the path.
-    #[must_use]
     pub(crate) fn segment(&self, name: &str) -> &str {
         self.path.get(name).map_or("", String::as_str)
     }
 
     /// A number after the question mark.
-    ///
-    /// # Errors
-    /// When it is none.
     pub(crate) fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Problem> {
         let given = self.query.get(name);
         given.map(|text| text.parse().map_err(|_| Problem::bad(format!("`{name}` is not a number")))).transpose()
     }
 
     /// Whether a switch after the question mark is on.
-    #[must_use]
     pub(crate) fn is_on(&self, name: &str) -> bool {
         self.query.get(name).is_some_and(|value| !matches!(value.as_str(), "0" | "false"))
     }

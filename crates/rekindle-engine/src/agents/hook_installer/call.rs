@@ -15,7 +15,6 @@ pub enum Verb {
 
 impl Verb {
     /// The subcommand.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Hook => "hook",
@@ -36,7 +35,6 @@ pub struct Call {
 
 impl Call {
     /// The shell's command line; nothing where the path is no text. Without the program, `otherwise` is run, or nothing.
-    #[must_use]
     pub fn line(rekindle: &Path, verb: Verb, kind: &str, otherwise: Option<&str>) -> Option<String> {
         let path = quote::shell(&[rekindle.to_str()?.to_owned()]);
         // A command may end with a comment: the bracket stands on a line of its own.
@@ -45,7 +43,6 @@ impl Call {
     }
 
     /// The call that a command line is, if it is one of ours.
-    #[must_use]
     pub fn read(line: &str) -> Option<Self> {
         let (path, rest) = word(line.strip_prefix("test -x ")?)?;
         let (again, rest) = word(rest.strip_prefix(" && ")?)?;

@@ -134,7 +134,6 @@ pub fn chained_command(site: &Site<'_>, program: &dyn Installable, strongest: Sc
 }
 
 /// Hooks as a file of their own, for a plugin: entries as a program has them, with another command.
-#[must_use]
 pub fn hooks_file(program: &dyn Installable, events: &[Event], description: &str, command: &str) -> Option<String> {
     let groups = events.iter().map(|event| Group {
         event: event.name,

@@ -30,9 +30,6 @@ impl std::fmt::Display for Lag {
 
 /// Compares a database with the end of its shadow log. The log is read first: it is written after the database, so a database
 /// that is whole is never older than what was read.
-///
-/// # Errors
-/// When one of them cannot be read.
 pub fn lag(dir: &StateDir, reader: Option<&SqliteReader>) -> Result<Option<Lag>, Error> {
     let Some(logged) = shadow::quick_end(&dir.shadow())? else { return Ok(None) };
     let Some(reader) = reader else { return Ok(Some(Lag::Missing { events: logged.last_seq })) };

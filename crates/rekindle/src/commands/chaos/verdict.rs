@@ -60,7 +60,6 @@ impl Promise {
     ];
 
     /// In words, and what is counted.
-    #[must_use]
     pub(super) fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Acknowledged => ("nothing acknowledged is lost", "reports and events"),
@@ -139,7 +138,6 @@ impl Evidence {
     }
 
     /// Whether an attempt at a task was hit.
-    #[must_use]
     pub(super) fn was_hit(&self, task: &str) -> bool {
         self.hits.iter().any(|(_, tasks)| tasks.iter().any(|known| known == task))
     }
@@ -163,9 +161,6 @@ impl Evidence {
 }
 
 /// All events of the run so far.
-///
-/// # Errors
-/// When there is none to read.
 pub(super) fn events(project: &Project) -> Result<Vec<StoredEvent>> {
     let view = View::open(project)?;
     let run = view.the_run()?;
