@@ -25,7 +25,6 @@ pub use under_way::{Ending, Held, History, Lost, UnderWay, under_way};
 pub enum Activity {
     /// The CLI session has this id.
     Session {
-        /// The id that resumes it.
         id: String,
         /// The model, where the stream names it.
         model: Option<String>,
@@ -33,7 +32,9 @@ pub enum Activity {
     /// The model was answered once: one request to its provider came back with an answer.
     Turn,
     /// The agent said something.
-    Said { text: String },
+    Said {
+        text: String,
+    },
     /// A tool was called and runs.
     CallStarted(Call),
     /// A call is over. A stream that shows calls only at their end gives both at once.
@@ -54,9 +55,7 @@ pub enum Activity {
         /// Tokens it has room for, where that is known.
         window: Option<u64>,
     },
-    /// A compaction has begun.
     Compacting,
-    /// The context was compacted.
     Compacted {
         /// By the program itself and not on request, where the stream tells.
         automatic: Option<bool>,
@@ -71,7 +70,9 @@ pub enum Activity {
     Failed(Failure),
     /// So many agents that it has sent into the background are running: its turn may end before theirs, and is taken up again
     /// after them.
-    Background { open: u32 },
+    Background {
+        open: u32,
+    },
     /// The program says that it is working.
     Heartbeat,
     /// The agent ended its turn: it gives its final message. More may follow where it takes messages.
@@ -83,7 +84,6 @@ pub enum Activity {
     },
 }
 
-/// A call of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// Its id within the session.
@@ -156,7 +156,6 @@ impl Failure {
 pub struct Usage {
     /// Tokens sent, those from a cache left out.
     pub input_tokens: u64,
-    /// Tokens received.
     pub output_tokens: u64,
     /// Tokens sent that came from a cache.
     pub cached_tokens: u64,
@@ -181,7 +180,6 @@ pub enum StreamEvent {
     },
     /// How much was used and how full the context is, by now.
     Measured(Measure),
-    /// The context was compacted.
     Compacted {
         /// By the program itself, where known.
         automatic: Option<bool>,
@@ -190,7 +188,6 @@ pub enum StreamEvent {
         /// Calls so far, to tell whether it finds back to its task.
         calls: u64,
     },
-    /// Something failed.
     Failed(Failure),
     /// It ended its turn.
     Result {
@@ -210,7 +207,6 @@ pub enum StreamEvent {
     Acted,
     /// It called so many tools by now; given only when it matters, after a compaction.
     Called {
-        /// Calls so far.
         calls: u64,
     },
 }
@@ -224,7 +220,6 @@ pub struct Measure {
     /// What it has used in all.
     #[serde(flatten)]
     pub usage: Usage,
-    /// Tokens in its context.
     #[serde(default)]
     pub context_used: Option<u64>,
     /// Tokens its context has room for.

@@ -42,11 +42,9 @@ pub enum Cause {
         /// When the limit is lifted, where the agent said so.
         resets_at: Option<Time>,
     },
-    /// The provider is overloaded.
     Overloaded,
     /// The credentials were refused.
     Auth,
-    /// It waits for a person.
     WaitingForInput,
     /// The kernel killed it for lack of memory.
     OutOfMemory {
@@ -75,7 +73,6 @@ pub enum Cause {
 /// What a machine without room said. Not `reason` in the log: events that carry a cause have one of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
-    /// What it lacks.
     #[serde(rename = "refusal")]
     pub reason: String,
     /// What to type, or where to look.

@@ -52,20 +52,14 @@ pub struct Step {
 /// The answer to whoever caused an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Reply {
-    /// Taken.
     #[default]
     Accepted,
     /// Already done: nothing new.
     Already,
     /// The claim is being proven; the outcome follows.
-    Verifying {
-        task: TaskId,
-        /// The epoch of the claim.
-        epoch: Epoch,
-    },
+    Verifying { task: TaskId, epoch: Epoch },
     /// The question was put down.
     Asked(QuestionId),
-    /// Not taken.
     Refused {
         /// Why, and what to do.
         reason: String,

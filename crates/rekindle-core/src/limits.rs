@@ -59,7 +59,6 @@ pub struct Limits {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Traits {
-    /// The kind's name.
     pub kind: String,
     /// Whose allowance it uses up: agents of the same account wait for the same reset.
     pub account: String,

@@ -48,11 +48,8 @@ pub enum Section {
     Now,
     /// Calls that were under way, or finished and forgotten.
     UnderWay,
-    /// What the person said.
     PersonsWords,
-    /// What was decided.
     Decisions,
-    /// Questions with their answers.
     Answers,
     /// The words of the questions that a person answered.
     Asked,
@@ -70,7 +67,6 @@ pub enum Section {
     Failures,
     /// Files that were changed, commits, the diff.
     Files,
-    /// Commands with their outcomes.
     Commands,
     /// What reviewers said before.
     Verdicts,
@@ -140,7 +136,6 @@ impl Section {
 /// One thing worth knowing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// What it is about.
     pub section: Section,
     /// How much is lost without it: higher is kept first. Of two that are worth the same, the later one is kept.
     pub worth: u16,
@@ -162,7 +157,6 @@ impl Item {
     }
 }
 
-/// How items are written.
 #[derive(Clone, Copy)]
 pub struct Layout<'a> {
     /// Which sections hold what others wrote: they go behind the fence, all of them behind one.
@@ -234,7 +228,6 @@ fn whole(items: &[Item], layout: Layout<'_>) -> usize {
     sections.values().sum::<usize>() + fence
 }
 
-/// Bytes of the fence itself.
 fn fence_bytes(layout: Layout<'_>) -> usize {
     fence::wrap(layout.label, usize::MAX, |_| "x".to_owned()).len() - 1
 }

@@ -25,7 +25,6 @@ pub enum Next {
     RetryAtOnce,
     /// Wait until the provider's gate opens.
     WaitForGate,
-    /// Wait for a person.
     AskPerson,
     /// Wait until the operator goes on.
     WaitForOperator,
@@ -38,7 +37,6 @@ pub enum Next {
 pub struct Row {
     /// Whether the attempt counts against the task's limit.
     pub counts: bool,
-    /// What happens next.
     pub next: Next,
     /// Whether the replacement is advised to split the task.
     pub advise_split: bool,

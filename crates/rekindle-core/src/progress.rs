@@ -10,9 +10,7 @@ use crate::state::{State, Task, TaskState};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Progress {
-    /// Tasks that are complete.
     pub complete: u32,
-    /// All tasks.
     pub total: u32,
     /// Tasks that are begun and wait for no auditor.
     pub in_progress: u32,

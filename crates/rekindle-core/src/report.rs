@@ -16,7 +16,6 @@ pub enum Channel {
     Signal,
     /// Kept in the bundle while no coordinator was alive.
     Kept,
-    /// The MCP server.
     Mcp,
     Operator,
     /// rekindle itself, to look at work again.
@@ -34,10 +33,8 @@ pub struct Checkpoint {
     /// What is done, an item each; a replacement must not do it again.
     #[serde(default)]
     pub completed: Vec<String>,
-    /// What is left.
     #[serde(default)]
     pub remaining: Vec<String>,
-    /// Files touched.
     #[serde(default)]
     pub files: Vec<String>,
     /// Progress in percent, where it can tell.
@@ -59,8 +56,9 @@ pub const OVER: &str = "stop working and exit";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verb", rename_all = "snake_case")]
 pub enum Report {
-    /// It begins with a task.
-    Start { task: TaskId },
+    Start {
+        task: TaskId,
+    },
     /// It claims that a task is complete.
     Done {
         task: TaskId,
@@ -68,18 +66,18 @@ pub enum Report {
         result: Option<String>,
     },
     /// It gives a task up.
-    Fail { task: TaskId, reason: String },
+    Fail {
+        task: TaskId,
+        reason: String,
+    },
     /// It says where it stands.
     Checkpoint {
         task: TaskId,
-        /// Where it stands.
         checkpoint: Checkpoint,
     },
-    /// It asks a person.
     Ask {
         /// The task that waits for the answer.
         task: TaskId,
-        /// The question.
         text: String,
         /// Answers to choose from.
         options: Vec<String>,
@@ -99,15 +97,12 @@ pub enum Report {
         task: Option<TaskId>,
         /// The role that it speaks in.
         role: Role,
-        /// What it decided.
         verdict: Verdict,
-        /// What it found.
         #[serde(flatten)]
         findings: Findings,
     },
     /// It notes a decision.
     Note {
-        /// The decision.
         text: String,
     },
 }
@@ -168,7 +163,6 @@ pub struct CheckResult {
     /// The hash under which its output is kept outside the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
-    /// How long it took.
     pub took_ms: u64,
     /// The environment it ran in, where the plan names any.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -59,15 +59,11 @@ impl Stage {
     }
 }
 
-/// A verdict as it was given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenVerdict {
-    /// The attempt that gave it.
     pub attempt: AttemptId,
     pub role: Role,
-    /// What it decided.
     pub verdict: Verdict,
-    /// What it found.
     #[serde(flatten)]
     pub findings: Findings,
 }
@@ -93,7 +89,6 @@ pub enum ReworkSource {
 pub struct Rework {
     /// By whom.
     pub source: ReworkSource,
-    /// What was found.
     #[serde(flatten)]
     pub findings: Findings,
     /// More words: outputs of checks, common causes, how to go about it.
@@ -127,20 +122,16 @@ pub enum DisagreementType {
 pub struct Disagreement {
     /// What the critic said, in one line.
     pub critic_passed: String,
-    /// The auditor's issues.
     pub auditor_failed: Vec<String>,
-    /// Why they did not agree.
     pub disagreement_type: DisagreementType,
     /// What the issues are about, by their words.
     pub issue_category: String,
 }
 
-/// A disagreement as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptDisagreement {
     pub task: TaskId,
     pub time: Time,
-    /// What it was.
     #[serde(flatten)]
     pub what: Disagreement,
 }
@@ -148,7 +139,6 @@ pub struct KeptDisagreement {
 /// An environment in which a check failed that passed in another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedEnvironment {
-    /// Its name.
     pub env: String,
     pub check: String,
     /// Its exit code, where it had one.

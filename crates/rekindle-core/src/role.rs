@@ -25,7 +25,6 @@ impl Role {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Developer, Self::Critic, Self::Auditor, Self::Remediation, Self::HealthAuditor];
 
-    /// The role of a name.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.name() == name)
     }

@@ -27,15 +27,12 @@ pub use waits::{HeldRow, WaitRow};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRow {
     pub id: String,
-    /// The plan's name.
     pub plan: String,
-    /// The plan's title.
     pub title: String,
     /// Where the plan's file lies.
     pub plan_path: String,
     /// `created`, `running`, `pausing`, `paused`, `waiting` (paused, goes on by itself), `complete` or `failed`.
     pub state: String,
-    /// When it began.
     pub started_at: Time,
     pub ended_at: Option<Time>,
     /// How often it went on after a pause.
@@ -70,7 +67,6 @@ pub struct TaskRow {
     pub state: String,
     /// Attempts that count.
     pub attempts: u32,
-    /// Attempts it may have in all.
     pub attempt_limit: u32,
     /// The agent that works on it or would.
     pub agent: Option<AgentName>,
@@ -88,9 +84,7 @@ pub struct TaskRow {
     pub unreported: bool,
     /// Whether its claim is being proven right now.
     pub verifying: bool,
-    /// Its newest epoch.
     pub epoch: Epoch,
-    /// What it is blocked by.
     pub blocked_by: Vec<TaskId>,
     /// When the current attempt at it began, or the one it ended with.
     pub started_at: Option<Time>,
@@ -144,7 +138,6 @@ impl TaskRow {
 /// An agent's attempt, as a table shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AttemptRow {
-    /// Its number.
     pub attempt: AttemptId,
     pub name: AgentName,
     /// Which `[agents.NAME]` runs it.
@@ -154,28 +147,19 @@ pub struct AttemptRow {
     pub state: String,
     /// The agent's process.
     pub pid: Option<u32>,
-    /// Its shim's process.
     pub shim_pid: Option<u32>,
-    /// The task it is at.
     pub task: Option<TaskId>,
-    /// All its tasks in order.
     pub tasks: Vec<TaskId>,
     pub epoch: Epoch,
-    /// When it was decided on.
     pub started_at: Time,
     pub ended_at: Option<Time>,
-    /// Why it ended.
     pub cause: Option<String>,
-    /// The kind of its program.
     #[serde(default)]
     pub kind: String,
-    /// How it was started.
     #[serde(default)]
     pub strategy: Strategy,
-    /// Its own session.
     #[serde(default)]
     pub session_id: Option<String>,
-    /// The model.
     #[serde(default)]
     pub model: Option<String>,
     /// What it has used, and how full its context is; nothing where its program does not say.
@@ -198,13 +182,9 @@ pub struct AttemptRow {
 /// A question, as a table shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuestionRow {
-    /// Its number.
     pub id: QuestionId,
-    /// The task that waits.
     pub task: TaskId,
-    /// Who asked.
     pub agent: AgentName,
-    /// The question.
     pub text: String,
     /// Answers to choose from.
     pub options: Vec<String>,
@@ -219,16 +199,12 @@ pub struct QuestionRow {
 pub struct Touched {
     /// The run's row.
     pub run: bool,
-    /// Rows of tasks.
     pub tasks: BTreeSet<TaskId>,
-    /// Rows of attempts.
     pub attempts: BTreeSet<AttemptId>,
-    /// Rows of questions.
     pub questions: BTreeSet<QuestionId>,
 }
 
 impl Touched {
-    /// Every row there is.
     pub fn everything(state: &State) -> Self {
         Self {
             run: state.run.is_some(),

@@ -60,12 +60,10 @@ impl Kinds {
         self.0.iter().copied()
     }
 
-    /// The kind of a name.
     pub fn of(self, name: &str) -> Option<Kind> {
         self.iter().find(|kind| kind.kind() == name)
     }
 
-    /// Their names.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         self.iter().map(|kind| kind.kind())
     }
@@ -311,9 +309,7 @@ pub trait Reader: Send {
 pub struct Place<'a> {
     /// What `[agents.NAME]` says.
     pub program: &'a Program,
-    /// Where the agent works.
     pub workspace: &'a Path,
-    /// The attempt's bundle.
     pub bundle: &'a Path,
 }
 
@@ -347,7 +343,6 @@ pub struct Examination {
     pub login_hint: String,
 }
 
-/// One kind of agent.
 pub trait Adapter: Send + Sync {
     /// The name in `kind = "…"`.
     fn kind(&self) -> &'static str;
@@ -371,7 +366,6 @@ pub trait Adapter: Send + Sync {
     /// How it is started. The error says what is missing, and what to do.
     fn start(&self, start: &Start<'_>) -> Result<Launch, String>;
 
-    /// A reader for one attempt.
     fn reader(&self) -> Box<dyn Reader>;
 
     /// The transcript of a session, where the program keeps one that can be read while it runs. `None` while it is not there.

@@ -31,7 +31,6 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 /// Complaints that are kept until a view takes them; there are few channels.
 const COMPLAINTS: usize = 16;
 
-/// What an alert is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A person has to do something: answer, or see to what failed.
@@ -79,22 +78,17 @@ impl Finished {
 /// Something a person should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alert {
-    /// What it is for.
     pub kind: Kind,
-    /// What it is about.
     pub text: String,
     /// The commands to choose from.
     pub choices: Vec<String>,
     pub run: String,
-    /// The plan's name.
     pub plan: String,
     /// The task, if it is about one.
     pub task: Option<TaskId>,
-    /// When it was decided.
     pub time: Time,
 }
 
-/// Where alerts go.
 #[derive(Clone, Debug)]
 pub struct Channels {
     /// A command that gets the text as its last argument; empty: none.
@@ -179,7 +173,6 @@ pub struct Alerts {
     complaints: Complaints,
 }
 
-/// One channel's queue.
 #[derive(Debug)]
 struct Queue {
     channel: &'static str,

@@ -30,7 +30,6 @@ pub enum Memory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defaults {
     pub memory_max: Memory,
-    /// Processes and threads.
     pub processes_max: u64,
 }
 

@@ -68,7 +68,6 @@ fn millis(id: ClockId) -> u64 {
     u64::try_from(now.tv_sec).unwrap_or(0) * 1000 + u64::try_from(now.tv_nsec).unwrap_or(0) / 1_000_000
 }
 
-/// The machine's boot.
 pub fn boot_id() -> String {
     // Without one, nothing can be told over a restart: every start then counts as another boot.
     rekindle_shim::boot_id().unwrap_or_default()

@@ -55,13 +55,11 @@ const SUSPECT: &str = "suspect";
 
 /// Everything a coordinator needs.
 pub struct Setup {
-    /// The state directory.
     pub dir: StateDir,
     /// Where agents work.
     pub workspace: PathBuf,
     /// Whether agents work apart.
     pub isolation: Isolation,
-    /// The limits in force.
     pub limits: Limits,
     /// What `[agents.NAME]` stand for.
     pub programs: Programs,
@@ -108,7 +106,6 @@ impl Opened {
         Ok(Self { lock, store, report, state, last_seq })
     }
 
-    /// The run that it holds.
     pub fn run(&self) -> Option<&Run> {
         self.state.run.as_ref()
     }
@@ -128,11 +125,7 @@ pub enum Error {
     Load(#[from] LoadError),
     /// The operating system refused something else.
     #[error("{what}: {source}")]
-    Os {
-        /// What was tried.
-        what: &'static str,
-        source: std::io::Error,
-    },
+    Os { what: &'static str, source: std::io::Error },
     /// Its state directory was deleted.
     #[error("{} was deleted while its run was going on, as git clean -fdx does; its agents are being ended", .0.display())]
     Deleted(PathBuf),

@@ -85,7 +85,6 @@ enum Waiter {
     Answer { question: rekindle_core::ids::QuestionId, reply: Answerer },
 }
 
-/// The driver over a world.
 pub struct Driver<W: World> {
     store: Arc<dyn Store>,
     world: W,
@@ -166,7 +165,6 @@ impl<W: World> Driver<W> {
         &self.state
     }
 
-    /// The outside.
     pub fn world(&mut self) -> &mut W {
         &mut self.world
     }

@@ -18,7 +18,6 @@ pub struct Files {
 }
 
 impl Files {
-    /// Files in a directory.
     pub fn new(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), written_seq: 0, written_at: None }
     }
@@ -41,7 +40,6 @@ impl Files {
         self.write(state, seq, now)
     }
 
-    /// Writes the files now.
     pub fn write(&mut self, state: &State, seq: u64, now: Time) -> std::io::Result<()> {
         let Some(run) = &state.run else { return Ok(()) };
         self.written_seq = seq;

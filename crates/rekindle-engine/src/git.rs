@@ -83,30 +83,18 @@ pub enum Error {
     /// Git does not trust the directory's owner.
     #[error("git does not trust {0}, which another user owns: git config --global --add safe.directory '{0}'")]
     Unsafe(PathBuf),
-    /// Git said no.
     #[error("git {what} failed: {said}")]
     Failed {
-        /// The call.
         what: String,
         /// The end of what it said.
         said: String,
     },
     /// It did not end in time and was ended.
     #[error("git {what} did not end within {seconds} s and was stopped: is its disk or a filter hanging?")]
-    TimedOut {
-        /// The call.
-        what: String,
-        /// The limit.
-        seconds: u64,
-    },
+    TimedOut { what: String, seconds: u64 },
     /// It said more than can be held.
     #[error("git {what} printed more than {most} bytes")]
-    TooMuch {
-        /// The call.
-        what: String,
-        /// The limit.
-        most: usize,
-    },
+    TooMuch { what: String, most: usize },
     /// Somebody holds a lock, or died with it.
     #[error("git is locked by {path}{}: wait for that git, or if none is running: rm '{path}'", age(*.seconds))]
     Locked {
@@ -132,7 +120,6 @@ pub enum Error {
     /// A commit or branch that was recorded is not there any more.
     #[error("{0} is gone from the repository and nothing recorded tells what it held")]
     Gone(String),
-    /// Files that would have been overwritten.
     #[error("{} would be overwritten in {dir}: choose an empty directory, or add --force", few(.files))]
     WouldOverwrite { dir: PathBuf, files: Vec<String> },
     /// The operating system said no.
@@ -140,7 +127,6 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// The answer.
         source: io::Error,
     },
 }
@@ -168,13 +154,11 @@ impl Error {
 /// How a lock that is in the way is named in words.
 pub(crate) const LOCKED: &str = "git is locked by ";
 
-/// The result of anything here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A repository with a checkout.
 #[derive(Clone, Debug)]
 pub struct Repo {
-    /// Its checkout.
     top: PathBuf,
     /// The git directory of that checkout.
     git_dir: PathBuf,
@@ -199,7 +183,6 @@ struct Checkout {
 #[derive(Clone, Debug)]
 pub struct Work {
     repo: Repo,
-    /// The state directory.
     state: PathBuf,
     run: String,
     /// The run's branch without `refs/heads/`; empty for a run that shares the checkout.
@@ -362,7 +345,6 @@ impl Work {
         Ok(Self { repo, state, run: run.to_owned(), branch: branch.to_owned() })
     }
 
-    /// The repository.
     pub fn repo(&self) -> &Repo {
         &self.repo
     }

@@ -11,10 +11,8 @@ pub const RECORD_HEAD_BYTES: usize = 8 * 1024;
 /// The same for agents whose lines have to be understood: the largest that a program was seen to write, several times over.
 pub const UNDERSTOOD_HEAD_BYTES: usize = 4 * 1024 * 1024;
 
-/// A record of a spool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Where it begins.
     pub offset: u64,
     /// Its length without the newline.
     pub len: u64,

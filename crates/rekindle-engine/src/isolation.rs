@@ -12,7 +12,6 @@ use crate::git::{Repo, Start, Work};
 /// Most of git's list of changes that is counted.
 const STATUS_BYTES: usize = 64 * 1024;
 
-/// What was settled.
 #[derive(Debug, Default)]
 pub struct Apart {
     /// The run's share of the repository; without one nothing is kept in git.
@@ -26,7 +25,6 @@ pub struct Apart {
 /// What a run is called, and what is known of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Of<'a> {
-    /// The run's id.
     pub run: &'a str,
     /// The plan's name.
     pub slug: &'a str,

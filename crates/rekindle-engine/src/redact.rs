@@ -36,8 +36,10 @@ pub struct Redactor {
 #[derive(Clone)]
 enum Pattern {
     /// A spelling of a known value, and whether it is base64, whose last characters may belong to what follows.
-    KnownSecret { name: String, is_base64: bool },
-    /// The beginning of a form.
+    KnownSecret {
+        name: String,
+        is_base64: bool,
+    },
     Form(form::Form),
 }
 

@@ -31,7 +31,6 @@ impl Tokens {
         &self.run
     }
 
-    /// The token of an attempt.
     pub fn token(&self, attempt: AttemptId, epoch: Epoch) -> String {
         format!("rk1.{}.{}.{}", attempt.0, epoch.0, self.mac("token", attempt, epoch))
     }

@@ -36,7 +36,6 @@ pub struct LaunchOrder {
     /// Which `[agents.NAME]` runs it.
     pub cli: String,
     pub epoch: Epoch,
-    /// Its tasks in order.
     pub tasks: Vec<TaskId>,
     /// Which try at the first task.
     pub number: u32,
@@ -61,11 +60,9 @@ pub struct Notice {
     pub workspace: Option<String>,
 }
 
-/// The checks of one claim.
 #[derive(Clone, Debug)]
 pub struct CheckOrder {
     pub task: TaskId,
-    /// The epoch of the claim.
     pub epoch: Epoch,
     /// Shell commands that must exit with 0.
     pub commands: Vec<String>,
@@ -98,7 +95,6 @@ pub struct MergeOrder {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaveOrder {
     pub attempt: AttemptId,
-    /// Its first task.
     pub task: TaskId,
     /// The workspace of its own that it worked in.
     pub workspace: Option<String>,
@@ -108,7 +104,6 @@ pub struct LeaveOrder {
     pub declared: Vec<String>,
 }
 
-/// What becomes of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// It is under way, or was before: what comes of it arrives as an observation. That may be a refusal, when nothing was begun.

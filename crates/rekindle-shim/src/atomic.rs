@@ -44,9 +44,7 @@ pub enum Access {
     Like {
         /// The permission bits.
         mode: u32,
-        /// The owner.
         uid: u32,
-        /// The group.
         gid: u32,
     },
 }

@@ -76,7 +76,6 @@ pub enum Output {
 /// What the shim is asked to hold. Written whole before the shim is started and never changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// The version of this record.
     pub version: u32,
     /// The run this process belongs to; empty in bundles of earlier versions and where it belongs to none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -141,10 +140,8 @@ pub struct StartError {
     pub text: String,
 }
 
-/// One log as it was at the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogEnd {
-    /// Its length.
     pub bytes: u64,
     /// BLAKE3 of its content; none when it is too long to be hashed in passing.
     pub digest: Option<String>,
@@ -159,7 +156,6 @@ pub struct LogEnd {
 /// A process that would not die.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survivor {
-    /// Its number.
     pub pid: u32,
     /// The short name of its program.
     pub name: String,
@@ -168,7 +164,6 @@ pub struct Survivor {
 /// How it ended. The truth about an attempt's process; the socket is only a hint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExitRecord {
-    /// The version of this record.
     pub version: u32,
     /// The attempt, as in the spec.
     pub attempt: String,
@@ -222,23 +217,16 @@ pub enum Error {
     /// The system refused.
     #[error("{name}: {source}")]
     Io {
-        /// Which file.
         name: String,
         /// What the system said.
         source: io::Error,
     },
     /// The file is there and is not the record it should be.
     #[error("{name} is not a whole record: {reason}")]
-    Malformed {
-        /// Which file.
-        name: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Malformed { name: String, reason: String },
     /// The record was written by a later build.
     #[error("{name} has version {found}, this build reads up to {VERSION}")]
     Version {
-        /// Which file.
         name: String,
         /// The version it claims.
         found: u32,
@@ -313,7 +301,6 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -75,7 +75,6 @@ impl Layout {
         Self { unified: find("").map(above), memory: find("memory"), processes: find("pids") }
     }
 
-    /// All of them.
     pub fn dirs(&self) -> impl Iterator<Item = &Path> {
         [&self.unified, &self.memory, &self.processes].into_iter().flatten().map(PathBuf::as_path)
     }

@@ -17,7 +17,6 @@ use crate::os;
 pub struct ProcId {
     /// The boot in which it lived; in another boot nothing of ours is alive.
     pub boot_id: String,
-    /// Its number.
     pub pid: u32,
     /// The inode of its pidfd where the kernel never reuses one (Linux 6.9 on).
     pub pidfd_inode: Option<u64>,
@@ -144,7 +143,6 @@ impl Process {
         Ok(Self { id, handle })
     }
 
-    /// Who it is.
     pub fn id(&self) -> &ProcId {
         &self.id
     }

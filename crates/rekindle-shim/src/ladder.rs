@@ -36,7 +36,6 @@ pub enum StopSignal {
 }
 
 impl StopSignal {
-    /// The signal itself.
     pub fn signal(self) -> Signal {
         match self {
             Self::Hup => Signal::HUP,
@@ -52,7 +51,6 @@ impl StopSignal {
 /// One rung: a signal to the agent, then patience.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rung {
-    /// What is sent.
     pub signal: StopSignal,
     /// How long the agent has before the next rung.
     pub grace_ms: u64,

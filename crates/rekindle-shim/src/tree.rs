@@ -161,7 +161,6 @@ pub struct Activity {
     pub cpu_ticks: u64,
     /// Bytes through read and write calls.
     pub io_bytes: u64,
-    /// Members of the tree.
     pub processes: u32,
 }
 
@@ -204,7 +203,6 @@ impl Pause {
     }
 }
 
-/// The first survivors by name.
 pub fn name_survivors(processes: &[Process]) -> Vec<Survivor> {
     let name = |pid| os::stat(pid).map(|row| row.name).unwrap_or_default();
     processes
@@ -244,7 +242,6 @@ pub(crate) fn reap(awaited: u32) -> Reaped {
     }
 }
 
-/// What a sweep did.
 #[derive(Debug, Default)]
 pub(crate) struct Sweep {
     /// How the awaited process ended, if it ended during the sweep.

@@ -20,25 +20,17 @@ pub enum Request {
     /// Who is calling; must come first.
     Hello(Hello),
     /// How are things?
-    Status {
-        /// The caller's epoch.
-        epoch: u64,
-    },
+    Status { epoch: u64 },
     /// Climb a ladder; the spec's own when none is given. A ladder already being climbed is not begun anew.
     Stop {
-        /// The caller's epoch.
         epoch: u64,
         #[serde(default)]
         ladder: Option<Vec<Rung>>,
     },
     /// End the whole tree now.
-    Kill {
-        /// The caller's epoch.
-        epoch: u64,
-    },
+    Kill { epoch: u64 },
     /// One line for the agent's standard input.
     Stdin {
-        /// The caller's epoch.
         epoch: u64,
         /// Names the line; a name acts once.
         id: String,
@@ -46,10 +38,7 @@ pub enum Request {
         line: String,
     },
     /// No more lines: the agent's standard input ends after those already accepted.
-    CloseStdin {
-        /// The caller's epoch.
-        epoch: u64,
-    },
+    CloseStdin { epoch: u64 },
 }
 
 impl Request {
@@ -97,14 +86,12 @@ pub enum Reply {
         /// The line's name.
         id: String,
     },
-    /// Nothing was done.
     Refused {
         /// Why, for programs.
         why: Refusal,
     },
 }
 
-/// Why nothing was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {

@@ -9,7 +9,6 @@ use serde::Serialize;
 use crate::config::{Config, Origin, Value};
 use crate::ui::one_line;
 
-/// One command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Brought {
     /// What brings it: a setting, an agent, a task.

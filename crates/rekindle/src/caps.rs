@@ -20,7 +20,6 @@ impl From<&Held> for CapsJson {
     }
 }
 
-/// One sentence.
 pub(crate) fn words(held: &Held) -> String {
     if held.memory == held.processes && is_group(held.memory) {
         return format!("each agent's memory and processes are capped by {}", name(held.memory));

@@ -42,7 +42,6 @@ pub(crate) const FILE_NAME: &str = "rekindle.toml";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sourced<T> {
     pub value: T,
-    /// Where it came from.
     pub origin: Origin,
 }
 
@@ -112,7 +111,6 @@ pub(crate) struct Sources<'a> {
     pub file: Option<&'a Path>,
     /// A plan's path and front matter.
     pub plan: Option<(&'a str, &'a FrontMatter)>,
-    /// The environment.
     pub variables: Vec<(OsString, OsString)>,
     /// The command line.
     pub flags: Vec<Flag>,
@@ -128,14 +126,11 @@ impl Sources<'_> {
     }
 }
 
-/// The effective configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// Agents by name.
     pub agents: BTreeMap<String, Agent>,
     /// Environments by name, each with the words before every check there.
     pub environments: BTreeMap<String, Vec<String>>,
-    /// What is doubtful in it.
     pub warnings: Vec<Diagnostic>,
     file: Option<PathBuf>,
     layer: Layer,
@@ -216,7 +211,6 @@ impl Config {
         usize::try_from(self.count("run.log_context_lines")).unwrap_or(usize::MAX)
     }
 
-    /// Bytes that a brief may have.
     pub(crate) fn brief_budget_bytes(&self) -> usize {
         usize::try_from(self.count("brief.budget_bytes")).unwrap_or(usize::MAX)
     }

@@ -53,11 +53,9 @@ pub(crate) fn tool_names() -> Vec<String> {
 /// Whose tools are served, and how.
 #[derive(Debug)]
 pub(crate) struct Served {
-    /// The agent's role.
     pub role: Role,
     /// Whether its task was tried before.
     pub again: bool,
-    /// Its tasks.
     pub own: Vec<String>,
     /// Whether an agent is offered one tool that stands for all of them.
     pub in_one: bool,

@@ -16,7 +16,6 @@ pub(crate) const DEFAULT_PLAN: &str = "plan.md";
 pub(crate) struct PlanFile {
     /// Where it lies, as it was named.
     pub path: PathBuf,
-    /// What became of it.
     pub parsed: Parsed,
     source: Arc<str>,
 }

@@ -39,7 +39,6 @@ impl Project {
         file.strip_prefix(&self.root).unwrap_or(&file).display().to_string()
     }
 
-    /// The project of a directory.
     pub(crate) fn from(here: &Path, state_dir: Option<&Path>) -> Self {
         let root = root_of(here);
         let config = root.join(FILE_NAME);

@@ -40,7 +40,6 @@ const LAST_ORDERS: Duration = Duration::from_secs(2);
 
 /// What a server is asked to be.
 pub(crate) struct Wish {
-    /// The project that it shows.
     pub project: Project,
     /// The run that it shows; the newest where none is named.
     pub run: Option<String>,

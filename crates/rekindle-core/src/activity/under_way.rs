@@ -20,7 +20,6 @@ pub struct Held {
     /// Its id, as the stream names it; of a call that the stream does not name, any other.
     pub id: String,
     pub tool: String,
-    /// What it was called with.
     pub input: String,
     /// Whether its result is in the record too.
     pub answered: bool,
@@ -29,7 +28,6 @@ pub struct Held {
 /// What the conversation will hold when the session is resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum History {
-    /// The record was read.
     Read {
         /// The calls of this attempt that are in it, in order.
         held: Vec<Held>,
@@ -53,14 +51,12 @@ pub enum Ending {
     Finished {
         /// Whether the tool says that it worked.
         ok: bool,
-        /// What it printed.
         output: String,
     },
     /// It finished, and nobody knows whether the resumed conversation has the result.
     MayBeKnown {
         /// Whether the tool says that it worked.
         ok: bool,
-        /// What it printed.
         output: String,
     },
     /// It began, and nobody saw it end.
@@ -71,7 +67,6 @@ pub enum Ending {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
     pub tool: String,
-    /// What it was called with.
     pub input: String,
     #[serde(flatten)]
     pub ending: Ending,

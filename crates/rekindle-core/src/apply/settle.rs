@@ -25,7 +25,6 @@ pub fn may_let_go(event: &Event) -> bool {
     )
 }
 
-/// A task has ended.
 pub(super) fn after_task(state: &mut State, id: &TaskId) {
     if state.tasks.contains_key(id) {
         state.ended.push_back(id.clone());

@@ -50,7 +50,6 @@ impl Unknown {
     }
 }
 
-/// A piece of a template.
 enum Piece<'a> {
     Words(&'a str),
     Placeholder(&'a str),

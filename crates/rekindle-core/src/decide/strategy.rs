@@ -19,13 +19,11 @@ pub const FAST_RESUMES: usize = 2;
 /// Ends of one session for an overloaded provider, in a row, before a fresh agent is tried: some failures are a conversation's own.
 pub const OVERLOADED_RESUMES: usize = 3;
 
-/// What was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     pub strategy: Strategy,
     /// The CLI session to resume.
     pub session: Option<String>,
-    /// Whether only a report is asked for.
     pub asks_for_report: bool,
     /// Why, in words.
     pub reason: String,

@@ -16,7 +16,6 @@ const STOP_MARGIN_MS: u64 = 5_000;
 /// still ended soon after it answers again.
 const STOP_REPEAT_MAX_MS: u64 = 5 * 60 * 1000;
 
-/// A named timer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
     /// A task in progress has used up its role's time.

@@ -25,14 +25,11 @@ const CLOSING: [char; 12] = ['"', '\'', ')', ']', '*', '_', '”', '“', '’',
 /// Marks after which a long sentence can be cut.
 const CLAUSE_ENDS: [char; 5] = [';', '；', '—', '–', '、'];
 
-/// One sentence of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// Its words.
     pub text: &'a str,
     /// The paragraph that it belongs to, from 0; the entries of a list are one paragraph.
     pub paragraph: usize,
-    /// Whether it opens it.
     pub opens: bool,
 }
 
@@ -80,7 +77,6 @@ pub fn parts(text: &str) -> Vec<Part<'_>> {
     found
 }
 
-/// Whether a sentence asks something.
 pub fn asks(sentence: &str) -> bool {
     sentence.trim_end_matches(CLOSING).ends_with(['?', '？', '؟'])
 }
@@ -99,7 +95,6 @@ fn without_marks(line: &str) -> &str {
     numbered.unwrap_or(line).trim()
 }
 
-/// Cuts a line into sentences.
 fn sentences<'a>(line: &'a str, found: &mut Vec<&'a str>) {
     let mut from = 0;
     let mut in_code = false;

@@ -7,18 +7,15 @@ use super::session::Session;
 /// A moment at which something can be put into the session's context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chance<'a> {
-    /// A context begins.
     Begins(Beginning),
     /// The person has typed something.
     Prompt(&'a str),
-    /// A tool was used.
     Tool,
 }
 
 /// Why a session is told again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
-    /// Its context was compacted.
     Compacted,
     /// It goes on after a pause.
     Resumed,
@@ -32,7 +29,6 @@ pub enum Occasion {
     Asked,
 }
 
-/// What is to be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Telling {
     pub occasion: Occasion,

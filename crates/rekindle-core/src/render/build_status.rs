@@ -14,7 +14,6 @@ use crate::view;
 /// Longest result shown of one task; the whole of it is in the store.
 const RESULT_MAX_BYTES: usize = 4 * 1024;
 
-/// The file's name for a plan.
 pub fn file_name(plan_name: &str) -> String {
     let slug = name_from(plan_name).unwrap_or_else(|| "plan".to_owned());
     format!("build-status--{slug}.md")

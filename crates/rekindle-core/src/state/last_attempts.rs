@@ -32,7 +32,6 @@ impl LastAttempts {
         self.implement.max(self.review).max(self.audit)
     }
 
-    /// Whether nobody was at it.
     pub fn is_empty(&self) -> bool {
         self.newest().is_none()
     }

@@ -9,7 +9,6 @@ use crate::review::{GivenVerdict, Merging, Rework, Stage, Verdict};
 use crate::state::LastAttempts;
 use crate::time::Time;
 
-/// How a task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
@@ -39,7 +38,6 @@ impl TaskState {
     }
 }
 
-/// One task of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// Its place in the plan.
@@ -101,7 +99,6 @@ pub struct Task {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Workflow {
-    /// Where it stands.
     pub stage: Stage,
     /// Attempts of critics that count.
     pub review_tries: u32,

@@ -30,19 +30,16 @@ const SETUP: &str = "acp.json";
 pub struct Setup {
     /// The agent's program and its arguments.
     pub command: Vec<String>,
-    /// Where it works.
     pub cwd: PathBuf,
     /// The command that serves rekindle's tools.
     pub mcp: Vec<String>,
     /// The session to load; nothing begins a new one.
     pub resume: Option<String>,
-    /// The model to ask for.
     pub model: Option<String>,
     /// Whether everything it asks permission for is allowed.
     pub full: bool,
 }
 
-/// The adapter.
 pub struct Acp;
 
 impl Adapter for Acp {

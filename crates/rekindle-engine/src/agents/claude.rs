@@ -59,7 +59,6 @@ const LOGIN_VARS: [&str; 6] = [
 /// Directories of sessions that are looked through for one that is not where it should be; a user has one per directory.
 const MAX_PROJECTS: usize = 10_000;
 
-/// The adapter.
 pub struct Claude;
 
 impl Adapter for Claude {

@@ -42,7 +42,6 @@ const MCP_START_S: u64 = 60;
 /// Variables that log it in, in the order in which they are shown.
 const LOGIN_VARS: [&str; 2] = ["CODEX_API_KEY", "CODEX_ACCESS_TOKEN"];
 
-/// The adapter.
 pub struct Codex;
 
 impl Adapter for Codex {

@@ -9,7 +9,6 @@ use super::{Adapter, Examination, Launch, Place, Program, Reader, Source, Start,
 /// The name in `kind = "…"`.
 pub const KIND: &str = "command";
 
-/// The adapter.
 pub struct Command;
 
 impl Adapter for Command {

@@ -3,7 +3,6 @@
 use rekindle_core::time::Time;
 use serde_json::Value;
 
-/// A field that is a string.
 pub fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_str()
 }

@@ -47,7 +47,6 @@ const LOGIN_VARS: [&str; 3] = ["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLI
 /// Files of its home that log it in.
 const LOGIN_FILES: [&str; 2] = ["oauth_creds.json", "gemini-credentials.json"];
 
-/// The adapter.
 pub struct Gemini;
 
 impl Adapter for Gemini {

@@ -57,7 +57,6 @@ const KEYS: [&str; 8] = [
     "GITHUB_TOKEN",
 ];
 
-/// The adapter.
 pub struct Opencode;
 
 impl Adapter for Opencode {

@@ -27,7 +27,6 @@ pub struct Session {
 }
 
 impl Session {
-    /// The session of this process.
     pub fn of_this_process() -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         Self {

@@ -38,7 +38,6 @@ pub struct Target {
     pub loopback: bool,
 }
 
-/// What is sent.
 #[derive(Serialize)]
 struct Posted<'a> {
     /// Given only where it is not a call for a person, which is what every post was at first.
@@ -89,7 +88,6 @@ pub fn check(url: &str) -> Result<Target, String> {
 }
 
 impl Webhook {
-    /// A webhook at a URL.
     pub fn new(url: &str) -> Result<Self, String> {
         let target = check(url)?;
         let config = ureq::Agent::config_builder()

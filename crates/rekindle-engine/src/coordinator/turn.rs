@@ -69,12 +69,10 @@ impl Arrived {
         self.grew.len() + self.others.len() >= MESSAGES_PER_COMMIT
     }
 
-    /// Whether nothing has arrived.
     pub fn is_empty(&self) -> bool {
         self.grew.is_empty() && self.others.is_empty()
     }
 
-    /// Whether there is output.
     pub fn has_output(&self) -> bool {
         !self.grew.is_empty()
     }
@@ -106,11 +104,8 @@ pub enum Next {
 
 /// What a coordinator takes over with.
 pub struct Start {
-    /// Its process.
     pub pid: u32,
-    /// The limits in force.
     pub limits: Limits,
-    /// The machine's boot.
     pub boot_id: String,
     /// How long ago that was.
     pub boottime_ms: u64,
@@ -259,7 +254,6 @@ impl<W: World, H: House> Loop<W, H> {
         Ok(())
     }
 
-    /// What to wait for.
     fn next(&mut self) -> Next {
         if self.driver.is_over() {
             return Next::Over(self.driver.state().run.as_ref().map_or(RunPhase::Created, |run| run.phase));

@@ -19,13 +19,7 @@ pub enum LoadError {
     Store(#[from] store::Error),
     /// An event is not of a kind that this version knows.
     #[error("event {seq} ({kind}) cannot be read: {reason}")]
-    Event {
-        /// Its place.
-        seq: u64,
-        kind: String,
-        /// What is wrong.
-        reason: String,
-    },
+    Event { seq: u64, kind: String, reason: String },
 }
 
 /// The state and the place of the newest event in it. Fails when the store refuses, or holds an event that this version

@@ -11,11 +11,9 @@ const NAMES_MAX: u32 = 1_000;
 /// How a run comes to its branch.
 #[derive(Clone, Copy, Debug)]
 pub enum Start<'a> {
-    /// A new run.
     New,
     /// A run that goes on.
     Continue {
-        /// The branch that it had.
         branch: &'a str,
         /// The newest commit on it that the caller knows of.
         known: Option<&'a str>,
@@ -27,7 +25,6 @@ pub enum Start<'a> {
 pub struct Base {
     /// Its branch, without `refs/heads/`.
     pub branch: String,
-    /// The commit that the branch is at.
     pub commit: String,
     /// What a person should know.
     pub notes: Vec<String>,
@@ -37,11 +34,9 @@ pub struct Base {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     pub branch: String,
-    /// Its newest commit.
     pub commit: String,
     /// Commits that the user's HEAD does not have.
     pub ahead: u64,
-    /// What to type.
     pub take: String,
 }
 

@@ -26,21 +26,17 @@ const FORM: [&str; 8] = [
     "--no-relative",
 ];
 
-/// Where changes were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangesIn {
     /// In the commit that was merged.
     Merged,
     /// In a worktree that is still there.
     Worktree,
-    /// In the newest snapshot.
     Snapshot,
 }
 
-/// What work changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changes {
-    /// Where they were found.
     pub place: ChangesIn,
     /// A unified diff, or its beginning.
     pub patch: String,

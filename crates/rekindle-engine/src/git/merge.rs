@@ -13,7 +13,6 @@ use super::{Checkout, Error, Left, Result, Work, call, held, names};
 /// Merges lost to somebody else's before giving up; each loss means that another one went through.
 const LOST_MAX: u32 = 100;
 
-/// What a merge came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Accepted {
     /// It is in the run's branch.

@@ -11,7 +11,6 @@ use super::snapshot::Place;
 use super::{Error, Left, Result, Work, held};
 use crate::save::move_if_there;
 
-/// What became of a removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removed {
     /// It is gone, or was never there.

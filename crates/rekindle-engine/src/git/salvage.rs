@@ -10,7 +10,6 @@ use super::{Checkout, Error, Repo, Result, names};
 /// A snapshot that can be restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
-    /// Its ref.
     pub reference: String,
     pub run: String,
     /// Its workspace: a task's or an agent's name.
@@ -25,12 +24,10 @@ pub struct Leftover {
     pub files: Vec<String>,
 }
 
-/// What a restoration did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
     /// Files that the snapshot holds.
     pub files: usize,
-    /// Files that were written.
     pub written: usize,
 }
 

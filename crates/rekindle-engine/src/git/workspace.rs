@@ -17,7 +17,6 @@ const FOUND: &str = "found";
 pub struct Workspace {
     /// Where to work: the project's directory in the worktree.
     pub dir: PathBuf,
-    /// The worktree.
     pub top: PathBuf,
     /// The commit that it stands at.
     pub head: String,

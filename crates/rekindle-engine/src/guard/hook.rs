@@ -33,7 +33,6 @@ pub const LAUNCHED_VARIABLE: &str = "REKINDLE_GUARD_LAUNCHED";
 /// Where a session's things are.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// Guard's directory.
     pub guard_dir: PathBuf,
     /// The project's state directory, which may not exist.
     pub state_dir: PathBuf,

@@ -32,7 +32,6 @@ const LOCK_PAUSE_MS: u64 = 5;
 /// Longest chain of sessions that went on with one another.
 const INHERITED_DEPTH: usize = 8;
 
-/// One session's journal.
 #[derive(Debug)]
 pub struct Journal {
     dir: PathBuf,

@@ -25,7 +25,6 @@ pub fn newest(guard_dir: &Path) -> Option<String> {
     sessions::all(guard_dir).into_iter().next().map(|known| known.key)
 }
 
-/// Notes it.
 pub fn note(guard_dir: &Path, key: &str, words: &str, work_dir: &Path) -> io::Result<()> {
     let dir = guard_dir.join(key);
     let mut journal = Journal::open(&dir)?;

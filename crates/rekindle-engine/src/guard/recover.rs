@@ -18,7 +18,6 @@ pub struct Whom<'a> {
     pub program: &'a dyn Guarded,
     /// The session whose record it is.
     pub session: &'a Session,
-    /// That session's key.
     pub key: &'a str,
     /// The directory with the state's file.
     pub session_dir: &'a Path,

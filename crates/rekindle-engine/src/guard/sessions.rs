@@ -16,7 +16,6 @@ const LOOKED_AT_MAX: usize = 40;
 pub struct Known {
     /// The name of its directory.
     pub key: String,
-    /// Its directory.
     pub dir: PathBuf,
     /// What its journal adds up to.
     pub session: Session,

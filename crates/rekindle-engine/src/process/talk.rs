@@ -53,7 +53,6 @@ impl Talk {
         self.outbox = None;
     }
 
-    /// Whether it has ended.
     pub fn has_ended(&self) -> bool {
         self.group.has_ended()
     }

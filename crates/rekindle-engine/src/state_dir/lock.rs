@@ -38,11 +38,9 @@ const MAX_OWNER_BYTES: u64 = 64 * 1024;
 pub struct Owner {
     /// Its process id, on its host.
     pub pid: u32,
-    /// Its host's name.
     pub host: String,
     /// Since when, in milliseconds since the Unix epoch.
     pub since_ms: i64,
-    /// The plan it runs.
     pub plan: String,
     /// Which process it is, provably; nothing where an earlier version wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -24,7 +24,6 @@ const KEPT_REPORT_BYTES: u64 = 1024 * 1024;
 /// A report that an agent left in its bundle while no coordinator was there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeptReport {
-    /// The token it came with.
     pub token: String,
     pub report: Report,
 }

@@ -84,7 +84,6 @@ struct Shared {
     checking: Mutex<BTreeSet<Option<(TaskId, Epoch)>>>,
 }
 
-/// The real outside.
 pub struct RealWorld {
     clock: Clock,
     shared: Arc<Shared>,

@@ -25,15 +25,12 @@ const NESTED_MAX: usize = 256;
 /// An attempt's group: one directory in each hierarchy that has something to hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// Its directories.
     #[serde(default)]
     pub dirs: Vec<Dir>,
 }
 
-/// One directory of a group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dir {
-    /// Where it is.
     pub path: PathBuf,
     /// What kind of group it is.
     pub by: By,
@@ -123,12 +120,10 @@ impl Group {
         self.dirs.iter().any(|dir| dir.memory)
     }
 
-    /// What caps its memory.
     pub fn memory_by(&self) -> By {
         self.dirs.iter().find(|dir| dir.memory_capped).map_or(By::Nothing, |dir| dir.by)
     }
 
-    /// What caps its processes.
     pub fn processes_by(&self) -> By {
         self.dirs.iter().find(|dir| dir.processes).map_or(By::Nothing, |dir| dir.by)
     }

@@ -68,7 +68,6 @@ impl<'a> EventJson<'a> {
     }
 }
 
-/// Shows them.
 pub(crate) fn run(args: &EventsArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     if let Some(task) = &args.task {

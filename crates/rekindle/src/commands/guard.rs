@@ -37,7 +37,6 @@ enum GuardCommand {
     Uninstall(uninstall::UninstallArgs),
 }
 
-/// Runs what was asked for.
 pub(crate) fn run(args: &GuardArgs, context: &Context) -> Result<Exit> {
     match &args.command {
         GuardCommand::Install(args) => install::run(args, context),

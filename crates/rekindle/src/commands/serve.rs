@@ -40,7 +40,6 @@ pub(crate) struct ServeArgs {
     allow_host: Vec<String>,
 }
 
-/// Serves it.
 pub(crate) fn run(args: &ServeArgs, context: &Context) -> Result<Exit> {
     let ui = &context.ui;
     orders::refuse_own_agent(&context.project)?;

@@ -67,7 +67,6 @@ pub(crate) fn for_programs(view: Option<&View>, run: Option<&RunView<'_>>, all: 
     Ok(json::whole(run, shown, coordinator, lag, &caps))
 }
 
-/// Shows it.
 pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     let run = view.run()?;

@@ -35,7 +35,6 @@ const OURS: &str = "REKINDLE_";
 /// One `[agents.NAME]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Agent {
-    /// What it says.
     pub program: Program,
     /// The line of the file on which it stands.
     pub line: usize,

@@ -6,14 +6,11 @@ use rekindle_core::size;
 use rekindle_engine::alert::Finished;
 use rekindle_engine::caps::Memory;
 
-/// What a setting may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// A whole number in a range.
     Count {
-        /// The smallest.
         min: u64,
-        /// The largest.
         max: u64,
     },
     /// A span of time of at least so much.
@@ -27,7 +24,6 @@ pub(crate) enum Shape {
     Switch,
     /// Any text, nothing included.
     Text,
-    /// One of these words.
     OneOf(&'static [&'static str]),
     /// Names: a list, or one text with commas between them.
     Names,
@@ -35,14 +31,12 @@ pub(crate) enum Shape {
     Command,
 }
 
-/// A setting's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     /// A whole number.
     Count(u64),
     /// A span of time in milliseconds.
     DurationMs(u64),
-    /// A cap on memory.
     Memory(Memory),
     /// True or false.
     Switch(bool),
@@ -64,12 +58,10 @@ impl Value {
     }
 }
 
-/// A setting.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key {
     /// Section and key, as `section.key`.
     pub name: &'static str,
-    /// What it may be.
     pub shape: Shape,
     /// Its default, as it would be written.
     pub default: &'static str,
@@ -148,7 +140,6 @@ pub(super) const AGENT_MEMORY: Key = key("memory_max", Shape::Memory, "auto");
 pub(super) const AGENT_PROCESSES: Key = key("processes_max", PROCESSES, "4096");
 
 impl Key {
-    /// The setting of a name.
     pub(crate) fn find(name: &str) -> Option<&'static Key> {
         KEYS.iter().find(|key| key.name == name)
     }
@@ -281,9 +272,7 @@ impl Key {
 /// Why a value was not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
-    /// What is wrong.
     pub message: String,
-    /// What to write.
     pub hint: String,
 }
 

@@ -11,18 +11,15 @@ pub(crate) enum Missing {
     /// No directory of `PATH` has it.
     #[error("`{0}` was not found on PATH")]
     NotOnPath(String),
-    /// There is no such file.
     #[error("{0} does not exist")]
     NoFile(PathBuf),
     #[error("{0} is a directory")]
     Directory(PathBuf),
-    /// It may not be executed.
     #[error("{0} is not executable")]
     NotExecutable(PathBuf),
 }
 
 impl Missing {
-    /// What to do about it.
     pub(crate) fn hint(&self) -> String {
         match self {
             Self::NotOnPath(program) => format!("install `{program}`, or write its whole path into rekindle.toml"),

@@ -17,7 +17,6 @@ pub(crate) struct Diagnostic {
     pub warning: bool,
     /// What is wrong: one lower-case line.
     pub message: String,
-    /// What to do.
     pub hint: Option<String>,
     /// Where it stands, if it stands in a file.
     pub place: Option<SourceSpan>,

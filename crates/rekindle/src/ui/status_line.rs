@@ -9,7 +9,6 @@ const VERB_WIDTH: usize = 12;
 /// Columns of the task's name and title.
 const TASK_WIDTH: usize = 24;
 
-/// One line of progress.
 #[derive(Clone, Debug)]
 pub(crate) struct StatusLine<'a> {
     /// What happened, in capitals.
@@ -22,7 +21,6 @@ pub(crate) struct StatusLine<'a> {
     pub progress: (usize, usize),
     /// The task's id and title; empty when it is about the run.
     pub task: &'a str,
-    /// The rest.
     pub text: &'a str,
 }
 

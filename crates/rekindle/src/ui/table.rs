@@ -25,7 +25,6 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table with these headings.
     pub(crate) fn new(columns: &[(&'static str, Align)]) -> Self {
         Self { columns: columns.to_vec(), rows: Vec::new() }
     }
@@ -37,12 +36,10 @@ impl Table {
         self.rows.push(harmless);
     }
 
-    /// Whether it has no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The table as lines.
     pub(crate) fn render(&self, paint: Paint, width: usize) -> String {
         let widths = self.widths(width);
         let heading = self.columns.iter().map(|(name, _)| ((*name).to_owned(), Some(Tone::Dim)));

@@ -47,9 +47,7 @@ pub(super) fn sealed_text() -> String {
 pub(crate) struct Problem {
     /// The number that browsers and programs look at.
     pub status: StatusCode,
-    /// What is wrong.
     pub error: String,
-    /// What to do.
     pub hint: Option<String>,
     /// A page of ours to go on to.
     pub link: Option<String>,
@@ -61,7 +59,6 @@ impl Problem {
         Self { status, error: error.into(), hint: None, link: None }
     }
 
-    /// Adds what to do.
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
@@ -134,7 +131,6 @@ struct ProblemJson<'a> {
     hint: Option<&'a str>,
 }
 
-/// An answer of a type.
 pub(super) fn typed(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;

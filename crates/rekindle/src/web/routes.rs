@@ -47,7 +47,6 @@ pub(crate) struct Route {
     pub method: &'static str,
     /// Its path; names in braces match one segment.
     pub path: &'static str,
-    /// What it is for.
     pub access: Access,
     #[serde(skip)]
     handler: fn(Arc<Web>, Ask) -> Answering,
@@ -60,12 +59,10 @@ pub(crate) struct Ask {
     /// What stands after the question mark.
     pub query: BTreeMap<String, String>,
     pub headers: HeaderMap,
-    /// What it brings.
     pub body: Body,
 }
 
 impl Ask {
-    /// A segment of the path.
     pub(crate) fn segment(&self, name: &str) -> &str {
         self.path.get(name).map_or("", String::as_str)
     }

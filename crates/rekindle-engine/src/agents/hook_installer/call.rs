@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use super::super::quote;
 
-/// What rekindle is called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     Hook,
@@ -14,7 +13,6 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// The subcommand.
     pub fn word(self) -> &'static str {
         match self {
             Self::Hook => "hook",
@@ -25,11 +23,8 @@ impl Verb {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The program that is called.
     pub rekindle: PathBuf,
-    /// What for.
     pub verb: Verb,
-    /// By which program.
     pub kind: String,
 }
 

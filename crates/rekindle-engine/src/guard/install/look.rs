@@ -11,9 +11,7 @@ use crate::agents::hook_installer::{Event, Form, Installable, Scope};
 /// How one file of one program stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// The program.
     pub kind: &'static str,
-    /// For whom.
     pub scope: Scope,
     pub file: PathBuf,
     /// What of ours is in it.
@@ -23,7 +21,6 @@ pub struct Standing {
 /// What of ours is in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Nothing.
     Absent,
     /// The file cannot be understood, so its program does not understand it either.
     Unreadable(String),

@@ -12,10 +12,7 @@ pub enum Lag {
     /// It lacks the newest events.
     Behind { events: u64 },
     /// It holds another event than its log at the same place.
-    Differs {
-        /// The place.
-        seq: u64,
-    },
+    Differs { seq: u64 },
 }
 
 impl std::fmt::Display for Lag {

@@ -10,12 +10,9 @@ use rustix::process::Signal;
 
 /// An attempt's process and its supervisor.
 pub(super) struct Held {
-    /// The bundle's number.
     pub bundle: u64,
     pub tasks: Vec<String>,
-    /// What was to be run.
     pub spec: Spec,
-    /// Who runs.
     pub record: ShimRecord,
     /// Whether it has not ended, as far as its bundle tells.
     pub open: bool,

@@ -44,10 +44,8 @@ const LAST_LOOK_MS: u64 = 10_000;
 pub(super) struct Spec {
     /// The run's directory.
     pub dir: PathBuf,
-    /// The project in it.
     pub root: PathBuf,
     pub fault: Fault,
-    /// Which of its kind.
     pub round: u32,
     /// What chance goes by.
     pub seed: u64,
@@ -61,21 +59,16 @@ pub(super) struct Spec {
     pub plant: bool,
 }
 
-/// What became of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Outcome {
     pub fault: Fault,
-    /// Which of its kind.
     pub round: u32,
-    /// How often it was injected.
     pub injected: u32,
     /// Why it was not, where it was not.
     pub not_injected: Option<String>,
-    /// How long it took.
     pub took_ms: u64,
     /// The promises, looked at.
     pub findings: Vec<Finding>,
-    /// Its directory.
     pub dir: PathBuf,
 }
 
@@ -93,7 +86,6 @@ impl Outcome {
         }
     }
 
-    /// Whether a promise was broken.
     pub(super) fn is_broken(&self) -> bool {
         self.findings.iter().any(|finding| !finding.broken.is_empty())
     }
@@ -101,9 +93,7 @@ impl Outcome {
 
 /// A run under way.
 pub(super) struct Round<'a> {
-    /// What it is to be.
     pub spec: &'a Spec,
-    /// Its state directory.
     pub state: PathBuf,
     /// What happened so far.
     pub evidence: Evidence,
@@ -213,7 +203,6 @@ impl Round<'_> {
         self.evidence.seen.extend(events.into_iter().map(|event| (event.seq, event.hash)));
     }
 
-    /// The sandbox's project.
     pub(super) fn project(&self) -> Project {
         Project::from(&self.spec.root, Some(&self.state))
     }

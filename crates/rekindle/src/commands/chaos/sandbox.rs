@@ -39,7 +39,6 @@ pub(super) struct Sandbox {
     pristine: PathBuf,
     /// Where the project is below a copy.
     below: PathBuf,
-    /// Whether it is a repository.
     pub git: bool,
     /// The plan as the sandbox runs it.
     pub plan: String,

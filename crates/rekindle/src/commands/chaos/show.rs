@@ -18,7 +18,6 @@ use crate::ui::elapsed;
 /// Pieces of evidence that are shown of a promise; the rest is in the JSON.
 const SHOWN: usize = 5;
 
-/// Lists the faults.
 pub(super) fn list(context: &Context) -> Result<Exit> {
     for fault in Fault::value_variants() {
         context.ui.line(&format!("{:<18} {}", fault.name(), fault.what()))?;

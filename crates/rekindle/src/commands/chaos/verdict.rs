@@ -101,13 +101,11 @@ pub(super) struct Evidence {
     pub gave_up: bool,
     /// Process trees that were looked for in the end.
     pub processes: usize,
-    /// Processes that were left.
     pub left: Vec<String>,
     /// Bystanders that did not live.
     pub strangers: u32,
     /// What the stand-ins wrote down.
     pub notes: Vec<Note>,
-    /// The tasks in the end.
     pub tasks: Vec<TaskFact>,
     /// Completions by task and epoch, as the log has them.
     pub completions: Vec<(String, u64)>,
@@ -119,7 +117,6 @@ pub(super) struct Evidence {
     pub garbled: Vec<String>,
 }
 
-/// A task in the end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskFact {
     pub id: String,
@@ -132,7 +129,6 @@ pub(super) struct TaskFact {
 }
 
 impl Evidence {
-    /// An attempt was hit.
     pub(super) fn hit(&mut self, held: &Held) {
         self.hits.push((held.bundle, held.tasks.clone()));
     }

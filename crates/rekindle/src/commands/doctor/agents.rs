@@ -44,7 +44,6 @@ pub(super) struct AgentJson {
     starts: bool,
 }
 
-/// Looks at one agent.
 pub(super) fn look(
     name: &str,
     agent: &Agent,

@@ -29,7 +29,6 @@ const OWN_LIMITS: Limits = Limits { within_ms: 10_000, out_max: 1 << 20, err_max
 /// Set for the user's own command, so that a line which calls us again ends there.
 const INSIDE_VARIABLE: &str = "REKINDLE_STATUS_LINE";
 
-/// Prints the line.
 pub(crate) fn main(kind: Option<&str>) -> ExitCode {
     let mut input = Vec::new();
     // A cut input is no JSON: the user's own line is drawn all the same.

@@ -18,7 +18,6 @@ const ABOUT: &str = "\
 pub(super) struct ProjectFacts {
     /// The kind's name, which its table gets as well.
     pub kind: &'static str,
-    /// What is known of it.
     pub examination: Examination,
 }
 
@@ -38,7 +37,6 @@ pub(super) fn first(found: &[ProjectFacts]) -> Option<&ProjectFacts> {
     found.iter().find(|found| found.examination.login.is_some()).or(found.first())
 }
 
-/// The tables of all that were found.
 pub(super) fn tables(found: &[ProjectFacts]) -> String {
     let mut text = ABOUT.to_owned();
     for ProjectFacts { kind, examination } in found {
