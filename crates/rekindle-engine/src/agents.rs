@@ -70,12 +70,12 @@ impl Kinds {
 
     /// The kinds whose own sessions can be guarded.
     pub fn guarded(self) -> impl Iterator<Item = &'static dyn Guarded> {
-        self.iter().filter_map(|kind| kind.guarded())
+        self.iter().filter_map(|kind| kind.about().guarded)
     }
 
     /// The kinds that take hooks.
     pub fn installable(self) -> impl Iterator<Item = &'static dyn Installable> {
-        self.iter().filter_map(|kind| kind.installable())
+        self.iter().filter_map(|kind| kind.about().installable)
     }
 }
 
@@ -184,7 +184,7 @@ impl Start<'_> {
     pub fn program_words(&self, adapter: &dyn Adapter) -> Result<Vec<String>, String> {
         let place = Place { program: self.program, workspace: self.workspace, bundle: self.bundle };
         let mut words = self.program.command.clone();
-        let own = adapter.program().unwrap_or_default();
+        let own = adapter.about().program.unwrap_or_default();
         match find_program(&place, words.first().map_or(own, String::as_str)) {
             Some(found) => {
                 let native = adapter.native(found).to_string_lossy().into_owned();
@@ -193,7 +193,7 @@ impl Start<'_> {
             // A program that is named is started as it is: the start itself says what is wrong with it.
             None if !words.is_empty() => {}
             None => {
-                let install = adapter.install_hint().unwrap_or_default();
+                let install = adapter.about().install_hint.unwrap_or_default();
                 return Err(format!(
                     "cannot find `{own}` on PATH: install it ({install}), or set `command` in its [agents.NAME]"
                 ));
@@ -343,21 +343,49 @@ pub struct Examination {
     pub login_hint: String,
 }
 
-pub trait Adapter: Send + Sync {
+/// The fixed facts of a kind. What is not said is not there: no program of its own, no tests with it, no hooks.
+pub struct About {
     /// The name in `kind = "…"`.
-    fn kind(&self) -> &'static str;
-
+    pub kind: &'static str,
     /// The program's name on `PATH`; nothing where the operator has to say it.
-    fn program(&self) -> Option<&'static str>;
+    pub program: Option<&'static str>,
+    /// How the program is installed, as a command or an address.
+    pub install_hint: Option<&'static str>,
+    /// The newest version that `cargo xtask agents` was run with.
+    pub tried_up_to: Option<&'static str>,
+    /// Whether the program keeps a transcript in a file, so that a session without one cannot be resumed.
+    pub keeps_transcript: bool,
+    /// What to do without a login.
+    pub login_hint: &'static str,
+    /// What the hooks and transcripts of a person's own session mean, where such sessions can be guarded.
+    pub guarded: Option<&'static dyn Guarded>,
+    /// How hooks get into its settings, where it takes some.
+    pub installable: Option<&'static dyn Installable>,
+}
 
-    /// How the program is installed, as a command or an address; nothing where that is not known.
-    fn install_hint(&self) -> Option<&'static str> {
-        None
+impl About {
+    pub const fn new(kind: &'static str) -> Self {
+        Self {
+            kind,
+            program: None,
+            install_hint: None,
+            tried_up_to: None,
+            keeps_transcript: false,
+            login_hint: "",
+            guarded: None,
+            installable: None,
+        }
     }
+}
 
-    /// The newest version that the tests with the real program were run against; nothing where there are none.
-    fn tried_up_to(&self) -> Option<&'static str> {
-        None
+/// One kind of agent: its fixed facts, how it is started, what its lines mean.
+pub trait Adapter: Send + Sync {
+    /// What is the same for every agent of this kind.
+    fn about(&self) -> &'static About;
+
+    /// The name in `kind = "…"`.
+    fn kind(&self) -> &'static str {
+        self.about().kind
     }
 
     /// What it can do. Everything defaults to no.
@@ -371,11 +399,6 @@ pub trait Adapter: Send + Sync {
     /// The transcript of a session, where the program keeps one that can be read while it runs. `None` while it is not there.
     fn transcript(&self, _place: &Place<'_>, _session: &str) -> Option<PathBuf> {
         None
-    }
-
-    /// Whether the program keeps a transcript in a file, so that a session without one cannot be resumed.
-    fn keeps_transcript(&self) -> bool {
-        false
     }
 
     /// What the conversation will hold of an attempt when its session is resumed, by the part of the record that the attempt
@@ -416,30 +439,15 @@ pub trait Adapter: Send + Sync {
         None
     }
 
-    /// What to do without a login.
-    fn login_hint(&self) -> &'static str {
-        ""
-    }
-
     /// What is installed, without starting anything.
     fn examine(&self, place: &Place<'_>) -> Examination {
-        let name = place.program.command.first().map(String::as_str).or_else(|| self.program());
+        let name = place.program.command.first().map(String::as_str).or(self.about().program);
         Examination {
             program: name.and_then(|name| find_program(place, name)).map(|found| self.native(found)),
             version_args: place.program.version_args(),
             login: self.login(place),
-            login_hint: self.login_hint().to_owned(),
+            login_hint: self.about().login_hint.to_owned(),
         }
-    }
-
-    /// What the hooks and transcripts of a person's own session mean, where such sessions can be guarded.
-    fn guarded(&self) -> Option<&'static dyn Guarded> {
-        None
-    }
-
-    /// How hooks get into its settings, where it takes some.
-    fn installable(&self) -> Option<&'static dyn Installable> {
-        None
     }
 }
 

@@ -14,7 +14,7 @@ use rekindle_shim::bundle::Stdin;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
+use super::{About, Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
 
 /// The name in `kind = "…"`.
 pub const KIND: &str = "acp";
@@ -42,13 +42,11 @@ pub struct Setup {
 
 pub struct Acp;
 
-impl Adapter for Acp {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
+static ABOUT: About = About::new(KIND);
 
-    fn program(&self) -> Option<&'static str> {
-        None
+impl Adapter for Acp {
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn traits(&self, program: &Program) -> Traits {

@@ -261,7 +261,7 @@ impl Hearing<'_> {
 
     /// What the transcript of a session that died holds beyond what was read of it.
     fn rest_of(&self, died: &Known) -> Vec<Fact> {
-        let program = KINDS.of(died.program()).and_then(|kind| kind.guarded());
+        let program = KINDS.of(died.program()).and_then(|kind| kind.about().guarded);
         let path = died.session.transcript.as_ref();
         let (Some(program), Some(path)) = (program, path) else {
             return Vec::new();

@@ -294,7 +294,7 @@ impl World for RealWorld {
 
     fn history(&mut self, attempt: AttemptId, cli: &str, session: &str, ledger: &Ledger) -> History {
         let Some((adapter, _)) = self.shared.adapter(cli) else { return History::Unknown };
-        let keeps = adapter.keeps_transcript();
+        let keeps = adapter.about().keeps_transcript;
         match self.tail(attempt, cli, session).map(cli_session::Tail::end) {
             Some(Ok((lines, whole))) => adapter.history(&Record { lines: &lines, whole, ledger }),
             None if !keeps => adapter.history(&Record { lines: "", whole: true, ledger }),
@@ -303,7 +303,7 @@ impl World for RealWorld {
     }
 
     fn transcript_state(&mut self, attempt: AttemptId, cli: &str, session: &str) -> Transcript {
-        let keeps = self.shared.adapter(cli).is_some_and(|(adapter, _)| adapter.keeps_transcript());
+        let keeps = self.shared.adapter(cli).is_some_and(|(adapter, _)| adapter.about().keeps_transcript);
         let none = if keeps { Transcript::Missing } else { Transcript::Unknown };
         self.tail(attempt, cli, session).map_or(none, cli_session::Tail::state)
     }

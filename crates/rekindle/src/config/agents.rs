@@ -55,7 +55,7 @@ impl Agent {
     pub(crate) fn program_name(&self) -> &str {
         match self.program.command.first() {
             Some(program) => program,
-            None => self.program.kind.program().unwrap_or_default(),
+            None => self.program.kind.about().program.unwrap_or_default(),
         }
     }
 
@@ -67,7 +67,7 @@ impl Agent {
 
     /// What to do when its program cannot be started.
     pub(crate) fn missing_hint(&self, missing: &Missing) -> String {
-        let install = self.program.kind.install_hint().filter(|_| self.program.command.is_empty());
+        let install = self.program.kind.about().install_hint.filter(|_| self.program.command.is_empty());
         match (missing, install) {
             (Missing::NotOnPath(_), Some(install)) => {
                 format!("install it: {install}; or write where it is: command = [\"/path/to/{}\"]", self.program_name())
@@ -157,7 +157,7 @@ fn read_one(reader: &mut Reader<'_>, name: &str, span: Range<usize>, table: &DeT
         kind: kind?,
         command: command?,
     };
-    if program.command.is_empty() && program.kind.program().is_none() {
+    if program.command.is_empty() && program.kind.about().program.is_none() {
         let hint = "write command = [\"program\", \"argument\"]".to_owned();
         reader.problem(span, format!("[agents.{name}] has no `command`"), Some(hint));
         return None;

@@ -33,7 +33,7 @@ pub(crate) fn main(kind: Option<&str>) -> ExitCode {
     let mut input = Vec::new();
     // A cut input is no JSON: the user's own line is drawn all the same.
     let _whole = std::io::stdin().lock().take(INPUT_MAX_BYTES).read_to_end(&mut input);
-    let Some(program) = kind.and_then(|kind| KINDS.of(kind)?.installable()) else { return ExitCode::SUCCESS };
+    let Some(program) = kind.and_then(|kind| KINDS.of(kind)?.about().installable) else { return ExitCode::SUCCESS };
     if std::env::var_os(INSIDE_VARIABLE).is_some() {
         return ExitCode::SUCCESS;
     }
