@@ -14,13 +14,13 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use serde::Serialize;
 
 pub(crate) use count::{dollars, short_count};
-pub(crate) use diagnostic::{Diagnostic, SourceSpan};
 pub(crate) use duration::{clock_time, elapsed, near_time, stamp};
 pub(crate) use paint::{ColorChoice, Paint, Tone};
 pub(crate) use status_line::StatusLine;
 pub(crate) use table::{Align, Table, cut, width_of};
 pub(crate) use wait::pause;
 
+use crate::diagnostic::Diagnostic;
 use crate::error::{CliError, Kind, Result};
 
 /// Width of lines where there is no terminal to ask: wide enough for a log file, narrow enough for a mail.
