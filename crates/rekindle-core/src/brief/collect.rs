@@ -255,7 +255,7 @@ fn doubt(state: &State, planned: &PlanTask) -> Option<String> {
     let unmet = state.unmet_blockers(&planned.id);
     if begun && !unmet.is_empty() {
         let unmet: Vec<&str> = unmet.iter().map(|id| id.as_str()).collect();
-        return Some(format!("it was begun although {} is not complete", unmet.join(", ")));
+        return Some(format!("it was started although {} is not complete", unmet.join(", ")));
     }
     let evidence = task.evidence.as_ref().filter(|evidence| task.state == TaskState::Complete && !evidence.passed());
     if let Some(evidence) = evidence {
