@@ -2,6 +2,7 @@
 //! of blocks, chooses the blocks that are tasks, and takes order, checks and what is done from what stands with them. What
 //! belongs to no task is kept as the plan's context, so that nothing of the document is lost.
 
+mod boxes;
 mod checks;
 mod choose;
 mod edges;
@@ -33,8 +34,8 @@ const PASSED_MAX: usize = 12;
 /// Reads a document.
 pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {
     let text = only_file(source).replace("\r\n", "\n").replace('\r', "\n");
-    let text = text.trim_start_matches('\u{feff}');
-    let tree = tree::read(text);
+    let text = boxes::with_bullets(text.trim_start_matches('\u{feff}'));
+    let tree = tree::read(&text);
     let mut chosen = choose::choose(&tree);
     let repeated = merge_repeated(&tree, &mut chosen);
     let labels: Vec<Vec<Field>> = chosen.tasks.iter().map(|task| fields::of(&tree, task.node)).collect();
@@ -157,7 +158,7 @@ fn item(tree: &Tree<'_>, chosen: &Chosen, task: &TaskAt, labels: &[Field], notes
         match field.about {
             About::Checks => checks::of_field(tree, field, &mut found),
             About::Status => item.done |= words::is_done(&field.value),
-            About::After | About::Parallel | About::Title | About::Detail => {}
+            About::After | About::Parallel | About::Detail => {}
         }
     }
     let line = tree.node(task.node).line;

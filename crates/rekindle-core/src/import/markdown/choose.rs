@@ -15,6 +15,10 @@ use super::{
 enum Reach {
     /// Marks, boxes, and what stands under a heading for tasks.
     Marked,
+    /// Also marks and boxes among requirements and stories.
+    Wishes,
+    /// Also the lists of those.
+    WishLists,
     /// Also numbered lists anywhere.
     Ordered,
     /// Also headings that begin with something to do.
@@ -67,16 +71,19 @@ pub(super) struct Chosen {
 
 /// Finds the tasks of a document.
 pub(super) fn choose(tree: &Tree<'_>) -> Chosen {
-    let marks: Vec<Mark> = tree.nodes.iter().map(|node| mark::read(&node.text, node.bold)).collect();
+    let mut marks: Vec<Mark> = tree.nodes.iter().map(|node| mark::read(&node.text, node.bold)).collect();
+    count_by_own_words(tree, &mut marks);
     let mut chosen = Chosen::default();
-    for reach in [Reach::Marked, Reach::Ordered, Reach::Orders, Reach::Bullets, Reach::Headings] {
+    let steps = [Reach::Wishes, Reach::WishLists, Reach::Ordered, Reach::Orders, Reach::Bullets, Reach::Headings];
+    for reach in std::iter::once(Reach::Marked).chain(steps) {
         let mut chooser = Chooser { tree, marks: &marks, reach, out: Chosen::default() };
         chooser.document();
         chosen = chooser.out;
         if !chosen.tasks.is_empty() {
             if reach != Reach::Marked {
                 let what = match reach {
-                    Reach::Marked | Reach::Ordered => "numbered items",
+                    Reach::Marked | Reach::Wishes | Reach::WishLists => "requirements and stories",
+                    Reach::Ordered => "numbered items",
                     Reach::Bullets => "bullets",
                     Reach::Orders | Reach::Headings => "headings",
                 };
@@ -173,9 +180,14 @@ impl Chooser<'_, '_> {
     fn heading(&mut self, heading: usize, beside: &[usize], place: Place) {
         let mark = self.marks[heading].clone();
         let numbers = mark.rank != Some(Rank::Number) || self.numbers_are_tasks(beside);
-        let topic = self.topic(heading);
+        let topic = self.topic(heading, place.headings);
         match (topic, mark.rank) {
             (Topic::Context | Topic::About(_), _) => self.pass(heading),
+            (Topic::Wishes, _) if self.reach < Reach::Wishes => self.pass(heading),
+            (Topic::Wishes, _) => {
+                let lists = self.reach >= Reach::WishLists;
+                self.walk(heading, Place { lists, headings: lists, ..place });
+            }
             (Topic::Tasks, _) => {
                 let found = self.out.tasks.len();
                 let inner = !self.marked_below(heading).is_empty();
@@ -195,10 +207,22 @@ impl Chooser<'_, '_> {
         }
     }
 
-    fn topic(&self, heading: usize) -> Topic {
+    /// What a heading is about. Where tasks are expected, or counted, only by all of its words.
+    fn topic(&self, heading: usize, expected: bool) -> Topic {
         let mark = &self.marks[heading];
-        match (mark.rank, words::topic(&mark.title)) {
+        let strict = expected || mark.rank.is_some();
+        let topic = if strict { words::whole_topic(&mark.title) } else { words::topic(&mark.title) };
+        match (mark.rank, topic) {
             (None, topic) => topic,
+            // `2. Core features` over `2.1 …` counts, whatever it is called.
+            (Some(Rank::Number), Topic::Wishes | Topic::Tasks)
+                if self
+                    .headings_below(heading)
+                    .iter()
+                    .any(|inner| self.marks[*inner].label.starts_with(&format!("{}.", mark.label))) =>
+            {
+                Topic::Open
+            }
             // `3. Testing` is a section; `3. Acceptance criteria` speaks of others.
             (Some(Rank::Number), Topic::About(_)) if !mark.title.trim().contains(' ') => Topic::Open,
             (Some(Rank::Number), topic) => topic,
@@ -212,15 +236,17 @@ impl Chooser<'_, '_> {
             .iter()
             .filter(|other| self.tree.is_heading(**other) && self.marks[**other].rank == Some(Rank::Number));
         numbered
-            .map(|other| words::topic(&self.marks[*other].title))
-            .all(|topic| !matches!(topic, Topic::Context | Topic::Tasks))
+            .map(|other| words::whole_topic(&self.marks[*other].title))
+            .all(|topic| !matches!(topic, Topic::Context | Topic::Tasks | Topic::Wishes))
     }
 
     /// A heading without a mark.
     fn plain(&mut self, heading: usize, beside: &[usize], place: Place) {
         let order = words::is_order(&self.marks[heading].title);
         let marked = |other: &&usize| {
-            self.tree.is_heading(**other) && self.marks[**other].rank.is_some() && self.topic(**other) == Topic::Open
+            self.tree.is_heading(**other)
+                && self.marks[**other].rank.is_some()
+                && self.topic(**other, true) == Topic::Open
         };
         let among_marked = beside.iter().filter(marked).count() > 0 && self.numbers_are_tasks(beside);
         let line = self.tree.node(heading).line;
@@ -286,8 +312,10 @@ impl Chooser<'_, '_> {
         let mut found = Vec::new();
         let mut open = self.headings_below(above);
         while let Some(next) = open.pop() {
-            if matches!(self.topic(next), Topic::Context | Topic::About(_)) {
-                continue;
+            match self.topic(next, false) {
+                Topic::Context | Topic::About(_) => continue,
+                Topic::Wishes if self.reach < Reach::Wishes => continue,
+                Topic::Tasks | Topic::Wishes | Topic::Open => {}
             }
             if qualifies(outer, &self.marks[next]) {
                 found.push(next);
@@ -304,7 +332,8 @@ impl Chooser<'_, '_> {
         }
         let children: Vec<usize> = self.tree.children(heading).collect();
         let about = fields::has_any(self.tree, heading);
-        let topics = || children.iter().filter(|child| self.tree.is_heading(**child)).map(|child| self.topic(*child));
+        let topics =
+            || children.iter().filter(|child| self.tree.is_heading(**child)).map(|child| self.topic(*child, true));
         match rank {
             Rank::Group => {
                 let lists = children.iter().enumerate().any(|(at, child)| {
@@ -356,6 +385,11 @@ impl Chooser<'_, '_> {
                 mark.label = number.to_string();
             }
         }
+        if mark.struck && !mark.done {
+            let note = format!("`{}` is struck out; it was left out", mark.title);
+            self.out.notes.push((self.tree.node(node).line, note));
+            return;
+        }
         let origin = if self.tree.is_heading(node) { Origin::Heading } else { Origin::Item };
         if mark.title.trim().is_empty() {
             mark.title = self.tree.node(node).text.lines().next().unwrap_or("").trim().to_owned();
@@ -395,8 +429,21 @@ impl Chooser<'_, '_> {
             return;
         }
         let only_boxes = boxes > 0 || !wanted && !reached && marked == 0;
-        for item in items {
-            self.item(item, place, only_boxes);
+        // `2. Models` over `2.1 Create the user`, without indentation: the first is a group.
+        let mut group: Option<(String, usize)> = None;
+        for (at, item) in items.iter().enumerate() {
+            let label = &self.marks[*item].label;
+            if group.as_ref().is_some_and(|(prefix, _)| !label.starts_with(prefix.as_str())) {
+                group = None;
+            }
+            let prefix = format!("{label}.");
+            let next = items.get(at + 1).map_or("", |next| self.marks[*next].label.as_str());
+            if !label.is_empty() && next.starts_with(&prefix) {
+                group = Some((prefix, self.open_group(*item, place)));
+                continue;
+            }
+            let inner = group.as_ref().map_or(place.group, |(_, group)| Some(*group));
+            self.item(*item, Place { group: inner, ..place }, only_boxes);
         }
     }
 
@@ -482,6 +529,22 @@ impl Chooser<'_, '_> {
             below.iter().any(|below| matches!(self.tree.node(*below).kind, Kind::Item { .. } | Kind::Heading(_)));
         if listed {
             self.out.passed.push((node.line, self.marks[heading].title.clone()));
+        }
+    }
+}
+
+/// Headings that count with a word in no table (`Aufgabe 1`, `Chantier 2`) count tasks, if several begin with it.
+fn count_by_own_words(tree: &Tree<'_>, marks: &mut [Mark]) {
+    let counted = |index: usize| {
+        let node = tree.node(index);
+        let is_heading = tree.is_heading(index) && marks[index].rank.is_none();
+        is_heading.then(|| mark::counted(&node.text)).flatten().filter(|(word, _)| words::may_count(word))
+    };
+    let found: Vec<(usize, String, Mark)> =
+        (1..tree.nodes.len()).filter_map(|index| counted(index).map(|(word, mark)| (index, word, mark))).collect();
+    for (index, word, mark) in &found {
+        if found.iter().filter(|(_, other, _)| other == word).count() > 1 {
+            marks[*index] = mark.clone();
         }
     }
 }

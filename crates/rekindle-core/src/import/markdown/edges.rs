@@ -104,7 +104,7 @@ fn own(tree: &Tree<'_>, chosen: &Chosen, labels: &[Field], names: &Names<'_>, at
                 let low = field.value.to_lowercase();
                 said.parallel |= !(low.starts_with("no") || low.starts_with("false"));
             }
-            About::Checks | About::Status | About::Title | About::Detail => {}
+            About::Checks | About::Status | About::Detail => {}
         }
     }
     let node = tree.node(task.node);
@@ -135,7 +135,16 @@ fn own(tree: &Tree<'_>, chosen: &Chosen, labels: &[Field], names: &Names<'_>, at
         }
     }
     if said.after.is_none() {
-        let found = in_sentences(tree, task.node, names, at);
+        let head = in_sentences(&[head], names, at);
+        said.labelled |= !head.is_empty();
+        let mut texts = vec![node.text.as_str()];
+        let below = tree.below(task.node).into_iter().map(|below| tree.node(below));
+        texts.extend(
+            below
+                .filter(|node| matches!(node.kind, Kind::Paragraph | Kind::Item { .. }))
+                .map(|node| node.text.as_str()),
+        );
+        let found: BTreeSet<usize> = in_sentences(&texts, names, at).into_iter().chain(head).collect();
         if !found.is_empty() {
             said.after = Some(found);
         }
@@ -159,17 +168,9 @@ fn with_items(tree: &Tree<'_>, field: &Field) -> String {
     value
 }
 
-/// The tasks that a task's sentences name as coming before it.
-fn in_sentences(tree: &Tree<'_>, node: usize, names: &Names<'_>, at: usize) -> BTreeSet<usize> {
+/// The tasks that sentences name as coming before a task.
+fn in_sentences(texts: &[&str], names: &Names<'_>, at: usize) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
-    let mut texts = vec![tree.node(node).text.as_str()];
-    texts.extend(
-        tree.below(node)
-            .iter()
-            .map(|below| tree.node(*below))
-            .filter(|node| matches!(node.kind, Kind::Paragraph | Kind::Item { .. }))
-            .map(|node| node.text.as_str()),
-    );
     for text in texts {
         let joined = text.replace('\n', " ");
         for sentence in fields::pieces(&joined) {
@@ -380,11 +381,21 @@ fn arrows(line: &str, names: &Names<'_>, said: &mut [Said]) {
     }
 }
 
-/// `Task 3 depends on Task 1 and 2`, outside of any task.
+/// `Task 3 depends on Task 1 and 2`, `T2 blocks T3`, outside of any task.
 fn depends(line: &str, names: &Names<'_>, end: usize, said: &mut [Said]) {
     let low = line.to_lowercase();
     if low.len() != line.len() {
         return;
+    }
+    for word in [" blocks ", " before ", " precedes "] {
+        let Some(place) = low.find(word) else {
+            continue;
+        };
+        let before = names.sentence(&line[..place], end);
+        for task in names.sentence(&line[place + word.len()..], end).into_iter().filter(|_| !before.is_empty()) {
+            said[task].after.get_or_insert_default().extend(before.iter().copied().filter(|other| *other != task));
+            said[task].labelled = true;
+        }
     }
     for word in [
         "depends on",

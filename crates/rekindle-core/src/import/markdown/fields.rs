@@ -11,7 +11,7 @@ use super::{
 const LABEL_MAX_WORDS: usize = 7;
 
 /// Labels that need no colon where a sentence begins with them.
-const PHRASES: [&str; 10] = [
+const PHRASES: [&str; 14] = [
     "done when",
     "done if",
     "complete when",
@@ -22,6 +22,10 @@ const PHRASES: [&str; 10] = [
     "verify by",
     "tested by",
     "starts after",
+    "test with",
+    "check with",
+    "fertig wenn",
+    "fertig, wenn",
 ];
 
 /// A label with what belongs to it.
@@ -59,8 +63,11 @@ fn gather(tree: &Tree<'_>, blocks: &[usize], fields: &mut Vec<Field>) {
                 let title = mark::read(&node.text, 0).title;
                 match words::about(&title) {
                     Some(about) => {
-                        let blocks = node.children.clone();
+                        // What a heading about the order says is its first block; a bold one owns all that follows.
+                        let count = if about == About::After { 1 } else { node.children.len() };
+                        let blocks = node.children.iter().take(count).copied().collect();
                         fields.push(Field { about, value: String::new(), blocks, line: node.line });
+                        gather(tree, &node.children, fields);
                     }
                     None => {
                         // `**Verification: cargo test**`
@@ -90,7 +97,15 @@ fn gather(tree: &Tree<'_>, blocks: &[usize], fields: &mut Vec<Field>) {
                     None => gather(tree, &node.children, fields),
                 }
             }
-            Kind::Root | Kind::Code { .. } | Kind::Table | Kind::Row(_) | Kind::Other => {}
+            // A block whose first line is a comment that says what it is for.
+            Kind::Code { .. } => {
+                let comment = node.text.lines().next().and_then(|line| line.trim().strip_prefix('#'));
+                if comment.and_then(words::about) == Some(About::Checks) {
+                    let (value, blocks) = (String::new(), vec![*block]);
+                    fields.push(Field { about: About::Checks, value, blocks, line: node.line });
+                }
+            }
+            Kind::Root | Kind::Table | Kind::Row(_) | Kind::Other => {}
         }
     }
 }
@@ -102,6 +117,11 @@ fn in_text(text: &str, first_line: usize, fields: &mut Vec<Field>) {
         for piece in pieces(line) {
             match label(piece) {
                 Some((about, value)) => {
+                    // `Expected: FAIL` below a command: it proves nothing yet.
+                    let fails = about == About::Detail && value.to_lowercase().contains("fail");
+                    if let Some(before) = open.as_mut().filter(|before| fails && before.about == About::Checks) {
+                        before.value.clear();
+                    }
                     fields.extend(open.take());
                     open =
                         Some(Field { about, value: value.to_owned(), blocks: Vec::new(), line: first_line + offset });
@@ -152,7 +172,7 @@ pub(super) fn pieces(line: &str) -> Vec<&str> {
 
 /// A label at the start of a text, with what follows it.
 fn label(text: &str) -> Option<(About, &str)> {
-    let text = text.trim_start_matches(['*', '_', '-', ' ', '✅', '➡', '→', '👉']);
+    let text = text.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '`');
     if let Some((head, value)) = text.split_once(':') {
         let words = head.split_whitespace().count();
         if words <= LABEL_MAX_WORDS

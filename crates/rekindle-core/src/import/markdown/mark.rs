@@ -13,6 +13,7 @@ pub(super) struct Mark {
     pub(super) title: String,
     /// Ticked off or struck out.
     pub(super) done: bool,
+    pub(super) struck: bool,
     pub(super) parallel: bool,
     pub(super) optional: bool,
 }
@@ -20,12 +21,15 @@ pub(super) struct Mark {
 /// Marks before and after a title by which something is shown to be done.
 const TICKS: [char; 5] = ['✅', '☑', '✔', '🗹', '🎉'];
 
+/// Longest text behind something struck out that is still only a remark about it.
+const STRUCK_REST_MAX_CHARS: usize = 40;
+
 /// What may stand between a mark and its title.
 const SEPARATORS: [char; 8] = [':', '.', ')', '-', '–', '—', '|', '·'];
 
 /// Takes a text apart. `bold` is how many of its bytes are bold at its start: a bold beginning is the title.
 pub(super) fn read(text: &str, bold: usize) -> Mark {
-    let mut mark = Mark::default();
+    let mark = Mark::default();
     let first = text.split("\n").next().unwrap_or("");
     let joined;
     // A bold beginning is a title; what follows it explains.
@@ -49,8 +53,33 @@ pub(super) fn read(text: &str, bold: usize) -> Mark {
         }
         None => first,
     };
+    finish(text, mark)
+}
+
+/// A text that begins with any word and a number: the word, and the text taken apart behind both.
+pub(super) fn counted(text: &str) -> Option<(String, Mark)> {
+    let mut mark = Mark::default();
+    let text = leading(text.lines().next()?.trim(), &mut mark);
+    let (word, rest) = text.split_once(' ')?;
+    let (number, title) = take_number(rest.trim_start())?;
+    let title = title.trim_start().strip_prefix(SEPARATORS)?.trim_start_matches(SEPARATORS).trim();
+    let plain = word.chars().all(char::is_alphabetic) && !title.is_empty();
+    (mark.rank, mark.label) = (Some(Rank::Task), number.to_owned());
+    plain.then(|| {
+        mark.title = trailing(title, &mut mark);
+        (word.to_lowercase(), mark)
+    })
+}
+
+fn finish(text: &str, mut mark: Mark) -> Mark {
     let text = text.replace("\u{fe0f}\u{20e3}", ".");
     let mut rest = leading(text.trim(), &mut mark);
+    if let Some((inner, after)) = rest.strip_prefix("~~").and_then(|inner| inner.split_once("~~"))
+        && after.trim().chars().count() <= STRUCK_REST_MAX_CHARS
+    {
+        mark.struck = true;
+        rest = inner.trim();
+    }
     if let Some((rank, label, title)) = take_mark(rest) {
         mark.rank = Some(rank);
         mark.label = label;
@@ -104,11 +133,13 @@ fn is_picture(c: char) -> bool {
 /// Takes what is said behind a title off its end.
 fn trailing(text: &str, mark: &mut Mark) -> String {
     let mut text = text.trim().trim_end_matches(['#', ' ']).trim_end_matches(':').trim();
-    if let Some(inner) =
-        text.strip_prefix("~~").and_then(|inner| inner.split_once("~~")).filter(|(_, rest)| rest.trim().len() < 12)
+    if let Some((inner, _)) = text
+        .strip_prefix("~~")
+        .and_then(|inner| inner.split_once("~~"))
+        .filter(|(_, rest)| rest.trim().chars().count() <= STRUCK_REST_MAX_CHARS)
     {
-        mark.done = true;
-        text = inner.0.trim();
+        mark.struck = true;
+        text = inner.trim();
     }
     loop {
         let before = text;
@@ -149,8 +180,38 @@ fn trailing(text: &str, mark: &mut Mark) -> String {
             break;
         }
     }
-    let text = text.trim_end_matches([' ', '–', '—', '-', ':', ',']);
+    let text = without_order(without_names(text));
+    let text = text.trim_end_matches([' ', '–', '—', '-', ':', ',', '!', ';']);
+    let text = if text.ends_with("...") { text } else { text.trim_end_matches('.') };
     text.to_owned()
+}
+
+/// A title without the people it is given to: `Title screen @kim`.
+fn without_names(text: &str) -> &str {
+    let mut text = text.trim_end();
+    while let Some((before, name)) = text.rsplit_once(' ') {
+        let named = name.len() > 1
+            && name.starts_with('@')
+            && name[1..].chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
+        if !named {
+            break;
+        }
+        text = before.trim_end_matches([' ', ',', '–', '—', '-']);
+    }
+    text
+}
+
+/// A title without what it says about its place at its end: `Water pickup, after #1`.
+fn without_order(text: &str) -> &str {
+    for (at, separator) in text.match_indices([',', '–', '—', ';', '-', '.', '→', '[']) {
+        let rest = text[at + separator.len()..].trim_start();
+        let spaced = separator == "," || separator == ";" || separator == "." || text[..at].ends_with(' ');
+        let digit = rest.chars().any(|c| c.is_ascii_digit());
+        if spaced && digit && at > 0 && is_about_order(&rest.to_lowercase()) {
+            return text[..at].trim_end();
+        }
+    }
+    text
 }
 
 /// Whether brackets say what comes before: `(depends on 2)`, `(after Task 1)`.
@@ -243,6 +304,7 @@ fn by_id(text: &str) -> Option<(Rank, String, &str)> {
     }
     let rest = bare[id.len()..].trim_start_matches('`');
     let letters = id.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(0);
+    let rank = words::id_rank(&id[..letters])?;
     let separated = rest.trim_start().starts_with([':', '–', '—', '|'])
         || rest.starts_with(" - ")
         || rest.starts_with(". ")
@@ -255,7 +317,7 @@ fn by_id(text: &str) -> Option<(Rank, String, &str)> {
         return None;
     }
     let title = rest.trim_start().trim_start_matches(SEPARATORS).trim_start();
-    Some((Rank::Id, id.to_owned(), title))
+    Some((rank, id.to_owned(), title))
 }
 
 /// Letters and then a number: `T3`, `US-001`, `B2.1`.

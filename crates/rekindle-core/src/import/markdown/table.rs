@@ -57,7 +57,7 @@ pub(super) fn columns(heads: &[String], wanted: bool) -> Option<Columns> {
     let id = named(&IDS).or_else(|| heads.iter().position(|head| head.trim() == "#"));
     let (after, status, checks) = (about(About::After), about(About::Status), about(About::Checks));
     let strong = named(&TASKS);
-    let weak = named(&NAMES).or_else(|| about(About::Title));
+    let weak = named(&NAMES);
     let told = after.is_some() || id.is_some() && (status.is_some() || checks.is_some());
     let title = match (strong, weak) {
         // `Task | Description`: the first is the id if it only holds numbers, which the rows tell.
@@ -82,7 +82,7 @@ impl Columns {
                 *column != self.title
                     && Some(*column) != self.id
                     && words::about(self.heads.get(*column).map_or("", |h| h))
-                        .is_none_or(|about| matches!(about, About::Title | About::Detail))
+                        .is_none_or(|about| about == About::Detail)
             });
             let numbered = mark;
             mark = mark::read(cell(next), 0);

@@ -1,5 +1,6 @@
 //! The words that documents are read by, in one place: what a heading or label is called when it is about tasks, groups of
 //! tasks, checks, order, or none of these. Structure decides first; these tables only settle what structure leaves open.
+//! Entries are parted by commas, in small letters, as [`plain`] gives them.
 
 /// What a marked heading or item is, by the word before its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +28,6 @@ pub(super) enum About {
     Status,
     /// Whether it may go beside others.
     Parallel,
-    /// Its title or description, in documents that label those too.
-    Title,
     /// Anything else that belongs to a task and is none.
     Detail,
 }
@@ -38,6 +37,8 @@ pub(super) enum About {
 pub(super) enum Topic {
     /// What stands below it are tasks.
     Tasks,
+    /// Requirements and stories: tasks only where nothing else is.
+    Wishes,
     /// Part of a task, or of the whole if it stands in none.
     About(About),
     /// Nothing below it is a task.
@@ -46,554 +47,193 @@ pub(super) enum Topic {
     Open,
 }
 
-const GROUPS: &[&str] = &[
-    "phase",
-    "milestone",
-    "stage",
-    "epic",
-    "sprint",
-    "week",
-    "day",
-    "part",
-    "wave",
-    "iteration",
-    "track",
-    "stream",
-    "workstream",
-    "theme",
-    "chapter",
-    "release",
-    "module",
-    "section",
-    "group",
-];
+const GROUPS: &str = "phase, milestone, stage, epic, sprint, week, day, part, wave, iteration, track, stream, workstream, \
+    theme, chapter, release, module, section, group, quarter, meilenstein, etappe, fase, lot, block, pillar";
 
-const TASKS: &[&str] = &[
-    "task",
-    "story",
-    "user story",
-    "ticket",
-    "issue",
-    "item",
-    "feature",
-    "requirement",
-    "req",
-    "todo",
-    "pr",
-    "change",
-    "deliverable",
-    "action",
-    "work item",
-    "work package",
-    "job",
-    "chunk",
-    "slice",
-    "commit",
-    "activity",
-];
+const TASKS: &str = "task, story, user story, ticket, issue, item, feature, requirement, req, todo, pr, change, deliverable, \
+    action, work item, work package, job, chunk, slice, activity, aufgabe, tâche, tache, tarea, tarefa, taak, bug, fix, patch";
 
-const STEPS: &[&str] = &["step", "subtask", "sub-task"];
+const STEPS: &str = "step, subtask, sub-task, schritt, étape, paso, passo, stap";
+
+/// Words before a number that count something else.
+const NO_MARKS: &str = "option, version, appendix, table, figure, risk, question, decision, goal, alternative, example, note, \
+    annex, layer, level, tier, scenario, case, persona, assumption, constraint, finding, q, rfc, adr, v, test, criterion, rule, \
+    principle, hypothesis, idea, problem, meeting, year, chapter, slide, line, page";
 
 /// Letters before a number that need no separator after it: `T3 do this`.
-const ID_LETTERS: &[&str] = &["t", "us", "fr", "nfr", "req", "task", "story", "r", "rf", "wp"];
+const ID_LETTERS: &str = "t, us, fr, nfr, req, task, story, r, rf, wp";
 
-/// Headings whose items are tasks. Compared whole, or with one word before or after.
-const TASK_LISTS: &[&str] = &[
-    "tasks",
-    "task list",
-    "task breakdown",
-    "todo",
-    "to do",
-    "todos",
-    "to-do",
-    "to-dos",
-    "steps",
-    "plan",
-    "the plan",
-    "implementation plan",
-    "implementation steps",
-    "implementation tasks",
-    "implementation",
-    "work breakdown",
-    "work items",
-    "work packages",
-    "action items",
-    "actions",
-    "next steps",
-    "what to do",
-    "checklist",
-    "user stories",
-    "stories",
-    "requirements",
-    "functional requirements",
-    "non-functional requirements",
-    "features",
-    "milestones",
-    "phases",
-    "roadmap",
-    "backlog",
-    "subtasks",
-    "issues",
-    "tickets",
-    "execution plan",
-    "migration plan",
-    "rollout plan",
-    "work plan",
-    "project plan",
-    "development plan",
-    "in order",
-    "order of work",
-    "deliverables",
-    "remaining work",
-    "what is left",
-    "open tasks",
-    "procedure",
-    "migration steps",
-    "breakdown",
-    "epics",
-    "sequence",
-    "the work",
-    "work",
-];
+/// Letters before a number that mark a group: `M1`, `Q3`.
+const GROUP_LETTERS: &str = "m, q, p, e, ph";
+
+/// Letters before a number that mark no task: criteria and tests.
+const OTHER_LETTERS: &str = "ac, tc, v, nfr, adr, rfc, kpi, okr, q, appendix";
+
+/// Headings whose items are tasks.
+const TASK_LISTS: &str = "tasks, task list, task breakdown, todo, to do, todos, to-do, to-dos, steps, plan, implementation plan, \
+    implementation steps, implementation tasks, implementation, work breakdown, work items, work packages, action items, \
+    actions, next steps, what to do, checklist, milestones, phases, roadmap, backlog, subtasks, issues, tickets, execution plan, \
+    migration plan, rollout plan, work plan, project plan, development plan, in order, order of work, remaining work, \
+    what is left, open tasks, procedure, migration steps, breakdown, epics, sequence, work, bugs, fixes, punch list, runbook, \
+    to dos, task overview, action plan, jobs, aufgaben, schritte, arbeitspakete, vorgehen, umsetzung, umsetzungsplan, tâches, étapes, \
+    plan d'action, tareas, pasos, plan de trabajo, plan de trabalho, tarefas, passos, por hacer, pendientes, à faire, zu tun, taken";
+
+/// Headings whose items are tasks only if no others are.
+const WISHES: &str = "user stories, stories, requirements, functional requirements, features, deliverables, key features, core features, \
+    feature list, product requirements, use cases, capabilities, anforderungen, exigences, requisitos, historias de usuario, scope of work, must have, \
+    must haves, should have, could have, nice to have, mvp, mvp scope";
 
 /// Headings below which nothing is a task.
-const CONTEXT: &[&str] = &[
-    "overview",
-    "summary",
-    "goal",
-    "goals",
-    "objective",
-    "objectives",
-    "background",
-    "context",
-    "introduction",
-    "intro",
-    "problem",
-    "problem statement",
-    "motivation",
-    "purpose",
-    "vision",
-    "scope",
-    "in scope",
-    "risks",
-    "risk",
-    "assumptions",
-    "constraints",
-    "architecture",
-    "design",
-    "tech stack",
-    "technology",
-    "stack",
-    "references",
-    "links",
-    "resources",
-    "glossary",
-    "appendix",
-    "notes",
-    "open questions",
-    "questions",
-    "open points",
-    "open issues",
-    "decisions",
-    "log",
-    "changelog",
-    "history",
-    "timeline",
-    "schedule",
-    "metrics",
-    "success metrics",
-    "kpis",
-    "stakeholders",
-    "team",
-    "people",
-    "contacts",
-    "contact",
-    "hardware",
-    "data model",
-    "api",
-    "endpoints",
-    "personas",
-    "users",
-    "target users",
-    "audience",
-    "alternatives",
-    "budget",
-    "estimate",
-    "estimates",
-    "effort",
-    "faq",
-    "conventions",
-    "guidelines",
-    "principles",
-    "rules",
-    "out of scope",
-    "non-goals",
-    "non goals",
-    "nongoals",
-    "ideas",
-    "parking lot",
-    "table of contents",
-    "contents",
-    "rollback",
-    "rollback plan",
-    "file structure",
-    "project structure",
-    "structure",
-    "current state",
-    "status quo",
-    "mitigations",
-    "technical considerations",
-    "design considerations",
-    "considerations",
-    "important",
-    "warning",
-    "tools",
-    "tooling",
-    "environment",
-    "sequencing",
-    "resourcing",
-    "owners",
-    "owner",
-    "meeting notes",
-    "attendees",
-    "technical notes",
-    "implementation notes",
-    "what we know",
-    "findings",
-    "definitions",
-    "legend",
-    "key",
-    "limitations",
-    "known issues",
-];
+const CONTEXT: &str = "overview, summary, executive summary, tl dr, tldr, goal, goals, objective, objectives, background, context, introduction, \
+    intro, problem, problem statement, motivation, purpose, vision, scope, in scope, risks, risk, assumptions, constraints, architecture, \
+    design, tech stack, technology, stack, references, links, resources, glossary, appendix, notes, open questions, questions, \
+    open points, open issues, decisions, log, changelog, history, timeline, schedule, metrics, success metrics, kpis, stakeholders, team, \
+    people, contacts, contact, hardware, data model, api, endpoints, personas, users, target users, audience, alternatives, \
+    budget, estimate, estimates, effort, faq, conventions, guidelines, principles, rules, out of scope, non-goals, non goals, nongoals, \
+    ideas, parking lot, table of contents, contents, rollback, rollback plan, file structure, project structure, structure, \
+    current state, status quo, mitigations, technical considerations, design considerations, considerations, important, warning, \
+    tools, tooling, environment, owners, owner, meeting notes, attendees, technical notes, implementation notes, what we know, \
+    findings, definitions, legend, key, limitations, known issues, non-functional requirements, nonfunctional requirements, \
+    quality requirements, pitfalls, unresolved questions, drawbacks, consequences, agenda, discussion, minutes, inventory, materials, \
+    useful commands, commands, see also, further reading, related work, prior art, thanks, license, contributing, installation, usage, \
+    how it works, random thoughts, thoughts, observations, lessons learned, retrospective, glossar, hintergrund, ausgangslage, ziele, ziel, \
+    risiken, offene fragen, offene punkte, notizen, contexte, objectifs, objectif, risques, questions ouvertes, contexto, objetivos, riesgos, \
+    preguntas abiertas, notas, anhang, annexe, anexo, costs, cost, communication, communication plan, approach, strategy, philosophy, \
+    key decisions, dependencies between tasks, progress notes, journal, diary, ressources, scope cuts, format, parallel example, parallel examples";
 
 /// Words anywhere in a heading by which what stands below is said to be left out.
-const LEFT_OUT: &[&str] = &[
-    "not",
-    "never",
-    "no",
-    "non",
-    "maybe",
-    "later",
-    "future",
-    "ideas",
-    "against",
-    "deferred",
-    "excluded",
-    "rejected",
-    "parked",
-    "postponed",
-    "won't",
-    "wont",
-    "dropped",
-    "cancelled",
-    "someday",
-    "don't",
-    "dont",
-    "appendix",
-    "wishlist",
-];
+const LEFT_OUT: &str = "not, never, no, non, maybe, future, ideas, against, deferred, excluded, rejected, parked, postponed, won't, \
+    wont, dropped, cancelled, someday, don't, dont, appendix, wishlist, nicht, hors, fuera, kein, keine, pas, non-goals, ideen, idées";
 
-/// Labels of a task's parts. Compared whole, or as the beginning of a longer label.
-const ABOUT: &[(&str, About)] = &[
-    ("depends on", About::After),
-    ("depend on", About::After),
-    ("depends", About::After),
-    ("dependencies", About::After),
-    ("dependency", About::After),
-    ("deps", About::After),
-    ("blocked by", About::After),
-    ("blocked on", About::After),
-    ("blockers", About::After),
-    ("after", About::After),
-    ("requires", About::After),
-    ("needs", About::After),
-    ("prerequisite", About::After),
-    ("prerequisites", About::After),
-    ("prereqs", About::After),
-    ("predecessors", About::After),
-    ("predecessor", About::After),
-    ("waits for", About::After),
-    ("starts after", About::After),
-    ("follows", About::After),
-    ("verification", About::Checks),
-    ("verify", About::Checks),
-    ("verified by", About::Checks),
-    ("how to verify", About::Checks),
-    ("acceptance", About::Checks),
-    ("acceptance criteria", About::Checks),
-    ("acceptance criterion", About::Checks),
-    ("acceptance test", About::Checks),
-    ("acceptance tests", About::Checks),
-    ("accept", About::Checks),
-    ("ac", About::Checks),
-    ("success criteria", About::Checks),
-    ("exit criteria", About::Checks),
-    ("completion criteria", About::Checks),
-    ("definition of done", About::Checks),
-    ("dod", About::Checks),
-    ("done when", About::Checks),
-    ("done if", About::Checks),
-    ("complete when", About::Checks),
-    ("test", About::Checks),
-    ("tests", About::Checks),
-    ("testing", About::Checks),
-    ("test command", About::Checks),
-    ("test plan", About::Checks),
-    ("how to test", About::Checks),
-    ("check", About::Checks),
-    ("checks", About::Checks),
-    ("how to check", About::Checks),
-    ("validation", About::Checks),
-    ("validate", About::Checks),
-    ("proof", About::Checks),
-    ("prove", About::Checks),
-    ("proven by", About::Checks),
-    ("run", About::Checks),
-    ("status", About::Status),
-    ("state", About::Status),
-    ("done", About::Status),
-    ("completed", About::Status),
-    ("parallel", About::Parallel),
-    ("parallelizable", About::Parallel),
-    ("can run in parallel", About::Parallel),
-    ("can be done in parallel", About::Parallel),
-    ("independent", About::Parallel),
-    ("title", About::Title),
-    ("files", About::Detail),
-    ("files to create", About::Detail),
-    ("files to modify", About::Detail),
-    ("files to change", About::Detail),
-    ("artifacts", About::Detail),
-    ("outputs", About::Detail),
-    ("output", About::Detail),
-    ("inputs", About::Detail),
-    ("description", About::Detail),
-    ("details", About::Detail),
-    ("implementation details", About::Detail),
-    ("what", About::Detail),
-    ("why", About::Detail),
-    ("how", About::Detail),
-    ("rationale", About::Detail),
-    ("priority", About::Detail),
-    ("owner", About::Detail),
-    ("assignee", About::Detail),
-    ("estimate", About::Detail),
-    ("effort", About::Detail),
-    ("duration", About::Detail),
-    ("expected", About::Detail),
-    ("example", About::Detail),
-    ("examples", About::Detail),
-    ("hints", About::Detail),
-    ("hint", About::Detail),
-    ("note", About::Detail),
-    ("tip", About::Detail),
-    ("caution", About::Detail),
-    ("commit", About::Detail),
-    ("deliverable", About::Detail),
-    ("subtasks", About::Detail),
-    ("technical details", About::Detail),
-    ("edge cases", About::Detail),
-];
+/// Labels of what must come before.
+const AFTER: &str = "depends on, depend on, depends, dependencies, dependency, deps, blocked by, blocked on, blockers, after, requires, \
+    needs, prerequisite, prerequisites, prereqs, predecessors, predecessor, waits for, wait for, starts after, follows, preconditions, \
+    abhängig von, abhängigkeiten, abhängigkeit, voraussetzung, voraussetzungen, nach, dépend de, dépendances, dépendance, après, prérequis, \
+    depende de, dependencias, después de, requiere, dependências, depois de, hangt af van, blocked-by, depends-on";
+
+/// Labels of how to tell that something is done.
+const CHECKS: &str = "verification, verify, verified by, verify with, verify by, how to verify, acceptance, acceptance criteria, \
+    acceptance criterion, acceptance test, acceptance tests, acceptance checks, accept, ac, success criteria, exit criteria, completion criteria, \
+    definition of done, dod, done when, done if, complete when, finished when, test, tests, testing, test command, test plan, how to test, tested by, test with, check, checks, \
+    check with, how to check, validation, validate, validation steps, proof, prove, proven by, run, verification steps, verification command, verification commands, quality gate, gate, \
+    acceptance checklist, validation checklist, review checklist, quality checklist, test checklist, qa checklist, qa, \
+    prüfung, prüfen, abnahme, abnahmekriterien, akzeptanzkriterien, fertig wenn, vérification, vérifier, critères d'acceptation, recette, terminé quand, verificación, verificar, \
+    comprobación, prueba, pruebas, criterios de aceptación, hecho cuando, verificação, critérios de aceitação, teste, controle";
+
+const STATUS: &str = "status, state, done, completed, stand, statut, estado, état";
+
+const PARALLEL_LABELS: &str = "parallel, parallelizable, parallelisable, can run in parallel, can be done in parallel, parallel with, independent";
+
+/// Labels of anything else that belongs to a task.
+const DETAILS: &str = "files, files to create, files to modify, files to change, artifacts, outputs, output, inputs, description, details, \
+    implementation details, what, why, how, rationale, priority, assignee, estimate, estimated time, time, duration, expected, example, \
+    examples, hints, hint, note, tip, caution, commit, deliverable, technical details, edge cases, size, complexity, effort, subtasks, \
+    test data, reference, type, labels, requirements covered, story points, points, area, component";
 
 /// First words of something to do.
-const VERBS: &[&str] = &[
-    "add",
-    "adjust",
-    "allow",
-    "analyse",
-    "analyze",
-    "apply",
-    "audit",
-    "automate",
-    "benchmark",
-    "build",
-    "bump",
-    "change",
-    "check",
-    "choose",
-    "clean",
-    "configure",
-    "connect",
-    "convert",
-    "copy",
-    "create",
-    "cut",
-    "define",
-    "delete",
-    "deploy",
-    "design",
-    "detect",
-    "develop",
-    "disable",
-    "document",
-    "draft",
-    "drop",
-    "enable",
-    "ensure",
-    "expose",
-    "export",
-    "extend",
-    "extract",
-    "finish",
-    "fix",
-    "generate",
-    "handle",
-    "hook",
-    "implement",
-    "import",
-    "improve",
-    "init",
-    "initialise",
-    "initialize",
-    "install",
-    "integrate",
-    "introduce",
-    "investigate",
-    "launch",
-    "make",
-    "merge",
-    "migrate",
-    "monitor",
-    "move",
-    "normalise",
-    "optimise",
-    "optimize",
-    "parse",
-    "pick",
-    "polish",
-    "port",
-    "prepare",
-    "print",
-    "profile",
-    "prove",
-    "provide",
-    "provision",
-    "publish",
-    "read",
-    "record",
-    "reduce",
-    "refactor",
-    "release",
-    "remove",
-    "rename",
-    "render",
-    "replace",
-    "research",
-    "restore",
-    "review",
-    "rewrite",
-    "roll",
-    "rotate",
-    "run",
-    "scaffold",
-    "schedule",
-    "seed",
-    "send",
-    "serve",
-    "set",
-    "setup",
-    "ship",
-    "show",
-    "simplify",
-    "split",
-    "start",
-    "store",
-    "support",
-    "switch",
-    "tag",
-    "test",
-    "track",
-    "train",
-    "turn",
-    "update",
-    "upgrade",
-    "use",
-    "validate",
-    "verify",
-    "wire",
-    "wrap",
-    "write",
-];
-
-/// Labels that say that something may go beside others, in brackets or as a sentence.
-const PARALLEL: &[&str] = &[
-    "[p]",
-    "parallel",
-    "in parallel",
-    "independent",
-    "independently",
-    "concurrently",
-    "any order",
-    "no particular order",
-];
+const VERBS: &str = "add, adjust, allow, analyse, analyze, apply, audit, automate, benchmark, build, bump, change, check, choose, \
+    clean, configure, connect, convert, copy, create, cut, define, delete, deploy, design, detect, develop, disable, document, draft, drop, \
+    enable, ensure, expose, export, extend, extract, finish, fix, generate, handle, hook, implement, import, improve, init, initialise, \
+    initialize, install, integrate, introduce, investigate, launch, make, merge, migrate, monitor, move, normalise, optimise, optimize, \
+    parse, pick, polish, port, prepare, print, profile, prove, provide, provision, publish, read, record, reduce, refactor, release, remove, \
+    rename, render, replace, research, restore, review, rewrite, roll, rotate, run, scaffold, schedule, seed, send, serve, set, setup, ship, \
+    show, simplify, split, start, store, support, switch, tag, test, track, train, turn, update, upgrade, use, validate, verify, wire, wrap, write";
 
 /// What stands where something is done.
-const DONE: &[&str] = &[
-    "done",
-    "complete",
-    "completed",
-    "finished",
-    "shipped",
-    "merged",
-    "closed",
-    "yes",
-    "✅",
-    "☑",
-    "✔",
-    "x",
-    "[x]",
-    "100%",
-    "resolved",
-    "implemented",
-];
+const DONE: &str = "done, complete, completed, finished, shipped, merged, closed, yes, ✅, ☑, ✔, ✓, x, [x], 100%, resolved, implemented, \
+    fertig, erledigt, fait, terminé, hecho, terminado, listo, feito, klaar";
+
+/// Marks in brackets that say that something may go beside others.
+const BESIDE: &str = "[p], p, parallel, in parallel, independent, independently, concurrently, any order, no particular order, parallelizable, \
+    can be done in parallel, can run in parallel, can be parallel, parallel ok, ∥";
+
+/// Sentences that say so.
+const BESIDE_SENTENCES: &str = "in parallel, independent of each other, independent of one another, in any order, independently, concurrently, \
+    order does not matter, order doesn't matter, no particular order, are independent, side by side, at the same time, the order is free, parallelised, parallelized, \
+    any order is fine, simultaneously";
+
+/// Sentences that deny it.
+const IN_ORDER_SENTENCES: &str =
+    "not in parallel, not parallel, no parallel, not independent, cannot run in parallel, can't run in parallel";
+
+fn has(table: &str, word: &str) -> bool {
+    table.split(',').any(|entry| entry.trim() == word)
+}
+
+fn any(table: &str, test: impl Fn(&str) -> bool) -> bool {
+    table.split(',').any(|entry| test(entry.trim()))
+}
 
 /// The rank of a word, or of two.
 pub(super) fn rank(word: &str) -> Option<Rank> {
     let word = word.to_lowercase();
-    let has = |table: &[&str]| table.contains(&word.as_str());
     match () {
-        () if has(GROUPS) => Some(Rank::Group),
-        () if has(TASKS) => Some(Rank::Task),
-        () if has(STEPS) => Some(Rank::Step),
+        () if has(GROUPS, &word) => Some(Rank::Group),
+        () if has(TASKS, &word) => Some(Rank::Task),
+        () if has(STEPS, &word) => Some(Rank::Step),
         () => None,
     }
 }
 
-/// Whether letters make an id with a number although nothing separates it from the title.
-pub(super) fn is_id_prefix(letters: &str) -> bool {
-    ID_LETTERS.contains(&letters.to_lowercase().as_str())
+/// Whether a word that is in no table may count tasks if several headings begin with it and a number.
+pub(super) fn may_count(word: &str) -> bool {
+    let word = word.to_lowercase();
+    !has(NO_MARKS, &word) && !has(LEFT_OUT, &word) && !has(VERBS, &word)
 }
 
-/// What a heading or a lead-in is about, by its words.
-pub(super) fn topic(text: &str) -> Topic {
+/// Whether letters make an id with a number although nothing separates it from the title.
+pub(super) fn is_id_prefix(letters: &str) -> bool {
+    has(ID_LETTERS, &letters.to_lowercase())
+}
+
+/// The rank that the letters of an id give; none if they mark no task.
+pub(super) fn id_rank(letters: &str) -> Option<Rank> {
+    let letters = letters.to_lowercase();
+    match () {
+        () if has(GROUP_LETTERS, &letters) => Some(Rank::Group),
+        () if has(OTHER_LETTERS, &letters) => None,
+        () => Some(Rank::Id),
+    }
+}
+
+/// What a heading or a lead-in is about, by its words alone and as a whole.
+pub(super) fn whole_topic(text: &str) -> Topic {
     let plain = plain(text);
     if plain.is_empty() {
         return Topic::Open;
     }
-    let words: Vec<&str> = plain.split(' ').collect();
-    let whole = |table: &[&str]| table.contains(&plain.as_str());
-    if let Some(about) = about(text) {
-        return Topic::About(about);
+    match about(text) {
+        // Tasks under `Done` are tasks.
+        Some(About::Status) => return Topic::Open,
+        Some(about) => return Topic::About(about),
+        None => {}
     }
-    if words.iter().any(|word| LEFT_OUT.contains(word)) || whole(CONTEXT) {
-        return Topic::Context;
-    }
-    if whole(TASK_LISTS) {
-        return Topic::Tasks;
-    }
-    // `Risks and mitigations`, `Tasks for the backend`, `Detailed implementation plan`.
-    let starts = |table: &[&str]| {
-        table.iter().any(|entry| plain.strip_prefix(entry).is_some_and(|rest| rest.starts_with([' ', ','])))
-    };
-    let ends =
-        |table: &[&str]| table.iter().any(|entry| plain.strip_suffix(entry).is_some_and(|rest| rest.ends_with(' ')));
-    let short = words.len() <= 5;
     match () {
-        () if short && ends(TASK_LISTS) && !is_verb(words[0]) => Topic::Tasks,
-        () if short && starts(CONTEXT) && !is_verb(words[0]) => Topic::Context,
-        () if short && starts(TASK_LISTS) && !is_verb(words[0]) => Topic::Tasks,
-        () if short && ends(CONTEXT) && !is_verb(words[0]) => Topic::Context,
+        () if has(CONTEXT, &plain) => Topic::Context,
+        () if has(WISHES, &plain) => Topic::Wishes,
+        () if plain.split(' ').any(|word| has(LEFT_OUT, word)) => Topic::Context,
+        () if has(TASK_LISTS, &plain) => Topic::Tasks,
+        () => Topic::Open,
+    }
+}
+
+/// What a heading or a lead-in is about, with a few words more: `Risks and mitigations`, `Detailed implementation plan`.
+pub(super) fn topic(text: &str) -> Topic {
+    let whole = whole_topic(text);
+    let plain = plain(text);
+    let words: Vec<&str> = plain.split(' ').collect();
+    if whole != Topic::Open || words.len() > 5 || is_verb(words[0]) {
+        return whole;
+    }
+    let starts = |table: &str| any(table, |entry| plain.strip_prefix(entry).is_some_and(|rest| rest.starts_with(' ')));
+    let ends = |table: &str| any(table, |entry| plain.strip_suffix(entry).is_some_and(|rest| rest.ends_with(' ')));
+    match () {
+        () if ends(WISHES) => Topic::Wishes,
+        () if ends(TASK_LISTS) => Topic::Tasks,
+        () if starts(CONTEXT) => Topic::Context,
+        () if starts(WISHES) => Topic::Wishes,
+        () if starts(TASK_LISTS) => Topic::Tasks,
+        () if ends(CONTEXT) => Topic::Context,
         () => Topic::Open,
     }
 }
@@ -601,27 +241,31 @@ pub(super) fn topic(text: &str) -> Topic {
 /// What a label says about its task.
 pub(super) fn about(text: &str) -> Option<About> {
     let plain = plain(text);
-    if let Some((_, about)) = ABOUT.iter().find(|(label, _)| *label == plain) {
+    let tables = [
+        (AFTER, About::After),
+        (CHECKS, About::Checks),
+        (STATUS, About::Status),
+        (PARALLEL_LABELS, About::Parallel),
+        (DETAILS, About::Detail),
+    ];
+    if let Some((_, about)) = tables.iter().find(|(table, _)| has(table, &plain)) {
         return Some(*about);
     }
-    // `Definition of done for every item`, `Acceptance criteria for the API`.
-    let long = |label: &str| label.contains(' ') && plain.strip_prefix(label).is_some_and(|rest| rest.starts_with(' '));
+    // `Definition of done for every item`, `API acceptance criteria`.
     let words = plain.split(' ').count();
-    let found = ABOUT.iter().find(|(label, _)| words <= 7 && long(label));
-    let ends = || {
-        ABOUT.iter().find(|(label, about)| {
-            *about == About::Checks
-                && words <= 4
-                && label.contains(' ')
-                && plain.strip_suffix(label).is_some_and(|rest| rest.ends_with(' '))
-        })
+    let long = |entry: &str| {
+        words <= 7 && entry.contains(' ') && plain.strip_prefix(entry).is_some_and(|rest| rest.starts_with(' '))
     };
-    found.or_else(ends).map(|(_, about)| *about)
+    let found = tables.iter().find(|(table, _)| any(table, long)).map(|(_, about)| *about);
+    let ends = |entry: &str| {
+        words <= 4 && entry.contains(' ') && plain.strip_suffix(entry).is_some_and(|rest| rest.ends_with(' '))
+    };
+    found.or_else(|| any(CHECKS, ends).then_some(About::Checks))
 }
 
 /// Whether a word begins something to do.
 pub(super) fn is_verb(word: &str) -> bool {
-    VERBS.contains(&word.to_lowercase().as_str())
+    has(VERBS, &word.to_lowercase())
 }
 
 /// Whether a text begins with something to do.
@@ -633,33 +277,13 @@ pub(super) fn is_order(text: &str) -> bool {
 pub(super) fn is_parallel(text: &str) -> bool {
     let text = text.trim().to_lowercase();
     let bare = text.trim_matches(['(', ')', '.', '*', ' ']);
-    PARALLEL.iter().any(|word| {
-        *word == bare
-            || bare.starts_with(&format!("{word} "))
-            || bare == format!("can be done in {word}")
-            || bare == format!("can run in {word}")
-    })
+    any(BESIDE, |word| word == bare || word.len() > 1 && bare.starts_with(&format!("{word} ")))
 }
 
 /// Whether a sentence says that things go beside each other.
 pub(super) fn says_parallel(text: &str) -> bool {
     let text = text.to_lowercase();
-    let denied = ["not in parallel", "not parallel", "no parallel", "not independent", "cannot run in parallel"];
-    let said = [
-        "in parallel",
-        "independent of each other",
-        "independent of one another",
-        "in any order",
-        "independently",
-        "concurrently",
-        "order does not matter",
-        "order doesn't matter",
-        "no particular order",
-        "are independent",
-        "side by side",
-        "at the same time",
-    ];
-    said.iter().any(|phrase| text.contains(phrase)) && !denied.iter().any(|phrase| text.contains(phrase))
+    any(BESIDE_SENTENCES, |phrase| text.contains(phrase)) && !any(IN_ORDER_SENTENCES, |phrase| text.contains(phrase))
 }
 
 /// Whether a value of a status says that it is done.
@@ -667,17 +291,17 @@ pub(super) fn is_done(text: &str) -> bool {
     let text = text.trim().to_lowercase();
     let first = text.split([' ', ',', '(', ';', '.']).find(|word| !word.is_empty()).unwrap_or("");
     let first = first.trim_matches(['*', '`', '_', ':', '\u{fe0f}']);
-    DONE.contains(&first) || text.starts_with(['✅', '☑', '✔'])
+    has(DONE, first) && !first.is_empty() || text.starts_with(['✅', '☑', '✔'])
 }
 
-/// Words as they are compared: small, without marks, numbers and brackets round them, one blank between.
+/// Words as they are compared: small, without marks and brackets round them, one blank between, small words left out.
 pub(super) fn plain(text: &str) -> String {
     let text = text.split('(').next().unwrap_or(text).to_lowercase();
     let kept = |c: char| c.is_alphanumeric() || matches!(c, '-' | '\'' | '’');
     let words: Vec<String> = text
         .split(|c: char| !kept(c))
         .map(|word| word.replace('’', "'").trim_matches(['-', '\'']).to_owned())
-        .filter(|word| !word.is_empty() && !matches!(word.as_str(), "&" | "the" | "and" | "our" | "a"))
+        .filter(|word| !word.is_empty() && !matches!(word.as_str(), "the" | "and" | "our" | "a"))
         .collect();
     words.join(" ")
 }
