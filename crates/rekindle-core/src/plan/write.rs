@@ -9,7 +9,7 @@ use crate::duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     pub text: String,
-    /// What could not be written word for word and is quoted instead: ids of tasks, or `goal`.
+    /// What could not be written word for word and is quoted instead: ids of tasks, or a part of the plan.
     pub quoted: Vec<String>,
 }
 
@@ -23,26 +23,27 @@ const NEXT: &str = "\n### next-one: A task\n\nIts text.\n";
 pub fn write(plan: &Plan, named: bool) -> Result<Written, String> {
     let mut quoted = Vec::new();
     let head = front_matter(plan, named);
-    let top = |goal: &str| {
+    let rules = plan.dispatch_rules.as_deref().unwrap_or_default();
+    let top = |goal: &str, rules: &str| {
         let mut text = format!("{head}# {}\n\n", plan.title);
         push_text(&mut text, goal);
         // Ends whatever section the goal ends in, and says nothing by itself.
         text.push_str("## Dispatch rules\n\n");
-        push_text(&mut text, plan.dispatch_rules.as_deref().unwrap_or_default());
+        push_text(&mut text, rules);
         text
     };
-    let same_head = |text: &str| {
+    let says = |text: &str, goal: &str, rules: &str| {
         read(plan, &format!("{text}{NEXT}")).is_some_and(|read| {
-            let goal = read.goal == plan.goal && read.dispatch_rules == plan.dispatch_rules;
-            goal && read.title == plan.title && same_settings(&read.settings, &plan.settings) && read.tasks.len() == 1
+            let same = read.goal == goal && read.dispatch_rules.as_deref().unwrap_or_default() == rules;
+            same && read.title == plan.title && same_settings(&read.settings, &plan.settings) && read.tasks.len() == 1
         })
     };
-    let mut text = top(&plan.goal);
-    if !same_head(&text) {
-        text = top(&quote(&plan.goal));
-        quoted.push("goal".to_owned());
-        read(plan, &format!("{text}{NEXT}")).ok_or_else(|| "the plan's title or settings".to_owned())?;
-    }
+    let (goals, all_rules) = ([plan.goal.clone(), quote(&plan.goal)], [rules.to_owned(), quote(rules)]);
+    let ways = goals.iter().flat_map(|goal| all_rules.iter().map(move |rules| (goal, rules)));
+    let found = ways.map(|(goal, rules)| (top(goal, rules), goal, rules)).find(|(text, goal, rules)| says(text, goal, rules));
+    let Some((mut text, goal, said)) = found else { return Err("the plan's title or settings".to_owned()) };
+    quoted.extend((*goal != plan.goal).then(|| "the goal".to_owned()));
+    quoted.extend((said != rules).then(|| "the dispatch rules".to_owned()));
     for task in &plan.tasks {
         let (part, exact) = task_text(plan, task).ok_or_else(|| format!("task {}", task.id))?;
         text.push_str(&part);
