@@ -11,6 +11,7 @@ mod hold;
 mod operator;
 mod probe;
 mod reconcile;
+mod reload;
 mod report;
 mod review;
 mod schedule;
@@ -70,6 +71,7 @@ pub enum Reply {
 pub fn decide(state: &mut State, now: Time, input: Input) -> Step {
     let mut turn = Turn { now: now.max(state.last_time), state, events: Vec::new() };
     let reply = route(&mut turn, input);
+    reload::settle(&mut turn);
     schedule::fill_slots(&mut turn);
     finish::finish_if_over(&mut turn);
     let events = turn.events;

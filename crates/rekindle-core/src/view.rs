@@ -121,12 +121,35 @@ pub struct TaskRow {
     /// Where its checks run, where the plan names environments.
     #[serde(default)]
     pub environments: Vec<String>,
+    /// A person decided how it ended.
+    #[serde(default)]
+    pub by_operator: bool,
+    /// The plan no longer has it.
+    #[serde(default)]
+    pub removed: bool,
+    /// A person added it to the run.
+    #[serde(default)]
+    pub by_hand: bool,
 }
 
 impl TaskRow {
+    /// That a person decided how it ended, in words.
+    #[must_use]
+    pub fn decided(&self) -> Option<&'static str> {
+        match self.state.as_str() {
+            _ if !self.by_operator => None,
+            _ if self.removed && self.state == "skipped" => Some("the operator removed it from the plan"),
+            "complete" => Some("the operator decided that it is complete"),
+            "skipped" => Some("the operator skipped it"),
+            "failed" => Some("the operator gave it up"),
+            _ => None,
+        }
+    }
+
     /// What one should know of a complete task that was not both reported and proven: a mark, and the same in words.
     pub fn doubt(&self) -> Option<(&'static str, &'static str)> {
         match (self.unreported, self.unproven) {
+            _ if self.by_operator && self.state == "complete" => Some(("operator", "complete on the operator's word")),
             (true, true) => Some(("unreported", "complete on a person's word: its agent reported nothing")),
             (true, false) => Some(("unreported", "complete by its checks: its agent reported nothing")),
             (false, true) => Some(("unproven", "complete on its agent's word alone")),
@@ -218,9 +241,10 @@ impl Touched {
     pub fn add(&mut self, state: &State, event: &Event) {
         match &event.body {
             // A coordinator brings limits, and every task's row shows its own.
-            Body::Run(RunEvent::RunStarted { .. } | RunEvent::CoordinatorStarted { .. }) => {
-                *self = Self::everything(state)
-            }
+            Body::Run(
+                RunEvent::RunStarted { .. } | RunEvent::CoordinatorStarted { .. } | RunEvent::PlanReloaded(_),
+            )
+            | Body::Task(TaskEvent::TaskEdited(_)) => *self = Self::everything(state),
             // The whole waits for its parts.
             Body::Task(TaskEvent::TaskAdded(added)) => self.tasks.extend(added.parent.clone()),
             Body::Person(PersonEvent::QuestionAsked { id, .. }) => {
@@ -352,6 +376,9 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         parts: task.workflow.parts.clone(),
         environments: environments_of(state, planned),
         workspace: state.workspace_of(id),
+        by_operator: task.workflow.word.is_some() && task.state.is_terminal(),
+        removed: task.workflow.removed,
+        by_hand: task.workflow.by_hand,
     })
 }
 

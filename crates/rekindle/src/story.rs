@@ -8,7 +8,7 @@ pub(crate) mod session;
 
 use rekindle_core::duration;
 use rekindle_core::event::{
-    AgentSaid, AttemptEvent, Body, CompactionNear, Finish, Outcome, PauseReason, PersonEvent, Recovery, ReviewEvent,
+    AgentSaid, AttemptEvent, Body, ChangedPart, CompactionNear, Finish, Outcome, PauseReason, PersonEvent, Recovery, ReviewEvent,
     RunEvent, SessionEvent, TaskEvent, TeamStanding,
 };
 use rekindle_core::ids::AttemptId;
@@ -169,6 +169,11 @@ fn tell_task(fact: &TaskEvent) -> Parts {
             ("REOPENED", Tone::Warning, format!("{reason}{attempts}"))
         }
         TaskEvent::BaselineSeen(baseline) => ("BEFORE", Tone::Dim, before(baseline)),
+        TaskEvent::TaskEdited(changed) => ("EDITED", Tone::Active, changed_words(&changed.parts)),
+        TaskEvent::OperatorCompleted { result } => {
+            let result = result.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+            ("OPERATOR", Tone::Active, format!("the operator says that it is complete{result}"))
+        }
         TaskEvent::TaskAdded(added) => ("ADDED", Tone::Active, protocol::added_words(added)),
         TaskEvent::SplitSuggested { reason } => ("TOO LARGE", Tone::Warning, format!("it should be split: {reason}")),
         TaskEvent::ValidationStarted {} => {
@@ -259,6 +264,11 @@ fn tell_run(fact: &RunEvent) -> Parts {
         RunEvent::PlanChanged { .. } => {
             ("CHANGED", Tone::Warning, "the plan's file differs from the plan of this run".to_owned())
         }
+        RunEvent::PlanReloaded(reload) => {
+            let (added, changed, removed) = (reload.added.len(), reload.changed.len(), reload.removed.len());
+            let text = format!("the operator changed the plan: {added} tasks added, {changed} changed, {removed} removed");
+            ("RELOADED", Tone::Active, text)
+        }
         RunEvent::RunFinished(Finish { outcome, complete, failed, skipped, unreachable }) => {
             let tone = if *outcome == Outcome::Complete { Tone::Good } else { Tone::Error };
             (
@@ -277,6 +287,11 @@ fn tell_run(fact: &RunEvent) -> Parts {
             ("INSPECTED", Tone::Warning, format!("{missing} complete tasks have lost what they made"))
         }
     }
+}
+
+fn changed_words(parts: &[ChangedPart]) -> String {
+    let parts: Vec<&str> = parts.iter().map(|part| part.words()).collect();
+    format!("the operator changed its {}", parts.join(", "))
 }
 
 fn tell_person(fact: &PersonEvent) -> Parts {

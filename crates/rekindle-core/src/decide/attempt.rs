@@ -331,7 +331,7 @@ pub(super) fn fail(turn: &mut Turn<'_>, id: &TaskId, reason: &str, detail: Strin
         format!("rekindle task retry {id}"),
         format!("rekindle task skip {id}"),
         format!("rekindle task split {id} 'FIRST PART' 'SECOND PART'"),
-        "edit the plan: clarify the task or raise its timeout; then run it with --again".to_owned(),
+        format!("clarify it: rekindle task edit {id} --text TEXT (or --timeout, --accept)"),
     ];
     turn.emit_task(id, PersonEvent::PersonAlerted { text, choices });
 }

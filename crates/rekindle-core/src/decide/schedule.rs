@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{About, Turn, finish, gate, health, hold, report, review, strategy, stream, team, usage};
+use super::{About, Turn, finish, gate, health, hold, reload, report, review, strategy, stream, team, usage};
 use crate::cause::Cause;
 use crate::event::{AttemptEvent, Body, RunEvent};
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
@@ -17,6 +17,7 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
     if !turn.state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running) {
         return;
     }
+    reload::prove(turn);
     review::claim_wholes(turn);
     open_wave(turn);
     if turn.state.held.is_some() || health::baseline_missing(turn.state) {
@@ -300,7 +301,7 @@ fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Taken) -> Vec<Task
     let (Some(run), Some(Some(agent))) = (&state.run, state.plan_task(first).map(|task| task.agent.clone())) else {
         return list;
     };
-    let open_wave = wave_now(state);
+    let (open_wave, place) = (wave_now(state), state.workspace_of(first));
     for planned in run.plan.tasks.iter().filter(|task| task.agent.as_ref() == Some(&agent) && task.id != *first) {
         let task = &state.tasks[&planned.id];
         let free = task.state == TaskState::Pending
@@ -308,7 +309,8 @@ fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Taken) -> Vec<Task
             && task.not_before.is_none()
             // A whole is looked at when its parts have ended, not worked on behind them.
             && !task.waits_for_parts()
-            && !taken.holds_any_of(planned);
+            && !taken.holds_any_of(planned)
+            && state.workspace_of(&planned.id) == place;
         let reachable = state.unmet_blockers(&planned.id).iter().all(|blocker| list.contains(blocker));
         if free && reachable && planned.wave <= open_wave && cli_for(state, &planned.id) == cli {
             list.push(planned.id.clone());

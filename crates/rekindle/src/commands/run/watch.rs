@@ -342,6 +342,7 @@ fn matters(event: &StoredEvent) -> bool {
         Body::Attempt(AttemptEvent::Redispatched { .. })
         | Body::Task(
             TaskEvent::TaskCompleted { .. }
+            | TaskEvent::TaskEdited(_)
             | TaskEvent::TaskFailReported { .. }
             | TaskEvent::TaskSkipped { .. }
             | TaskEvent::TaskReopened { .. },
@@ -355,7 +356,7 @@ fn matters(event: &StoredEvent) -> bool {
         | Body::Person(
             PersonEvent::QuestionAsked { .. } | PersonEvent::QuestionAnswered { .. } | PersonEvent::NoteRecorded { .. },
         )
-        | Body::Run(RunEvent::SessionPause(_) | RunEvent::SessionResume(_) | RunEvent::PlanChanged { .. })
+        | Body::Run(RunEvent::SessionPause(_) | RunEvent::SessionResume(_) | RunEvent::PlanChanged { .. } | RunEvent::PlanReloaded(_))
         | Body::Machine(
             MachineEvent::StartsHeld(_) | MachineEvent::StartsReleased {} | MachineEvent::BreakerOpened { .. },
         )

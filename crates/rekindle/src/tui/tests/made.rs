@@ -66,6 +66,9 @@ pub(super) fn task(name: &str, title: &str, state: &str, wave: u32) -> TaskRow {
         workspace: None,
         parts: Vec::new(),
         environments: Vec::new(),
+        by_operator: false,
+        removed: false,
+        by_hand: false,
     }
 }
 
