@@ -3,6 +3,7 @@
 mod cli_session;
 mod index;
 mod last_attempts;
+mod steering;
 mod task;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -22,6 +23,7 @@ use crate::time::Time;
 pub use cli_session::{Astray, CliSession, Gate, TOLD_KEPT, ToldMessage};
 pub use index::Index;
 pub use last_attempts::LastAttempts;
+pub use steering::Steering;
 pub use task::{Claim, Task, TaskState, Workflow};
 
 /// Decisions kept for briefs; older ones stay in the log.
@@ -81,6 +83,9 @@ pub struct State {
     /// What was let go with older ones.
     #[serde(default)]
     pub past: Past,
+    /// What the person said to agents, holds and may still take back.
+    #[serde(default, skip_serializing_if = "Steering::is_empty")]
+    pub steering: Steering,
     /// How it is laid out: a stored state of another layout is not taken, the log tells the same.
     #[serde(default = "Layout::first")]
     pub layout: Layout,

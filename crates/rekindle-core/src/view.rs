@@ -2,6 +2,7 @@
 //!
 //! A row holds what a table shows; how it is shown is left to the views.
 
+mod steering;
 mod waits;
 
 use std::collections::BTreeSet;
@@ -10,7 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::activity::{Measure, TOKEN_BYTES};
 use crate::cause::Cause;
-use crate::event::{AttemptEvent, Body, Event, GateEvent, Outcome, PauseReason, PersonEvent, RunEvent, TaskEvent};
+use crate::event::{
+    AttemptEvent, Body, Event, GateEvent, Outcome, PauseReason, PersonEvent, RunEvent, SessionEvent, TaskEvent,
+};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
 use crate::last_words;
 use crate::plan::PlanTask;
@@ -21,6 +24,7 @@ use crate::state::{Attempt, AttemptPhase, RunPhase, State, TaskState};
 use crate::team::{Class, class_of};
 use crate::{strategy::Strategy, time::Time};
 
+pub use steering::{AttachedRow, PlacedRow, ToldRow};
 pub use waits::{HeldRow, WaitRow};
 
 /// The run, as a table shows it.
@@ -59,6 +63,9 @@ pub struct RunRow {
     /// Why nothing new is started, while the machine is short of something.
     #[serde(default)]
     pub held: Option<HeldRow>,
+    /// Orders that the person can still take back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub placed: Vec<PlacedRow>,
 }
 
 /// A task, as a table shows it.
@@ -127,6 +134,12 @@ pub struct TaskRow {
     /// Where its checks run, where the plan names environments.
     #[serde(default)]
     pub environments: Vec<String>,
+    /// What the person told its agent, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<ToldRow>,
+    /// The person holds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attached: Option<AttachedRow>,
 }
 
 impl TaskRow {
@@ -261,6 +274,10 @@ impl Touched {
             Body::Attempt(AttemptEvent::AttemptEnded { attempt, .. } | AttemptEvent::Dispatched { attempt, .. }) => {
                 let tasks = state.attempts.get(attempt).map(|attempt| attempt.tasks.clone()).unwrap_or_default();
                 self.tasks.extend(tasks);
+                self.tasks.extend(steering::tasks_with_tells_of(state, *attempt));
+            }
+            Body::Session(SessionEvent::AgentTold { attempt, tell: Some(_), .. }) => {
+                self.tasks.extend(steering::tasks_with_tells_of(state, *attempt));
             }
             Body::Run(_)
             | Body::Attempt(_)
@@ -340,6 +357,7 @@ pub fn run_row(state: &State) -> Option<RunRow> {
         resumes_at: run.resumes_at,
         waits: state.gates.iter().map(|(account, gate)| WaitRow::of(account, gate)).collect(),
         held: HeldRow::of(state),
+        placed: steering::placed(state),
     })
 }
 
@@ -380,6 +398,8 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         parts: task.workflow.parts.clone(),
         environments: environments_of(state, planned),
         workspace: state.workspace_of(id),
+        told: steering::told(state, id),
+        attached: steering::attached(state, id),
     })
 }
 
@@ -396,6 +416,9 @@ pub fn shown_state(state: &State, id: &TaskId) -> (&'static str, Option<String>)
         return ("pending", None);
     };
     let question = || state.open_question(id).map(|id| format!("waits for an answer: rekindle answer {id} TEXT"));
+    if let Some(held) = steering::held_for_you(state, id).filter(|_| !task.state.is_terminal()) {
+        return ("blocked", Some(held));
+    }
     match task.state {
         TaskState::Pending => {
             let unmet = state.unmet_blockers(id);

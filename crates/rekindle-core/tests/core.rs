@@ -20,6 +20,8 @@ mod properties;
 mod sessions;
 #[path = "core/settled.rs"]
 mod settled;
+#[path = "core/steering.rs"]
+mod steering;
 #[path = "core/team.rs"]
 mod team;
 #[path = "core/transitions.rs"]

@@ -1,6 +1,6 @@
 //! What an operator may order, whatever agents say.
 
-use super::{About, Reply, Turn, attempt, reconcile, review, session, split, stream, unreported};
+use super::{About, Reply, Turn, attempt, placed, reconcile, review, session, split, steer, stream, unreported};
 use crate::cause::Cause;
 use crate::event::{PersonEvent, ReviewEvent, RunEvent, TaskEvent};
 use crate::ids::{AttemptId, QuestionId, TaskId};
@@ -27,6 +27,12 @@ pub(super) fn ordered(turn: &mut Turn<'_>, order: Order) -> Reply {
             turn.emit_run(ReviewEvent::FocusReset {});
             Reply::Accepted
         }
+        Order::Tell { task, text, key } => steer::tell(turn, &task, &text, key),
+        Order::Attach { task, by } => steer::attach(turn, &task, by),
+        Order::Detach { task, by, changed } => steer::detach(turn, &task, &by, changed),
+        Order::WithUndo { order } => placed::place(turn, order),
+        Order::Undo { number } => placed::undo(turn, number),
+        Order::ActOnDue => placed::act_on_due(turn),
         Order::Note { text } => {
             turn.emit_run(PersonEvent::NoteRecorded { text });
             Reply::Accepted

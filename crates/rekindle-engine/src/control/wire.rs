@@ -80,6 +80,11 @@ pub enum Response {
         /// Its number.
         question: QuestionId,
     },
+    /// The order is acted on after a moment, unless it is taken back.
+    Placed {
+        /// What it is taken back by.
+        number: u64,
+    },
     /// The answer of a person.
     Answered {
         question: QuestionId,

@@ -66,6 +66,8 @@ pub(super) fn task(name: &str, title: &str, state: &str, wave: u32) -> TaskRow {
         workspace: None,
         parts: Vec::new(),
         environments: Vec::new(),
+        told: Vec::new(),
+        attached: None,
     }
 }
 
@@ -194,6 +196,7 @@ pub(super) fn run(state: &str) -> RunRow {
         held: None,
         pause_reason: None,
         resumes_at: None,
+        placed: Vec::new(),
     }
 }
 
