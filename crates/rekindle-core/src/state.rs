@@ -334,6 +334,20 @@ pub struct Question {
     pub asked_at: Time,
 }
 
+impl Question {
+    /// What an answer means: the text of an option where it is its number, else the answer as it is. Where an option is itself that
+    /// number, it is meant.
+    #[must_use]
+    pub fn meant(&self, answer: &str) -> String {
+        let typed = answer.trim();
+        let numbered = typed.parse::<usize>().ok().and_then(|number| self.options.get(number.checked_sub(1)?));
+        match numbered {
+            Some(option) if !self.options.iter().any(|option| option == typed) => option.clone(),
+            _ => answer.to_owned(),
+        }
+    }
+}
+
 /// A decision that was noted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Note {

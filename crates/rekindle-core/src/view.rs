@@ -2,6 +2,7 @@
 //!
 //! A row holds what a table shows; how it is shown is left to the views.
 
+mod question;
 mod steering;
 mod waits;
 
@@ -24,6 +25,7 @@ use crate::state::{Attempt, AttemptPhase, RunPhase, State, TaskState};
 use crate::team::{Class, class_of};
 use crate::{strategy::Strategy, time::Time};
 
+pub use question::{QuestionRow, question_row};
 pub use steering::{AttachedRow, PlacedRow, ToldRow};
 pub use waits::{HeldRow, WaitRow};
 
@@ -207,25 +209,6 @@ pub struct AttemptRow {
     /// How a living one stands in the team.
     #[serde(default)]
     pub class: Option<Class>,
-}
-
-/// A question, as a table shows it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct QuestionRow {
-    /// Its number.
-    pub id: QuestionId,
-    /// The task that waits.
-    pub task: TaskId,
-    /// Who asked.
-    pub agent: AgentName,
-    /// The question.
-    pub text: String,
-    /// Answers to choose from.
-    pub options: Vec<String>,
-    /// What a person needs to know.
-    pub context: String,
-    pub answer: Option<String>,
-    pub asked_at: Time,
 }
 
 /// Rows that events have changed.
@@ -488,19 +471,4 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
 fn last_words_of(attempt: &Attempt) -> Option<String> {
     let left_work = attempt.cause.as_ref().is_some_and(|cause| *cause != Cause::Completed);
     left_work.then(|| last_words::short(&attempt.cli_session.last_words)).flatten()
-}
-
-#[must_use]
-pub fn question_row(state: &State, id: QuestionId) -> Option<QuestionRow> {
-    let question = state.questions.get(&id)?;
-    Some(QuestionRow {
-        id,
-        task: question.task.clone(),
-        agent: question.agent.clone(),
-        text: question.text.clone(),
-        options: question.options.clone(),
-        context: question.context.clone(),
-        answer: question.answer.clone(),
-        asked_at: question.asked_at,
-    })
 }

@@ -22,6 +22,14 @@ pub fn this_process() -> io::Result<PersonProcess> {
     Process::own().map(|process| of(process.id().clone()))
 }
 
+/// A child of this process.
+///
+/// # Errors
+/// When the system cannot describe it.
+pub fn of_child(pid: u32) -> io::Result<PersonProcess> {
+    Process::of_child(pid).map(|process| of(process.id().clone()))
+}
+
 fn of(id: ProcId) -> PersonProcess {
     let ProcId { boot_id, pid, pidfd_inode, start_ticks, pid_ns_inode } = id;
     PersonProcess { boot_id, pid, pidfd_inode, start_ticks, pid_ns_inode }
@@ -84,7 +92,7 @@ impl WorkedOn {
     pub fn keep(&self, work: &Work) {
         let (place, key) = self.place();
         // Without it the end of the last attempt is what changes are counted from.
-        let _counted_from_before = work.snapshot(place, key, self.attempt, "attach");
+        let _counted_from_before = work.keep_for_person(place, key, self.attempt);
     }
 
     /// What changed since, a line each: files with what became of them, then commits. Empty where nothing did, or git cannot say.

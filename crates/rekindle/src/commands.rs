@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod ask;
+pub(crate) mod attach;
 pub(crate) mod audit;
 pub(crate) mod chaos;
 pub(crate) mod checkpoint;

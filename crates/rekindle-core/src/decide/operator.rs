@@ -194,6 +194,10 @@ fn answer(turn: &mut Turn<'_>, id: QuestionId, answer: String) -> Reply {
     let Some(question) = turn.state.questions.get(&id) else {
         return Reply::Refused { reason: format!("there is no question {id}") };
     };
+    if answer.trim().is_empty() {
+        return Reply::Refused { reason: format!("the answer to question {id} is empty") };
+    }
+    let answer = question.meant(&answer);
     if let Some(known) = &question.answer {
         if *known == answer {
             return Reply::Already;

@@ -129,10 +129,7 @@ fn a_pending_task_keeps_it_for_its_brief_and_later_briefs_remember_it() {
 fn an_agent_that_was_lost_before_it_had_the_message_leaves_it_to_the_next() {
     let mut story = Story::with(PLAN, hearing());
     story.started(1);
-    story.input(Input::Streamed {
-        attempt: AttemptId(1),
-        sign: StreamEvent::Session { id: "s1".into(), model: None },
-    });
+    story.input(Input::Streamed { attempt: AttemptId(1), sign: StreamEvent::Session { id: "s1".into(), model: None } });
     story.order(tell("use tabs"));
     assert!(matches!(story.state.steering.tells[&1].stage, TellStage::Sent { .. }));
     story.exited(1, exit_code(1));
@@ -176,7 +173,10 @@ fn what_cannot_be_told_is_refused_with_what_to_type() {
     story.order(Order::Complete { task: task("T1"), result: None });
     assert!(refused(&story.order(tell("x"))).contains("rekindle task retry T1"));
     story.order(Order::Retry { task: task("T1") });
-    assert_eq!(story.order(Order::Tell { task: task("T2"), text: "x".into(), key: String::new() }).reply, Reply::Accepted);
+    assert_eq!(
+        story.order(Order::Tell { task: task("T2"), text: "x".into(), key: String::new() }).reply,
+        Reply::Accepted
+    );
 }
 
 #[test]
@@ -193,7 +193,8 @@ fn a_person_has_the_task_alone_and_gives_it_back_with_what_changed() {
     assert_eq!(story.state.attempts[&AttemptId(1)].cause, Some(Cause::StoppedByOperator));
     assert_eq!(story.state.tasks[&task("T1")].attempts, 0, "that costs nothing");
     story.after_ms(3_600_000).input(Input::TimePassed);
-    let on_it = |story: &Story| story.state.live_attempts().filter(|(_, found)| found.tasks.contains(&task("T1"))).count();
+    let on_it =
+        |story: &Story| story.state.live_attempts().filter(|(_, found)| found.tasks.contains(&task("T1"))).count();
     assert_eq!(on_it(&story), 0, "nobody else is started");
     let row = view::task_row(&story.state, &task("T1")).expect("a row");
     assert_eq!(row.state, "blocked");
@@ -316,4 +317,27 @@ fn a_coordinator_that_starts_late_acts_on_what_is_due() {
     story.after_ms(UNDO_MS);
     story.coordinator(Limits::default(), vec![(AttemptId(1), Found::Alive { pid: 1, shim_pid: 2 })]);
     assert_eq!(story.state.tasks[&task("T1")].state, TaskState::Skipped);
+}
+
+#[test]
+fn the_number_of_an_option_stands_for_it_and_an_empty_answer_is_none() {
+    let ask = |options: &[&str]| {
+        let mut story = Story::of(PLAN);
+        story.started(1);
+        let options = options.iter().map(|option| (*option).to_owned()).collect();
+        story.report(1, Report::Ask { task: task("T1"), text: "which?".into(), options, context: String::new() });
+        story
+    };
+    let answer = |story: &mut Story, text: &str| {
+        let id = *story.state.questions.keys().last().expect("a question");
+        let step = story.order(Order::Answer { id, text: text.into() });
+        (step.reply, story.state.questions[&id].answer.clone())
+    };
+    let mut story = ask(&["left", "right"]);
+    assert!(matches!(answer(&mut story, " \n").0, Reply::Refused { reason } if reason.contains("empty")));
+    assert_eq!(answer(&mut story, "2"), (Reply::Accepted, Some("right".into())));
+    assert_eq!(answer(&mut story, "right").0, Reply::Already, "the same answer, spelled out");
+    assert_eq!(answer(&mut ask(&["left", "right"]), "3").1, Some("3".into()), "no such option: a text");
+    assert_eq!(answer(&mut ask(&["2", "1"]), "2").1, Some("2".into()), "an option that is itself a number");
+    assert_eq!(answer(&mut ask(&[]), "1").1, Some("1".into()));
 }

@@ -25,6 +25,7 @@ use rekindle_shim::bundle::Stdin;
 use super::guard_adapter::Guarded;
 use super::history::Record;
 use super::hook_installer::Installable;
+use super::interactive::Interactive;
 use super::{Adapter, Launch, Permissions, Place, Program, Reader, Start, hook_events, quote};
 
 /// The newest version that `cargo xtask agents` was run with.
@@ -94,6 +95,14 @@ impl Adapter for Codex {
         }
         argv.push("-".to_owned());
         Ok(Launch::new(argv, Stdin::File, start.prompt))
+    }
+
+    fn open(&self, place: &Place<'_>, session: &str) -> Option<Result<Interactive, String>> {
+        let full = place.program.permissions == Permissions::Full;
+        Some(Interactive::of(self, place, &["resume"]).map(|open| {
+            let open = open.and(full.then_some("--dangerously-bypass-approvals-and-sandbox"));
+            open.and(place.program.args.iter().map(String::as_str)).and([session])
+        }))
     }
 
     fn reader(&self) -> Box<dyn Reader> {

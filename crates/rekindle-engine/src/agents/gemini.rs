@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 use super::guard_adapter::Guarded;
 use super::history::Record;
 use super::hook_installer::Installable;
+use super::interactive::Interactive;
 use super::{Adapter, Compaction, Launch, Permissions, Place, Program, Reader, Start};
 
 /// The newest version that `cargo xtask agents` was run with.
@@ -106,6 +107,14 @@ impl Adapter for Gemini {
         launch.argv.extend(start.program.args.iter().cloned());
         home::add(start, &place, &mut launch)?;
         Ok(launch)
+    }
+
+    fn open(&self, place: &Place<'_>, session: &str) -> Option<Result<Interactive, String>> {
+        let full = place.program.permissions == Permissions::Full;
+        Some(
+            Interactive::of(self, place, &["--resume", session])
+                .map(|open| open.and(full.then_some("--yolo")).and(place.program.args.iter().map(String::as_str))),
+        )
     }
 
     fn reader(&self) -> Box<dyn Reader> {

@@ -21,6 +21,7 @@ use super::foreign::json_object;
 use super::guard_adapter::Guarded;
 use super::history::Record;
 use super::hook_installer::Installable;
+use super::interactive::Interactive;
 use super::{Adapter, Launch, Permissions, Place, Program, Reader, Start};
 
 /// The newest version that `cargo xtask agents` was run with.
@@ -118,6 +119,11 @@ impl Adapter for Opencode {
         let command = Value::from(start.context_command("plain")).to_string();
         launch.files.insert(PLUGIN_FILE.into(), PLUGIN.replace(PLUGIN_COMMAND, &command));
         Ok(launch)
+    }
+
+    fn open(&self, place: &Place<'_>, session: &str) -> Option<Result<Interactive, String>> {
+        let opened = Interactive::of(self, place, &["--session", session]);
+        Some(opened.map(|open| open.and(place.program.args.iter().map(String::as_str))))
     }
 
     fn reader(&self) -> Box<dyn Reader> {

@@ -2,6 +2,7 @@
 
 use super::call::records;
 use super::names;
+use super::refs::Move;
 use super::snapshot::Place;
 use super::{Repo, Result, Work};
 
@@ -12,12 +13,24 @@ const FILES_MAX: usize = 60;
 const COMMITS_MAX: usize = 20;
 
 impl Work {
-    /// Keeps what is in a workspace now and names what differs from what was kept last: files, then commits.
+    /// Keeps what is in a workspace before a person works in it: what they change is counted from here, however often it is asked.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn keep_for_person(&self, place: Place, key: &str, attempt: u64) -> Result<()> {
+        if let Some(commit) = self.snapshot(place, key, attempt, "attach")?.commit {
+            self.repo.transact(&[Move::Set(&names::person(&self.run, key), &commit)])?;
+        }
+        Ok(())
+    }
+
+    /// Names what differs from what the person found: files, then commits. What is there now is kept as well.
     ///
     /// # Errors
     /// When git fails.
     pub fn changed_by_person(&self, place: Place, key: &str, attempt: u64) -> Result<Vec<String>> {
-        let last = self.repo.commit(&names::last(&self.run, key))?;
+        let found = self.repo.commit(&names::person(&self.run, key))?;
+        let last = if found.is_some() { found } else { self.repo.commit(&names::last(&self.run, key))? };
         let before = match last {
             // A snapshot stands on the commit that was checked out then.
             Some(last) => Some((self.repo.commit(&format!("{last}^1"))?, last)),
