@@ -7,6 +7,7 @@ mod person;
 mod protocol;
 mod reload;
 mod settle;
+mod steering;
 
 pub use settle::may_let_go;
 
@@ -41,6 +42,7 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::Machine(fact) => machine::apply(state, event, fact),
         Body::Person(fact) => person::apply(state, event, fact),
     }
+    steering::after(state, event);
 }
 
 fn attempt_changed(state: &mut State, event: &Event, fact: &AttemptEvent) {

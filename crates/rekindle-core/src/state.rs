@@ -3,6 +3,7 @@
 mod cli_session;
 mod index;
 mod last_attempts;
+mod steering;
 mod task;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -22,6 +23,7 @@ use crate::time::Time;
 pub use cli_session::{Astray, CliSession, Gate, TOLD_KEPT, ToldMessage};
 pub use index::Index;
 pub use last_attempts::LastAttempts;
+pub use steering::Steering;
 pub use task::{Claim, Task, TaskState, Word, Workflow};
 
 /// Decisions kept for briefs; older ones stay in the log.
@@ -81,6 +83,9 @@ pub struct State {
     /// What is still to follow from changes of the plan, by task.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub follows: BTreeMap<TaskId, Follow>,
+    /// What the person said to agents, holds and may still take back.
+    #[serde(default, skip_serializing_if = "Steering::is_empty")]
+    pub steering: Steering,
     /// How it is laid out: a stored state of another layout is not taken, the log tells the same.
     #[serde(default = "Layout::first")]
     pub layout: Layout,
@@ -318,6 +323,20 @@ pub struct Question {
     pub takes_work: bool,
     pub answer: Option<String>,
     pub asked_at: Time,
+}
+
+impl Question {
+    /// What an answer means: the text of an option where it is its number, else the answer as it is. Where an option is itself that
+    /// number, it is meant.
+    #[must_use]
+    pub fn meant(&self, answer: &str) -> String {
+        let typed = answer.trim();
+        let numbered = typed.parse::<usize>().ok().and_then(|number| self.options.get(number.checked_sub(1)?));
+        match numbered {
+            Some(option) if !self.options.iter().any(|option| option == typed) => option.clone(),
+            _ => answer.to_owned(),
+        }
+    }
 }
 
 /// A decision that was noted.

@@ -1,6 +1,6 @@
 //! The life and the end of an attempt: what its end is put down to, and what becomes of the work it held.
 
-use super::{About, Reply, Turn, gate, health, hold, review, session, split, strategy, team, unreported};
+use super::{About, Reply, Turn, gate, health, hold, review, session, split, steer, strategy, team, unreported};
 use crate::cause::Cause;
 use crate::duration;
 use crate::event::{AttemptEvent, MachineEvent, PersonEvent, RunEvent, TaskEvent};
@@ -19,6 +19,7 @@ pub(super) fn started(turn: &mut Turn<'_>, id: AttemptId, pid: u32, shim_pid: u3
     match turn.state.attempts.get(&id) {
         Some(attempt) if attempt.phase == AttemptPhase::Starting => {
             turn.emit_attempt(id, AttemptEvent::AgentStarted { attempt: id, pid, shim_pid, own_bytes });
+            steer::prompted(turn, id);
             Reply::Accepted
         }
         _ => Reply::Already,

@@ -87,6 +87,9 @@ impl Taken {
         for (id, _) in busy.filter(|(id, _)| Some(**id) != own) {
             taken.add(state, *id);
         }
+        for id in state.steering.attached.keys() {
+            taken.leave_to_person(state, id);
+        }
         // What is between two stages, under review or sent back, is not touched by others either.
         // One that could not go on itself holds nobody up: it may be waiting for just that.
         let validating = validation_open(state);
@@ -111,6 +114,14 @@ impl Taken {
             // Whoever runs comes first; of two that wait for each other's, the first goes on.
             self.artifacts.entry(artifact.clone()).or_insert_with(|| id.clone());
         }
+    }
+
+    /// Nobody works on what a person holds: not on the task, not in its workspace, and not with its agent's session.
+    fn leave_to_person(&mut self, state: &State, id: &TaskId) {
+        self.agents.extend(state.agent_for(id, state.role_of(id)));
+        self.hold(state, id);
+        self.tasks.insert(state.root_of(id));
+        self.workspaces.extend(state.workspace_of(id));
     }
 
     fn add(&mut self, state: &State, id: AttemptId) {

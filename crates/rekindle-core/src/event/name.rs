@@ -138,6 +138,13 @@ names! {
         QuestionAnswered "question_answered"
         NoteRecorded "note_recorded"
         PersonAlerted "person_alerted"
+        Told "told"
+        TellDelivered "tell_delivered"
+        Attached "attached"
+        Detached "detached"
+        OrderPlaced "order_placed"
+        OrderTaken "order_taken"
+        OrderUndone "order_undone"
     }
 }
 

@@ -77,6 +77,11 @@ pub enum Response {
     Asked {
         question: QuestionId,
     },
+    /// The order is acted on after a moment, unless it is taken back.
+    Placed {
+        /// What it is taken back by.
+        number: u64,
+    },
     /// The answer of a person.
     Answered {
         question: QuestionId,
@@ -153,10 +158,7 @@ mod tests {
                 r#"{"call":"add_task","id":"T1","title":"t","text":"","after":[],"accept":["true"],"artifacts":[],"agent":null,"timeout_ms":null}"#,
             ),
             (
-                Order::Edit {
-                    task: task(),
-                    edit: Box::new(TaskEdit { timeout_ms: Some(5), ..TaskEdit::default() }),
-                },
+                Order::Edit { task: task(), edit: Box::new(TaskEdit { timeout_ms: Some(5), ..TaskEdit::default() }) },
                 r#"{"call":"edit_task","task":"T1","edit":{"timeout_ms":5}}"#,
             ),
         ];
