@@ -95,10 +95,10 @@ fn unfinished_bars_reach_to_where_the_picture_ends() {
     };
     let mut picture = story();
     let (begun, end) = width(&picture);
-    assert!((end - 982.0).abs() < 0.2, "{end}");
+    assert!((end - 1162.0).abs() < 0.2, "{end}");
     picture.now = Time(START + 40_000);
     let (earlier, end) = width(&picture);
-    assert!(earlier < begun && (end - 982.0).abs() < 0.2, "{earlier} {end}");
+    assert!(earlier < begun && (end - 1162.0).abs() < 0.2, "{earlier} {end}");
     picture.coordinator = None;
     let (text, _) = parsed(&timeline(&picture, Links::Pages));
     assert!(!text.contains(">now<"), "nobody is at it");

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rekindle_core::ids::{AttemptId, TaskId};
 use rekindle_core::view::RunRow;
 
+use super::asked;
 use super::edit::LineEdit;
 use super::facts;
 use super::hits::{Hit, Seek};
@@ -183,7 +184,15 @@ impl App {
     /// Where everything is on the screen.
     #[must_use]
     pub(super) fn areas(&self) -> Areas {
-        layout::areas(self.size, self.focus, self.full)
+        self.areas_on(self.size)
+    }
+
+    /// Where everything is on a screen of some size.
+    #[must_use]
+    pub(super) fn areas_on(&self, size: (u16, u16)) -> Areas {
+        let areas = layout::areas(size, self.focus, self.full);
+        let room = areas.inside_detail();
+        Areas { question: asked::height(self, room.width, room.height), ..areas }
     }
 
     /// Where keys go.

@@ -22,6 +22,8 @@ pub(super) struct Areas {
     pub tree: Rect,
     /// The detail with its border; empty when it is not shown.
     pub detail: Rect,
+    /// Rows of the detail that a question takes, below the tabs.
+    pub question: u16,
     /// What became of the last thing done; empty where there is no room for it but the footer.
     pub message: Rect,
     /// The keys.
@@ -35,11 +37,20 @@ impl Areas {
         inside(self.tree)
     }
 
-    /// The detail within its border and below its tabs.
+    /// The detail within its border and below its tabs and a question.
     #[must_use]
     pub(super) fn inside_detail(&self) -> Rect {
         let inside = inside(self.detail);
-        Rect { y: inside.y.saturating_add(1), height: inside.height.saturating_sub(1), ..inside }
+        let above = 1 + self.question;
+        Rect { y: inside.y.saturating_add(above), height: inside.height.saturating_sub(above), ..inside }
+    }
+
+    /// The place of a question.
+    #[must_use]
+    pub(super) fn inside_question(&self) -> Rect {
+        let inside = inside(self.detail);
+        let height = self.question.min(inside.height.saturating_sub(1));
+        Rect { y: inside.y.saturating_add(1), height, ..inside }
     }
 
     /// The row of the tabs.
@@ -89,6 +100,7 @@ pub(super) fn areas(size: (u16, u16), focus: Focus, full: bool) -> Areas {
         header: line(0, header_rows),
         tree,
         detail,
+        question: 0,
         message: line(header_rows + body_rows, message_rows),
         footer: line(height.saturating_sub(footer_rows), footer_rows),
     }
