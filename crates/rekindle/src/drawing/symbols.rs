@@ -182,11 +182,11 @@ mod tests {
     fn clusters_stay_inside_and_touch_nobody() {
         let kinds = MarkKind::ALL;
         for many in [1_u32, 3, 20, 400] {
-            let step = 100.0 / f64::from(many);
+            let step = 300.0 / f64::from(many);
             let given = (0..many).map(|at| symbol(kinds[at as usize % kinds.len()], f64::from(at) * step));
-            let clusters = clustered(given.collect(), 0.0, 100.0);
+            let clusters = clustered(given.collect(), 0.0, 300.0);
             assert!(clusters.windows(2).all(|pair| pair[0].right() <= pair[1].left()), "{many}");
-            assert!(clusters.iter().all(|cluster| cluster.left() >= -0.01 && cluster.right() <= 100.01), "{many}");
+            assert!(clusters.iter().all(|cluster| cluster.left() >= -0.01 && cluster.right() <= 300.01), "{many}");
             let members: usize = clusters.iter().map(|cluster| cluster.members.len()).sum();
             assert_eq!(members, many as usize, "nothing is lost");
         }

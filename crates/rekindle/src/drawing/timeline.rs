@@ -183,14 +183,18 @@ fn lane(picture: &Picture, task: &TaskRow, scale: &Scale, top: f64, links: Links
     }
 }
 
-/// Symbols that stand in one place.
+/// Symbols that stand in one place. Most stand alone and need no element but their own.
 fn marks(cluster: &Cluster, middle: f64) -> Markup {
+    let alone = cluster.shown.first().filter(|shown| cluster.shown.len() == 1 && shown.many.is_empty());
+    let class = alone.map_or_else(|| "marks".to_owned(), |shown| format!("marks mark {}", shown.class));
     html! {
-        text.marks x=(px(cluster.x)) y=(px(middle + 4.5)) text-anchor="middle" role="img" {
+        text class=(class) x=(px(cluster.x)) y=(px(middle + 4.5)) text-anchor="middle" role="img" {
             title { (tip(&cluster.text())) }
-            @for shown in &cluster.shown {
-                @if !shown.symbol.is_empty() { tspan class={ "mark " (shown.class) } { (shown.symbol) } }
-                @if !shown.many.is_empty() { tspan.many { (shown.many) } }
+            @if let Some(shown) = alone { (shown.symbol) } @else {
+                @for shown in &cluster.shown {
+                    @if !shown.symbol.is_empty() { tspan class={ "mark " (shown.class) } { (shown.symbol) } }
+                    @if !shown.many.is_empty() { tspan.many { (shown.many) } }
+                }
             }
         }
     }
