@@ -34,7 +34,6 @@ const TITLE: Font = Font::plain(11.0);
 const BOXES_MAX: usize = 400;
 
 /// The dependencies of a run's tasks.
-#[must_use]
 pub(crate) fn graph(picture: &Picture, links: Links) -> Markup {
     if picture.tasks.is_empty() {
         return html! { p.empty { "There are no tasks to draw." } };

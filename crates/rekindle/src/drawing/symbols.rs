@@ -84,7 +84,6 @@ impl Shown {
 }
 
 /// Clusters of symbols between two edges, none of which touches another as long as they have room at all.
-#[must_use]
 pub(super) fn clustered(mut symbols: Vec<Symbol>, left: f64, right: f64) -> Vec<Cluster> {
     symbols.sort_by(|a, b| a.x.total_cmp(&b.x));
     let mut clusters: Vec<Cluster> = Vec::new();

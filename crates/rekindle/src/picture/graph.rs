@@ -72,7 +72,6 @@ impl Graph {
 }
 
 /// Places the tasks of a run. A part comes before the whole that waits for it.
-#[must_use]
 pub(crate) fn layout(tasks: &[TaskRow]) -> Graph {
     let index: BTreeMap<&TaskId, usize> = tasks.iter().enumerate().map(|(at, task)| (&task.id, at)).collect();
     let mut edges = Vec::new();

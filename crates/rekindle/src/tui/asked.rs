@@ -12,14 +12,12 @@ use crate::ui::Tone;
 const DETAIL_MIN: u16 = 4;
 
 /// The question of the chosen row.
-#[must_use]
 pub(super) fn question(app: &App) -> Option<&QuestionRow> {
     let Node::Need(_, Some(id)) = &app.tree.chosen()?.node else { return None };
     app.picture.as_ref()?.questions.iter().find(|question| question.id == *id)
 }
 
 /// Its rows at a width, as many as `most`: the question, what is known about it, the answers to choose from, and how to answer.
-#[must_use]
 pub(super) fn rows(question: &QuestionRow, width: usize, most: usize) -> Vec<(Tone, String)> {
     let asked = AnswerBox::new(question);
     let text = asked.rows(width).into_iter();
@@ -43,7 +41,6 @@ pub(super) fn rows(question: &QuestionRow, width: usize, most: usize) -> Vec<(To
 }
 
 /// Rows that the question takes of a detail of some size, the rule below it included.
-#[must_use]
 pub(super) fn height(app: &App, width: u16, height: u16) -> u16 {
     let room = (height / 2).min(height.saturating_sub(DETAIL_MIN));
     let Some(question) = question(app).filter(|_| room >= 3 && width > 0) else { return 0 };

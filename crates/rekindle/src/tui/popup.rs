@@ -36,7 +36,6 @@ pub(super) enum Popup {
 
 impl Popup {
     /// Where keys go while it is there.
-    #[must_use]
     pub(super) fn mode(&self) -> Mode {
         match self {
             Self::Confirm(_) => Mode::Confirm,
@@ -93,7 +92,6 @@ pub(super) struct RunList {
 
 impl RunList {
     /// The runs that are kept, each with its line.
-    #[must_use]
     pub(super) fn kept(&self) -> Vec<(&RunRow, String)> {
         let runs = self.runs.iter().flatten();
         let lines = runs.map(|run| (run, facts::of_past(run, self.live.as_deref() == Some(&run.id))));
@@ -115,7 +113,6 @@ pub(super) struct Help {
 
 impl Help {
     /// Rows of a line: its words are wrapped beside its keys, and never inside a word.
-    #[must_use]
     pub(super) fn rows(line: &HelpLine, room: usize) -> Vec<(String, String)> {
         match line {
             HelpLine::Title(title) => vec![(String::new(), (*title).to_owned())],
@@ -129,13 +126,11 @@ impl Help {
     }
 
     /// Rows above the first line on the screen.
-    #[must_use]
     pub(super) fn rows_above(&self, room: usize) -> usize {
         self.kept().iter().take(self.top).map(|line| Self::rows(line, room).len()).sum()
     }
 
     /// The first line on the screen when the last one is on it too.
-    #[must_use]
     pub(super) fn last_top(&self, size: (u16, u16)) -> usize {
         let (room, height) = (layout::box_room(size.0), usize::from(layout::box_rows(size.1)));
         let kept = self.kept();
@@ -148,7 +143,6 @@ impl Help {
     }
 
     /// The lines that are kept: titles stay where some of their keys do.
-    #[must_use]
     pub(super) fn kept(&self) -> Vec<HelpLine> {
         let mut kept = Vec::new();
         let mut title = None;

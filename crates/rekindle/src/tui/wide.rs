@@ -4,7 +4,6 @@ use crate::ui::graphemes;
 pub(super) use crate::ui::{cut, width_of as width};
 
 /// The same, filled with spaces up to the width.
-#[must_use]
 pub(super) fn fill(text: &str, exactly: usize) -> String {
     let cut = cut(text, exactly);
     let pad = exactly.saturating_sub(width(&cut));
@@ -12,7 +11,6 @@ pub(super) fn fill(text: &str, exactly: usize) -> String {
 }
 
 /// The same with the spaces before.
-#[must_use]
 pub(super) fn right(text: &str, exactly: usize) -> String {
     let cut = cut(text, exactly);
     let pad = exactly.saturating_sub(width(&cut));
@@ -21,7 +19,6 @@ pub(super) fn right(text: &str, exactly: usize) -> String {
 
 /// A line broken into rows of at most a width; at least one row. Words stay whole where a row has room for them. Rows after
 /// the first begin with `indent` spaces, where that leaves room for words.
-#[must_use]
 pub(super) fn wrap(text: &str, most: usize, indent: usize) -> Vec<String> {
     let most = most.max(1);
     if width(text) <= most {
@@ -56,7 +53,6 @@ pub(super) fn wrap(text: &str, most: usize, indent: usize) -> Vec<String> {
 }
 
 /// How many rows [`wrap`] makes of a text, at most `enough`.
-#[must_use]
 pub(super) fn rows(text: &str, most: usize, indent: usize, enough: usize) -> usize {
     if width(text) <= most {
         return 1;
@@ -65,13 +61,11 @@ pub(super) fn rows(text: &str, most: usize, indent: usize, enough: usize) -> usi
 }
 
 /// The spaces that a text begins with.
-#[must_use]
 pub(super) fn leading(text: &str) -> usize {
     text.len() - text.trim_start_matches(' ').len()
 }
 
 /// Text with tabs as spaces, which no cell of a terminal can hold.
-#[must_use]
 pub(super) fn flat(text: &str) -> String {
     if text.contains('\t') { text.replace('\t', "    ") } else { text.to_owned() }
 }

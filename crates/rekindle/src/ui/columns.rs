@@ -5,7 +5,6 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 /// Columns that a text takes.
-#[must_use]
 pub(crate) fn width_of(text: &str) -> usize {
     // Most text is printable ASCII, a column each: asking for that first keeps long diffs quick.
     let plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
@@ -13,7 +12,6 @@ pub(crate) fn width_of(text: &str) -> usize {
 }
 
 /// The characters as people see them: an emoji with its modifiers is one.
-#[must_use]
 pub(crate) fn graphemes(text: &str) -> Vec<&str> {
     let span = Span::raw(text);
     let mut rest = text;
@@ -29,7 +27,6 @@ pub(crate) fn graphemes(text: &str) -> Vec<&str> {
 }
 
 /// A text cut to a width, the cut marked.
-#[must_use]
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if width_of(text) <= width {
         return text.to_owned();

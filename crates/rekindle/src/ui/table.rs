@@ -25,8 +25,6 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table with these headings.
-    #[must_use]
     pub(crate) fn new(columns: &[(&'static str, Align)]) -> Self {
         Self { columns: columns.to_vec(), rows: Vec::new() }
     }
@@ -38,14 +36,10 @@ impl Table {
         self.rows.push(harmless);
     }
 
-    /// Whether it has no rows.
-    #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The table as lines.
-    #[must_use]
     pub(crate) fn render(&self, paint: Paint, width: usize) -> String {
         let widths = self.widths(width);
         let heading = self.columns.iter().map(|(name, _)| ((*name).to_owned(), Some(Tone::Dim)));
