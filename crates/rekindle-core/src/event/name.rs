@@ -221,7 +221,7 @@ mod tests {
             Cause::Crashed { code: None, signal: Some(9) },
             Cause::UsageLimit { resets_at: Some(Time(7)) },
             Cause::StartFailed { reason: "no such program".to_owned() },
-            Cause::Machine(crate::cause::Refused { reason: "no space".to_owned(), hint: "df".to_owned() }),
+            Cause::Machine(crate::cause::MachineRefusal { reason: "no space".to_owned(), hint: "df".to_owned() }),
             Cause::StoppedByOperator,
         ];
         for cause in causes {
