@@ -133,7 +133,8 @@ fn a_message_on_its_way_to_an_agent_that_is_killed_comes_with_the_next_prompt() 
 }
 
 /// A person's shell: it shows where it is, changes something and stays until it is let go.
-const SHELL: &str = "#!/bin/sh\necho \"by hand\" > hand.txt\necho $$ > \"$HERE/person\"\nexec $FAKE wait \"$HERE/leave\"\n";
+const SHELL: &str =
+    "#!/bin/sh\necho \"by hand\" > hand.txt\necho $$ > \"$HERE/person\"\nexec $FAKE wait \"$HERE/leave\"\n";
 
 /// Works until it is let go, in a worktree of its own; it keeps its prompts in the project.
 const APART: &str = r#"
