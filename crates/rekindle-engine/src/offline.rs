@@ -28,10 +28,8 @@ pub enum Error {
     Load(#[from] LoadError),
 }
 
-/// Decides on an order and makes it durable. The coordinator's lock is held meanwhile, so nobody else writes.
-///
-/// # Errors
-/// When a coordinator runs after all, or the store refuses.
+/// Decides on an order and makes it durable. The coordinator's lock is held meanwhile, so nobody else writes. Fails
+/// when a coordinator runs after all, or the store refuses.
 pub fn order(dir: &StateDir, mut order: Order) -> Result<Reply, Error> {
     if let Order::Tell { text, .. } = &mut order {
         *text = redacted(text);
@@ -55,9 +53,6 @@ fn redacted(words: &str) -> String {
 }
 
 /// Decides on an order over what a store holds and makes it durable there. The caller holds the store alone.
-///
-/// # Errors
-/// When the store refuses.
 pub fn put_down(store: &dyn Store, order: Order, now: impl FnOnce(&State) -> Time) -> Result<Reply, Error> {
     let (mut state, last_seq) = driver::load(store)?;
     let now = now(&state);

@@ -11,13 +11,9 @@ use crate::time::Time;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "body", rename_all = "snake_case")]
 pub enum PersonEvent {
-    /// An agent asked a person.
     QuestionAsked {
-        /// Its number.
         id: QuestionId,
-        /// Who asked.
         attempt: AttemptId,
-        /// The question.
         text: String,
         /// Answers to choose from.
         options: Vec<String>,
@@ -27,20 +23,16 @@ pub enum PersonEvent {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         takes_work: bool,
     },
-    /// A person answered.
     QuestionAnswered {
-        /// Its number.
         id: QuestionId,
         answer: String,
     },
     /// An agent or a person noted a decision.
     NoteRecorded {
-        /// The decision.
         text: String,
     },
     /// A person should look.
     PersonAlerted {
-        /// What it is about.
         text: String,
         /// The commands to choose from.
         choices: Vec<String>,
@@ -58,7 +50,11 @@ pub enum PersonEvent {
         given_back: bool,
     },
     /// An agent has a person's message.
-    TellDelivered { number: u64, attempt: AttemptId, how: How },
+    TellDelivered {
+        number: u64,
+        attempt: AttemptId,
+        how: How,
+    },
     /// A person took a task into their own hands.
     Attached {
         /// The program that they work in.
@@ -80,7 +76,11 @@ pub enum PersonEvent {
         due: Time,
     },
     /// The moment is over: the order is acted on.
-    OrderTaken { number: u64 },
+    OrderTaken {
+        number: u64,
+    },
     /// The person took the order back.
-    OrderUndone { number: u64 },
+    OrderUndone {
+        number: u64,
+    },
 }

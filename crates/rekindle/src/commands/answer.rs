@@ -21,7 +21,6 @@ pub(crate) struct AnswerArgs {
     text: String,
 }
 
-/// Gives the answer.
 pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit> {
     if args.text.trim().is_empty() {
         return Err(CliError::usage("the answer is empty"));
