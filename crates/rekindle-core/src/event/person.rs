@@ -6,7 +6,7 @@ use crate::ids::{AttemptId, QuestionId};
 
 /// What passed between a run and a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "body", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum PersonEvent {
     /// An agent asked a person.
     QuestionAsked {

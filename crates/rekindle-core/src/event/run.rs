@@ -8,7 +8,7 @@ use crate::plan::Plan;
 
 /// What happened to the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "body", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum RunEvent {
     /// A run began; the plan is pinned here.
     RunStarted {

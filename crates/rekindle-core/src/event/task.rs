@@ -11,7 +11,7 @@ use crate::time::Time;
 
 /// What happened to a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "body", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum TaskEvent {
     /// A task that is not in the plan's file.
     TaskAdded(Box<Added>),
