@@ -56,7 +56,7 @@ pub fn standstill(state: &State) -> Standstill {
         let later = state.run.as_ref().is_some_and(|run| run.plan.explicit_waves)
             && state.plan_task(id).is_some_and(|planned| planned.wave > wave);
         let behind = validating && !state.tasks[id].workflow.validating;
-        later || behind || refused(id) || taken.conflicts(state, id) || !state.unmet_blockers(id).is_empty()
+        later || behind || refused(id) || taken.conflicts(state, id) || !state.blockers_met(id)
     };
     if slot_free {
         let mut next = waiting().filter(|id| !held_back(id)).peekable();

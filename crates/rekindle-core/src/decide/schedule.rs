@@ -198,7 +198,7 @@ pub(super) fn ready(state: &State, now: crate::time::Time) -> impl Iterator<Item
         task.holder.is_none()
             && planned(task).is_some_and(|planned| planned.wave <= open_wave)
             && task.not_before.is_none_or(|time| time <= now)
-            && state.unmet_blockers(id).is_empty()
+            && state.blockers_met(id)
             && (!validating || task.workflow.validating)
             && !breaker_open(state, &cli_for(state, id), now)
     };
@@ -208,7 +208,7 @@ pub(super) fn ready(state: &State, now: crate::time::Time) -> impl Iterator<Item
 /// Whether nothing that is to be done before a task is open.
 fn comes_next(state: &State, id: &TaskId) -> bool {
     let later = state.plan_task(id).is_some_and(|planned| planned.wave > wave_now(state));
-    !later && state.unmet_blockers(id).is_empty()
+    !later && state.blockers_met(id)
 }
 
 /// Whether something is being looked at again: that comes before anything new. What waits for a person, for another task or

@@ -68,7 +68,7 @@ impl World for SimWorld {
     }
 
     fn keep_output(&mut self, _output: &str) -> Option<String> {
-        self.ask(|sim| (!sim.refuses()).then(|| "kept".to_owned()))
+        self.ask(|sim| (!sim.refuses("output to keep refused")).then(|| "kept".to_owned()))
     }
 
     fn launch(&mut self, order: LaunchOrder) -> Admission {
@@ -134,8 +134,14 @@ impl World for SimWorld {
 
     fn transcript_state(&mut self, _attempt: AttemptId, _cli: &str, _session: &str) -> Transcript {
         self.ask(|sim| match sim.rng.weighted(&[88, 8, 4]) {
-            1 if !sim.quiet => Transcript::Missing,
-            2 if !sim.quiet => Transcript::Unknown,
+            1 if !sim.quiet => {
+                sim.count("transcript missing");
+                Transcript::Missing
+            }
+            2 if !sim.quiet => {
+                sim.count("transcript unreadable");
+                Transcript::Unknown
+            }
             _ => Transcript::Whole,
         })
     }
@@ -181,7 +187,12 @@ impl World for SimWorld {
         self.ask(|sim| {
             // What cannot be looked at is not missing.
             let gone: Vec<String> = paths.iter().filter(|path| !sim.disk.contains(*path)).cloned().collect();
-            if sim.refuses() { Vec::new() } else { gone }
+            sim.checkers.truth.gone.extend(gone.iter().cloned());
+            match (sim.refuses("look at artifacts refused"), sim.plant) {
+                (true, Some(Plant::UnseenAsMissing)) => paths.to_vec(),
+                (true, _) => Vec::new(),
+                (false, _) => gone,
+            }
         })
     }
 
@@ -226,7 +237,10 @@ impl World for SimWorld {
     fn activity(&mut self, attempt: AttemptId) -> std::io::Result<Option<Activity>> {
         self.ask(|sim| match sim.blind_until_ms > sim.queue.now_ms() {
             true if sim.plant == Some(Plant::BlindAsSilent) => Ok(None),
-            true => Err(std::io::Error::other("no descriptor (simulated)")),
+            true => {
+                sim.count("look at processes refused");
+                Err(std::io::Error::other("no descriptor (simulated)"))
+            }
             false => Ok(sim.activity(attempt)),
         })
     }
