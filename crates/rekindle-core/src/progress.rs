@@ -11,9 +11,7 @@ use crate::view::Counts;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Progress {
-    /// Tasks that are complete.
     pub complete: u32,
-    /// All tasks.
     pub total: u32,
     /// Tasks that are begun and wait for no auditor.
     pub in_progress: u32,
@@ -31,7 +29,6 @@ pub struct Progress {
 
 impl Progress {
     /// How far the run of a state is.
-    #[must_use]
     pub fn of(state: &State) -> Self {
         let counts = Counts::of_state(state);
         let mut found = Self { total: small(counts.all), complete: small(counts.complete), ..Self::default() };
@@ -56,7 +53,6 @@ impl Progress {
     }
 
     /// Tasks that are not complete.
-    #[must_use]
     pub fn remaining(&self) -> u32 {
         self.total - self.complete.min(self.total)
     }

@@ -4,6 +4,8 @@
 
 mod attempts;
 mod counts;
+mod question;
+mod steering;
 mod waits;
 mod waits_for;
 
@@ -11,7 +13,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{AttemptEvent, Body, Event, Outcome, PauseReason, PersonEvent, RunEvent, TaskEvent};
+use crate::event::{AttemptEvent, Body, Event, Outcome, PauseReason, PersonEvent, RunEvent, SessionEvent, TaskEvent};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
 use crate::plan::PlanTask;
 use crate::report::{Checkpoint, Evidence};
@@ -22,6 +24,8 @@ use crate::time::Time;
 
 pub use attempts::{AttemptRow, attempt_row, number_of};
 pub use counts::Counts;
+pub use question::{QuestionRow, question_row};
+pub use steering::{AttachedRow, PlacedRow, ToldRow};
 pub use waits::{HeldRow, WaitRow};
 pub use waits_for::{Because, BreakerRow, PersonAct, RunSchedule, SetUp, TaskSchedule, Waits, WaitsFor, waits_of};
 
@@ -29,15 +33,12 @@ pub use waits_for::{Because, BreakerRow, PersonAct, RunSchedule, SetUp, TaskSche
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRow {
     pub id: String,
-    /// The plan's name.
     pub plan: String,
-    /// The plan's title.
     pub title: String,
     /// Where the plan's file lies.
     pub plan_path: String,
     /// `created`, `running`, `pausing`, `paused`, `waiting` (paused, goes on by itself), `complete` or `failed`.
     pub state: String,
-    /// When it began.
     pub started_at: Time,
     pub ended_at: Option<Time>,
     /// How often it went on after a pause.
@@ -64,6 +65,9 @@ pub struct RunRow {
     /// What of the schedule its tasks may wait for.
     #[serde(default)]
     pub schedule: RunSchedule,
+    /// Orders that the person can still take back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub placed: Vec<PlacedRow>,
 }
 
 /// A task, as a table shows it.
@@ -75,7 +79,6 @@ pub struct TaskRow {
     pub state: String,
     /// Attempts that count.
     pub attempts: u32,
-    /// Attempts it may have in all.
     pub attempt_limit: u32,
     /// The agent that works on it or would.
     pub agent: Option<AgentName>,
@@ -93,9 +96,7 @@ pub struct TaskRow {
     pub unreported: bool,
     /// Whether its claim is being proven right now.
     pub verifying: bool,
-    /// Its newest epoch.
     pub epoch: Epoch,
-    /// What it is blocked by.
     pub blocked_by: Vec<TaskId>,
     /// When the current attempt at it began, or the one it ended with.
     pub started_at: Option<Time>,
@@ -135,13 +136,41 @@ pub struct TaskRow {
     /// What of the schedule it may wait for.
     #[serde(default)]
     pub schedule: TaskSchedule,
+    /// A person decided how it ended.
+    #[serde(default)]
+    pub by_operator: bool,
+    /// The plan no longer has it.
+    #[serde(default)]
+    pub removed: bool,
+    /// A person added it to the run.
+    #[serde(default)]
+    pub by_hand: bool,
+    /// What the person told its agent, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<ToldRow>,
+    /// The person holds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attached: Option<AttachedRow>,
 }
 
 impl TaskRow {
-    /// What one should know of a complete task that was not both reported and proven: a mark, and the same in words.
+    /// That a person decided how it ended, in words.
     #[must_use]
+    pub fn decided(&self) -> Option<&'static str> {
+        match self.state.as_str() {
+            _ if !self.by_operator => None,
+            _ if self.removed && self.state == "skipped" => Some("the operator removed it from the plan"),
+            "complete" => Some("the operator decided that it is complete"),
+            "skipped" => Some("the operator skipped it"),
+            "failed" => Some("the operator gave it up"),
+            _ => None,
+        }
+    }
+
+    /// What one should know of a complete task that was not both reported and proven: a mark, and the same in words.
     pub fn doubt(&self) -> Option<(&'static str, &'static str)> {
         match (self.unreported, self.unproven) {
+            _ if self.by_operator && self.state == "complete" => Some(("operator", "complete on the operator's word")),
             (true, true) => Some(("unreported", "complete on a person's word: its agent reported nothing")),
             (true, false) => Some(("unreported", "complete by its checks: its agent reported nothing")),
             (false, true) => Some(("unproven", "complete on its agent's word alone")),
@@ -150,43 +179,19 @@ impl TaskRow {
     }
 }
 
-/// A question, as a table shows it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct QuestionRow {
-    /// Its number.
-    pub id: QuestionId,
-    /// The task that waits.
-    pub task: TaskId,
-    /// Who asked.
-    pub agent: AgentName,
-    /// The question.
-    pub text: String,
-    /// Answers to choose from.
-    pub options: Vec<String>,
-    /// What a person needs to know.
-    pub context: String,
-    pub answer: Option<String>,
-    pub asked_at: Time,
-}
-
 /// Rows that events have changed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Touched {
     /// The run's row.
     pub run: bool,
-    /// Rows of tasks.
     pub tasks: BTreeSet<TaskId>,
-    /// Rows of attempts.
     pub attempts: BTreeSet<AttemptId>,
-    /// Rows of questions.
     pub questions: BTreeSet<QuestionId>,
     /// Tasks that ended: their rows are written although little may be known of them a moment later.
     pub ended: BTreeSet<TaskId>,
 }
 
 impl Touched {
-    /// Every row there is.
-    #[must_use]
     pub fn everything(state: &State) -> Self {
         Self {
             run: state.run.is_some(),
@@ -201,9 +206,10 @@ impl Touched {
     pub fn add(&mut self, state: &State, event: &Event) {
         match &event.body {
             // A coordinator brings limits, and every task's row shows its own.
-            Body::Run(RunEvent::RunStarted { .. } | RunEvent::CoordinatorStarted { .. }) => {
-                *self = Self::everything(state)
-            }
+            Body::Run(
+                RunEvent::RunStarted { .. } | RunEvent::CoordinatorStarted { .. } | RunEvent::PlanReloaded(_),
+            )
+            | Body::Task(TaskEvent::TaskEdited(_)) => *self = Self::everything(state),
             // The whole waits for its parts.
             Body::Task(TaskEvent::TaskAdded(added)) => self.tasks.extend(added.parent.clone()),
             Body::Person(PersonEvent::QuestionAsked { id, .. }) => {
@@ -218,6 +224,10 @@ impl Touched {
             Body::Attempt(AttemptEvent::AttemptEnded { attempt, .. } | AttemptEvent::Dispatched { attempt, .. }) => {
                 let tasks = state.attempts.get(attempt).map(|attempt| attempt.tasks.clone()).unwrap_or_default();
                 self.tasks.extend(tasks);
+                self.tasks.extend(steering::tasks_with_tells_of(state, *attempt));
+            }
+            Body::Session(SessionEvent::AgentTold { attempt, tell: Some(_), .. }) => {
+                self.tasks.extend(steering::tasks_with_tells_of(state, *attempt));
             }
             Body::Run(_)
             | Body::Attempt(_)
@@ -271,7 +281,6 @@ fn dependants<'a>(state: &'a State, id: &'a TaskId) -> impl Iterator<Item = Task
     tasks.iter().filter(|task| task.blocked_by.contains(id)).map(|task| task.id.clone()).chain(whole)
 }
 
-#[must_use]
 pub fn run_row(state: &State) -> Option<RunRow> {
     let run = state.run.as_ref()?;
     let name = match run.phase {
@@ -303,10 +312,10 @@ pub fn run_row(state: &State) -> Option<RunRow> {
         waits: state.gates.iter().map(|(account, gate)| WaitRow::of(account, gate)).collect(),
         held: HeldRow::of(state),
         schedule: RunSchedule::of(state),
+        placed: steering::placed(state),
     })
 }
 
-#[must_use]
 pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
     let task = state.tasks.get(id)?;
     let planned = state.plan_task(id)?;
@@ -344,6 +353,11 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         environments: environments_of(state, planned),
         workspace: state.workspace_of(id),
         schedule: TaskSchedule::of(state, id),
+        by_operator: task.workflow.word.is_some() && task.state.is_terminal(),
+        removed: task.workflow.removed,
+        by_hand: task.workflow.by_hand,
+        told: steering::told(state, id),
+        attached: steering::attached(state, id),
     })
 }
 
@@ -354,12 +368,14 @@ fn environments_of(state: &State, planned: &PlanTask) -> Vec<String> {
 }
 
 /// The state people see: a pending task behind others is blocked, and so is one that waits for an answer.
-#[must_use]
 pub fn shown_state(state: &State, id: &TaskId) -> (&'static str, Option<String>) {
     let Some(task) = state.tasks.get(id) else {
         return ("pending", None);
     };
     let question = || state.open_question(id).map(|id| format!("waits for an answer: rekindle answer {id} TEXT"));
+    if let Some(held) = steering::held_for_you(state, id).filter(|_| !task.state.is_terminal()) {
+        return ("blocked", Some(held));
+    }
     match task.state {
         TaskState::Pending => {
             let unmet = state.unmet_blockers(id);
@@ -384,19 +400,4 @@ pub fn shown_state(state: &State, id: &TaskId) -> (&'static str, Option<String>)
         TaskState::Failed => ("failed", None),
         TaskState::Skipped => ("skipped", None),
     }
-}
-
-#[must_use]
-pub fn question_row(state: &State, id: QuestionId) -> Option<QuestionRow> {
-    let question = state.questions.get(&id)?;
-    Some(QuestionRow {
-        id,
-        task: question.task.clone(),
-        agent: question.agent.clone(),
-        text: question.text.clone(),
-        options: question.options.clone(),
-        context: question.context.clone(),
-        answer: question.answer.clone(),
-        asked_at: question.asked_at,
-    })
 }

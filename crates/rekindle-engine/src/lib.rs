@@ -18,6 +18,7 @@ pub mod isolation;
 pub mod last_output;
 pub mod living;
 pub mod offline;
+pub mod person;
 pub mod pressure;
 pub mod process;
 pub mod pulse;

@@ -8,26 +8,22 @@ use rekindle_core::view::{Because, HeldRow, PersonAct, RunRow, SetUp, TaskRow, W
 use crate::ui::{elapsed, near_time, one_line};
 
 /// Why nothing new is started and what to type. The one place that puts it into words.
-#[must_use]
 pub(crate) fn held(reason: &str, hint: &str) -> String {
     let hint = if hint.is_empty() { String::new() } else { format!("; {hint}") };
     format!("nothing new is started: {reason}{hint}")
 }
 
 /// The hold of a run that is not over or paused.
-#[must_use]
 pub(crate) fn held_now(run: &RunRow) -> Option<&HeldRow> {
     run.held.as_ref().filter(|_| !matches!(run.state.as_str(), "complete" | "failed" | "paused"))
 }
 
 /// The same in a line.
-#[must_use]
 pub(crate) fn held_line(run: &RunRow) -> Option<String> {
     held_now(run).map(|row| held(&row.reason, &row.hint))
 }
 
 /// What an account waits for, how long from `now`, and what comes then.
-#[must_use]
 pub(crate) fn waiting(wait: &WaitRow, now: Time) -> String {
     let WaitRow { account, cause, until, .. } = wait;
     let usage = Cause::UsageLimit { resets_at: None };
@@ -45,7 +41,6 @@ pub(crate) fn waiting(wait: &WaitRow, now: Time) -> String {
 }
 
 /// Which probe ends a wait, and the reset that it comes after; nothing where no reset was named.
-#[must_use]
 pub(crate) fn probe(wait: &WaitRow, now: Time) -> String {
     let reset = wait.reset.map(|reset| format!(", probe {} after the reset at {}", wait.probe, near_time(reset, now)));
     reset.unwrap_or_default()
@@ -87,6 +82,9 @@ pub(crate) fn words(waits: &WaitsFor, task: &TaskRow, run: &RunRow, now: Time) -
         WaitsFor::Person { act: PersonAct::Answer, .. } => "for your answer: rekindle questions".to_owned(),
         WaitsFor::Person { act: PersonAct::Resume, .. } => "paused: rekindle resume goes on".to_owned(),
         WaitsFor::Person { act: PersonAct::GoOn, .. } => interrupted(run),
+        WaitsFor::Person { act: PersonAct::GiveBack, .. } => {
+            "you hold it: leave its session to give it back".to_owned()
+        }
         WaitsFor::SetUp { what: SetUp::Health } => "for the plan's health commands".to_owned(),
         WaitsFor::SetUp { what: SetUp::Validation } => "for recent completions to be checked again".to_owned(),
         WaitsFor::Machine { reason, until } => {

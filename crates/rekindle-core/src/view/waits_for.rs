@@ -75,6 +75,8 @@ pub enum PersonAct {
     Resume,
     /// Start a coordinator: the last one ended without pausing the run.
     GoOn,
+    /// Give the task back that they hold.
+    GiveBack,
 }
 
 /// What comes before any task.
@@ -210,6 +212,9 @@ impl<'a> Waits<'a> {
         }
         if let Some(question) = self.questions.get(&task.id) {
             return Some(WaitsFor::Person { act: PersonAct::Answer, question: Some(*question) });
+        }
+        if task.attached.is_some() {
+            return Some(WaitsFor::Person { act: PersonAct::GiveBack, question: None });
         }
         // A row of an earlier version does not say whether it is held: whoever runs for it is at it.
         let held = task.schedule.held || task.schedule.cli.is_empty();

@@ -80,7 +80,6 @@ enum Whose {
     Task(TaskId),
 }
 
-/// Shows them.
 pub(crate) fn run(args: &LogsArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     let run = view.chosen(args.run.as_deref())?;

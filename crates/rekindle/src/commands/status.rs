@@ -1,6 +1,5 @@
-//! `rekindle status`: how the run stands. Others script against its JSON.
+//! `rekindle status`: the state of the run. Its JSON is in `contract`.
 
-mod json;
 mod one;
 
 use clap::Args;
@@ -8,22 +7,20 @@ use rekindle_core::ids::TaskId;
 use rekindle_core::team::Class;
 use rekindle_core::time::Time;
 use rekindle_core::view::{AttemptRow, TaskRow};
-use rekindle_engine::state_dir::Owner;
 
-use self::json::StatusJson;
 use super::Context;
 use crate::caps;
+use crate::contract::status::{for_programs, pid_of, shown_agents};
 use crate::error::Result;
 use crate::exit_code::Exit;
 use crate::picture::{Picture, standing};
 use crate::ui::{Align, Table, Tone, dollars, elapsed, near_time, one_line, short_count, zone_line};
-use crate::view::{RunView, View, newest_of_each};
 use crate::waits;
 
 /// Narrowest terminal on which what agents have used gets columns of its own.
 const USED_MIN_WIDTH: usize = 100;
 
-/// Show how the run stands
+/// Show the state of the run, its tasks and its agents
 ///
 /// With task ids, only these tasks: what each waits for, every attempt, and the last output of an agent that crashed or failed.
 #[derive(Debug, Args)]
@@ -44,29 +41,6 @@ pub(crate) struct StatusArgs {
     run: Option<String>,
 }
 
-/// What `status --json` shows, of a run of the caller's choice; without a state, what is shown before the first run.
-///
-/// # Errors
-/// When the store cannot be read.
-pub(crate) fn for_programs(view: Option<&View>, run: Option<&RunView<'_>>, all: bool) -> Result<StatusJson> {
-    let coordinator = view.map_or(Ok(None), View::coordinator)?;
-    let lag = view.map_or(Ok(None), View::lag)?;
-    let picture = run.map(|run| Picture::of_rows(run, pid_of(coordinator.as_ref()))).transpose()?;
-    let agents = picture.as_ref().map(|picture| shown_agents(picture, all)).unwrap_or_default();
-    let caps = view.map_or_else(rekindle_engine::caps::standing, |view| view.caps(&agents));
-    Ok(json::whole(run, picture, agents, coordinator, lag, &caps))
-}
-
-/// The coordinator's process; 0 where it has not said yet who it is.
-fn pid_of(coordinator: Option<&Option<Owner>>) -> Option<u32> {
-    coordinator.map(|owner| owner.as_ref().map_or(0, |owner| owner.pid))
-}
-
-fn shown_agents(picture: &Picture, all: bool) -> Vec<AttemptRow> {
-    if all { picture.attempts.clone() } else { newest_of_each(picture.attempts.clone()) }
-}
-
-/// Shows it.
 pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     let run = match &args.run {
@@ -260,7 +234,7 @@ fn advise(picture: &Picture, context: &Context) {
         ui.hint(&format!("rekindle answer {} TEXT", question.id));
     }
     if picture.run.plan_changed {
-        ui.warn("the plan's file differs from the plan of this run, which goes on with its own");
+        ui.warn("the plan file has changed since this run started; the run keeps the plan it started with");
     }
     if picture.coordinator.is_none() && picture.run.state == "paused" {
         ui.hint("go on: rekindle resume");

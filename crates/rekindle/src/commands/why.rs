@@ -53,6 +53,8 @@ struct WhyJson<'a> {
     /// What its agent printed before it failed last.
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<&'a TaskOutput>,
+    /// A person decided how it ended.
+    by_operator: bool,
     decisions: Vec<DecisionJson>,
 }
 
@@ -74,7 +76,6 @@ struct DecisionJson {
     details: Value,
 }
 
-/// Tells it.
 pub(crate) fn run(args: &WhyArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     let run = view.chosen(args.run.as_deref())?;
@@ -95,6 +96,7 @@ pub(crate) fn run(args: &WhyArgs, context: &Context) -> Result<Exit> {
             state: &task.state,
             reason: task.reason.as_deref(),
             output: picture.outputs.get(&task.id),
+            by_operator: task.by_operator,
             decisions: decisions.collect(),
         })?;
         return Ok(Exit::Success);
@@ -211,6 +213,9 @@ fn heading(picture: &Picture, task: &TaskRow, context: &Context) -> Result<()> {
     let state = context.ui.paint().tone(stands.tone, stands.word);
     let attempts = format!("{} of {} attempts used", task.attempts, task.attempt_limit);
     context.ui.line(&format!("{} {}: {state}, {attempts}", task.id, one_line(&task.title)))?;
+    if let Some(decided) = task.decided() {
+        context.ui.line(decided)?;
+    }
     let ended = matches!(task.state.as_str(), "complete" | "skipped" | "failed");
     let why = task.reason.clone().filter(|_| ended).or_else(|| picture.waits_for(&task.id).and(stands.note));
     why.map_or(Ok(()), |why| context.ui.line(&one_line(&why)))

@@ -41,6 +41,7 @@ pub(crate) enum Urgency {
 pub(crate) fn of(picture: &Picture, task: &TaskRow) -> Standing {
     let note = || task.reason.as_deref().map(one_line);
     match task.state.as_str() {
+        "complete" if task.by_operator => ended("complete by you", Tone::Good, task),
         "complete" if task.unreported => ended("complete, unreported", Tone::Warning, task),
         "complete" if task.unproven => ended("complete, unproven", Tone::Warning, task),
         "complete" => ended("complete", Tone::Good, task),
@@ -97,6 +98,9 @@ fn waiting(picture: &Picture, task: &TaskRow, waits: &WaitsFor) -> Standing {
         }
         WaitsFor::Person { act: PersonAct::Resume | PersonAct::GoOn, .. } => {
             Standing { symbol: "‖", ascii: "=", word: "paused", tone: Tone::Warning, note: Some(words) }
+        }
+        WaitsFor::Person { act: PersonAct::GiveBack, .. } => {
+            Standing { symbol: "✎", ascii: "@", word: "yours", tone: Tone::Warning, note: Some(words) }
         }
         WaitsFor::Account { .. } | WaitsFor::Machine { .. } => {
             Standing { symbol: "‖", ascii: "=", word: "waits", tone: Tone::Warning, note: Some(words) }

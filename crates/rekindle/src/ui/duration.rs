@@ -29,7 +29,6 @@ fn shown(time: Time, zone: &TimeZone, format: &str) -> String {
 }
 
 /// A moment for programs: RFC 3339 in UTC, to the millisecond.
-#[must_use]
 pub(crate) fn stamp(time: Time) -> String {
     match Timestamp::from_millisecond(time.0) {
         Ok(moment) => format!("{moment:.3}"),
@@ -38,7 +37,6 @@ pub(crate) fn stamp(time: Time) -> String {
 }
 
 /// A moment for people: the local time of day.
-#[must_use]
 pub(crate) fn clock_time(time: Time) -> String {
     shown(time, zone(), "%H:%M:%S")
 }
@@ -93,7 +91,6 @@ fn near_time_in(time: Time, now: Time, zone: &TimeZone) -> String {
 }
 
 /// A span for people: two units at most.
-#[must_use]
 pub(crate) fn elapsed(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {

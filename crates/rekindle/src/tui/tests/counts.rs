@@ -22,7 +22,7 @@ use rekindle_engine::store::{Batch, Options, SqliteStore, Store};
 
 use super::made;
 use super::text;
-use crate::commands::status;
+use crate::contract::status;
 use crate::page::{self, Page, Site};
 use crate::picture::RunReader;
 use crate::project::Project;

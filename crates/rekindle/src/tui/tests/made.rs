@@ -68,6 +68,11 @@ pub(super) fn task(name: &str, title: &str, state: &str, wave: u32) -> TaskRow {
         parts: Vec::new(),
         environments: Vec::new(),
         schedule: TaskSchedule::default(),
+        by_operator: false,
+        removed: false,
+        by_hand: false,
+        told: Vec::new(),
+        attached: None,
     }
 }
 
@@ -201,6 +206,7 @@ pub(super) fn run(state: &str) -> RunRow {
         pause_reason: None,
         resumes_at: None,
         schedule: RunSchedule { max_agents: 2, ..RunSchedule::default() },
+        placed: Vec::new(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! How the run stands, for programs. Others script against it: a field may be added, none removed or changed.
+//! The state of a run, for programs.
 
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::TaskId;
@@ -15,10 +15,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::caps::CapsJson;
+use crate::error::Result;
 use crate::picture::Picture;
 use crate::picture::output::TaskOutput;
 use crate::ui::stamp;
-use crate::view::{REPAIR, RunView, Spent};
+use crate::view::{REPAIR, RunView, Spent, View, newest_of_each};
 
 /// The version of the JSON; a field may be added under the same one.
 const SCHEMA_VERSION: u32 = 1;
@@ -43,7 +44,7 @@ pub(crate) struct StatusJson {
 
 impl StatusJson {
     /// Keeps only these tasks and the agents that held them; all of them where none is named.
-    pub(super) fn keep(&mut self, wanted: &[TaskId]) {
+    pub(crate) fn keep(&mut self, wanted: &[TaskId]) {
         if wanted.is_empty() {
             return;
         }
@@ -201,8 +202,26 @@ struct CoordinatorJson {
     since: Option<String>,
 }
 
-/// All of it.
-pub(super) fn whole(
+/// What `status --json` shows, of a run of the caller's choice; without a state, what is shown before the first run.
+pub(crate) fn for_programs(view: Option<&View>, run: Option<&RunView<'_>>, all: bool) -> Result<StatusJson> {
+    let coordinator = view.map_or(Ok(None), View::coordinator)?;
+    let lag = view.map_or(Ok(None), View::lag)?;
+    let picture = run.map(|run| Picture::of_rows(run, pid_of(coordinator.as_ref()))).transpose()?;
+    let agents = picture.as_ref().map(|picture| shown_agents(picture, all)).unwrap_or_default();
+    let caps = view.map_or_else(rekindle_engine::caps::standing, |view| view.caps(&agents));
+    Ok(whole(run, picture, agents, coordinator, lag, &caps))
+}
+
+/// The coordinator's process; 0 where it has not said yet who it is.
+pub(crate) fn pid_of(coordinator: Option<&Option<Owner>>) -> Option<u32> {
+    coordinator.map(|owner| owner.as_ref().map_or(0, |owner| owner.pid))
+}
+
+pub(crate) fn shown_agents(picture: &Picture, all: bool) -> Vec<AttemptRow> {
+    if all { picture.attempts.clone() } else { newest_of_each(picture.attempts.clone()) }
+}
+
+fn whole(
     run: Option<&RunView<'_>>,
     picture: Option<Picture>,
     agents: Vec<AttemptRow>,
