@@ -135,6 +135,19 @@ impl Ui {
         }
     }
 
+    /// Asks a person who may say no; nothing where nobody is at a terminal to be asked.
+    #[must_use]
+    pub(crate) fn agrees(&self, question: &str) -> Option<bool> {
+        if !(io::stderr().is_terminal() && io::stdin().is_terminal()) {
+            return None;
+        }
+        self.draw(&format!("{question} [y/N] "));
+        let mut answer = String::new();
+        // An end of input is a no.
+        let _no = io::stdin().read_line(&mut answer);
+        Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    }
+
     /// Rings the bell, where standard error is a terminal.
     pub(crate) fn ring(&self) {
         if io::stderr().is_terminal() {
