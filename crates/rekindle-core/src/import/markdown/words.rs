@@ -130,15 +130,6 @@ const DETAILS: &str = "files, files to create, files to modify, files to change,
     examples, hints, hint, note, tip, caution, commit, deliverable, technical details, edge cases, size, complexity, effort, subtasks, \
     test data, reference, type, labels, requirements covered, story points, points, area, component";
 
-/// First words of something to do.
-const VERBS: &str = "add, adjust, allow, analyse, analyze, apply, audit, automate, benchmark, build, bump, change, check, choose, \
-    clean, configure, connect, convert, copy, create, cut, define, delete, deploy, design, detect, develop, disable, document, draft, drop, \
-    enable, ensure, expose, export, extend, extract, finish, fix, generate, handle, hook, implement, import, improve, init, initialise, \
-    initialize, install, integrate, introduce, investigate, launch, make, merge, migrate, monitor, move, normalise, optimise, optimize, \
-    parse, pick, polish, port, prepare, print, profile, prove, provide, provision, publish, read, record, reduce, refactor, release, remove, \
-    rename, render, replace, research, restore, review, rewrite, roll, rotate, run, scaffold, schedule, seed, send, serve, set, setup, ship, \
-    show, simplify, split, start, store, support, switch, tag, test, track, train, turn, update, upgrade, use, validate, verify, wire, wrap, write";
-
 /// What stands where something is done.
 const DONE: &str = "done, complete, completed, finished, shipped, merged, closed, yes, ✅, ☑, ✔, ✓, x, [x], 100%, resolved, implemented, \
     fertig, erledigt, fait, terminé, hecho, terminado, listo, feito, klaar";
@@ -178,7 +169,7 @@ pub(super) fn rank(word: &str) -> Option<Rank> {
 /// Whether a word that is in no table may count tasks if several headings begin with it and a number.
 pub(super) fn may_count(word: &str) -> bool {
     let word = word.to_lowercase();
-    !has(NO_MARKS, &word) && !has(LEFT_OUT, &word) && !has(VERBS, &word)
+    !has(NO_MARKS, &word) && !has(LEFT_OUT, &word) && !is_order(&word)
 }
 
 /// Whether letters make an id with a number although nothing separates it from the title.
@@ -222,7 +213,7 @@ pub(super) fn topic(text: &str) -> Topic {
     let whole = whole_topic(text);
     let plain = plain(text);
     let words: Vec<&str> = plain.split(' ').collect();
-    if whole != Topic::Open || words.len() > 5 || is_verb(words[0]) {
+    if whole != Topic::Open || words.len() > 5 || is_order(words[0]) {
         return whole;
     }
     let starts = |table: &str| any(table, |entry| plain.strip_prefix(entry).is_some_and(|rest| rest.starts_with(' ')));
@@ -263,14 +254,9 @@ pub(super) fn about(text: &str) -> Option<About> {
     found.or_else(|| any(CHECKS, ends).then_some(About::Checks))
 }
 
-/// Whether a word begins something to do.
-pub(super) fn is_verb(word: &str) -> bool {
-    has(VERBS, &word.to_lowercase())
-}
-
 /// Whether a text begins with something to do.
 pub(super) fn is_order(text: &str) -> bool {
-    is_verb(text.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty()).unwrap_or(""))
+    crate::plan::looks_like_order(text)
 }
 
 /// Whether a mark in brackets, or a value, says that something goes beside others.
