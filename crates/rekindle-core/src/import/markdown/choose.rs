@@ -65,8 +65,8 @@ pub(super) struct Chosen {
     pub(super) groups: Vec<GroupAt>,
     /// Lines with what is to be said about them.
     pub(super) notes: Vec<(usize, String)>,
-    /// Headings with lists that were passed over: line and words.
-    pub(super) passed: Vec<(usize, String)>,
+    /// What was passed over: first and last line, and what it is called.
+    pub(super) passed: Vec<(usize, usize, String)>,
 }
 
 /// Finds the tasks of a document.
@@ -103,6 +103,8 @@ struct Place {
     lists: bool,
     /// Headings are tasks, with or without marks.
     headings: bool,
+    /// Requirements and stories stand here.
+    wishes: bool,
     group: Option<usize>,
 }
 
@@ -186,7 +188,10 @@ impl Chooser<'_, '_> {
             (Topic::Wishes, _) if self.reach < Reach::Wishes => self.pass(heading),
             (Topic::Wishes, _) => {
                 let lists = self.reach >= Reach::WishLists;
-                self.walk(heading, Place { lists, headings: lists, ..place });
+                if lists && self.is_told_elsewhere(heading) {
+                    return self.pass(heading);
+                }
+                self.walk(heading, Place { lists, headings: lists, wishes: true, ..place });
             }
             (Topic::Tasks, _) => {
                 let found = self.out.tasks.len();
@@ -205,6 +210,24 @@ impl Chooser<'_, '_> {
             }
             (Topic::Open, _) => self.plain(heading, beside, place),
         }
+    }
+
+    /// Stories say why, requirements say what: where both are only lists, the requirements are the tasks.
+    fn is_told_elsewhere(&self, heading: usize) -> bool {
+        let is_story = |index: usize| words::plain(&self.marks[index].title).contains("stor");
+        let has_list = |index: usize| {
+            self.tree
+                .below(index)
+                .iter()
+                .any(|below| matches!(self.tree.node(*below).kind, Kind::List { .. } | Kind::Table))
+        };
+        let other = |index: &usize| {
+            self.tree.is_heading(*index)
+                && self.topic(*index, false) == Topic::Wishes
+                && !is_story(*index)
+                && has_list(*index)
+        };
+        is_story(heading) && (1..self.tree.nodes.len()).any(|index| other(&index))
     }
 
     /// What a heading is about. Where tasks are expected, or counted, only by all of its words.
@@ -256,7 +279,7 @@ impl Chooser<'_, '_> {
         }
         let taken = match () {
             () if among_marked => order && !bold,
-            () if place.headings => !self.only_lists(heading) || order && !self.has_boxes(heading),
+            () if place.headings => !self.are_groups(beside) && !self.has_boxes(heading),
             () if bold => false,
             () => self.reach >= Reach::Orders && order && !self.has_boxes(heading) || self.reach == Reach::Headings,
         };
@@ -275,11 +298,19 @@ impl Chooser<'_, '_> {
         let lists = place.headings && !among_marked;
         let found = self.out.tasks.len();
         let group = self.open_group(heading, place);
-        self.walk(heading, Place { lists, headings: false, group: Some(group) });
+        self.walk(heading, Place { lists, headings: false, group: Some(group), ..place });
         if self.out.tasks.len() == found {
             self.out.groups.truncate(group);
             self.pass(heading);
         }
+    }
+
+    /// Whether headings without marks hold tasks: all of them have nothing but lists below, and none says what to do.
+    fn are_groups(&self, beside: &[usize]) -> bool {
+        let plain =
+            beside.iter().filter(|other| self.tree.is_heading(**other) && self.topic(**other, true) == Topic::Open);
+        let mut plain = plain.filter(|other| self.marks[**other].rank.is_none());
+        plain.all(|other| self.only_lists(*other) && !words::is_order(&self.marks[*other].title))
     }
 
     /// Whether a heading has nothing but lists below it.
@@ -365,7 +396,7 @@ impl Chooser<'_, '_> {
         let group = self.open_group(heading, place);
         let marked = !self.marked_below(heading).is_empty();
         let named = self.marks[heading].rank.is_some();
-        self.walk(heading, Place { lists: named && !marked, headings: named, group: Some(group) });
+        self.walk(heading, Place { lists: named && !marked, headings: named, group: Some(group), ..place });
         if self.out.tasks.len() == found {
             self.out.groups.truncate(group);
             if named {
@@ -415,18 +446,15 @@ impl Chooser<'_, '_> {
         let nested_boxes = || self.tree.below(list).iter().any(boxed);
         let ordered = matches!(self.tree.node(list).kind, Kind::List { first: Some(_) });
         if matches!(lead, Topic::About(_) | Topic::Context) {
-            if boxes > 0 || marked > 1 {
-                self.out.notes.push((
-                    self.tree.node(list).line,
-                    format!("{} items below a line that speaks of something else were kept as text", items.len()),
-                ));
-            }
-            return;
+            return self.pass_over(list, "a list".to_owned());
+        }
+        if place.wishes && self.reach == Reach::Wishes && boxes == 0 {
+            return self.pass_over(list, "a list".to_owned());
         }
         let wanted = place.lists || lead == Topic::Tasks;
         let reached = ordered && self.reach >= Reach::Ordered || self.reach >= Reach::Bullets;
         if !(boxes > 0 || marked * 2 > items.len() || wanted || reached || nested_boxes()) {
-            return;
+            return self.pass_over(list, "a list".to_owned());
         }
         let only_boxes = boxes > 0 || !wanted && !reached && marked == 0;
         // `2. Models` over `2.1 Create the user`, without indentation: the first is a group.
@@ -473,7 +501,7 @@ impl Chooser<'_, '_> {
             let found = self.out.tasks.len();
             let group = self.open_group(item, place);
             for list in lists {
-                self.list(list, Place { lists: true, headings: false, group: Some(group) }, Topic::Open);
+                self.list(list, Place { lists: true, headings: false, group: Some(group), ..place }, Topic::Open);
             }
             if self.out.tasks.len() > found {
                 return;
@@ -481,20 +509,17 @@ impl Chooser<'_, '_> {
             self.out.groups.truncate(group);
         }
         if only_boxes && !boxed {
-            if mark.rank.is_some() || words::is_order(&mark.title) {
-                self.out.notes.push((
-                    node.line,
-                    format!("`{}` has no box like the items beside it; it was kept as text", mark.title),
-                ));
-            }
+            let note = format!("`{}` has no box like the items beside it; it was kept as text", mark.title);
+            self.out.notes.push((node.line, note));
             return;
         }
         self.task(item, place);
     }
 
     fn table(&mut self, table: usize, place: Place, lead: Topic) {
-        if matches!(lead, Topic::About(_) | Topic::Context) {
-            return;
+        let too_early = place.wishes && self.reach == Reach::Wishes;
+        if matches!(lead, Topic::About(_) | Topic::Context) || too_early {
+            return self.pass_over(table, "a table".to_owned());
         }
         let wanted = place.lists || lead == Topic::Tasks;
         let rows: Vec<usize> = self.tree.children(table).collect();
@@ -506,7 +531,7 @@ impl Chooser<'_, '_> {
             return;
         };
         let Some(columns) = table::columns(&cells(head), wanted) else {
-            return;
+            return self.pass_over(table, "a table".to_owned());
         };
         for row in body {
             if let Some((mark, row_of)) = columns.row(&cells(row)) {
@@ -521,15 +546,20 @@ impl Chooser<'_, '_> {
         }
     }
 
-    /// Notes what stands under a heading that is about something else.
+    /// Notes a heading that is no task, with what stands below it, if any of it could be taken for one.
     fn pass(&mut self, heading: usize) {
-        let node = self.tree.node(heading);
         let below = self.tree.below(heading);
         let listed =
-            below.iter().any(|below| matches!(self.tree.node(*below).kind, Kind::Item { .. } | Kind::Heading(_)));
-        if listed {
-            self.out.passed.push((node.line, self.marks[heading].title.clone()));
+            |below: &usize| matches!(self.tree.node(*below).kind, Kind::Item { .. } | Kind::Heading(_) | Kind::Row(_));
+        if below.iter().any(listed) || self.topic(heading, true) == Topic::Open {
+            self.pass_over(heading, self.marks[heading].title.clone());
         }
+    }
+
+    fn pass_over(&mut self, node: usize, name: String) {
+        let first = self.tree.node(node).line;
+        let lines = self.tree.source[self.tree.node(node).span.clone()].trim_end().matches('\n').count();
+        self.out.passed.push((first, first + lines, name));
     }
 }
 

@@ -159,7 +159,7 @@ fn trailing(text: &str, mark: &mut Mark) -> String {
             let tagged = said.eq_ignore_ascii_case("p") && close == ']';
             if tagged || words::is_parallel(said) {
                 mark.parallel = true;
-            } else if matches!(low.as_str(), "done" | "complete" | "completed" | "finished") {
+            } else if matches!(low.as_str(), "done" | "complete" | "completed" | "finished" | "x") {
                 mark.done = true;
             } else if low == "optional" {
                 mark.optional = true;
