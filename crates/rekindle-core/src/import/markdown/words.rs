@@ -208,6 +208,11 @@ pub(super) fn whole_topic(text: &str) -> Topic {
     }
 }
 
+/// Whether a heading says that what stands below it is left out.
+pub(super) fn is_left_out(text: &str) -> bool {
+    plain(text).split(' ').any(|word| has(LEFT_OUT, word)) || plain(text).starts_with("out of")
+}
+
 /// What a heading or a lead-in is about, with a few words more: `Risks and mitigations`, `Detailed implementation plan`.
 pub(super) fn topic(text: &str) -> Topic {
     let whole = whole_topic(text);
