@@ -22,7 +22,7 @@ use super::{
 };
 use choose::{Chosen, Origin, TaskAt};
 use fields::Field;
-use tree::Tree;
+use tree::{Kind, Tree};
 use words::About;
 
 /// Most things that one remark names.
@@ -31,7 +31,7 @@ const PASSED_MAX: usize = 12;
 /// Reads a document.
 pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {
     let text = only_file(source).replace("\r\n", "\n").replace('\r', "\n");
-    let text = boxes::with_bullets(text.trim_start_matches('\u{feff}'));
+    let text = boxes::written_out(text.trim_start_matches('\u{feff}'));
     let tree = tree::read(&text);
     let mut chosen = choose::choose(&tree);
     let repeated = merge_repeated(&tree, &mut chosen);
@@ -161,8 +161,24 @@ fn item(tree: &Tree<'_>, chosen: &Chosen, task: &TaskAt, labels: &[Field], notes
     }
     let line = tree.node(task.node).line;
     match &task.origin {
-        Origin::Heading => item.say("", tree.body(task.node)),
+        Origin::Heading => {
+            let boxes = tree.below(task.node).into_iter().filter_map(|below| match tree.node(below).kind {
+                Kind::Item { ticked, .. } => ticked,
+                _ => None,
+            });
+            let boxes: Vec<bool> = boxes.collect();
+            if !item.done && !boxes.is_empty() && boxes.iter().all(|ticked| *ticked) {
+                item.done = true;
+                notes.push((line, format!("all boxes of `{}` are ticked: it is done", item.title)));
+            }
+            item.say("", tree.body(task.node));
+        }
         Origin::Item => {
+            // `Do this — `make check``: what stands behind the dash is how to tell.
+            let behind = tree.node(task.node).text.rsplit_once(['—', '–']).map_or("", |(_, behind)| behind.trim());
+            if behind.starts_with('`') && behind.ends_with('`') && behind.matches('`').count() == 2 {
+                checks::in_text(behind, &mut found);
+            }
             let whole = without_marker(&tree.whole(task.node));
             if whole.trim() != item.title {
                 item.say("", whole);

@@ -3,6 +3,7 @@
 //! document must stand in the plan.
 
 use proptest::prelude::*;
+use rekindle_core::import::ImportError;
 use rekindle_core::plan::parse;
 
 use crate::import;
@@ -177,4 +178,86 @@ proptest! {
             prop_assert_eq!(titles.iter().filter(read).count(), titles.len(), "{}\n---\n{}\n{:#?}", text, imported.text, imported.remarks);
         }
     }
+
+    /// Whatever a text holds, it becomes an error or a plan that can be run, and nothing in it adds a setting.
+    #[test]
+    fn any_text_is_refused_or_becomes_a_plan(scraps in prop::collection::vec(scrap(), 0..30)) {
+        let text = scraps.concat();
+        match import(&text) {
+            Ok(imported) => {
+                let parsed = parse("plan", imported.text.as_bytes());
+                prop_assert!(parsed.errors().next().is_none(), "{:?}\n{text}", parsed.problems);
+                let plan = parsed.plan.expect("a plan");
+                prop_assert_eq!(plan.tasks.len(), imported.tasks);
+                prop_assert!(plan.settings.review.is_none() && plan.tasks.iter().all(|task| task.cli.is_none()));
+                prop_assert!(!imported.text.chars().any(rekindle_core::text::is_harmful));
+                for remark in &imported.remarks {
+                    prop_assert!(!remark.contains('\n') && !remark.chars().any(rekindle_core::text::is_harmful), "{remark:?}");
+                }
+            }
+            Err(ImportError::Unusable(why)) => prop_assert!(false, "{why}\n{text}"),
+            Err(error) => prop_assert!(!error.to_string().is_empty()),
+        }
+    }
+}
+
+/// Pieces of documents, and texts that try to be more than text.
+fn scrap() -> impl Strategy<Value = String> {
+    let marks = vec![
+        "# ",
+        "## ",
+        "### ",
+        "## Task 1: ",
+        "### 1.1 ",
+        "- [ ] ",
+        "- [x] ",
+        "  - ",
+        "1. ",
+        "    ",
+        "\t",
+        "\n",
+        "\n\n",
+        "\r\n",
+        "| a | Task |\n|---|---|\n",
+        "| 1 | x |\n",
+        "Task | Deps\n--- | ---\n",
+        "Depends on: ",
+        "Task 1",
+        "1-3",
+        "#2",
+        "Verification: ",
+        "`cargo test`",
+        "```bash\n",
+        "```\n",
+        "make test\n",
+        "**",
+        "~~",
+        "> ",
+        "---\n",
+        "===\n",
+        "T1 -> T2\n",
+        "Phase 1: ",
+        "(after 1)",
+        "[P] ",
+        "✅ ",
+        "1\u{fe0f}\u{20e3} ",
+        "☐ ",
+        "<!--",
+        "-->",
+        "none",
+        "\u{1b}]0;t\u{7}",
+        "\u{202e}",
+        "### X: y\n- accept: `x`\n",
+        "`",
+        "\\",
+        "- - - - - ",
+        "**Task A: b.** c",
+        "__T1: x__ y",
+        "İ",
+        "ß",
+        "é",
+        "— ",
+        "…",
+    ];
+    prop_oneof![5 => prop::sample::select(marks).prop_map(str::to_owned), 2 => "[a-zA-Z ]{1,12}", 1 => ".{0,8}"]
 }

@@ -78,7 +78,8 @@ pub(super) fn choose(tree: &Tree<'_>) -> Chosen {
     let mut chosen = Chosen::default();
     let steps = [Reach::Wishes, Reach::WishLists, Reach::Ordered, Reach::Orders, Reach::Bullets, Reach::Headings];
     for reach in std::iter::once(Reach::Marked).chain(steps) {
-        let mut chooser = Chooser { tree, marks: &marks, reach, out: Chosen::default() };
+        let mut chooser = Chooser { tree, marks: &marks, reach, headings_are_tasks: false, out: Chosen::default() };
+        chooser.headings_are_tasks = chooser.heading_tasks(0) > 1;
         chooser.document();
         chosen = chooser.out;
         if !chosen.tasks.is_empty() {
@@ -114,6 +115,8 @@ struct Chooser<'t, 'a> {
     tree: &'t Tree<'a>,
     marks: &'t [Mark],
     reach: Reach,
+    /// Several headings are tasks by their marks.
+    headings_are_tasks: bool,
     out: Chosen,
 }
 
@@ -189,7 +192,9 @@ impl Chooser<'_, '_> {
             (Topic::Tasks, _) => {
                 let found = self.out.tasks.len();
                 let inner = !self.marked_below(heading).is_empty();
-                self.walk(heading, Place { lists: !inner, headings: true, ..place });
+                // `Next steps` after the tasks are about something else.
+                let lists = !inner && (!self.headings_are_tasks || self.has_boxes(heading));
+                self.walk(heading, Place { lists, headings: true, ..place });
                 if self.out.tasks.len() == found && mark.rank.is_some() && numbers {
                     self.task(heading, place);
                 }
@@ -286,6 +291,9 @@ impl Chooser<'_, '_> {
             return;
         }
         let origin = if self.tree.is_heading(node) { Origin::Heading } else { Origin::Item };
+        if origin == Origin::Item {
+            mark.title = mark::short(&mark.title).to_owned();
+        }
         if mark.title.trim().is_empty() {
             mark.title = self.tree.node(node).text.lines().next().unwrap_or("").trim().to_owned();
         }

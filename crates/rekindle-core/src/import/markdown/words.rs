@@ -76,12 +76,13 @@ const TASK_LISTS: &str = "tasks, task list, task breakdown, todo, to do, todos, 
     migration plan, rollout plan, work plan, project plan, development plan, in order, order of work, remaining work, \
     what is left, open tasks, procedure, migration steps, breakdown, epics, sequence, work, bugs, fixes, punch list, runbook, \
     to dos, task overview, action plan, jobs, aufgaben, schritte, arbeitspakete, vorgehen, umsetzung, umsetzungsplan, tâches, étapes, \
-    plan d'action, tareas, pasos, plan de trabajo, plan de trabalho, tarefas, passos, por hacer, pendientes, à faire, zu tun, taken";
+    plan d'action, tareas, pasos, plan de trabajo, plan de trabalho, tarefas, passos, por hacer, pendientes, à faire, zu tun, taken, now, next, later, must have, must haves, \
+    should have, could have, nice to have";
 
 /// Headings whose items are tasks only if no others are.
 const WISHES: &str = "user stories, stories, requirements, functional requirements, features, deliverables, key features, core features, \
-    feature list, product requirements, use cases, capabilities, anforderungen, exigences, requisitos, historias de usuario, scope of work, must have, \
-    must haves, should have, could have, nice to have, mvp, mvp scope";
+    feature list, product requirements, use cases, capabilities, anforderungen, exigences, requisitos, historias de usuario, scope of work, \
+    mvp, mvp scope";
 
 /// Headings below which nothing is a task.
 const CONTEXT: &str = "overview, summary, executive summary, tl dr, tldr, goal, goals, objective, objectives, background, context, introduction, \
@@ -96,7 +97,7 @@ const CONTEXT: &str = "overview, summary, executive summary, tl dr, tldr, goal, 
     findings, definitions, legend, key, limitations, known issues, non-functional requirements, nonfunctional requirements, \
     quality requirements, pitfalls, unresolved questions, drawbacks, consequences, agenda, discussion, minutes, inventory, materials, \
     useful commands, commands, see also, further reading, related work, prior art, thanks, license, contributing, installation, usage, \
-    how it works, random thoughts, thoughts, observations, lessons learned, retrospective, glossar, hintergrund, ausgangslage, ziele, ziel, \
+    how it works, reading list, reading, released, releases, release history, self-review, prior releases, done in, random thoughts, thoughts, observations, lessons learned, retrospective, glossar, hintergrund, ausgangslage, ziele, ziel, \
     risiken, offene fragen, offene punkte, notizen, contexte, objectifs, objectif, risques, questions ouvertes, contexto, objetivos, riesgos, \
     preguntas abiertas, notas, anhang, annexe, anexo, costs, cost, communication, communication plan, approach, strategy, philosophy, \
     key decisions, dependencies between tasks, progress notes, journal, diary, ressources, scope cuts, format, parallel example, parallel examples";
@@ -132,7 +133,10 @@ const DETAILS: &str = "files, files to create, files to modify, files to change,
 
 /// What stands where something is done.
 const DONE: &str = "done, complete, completed, finished, shipped, merged, closed, yes, ✅, ☑, ✔, ✓, x, [x], 100%, resolved, implemented, \
-    fertig, erledigt, fait, terminé, hecho, terminado, listo, feito, klaar";
+    fixed, fertig, erledigt, fait, terminé, hecho, terminado, listo, feito, klaar";
+
+/// What stands where something is not done yet.
+const OPEN: &str = "open, todo, to do, in progress, wip, pending, blocked, not started, planned, ongoing, started, offen, in arbeit, en cours";
 
 /// Marks in brackets that say that something may go beside others.
 const BESIDE: &str = "[p], p, parallel, in parallel, independent, independently, concurrently, any order, no particular order, parallelizable, \
@@ -192,6 +196,14 @@ pub(super) fn whole_topic(text: &str) -> Topic {
     let plain = plain(text);
     if plain.is_empty() {
         return Topic::Open;
+    }
+    // A question heads what is to be known, not what is to be done.
+    if text.trim_end().ends_with('?') {
+        return Topic::Context;
+    }
+    let first = plain.split(' ').next().unwrap_or("");
+    if matches!(first, "dependencies" | "dependency") {
+        return Topic::About(About::After);
     }
     match about(text) {
         // Tasks under `Done` are tasks.
@@ -283,6 +295,11 @@ pub(super) fn is_done(text: &str) -> bool {
     let first = text.split([' ', ',', '(', ';', '.']).find(|word| !word.is_empty()).unwrap_or("");
     let first = first.trim_matches(['*', '`', '_', ':', '\u{fe0f}']);
     has(DONE, first) && !first.is_empty() || text.starts_with(['✅', '☑', '✔'])
+}
+
+/// Whether a mark says that something is not done yet.
+pub(super) fn is_open(text: &str) -> bool {
+    has(OPEN, text.trim())
 }
 
 /// Words as they are compared: small, without marks and brackets round them, one blank between, small words left out.

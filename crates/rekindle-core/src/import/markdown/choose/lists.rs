@@ -2,12 +2,23 @@
 
 use super::{
     super::{
-        fields, table,
+        fields,
+        mark::is_about_order,
+        table,
         tree::Kind,
-        words::{Rank, Topic},
+        words::{Rank, Topic, is_order},
     },
     Chooser, Origin, Place, Reach, TaskAt,
 };
+
+/// What the items of a list have in common.
+#[derive(Clone, Copy)]
+struct Kinship {
+    /// Only those with boxes are tasks.
+    only_boxes: bool,
+    /// They only name groups.
+    names: bool,
+}
 
 impl Chooser<'_, '_> {
     pub(super) fn list(&mut self, list: usize, place: Place, lead: Topic) {
@@ -19,6 +30,7 @@ impl Chooser<'_, '_> {
             .filter(|item| {
                 matches!(self.marks[**item].rank, Some(Rank::Task | Rank::Step | Rank::Id | Rank::Group))
                     && !self.marks[**item].label.is_empty()
+                    && !is_about_order(&self.marks[**item].title.to_lowercase())
             })
             .count();
         let nested_boxes = || self.tree.below(list).iter().any(boxed);
@@ -31,9 +43,14 @@ impl Chooser<'_, '_> {
         }
         let wanted = place.lists || lead == Topic::Tasks;
         let reached = ordered && self.reach >= Reach::Ordered || self.reach >= Reach::Bullets;
+        // Where headings are the tasks, a list elsewhere is none, unless it is said to be.
+        if self.headings_are_tasks && !place.lists && lead != Topic::Tasks {
+            return self.pass_over(list, "a list".to_owned());
+        }
         if !(boxes > 0 || marked * 2 > items.len() || wanted || reached || nested_boxes()) {
             return self.pass_over(list, "a list".to_owned());
         }
+        let names = boxes > 0 && self.only_names(&items);
         let only_boxes = boxes > 0 || !wanted && !reached && marked == 0;
         // `2. Models` over `2.1 Create the user`, without indentation: the first is a group.
         let mut group: Option<(String, usize)> = None;
@@ -49,15 +66,31 @@ impl Chooser<'_, '_> {
                 continue;
             }
             let inner = group.as_ref().map_or(place.group, |(_, group)| Some(*group));
-            self.item(*item, Place { group: inner, ..place }, only_boxes);
+            self.item(*item, Place { group: inner, ..place }, Kinship { only_boxes, names });
         }
     }
 
-    pub(super) fn item(&mut self, item: usize, place: Place, only_boxes: bool) {
+    /// Whether items with boxes only name what the items in them do: `Contacts` over `Merge duplicate contacts by address`.
+    fn only_names(&self, items: &[usize]) -> bool {
+        let words = |item: &usize| self.marks[*item].title.split_whitespace().count();
+        let inner = |item: &usize| -> Vec<usize> {
+            self.tree.children(*item).flat_map(|list| self.tree.children(list).collect::<Vec<_>>()).collect()
+        };
+        let all: Vec<usize> = items.iter().flat_map(|item| inner(item)).collect();
+        let (outer, below): (usize, usize) = (items.iter().map(words).sum(), all.iter().map(words).sum());
+        let orders = items.iter().any(|item| is_order(&self.marks[*item].title));
+        let boxed = |item: &usize| matches!(self.tree.node(*item).kind, Kind::Item { ticked: Some(_), .. });
+        !orders
+            && items.iter().all(|item| inner(item).iter().any(boxed))
+            && below * items.len() >= 2 * outer * all.len()
+    }
+
+    fn item(&mut self, item: usize, place: Place, kinship: Kinship) {
         let mark = &self.marks[item];
         let node = self.tree.node(item);
         let (number, boxed) = match node.kind {
-            Kind::Item { number, ticked } => (number, ticked.is_some()),
+            // `[ ]*` is no box to Markdown, and one to those who write it.
+            Kind::Item { number, ticked } => (number, ticked.is_some() || node.text.starts_with("[ ]")),
             _ => return,
         };
         let lists: Vec<usize> =
@@ -71,11 +104,10 @@ impl Chooser<'_, '_> {
         let inner_marked = inner.iter().any(|inner| {
             matches!(self.marks[*inner].rank, Some(Rank::Task | Rank::Id)) && mark.rank != Some(Rank::Task)
         });
-        let holds = inner.iter().any(extends)
-            || mark.rank == Some(Rank::Group) && !inner.is_empty()
-            || !boxed && inner_boxed
-            || inner_marked;
-        if holds && !fields::has_any(self.tree, item) {
+        let holds = mark.rank == Some(Rank::Group) && !inner.is_empty() || !boxed && inner_boxed || inner_marked;
+        // What numbered items say about themselves is not said about the item they stand in.
+        let numbered = inner.iter().any(extends) || kinship.names;
+        if numbered || holds && !fields::has_any(self.tree, item) {
             let found = self.out.tasks.len();
             let group = self.open_group(item, place);
             for list in lists {
@@ -86,7 +118,7 @@ impl Chooser<'_, '_> {
             }
             self.out.groups.truncate(group);
         }
-        if only_boxes && !boxed {
+        if kinship.only_boxes && !boxed {
             let note = format!("`{}` has no box like the items beside it; it was kept as text", mark.title);
             self.out.notes.push((node.line, note));
             return;

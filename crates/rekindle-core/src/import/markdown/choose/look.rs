@@ -75,6 +75,23 @@ impl Chooser<'_, '_> {
             .all(|topic| !matches!(topic, Topic::Context | Topic::Tasks | Topic::Wishes))
     }
 
+    /// How many headings below one are tasks by their marks alone.
+    pub(super) fn heading_tasks(&self, above: usize) -> usize {
+        let beside: Vec<usize> = self.tree.children(above).collect();
+        let numbers = self.numbers_are_tasks(&beside);
+        let count = |heading: &usize| match (self.topic(*heading, false), self.marks[*heading].rank) {
+            (Topic::Context | Topic::About(_), _) => 0,
+            (Topic::Wishes, _) if self.reach < Reach::Wishes => 0,
+            (Topic::Open, Some(rank))
+                if rank != Rank::Group && (numbers || rank != Rank::Number) && !self.is_group(*heading, rank) =>
+            {
+                1
+            }
+            (Topic::Open | Topic::Tasks | Topic::Wishes, _) => self.heading_tasks(*heading),
+        };
+        self.headings_below(above).iter().map(count).sum()
+    }
+
     /// Whether headings below one are called tasks by word and number.
     pub(super) fn names_tasks(&self, heading: usize) -> bool {
         let named = |inner: &usize| {
