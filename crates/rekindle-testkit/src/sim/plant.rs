@@ -61,11 +61,19 @@ pub enum Plant {
     NeverForget,
     /// Processes that cannot be looked at are taken for idle ones.
     BlindAsSilent,
+    /// A prompt leaves out what the person told.
+    DropTells,
+    /// A message that nobody was given is told as taken.
+    AckUnsent,
+    /// A person's program is told as ended while it runs.
+    PersonGoneEarly,
+    /// Nobody is told that a person's program has ended.
+    ForgetPerson,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 33] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -95,6 +103,10 @@ impl Plant {
         Self::ForgetCaller,
         Self::NeverForget,
         Self::BlindAsSilent,
+        Self::DropTells,
+        Self::AckUnsent,
+        Self::PersonGoneEarly,
+        Self::ForgetPerson,
     ];
 
     /// Its name on the command line.
@@ -130,6 +142,10 @@ impl Plant {
             Self::ForgetCaller => "forget-caller",
             Self::NeverForget => "never-forget",
             Self::BlindAsSilent => "blind-as-silent",
+            Self::DropTells => "drop-tells",
+            Self::AckUnsent => "ack-unsent",
+            Self::PersonGoneEarly => "person-gone-early",
+            Self::ForgetPerson => "forget-person",
         }
     }
 

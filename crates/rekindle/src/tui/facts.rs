@@ -76,6 +76,7 @@ pub(super) fn of_task(picture: &Picture, task: &TaskRow) -> Vec<TextLine> {
         block(&mut lines, result);
     }
     questions(&mut lines, picture, task);
+    told(&mut lines, task);
     checks(&mut lines, task);
     checkpoint(&mut lines, task);
     verdicts(&mut lines, task);
@@ -88,6 +89,13 @@ fn times(many: u32) -> String {
         0 => String::new(),
         1 => "once".to_owned(),
         many => format!("{many} times"),
+    }
+}
+
+fn told(lines: &mut Vec<TextLine>, task: &TaskRow) {
+    for told in &task.told {
+        title(lines, &format!("message {}, {}", told.number, told.standing()));
+        block(lines, if told.given_back { "what you changed while you held the task" } else { &told.text });
     }
 }
 
