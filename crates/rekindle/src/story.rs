@@ -333,6 +333,9 @@ pub(crate) fn evidence(body: &Body) -> Vec<String> {
         Body::Person(PersonEvent::PersonAlerted { choices, .. }) => {
             choices.iter().map(|choice| format!("choose: {choice}")).collect()
         }
+        Body::Person(fact @ (PersonEvent::Detached { .. } | PersonEvent::Told { given_back: true, .. })) => {
+            person::evidence(fact)
+        }
         Body::Person(PersonEvent::QuestionAsked { options, context, .. }) => {
             let context = Some(context).filter(|text| !text.is_empty()).cloned();
             let options = options.iter().map(|option| format!("option: {option}"));
@@ -345,10 +348,7 @@ pub(crate) fn evidence(body: &Body) -> Vec<String> {
         | Body::Review(_)
         | Body::Gate(_)
         | Body::Machine(_)
-        | Body::Person(_) => match body {
-            Body::Person(fact) => person::evidence(fact).unwrap_or_else(|| protocol::evidence(body)),
-            _ => protocol::evidence(body),
-        },
+        | Body::Person(_) => protocol::evidence(body),
     }
 }
 

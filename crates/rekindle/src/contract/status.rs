@@ -14,6 +14,7 @@ use rekindle_engine::store::Lag;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::steering::{AttachedJson, PlacedJson, ToldJson};
 use crate::caps::CapsJson;
 use crate::error::Result;
 use crate::picture::Picture;
@@ -84,6 +85,8 @@ struct RunJson {
     /// When a run that waits goes on by itself.
     resumes_at: Option<String>,
     waits: Vec<WaitJson>,
+    /// Orders that the person can still take back.
+    placed: Vec<PlacedJson>,
     complete: usize,
     failed: usize,
     skipped: usize,
@@ -135,6 +138,10 @@ struct TaskJson {
     parts: Vec<String>,
     environments: Vec<String>,
     merged: Option<String>,
+    /// What the person told its agent.
+    told: Vec<ToldJson>,
+    /// The person holds it.
+    attached: Option<AttachedJson>,
     /// What an open task that nobody is at waits for: `kind` is `task`, `wave`, `slot`, `account`, `person`, `set_up`, `machine`
     /// or `time`.
     waits_for: Option<Value>,
@@ -268,6 +275,7 @@ fn run_json(run: &RunView<'_>, counts: Counts) -> RunJson {
         pause_reason: row.pause_reason,
         resumes_at: row.resumes_at.map(stamp),
         waits: row.waits.iter().map(wait_json).collect(),
+        placed: row.placed.iter().map(PlacedJson::from).collect(),
         complete: counts.complete,
         failed: counts.failed,
         skipped: counts.skipped,
@@ -312,6 +320,8 @@ fn task_json(row: TaskRow, spent: &Spent, waits_for: Option<Value>, output: Opti
         parts: row.parts.into_iter().map(Into::into).collect(),
         environments: row.environments,
         merged: row.merged,
+        told: row.told.into_iter().map(Into::into).collect(),
+        attached: row.attached.map(Into::into),
         id: row.id.into(),
         title: row.title,
         state: row.state,

@@ -66,6 +66,8 @@ fn head(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
         }
         (acting::menu(visit, picture, task))
         @if let Some(question) = question { (acting::question(visit, question)) }
+        (acting::waiting(visit, picture))
+        (acting::tell(visit, picture, task))
         @if let Some(result) = task.result.as_deref().filter(|_| task.state == "complete") {
             details open { summary { "Result" } p.result { (harmless(result)) } }
         }

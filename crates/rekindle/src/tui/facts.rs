@@ -76,6 +76,7 @@ pub(super) fn of_task(picture: &Picture, task: &TaskRow) -> Vec<TextLine> {
         block(&mut lines, result);
     }
     questions(&mut lines, picture, task);
+    told(&mut lines, task);
     if let Some(output) = picture.outputs.get(&task.id) {
         title(&mut lines, &output.heading());
         lines.extend(output.shown().map(|line| TextLine::plain(format!("  {line}"))));
@@ -92,6 +93,13 @@ fn times(many: u32) -> String {
         0 => String::new(),
         1 => "once".to_owned(),
         many => format!("{many} times"),
+    }
+}
+
+fn told(lines: &mut Vec<TextLine>, task: &TaskRow) {
+    for told in &task.told {
+        title(lines, &format!("message {}, {}", told.number, told.standing()));
+        block(lines, if told.given_back { "what you changed while you held the task" } else { &told.text });
     }
 }
 

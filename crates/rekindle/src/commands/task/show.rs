@@ -2,7 +2,7 @@
 
 use clap::Args;
 use rekindle_core::review::{GivenVerdict, Rework, Stage, Verdict};
-use rekindle_core::view::TaskRow;
+use rekindle_core::view::{TaskRow, ToldRow};
 use serde::Serialize;
 
 use crate::commands::Context;
@@ -159,9 +159,16 @@ fn facts(task: &TaskRow, last_words: Option<String>) -> Vec<(&'static str, Strin
         ("done", checkpoint.map(|checkpoint| checkpoint.completed.join("; ")).unwrap_or_default()),
         ("left", checkpoint.map(|checkpoint| checkpoint.remaining.join("; ")).unwrap_or_default()),
     ];
+    facts.extend(task.told.iter().map(|told| ("told", told_words(told))));
     facts.extend(task.verdicts.iter().map(|given| ("verdict", verdict(given))));
     facts.retain(|(_, value)| !value.is_empty());
     facts
+}
+
+/// A message to its agent, with how it was delivered.
+fn told_words(told: &ToldRow) -> String {
+    let text = if told.given_back { "what you changed while you held it" } else { &told.text };
+    format!("message {}: {text} ({})", told.number, told.standing())
 }
 
 /// The stage where an open task stands; an ended one stands nowhere.

@@ -16,6 +16,7 @@ use super::put;
 use crate::picture::Picture;
 use crate::picture::history::MarkKind;
 use crate::picture::standing::{self, Urgency};
+use crate::story::person::order_words;
 use crate::ui::{Tone, dollars, elapsed, graphemes, one_line, short_count};
 
 /// Most keys in the footer: more are read by nobody.
@@ -165,6 +166,14 @@ fn news(app: &App) -> Option<Line<'static>> {
             Span::raw(rest),
         ];
         return Some(Line::from(spans));
+    }
+    // A warning about the key just pressed comes first, the good news that it was taken does not.
+    let warned = app.message.as_ref().is_some_and(|(kind, _)| *kind != Tone::Good);
+    let placed = app.picture.as_ref().and_then(|picture| picture.run.placed.last());
+    if let Some(placed) = placed.filter(|_| !warned) {
+        let left = app.picture.as_ref().map_or(0, |picture| placed.due.since_ms(picture.now)).div_ceil(1_000);
+        let text = format!("{} in {left} s · u takes it back", one_line(&order_words(&placed.order)));
+        return Some(Line::styled(text, tone(Tone::Warning)));
     }
     if let Some((kind, text)) = &app.message {
         return Some(Line::styled(text.clone(), tone(*kind)));
