@@ -19,6 +19,7 @@ mod readiness;
 mod settings;
 mod show;
 mod values;
+mod write;
 
 #[cfg(test)]
 mod tests;
@@ -32,6 +33,8 @@ pub use problem::{Problem, Severity, Span};
 pub use readiness::{Finding, Readiness, readiness};
 pub use settings::{FrontMatter, Isolation, Setting};
 pub use show::show;
+pub use values::workspace_path;
+pub use write::{Written, speakable, write};
 
 use crate::ids::{AgentName, TaskId, name_from};
 use problem::Problems;

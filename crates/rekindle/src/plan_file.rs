@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rekindle_core::import::{self, Format, Source, SourceFile};
 use rekindle_core::plan::{self, PLAN_MAX_BYTES, Parsed, Plan, Problem, Severity};
 
+use crate::diagnostic::{Diagnostic, SourceSpan};
 use crate::error::{CliError, Result};
-use crate::ui::{Diagnostic, SourceSpan};
 
 /// The plan that is meant when none is named.
 pub(crate) const DEFAULT_PLAN: &str = "plan.md";
@@ -17,7 +17,6 @@ pub(crate) const DEFAULT_PLAN: &str = "plan.md";
 pub(crate) struct PlanFile {
     /// Where it lies, as it was named.
     pub path: PathBuf,
-    /// What became of it.
     pub parsed: Parsed,
     source: Arc<str>,
 }
@@ -46,10 +45,7 @@ pub(crate) fn typed(path: &Path) -> String {
 }
 
 impl PlanFile {
-    /// Reads and parses a file.
-    ///
-    /// # Errors
-    /// When it cannot be read; what is wrong in it is no error here.
+    /// Reads and parses a file. Fails when it cannot be read; what is wrong in it is no error here.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let bytes = read_bytes(path).map_err(|error| {
             let unread = CliError::usage(format!("cannot read the plan {}", path.display())).because(&error);
@@ -66,10 +62,7 @@ impl PlanFile {
         })
     }
 
-    /// The plan.
-    ///
-    /// # Errors
-    /// With every problem, when one of them keeps it from being run.
+    /// The plan. Fails with every problem, when one of them keeps it from being run.
     pub(crate) fn plan(&self) -> Result<&Plan> {
         match &self.parsed.plan {
             Some(plan) => Ok(plan),
@@ -132,7 +125,6 @@ impl PlanFile {
     }
 
     /// Everything that is wrong or doubtful in it; warnings of one sort as one.
-    #[must_use]
     pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
         let problems = plan::folded(&self.parsed.problems);
         problems.iter().map(|problem| self.diagnostic(problem)).collect()
