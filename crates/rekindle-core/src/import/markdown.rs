@@ -20,10 +20,14 @@ use super::{
     draft::{Item, Part, shown},
     only_file,
 };
+use crate::text::one_line;
 use choose::{Chosen, Origin, TaskAt};
 use fields::Field;
 use tree::{Kind, Tree};
 use words::About;
+
+/// Longest note: it quotes a title, which may be as long as its author liked.
+const NOTE_MAX_BYTES: usize = 400;
 
 /// Most things that one remark names.
 const PASSED_MAX: usize = 12;
@@ -54,6 +58,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, ImportError> {
     draft.goal = context(&tree, &chosen);
     notes.sort();
     for (line, note) in notes {
+        let note = one_line(&note, NOTE_MAX_BYTES);
         draft.remark(if line == 0 { note } else { format!("line {line}: {note}") });
     }
     groups(&tree, &chosen, &mut draft);
@@ -164,7 +169,14 @@ fn item(tree: &Tree<'_>, chosen: &Chosen, task: &TaskAt, labels: &[Field], notes
         Origin::Heading => {
             let boxes = tree.below(task.node).into_iter().filter_map(|below| match tree.node(below).kind {
                 Kind::Item { ticked, .. } => ticked,
-                _ => None,
+                Kind::Root
+                | Kind::Heading(_)
+                | Kind::Paragraph
+                | Kind::List { .. }
+                | Kind::Code { .. }
+                | Kind::Table
+                | Kind::Row(_)
+                | Kind::Other => None,
             });
             let boxes: Vec<bool> = boxes.collect();
             if !item.done && !boxes.is_empty() && boxes.iter().all(|ticked| *ticked) {

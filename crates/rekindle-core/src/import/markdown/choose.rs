@@ -140,7 +140,14 @@ impl Chooser<'_, '_> {
         let first = *headings.first()?;
         let level = |index: &usize| match self.tree.node(*index).kind {
             Kind::Heading(level) => level,
-            _ => 0,
+            Kind::Root
+            | Kind::Paragraph
+            | Kind::List { .. }
+            | Kind::Item { .. }
+            | Kind::Code { .. }
+            | Kind::Table
+            | Kind::Row(_)
+            | Kind::Other => 0,
         };
         let alike: Vec<&usize> = headings.iter().filter(|other| level(other) == level(&first)).collect();
         let rank = self.marks[first].rank;

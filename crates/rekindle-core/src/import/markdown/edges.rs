@@ -188,7 +188,8 @@ fn in_sentences(texts: &[&str], names: &Names<'_>, at: usize) -> BTreeSet<usize>
                     let first = near.first().map_or("", |word| word.trim_matches([',', '(', ')']));
                     let second = near.get(1).map_or("", |word| word.trim_matches([',', '(', ')']));
                     let starts = is_reference(first, second);
-                    if alone && starts && word != "when" || alone && starts && rest.to_lowercase().contains(" done") {
+                    let finished = word != "when" || rest.to_lowercase().contains(" done");
+                    if alone && starts && finished {
                         found.extend(names.sentence(&near.join(" "), at).into_iter().filter(|task| *task != at));
                     }
                 }

@@ -407,7 +407,7 @@ fn by_number(text: &str) -> Option<(Rank, String, &str)> {
         || rest.starts_with(" - ")
         || hashed.len() < text.len();
     let after = rest.trim_start_matches(SEPARATORS);
-    if !(marked || dotted) || !(after.is_empty() || after.starts_with(' ')) && !rest.starts_with(' ') {
+    if !(marked || dotted) || !(after.is_empty() || after.starts_with(' ') || rest.starts_with(' ')) {
         return None;
     }
     let title = rest.trim_start().trim_start_matches(SEPARATORS).trim_start();

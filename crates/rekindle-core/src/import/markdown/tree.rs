@@ -164,7 +164,14 @@ fn own(tree: &mut Tree<'_>, blocks: &[usize]) {
         let level = match &tree.nodes[*index].kind {
             Kind::Heading(level) => Some(*level),
             Kind::Paragraph if is_bold_heading(&tree.nodes[*index]) => Some(BOLD_LEVEL),
-            _ => None,
+            Kind::Root
+            | Kind::Paragraph
+            | Kind::List { .. }
+            | Kind::Item { .. }
+            | Kind::Code { .. }
+            | Kind::Table
+            | Kind::Row(_)
+            | Kind::Other => None,
         };
         if let Some(level) = level {
             let start = tree.nodes[*index].span.start;
@@ -263,11 +270,9 @@ impl<'a> Walk<'a> {
             Event::Text(text) => self.say(&text, range),
             Event::Code(code) => self.say(&format!("`{code}`"), range),
             Event::SoftBreak | Event::HardBreak => self.say("\n", range),
-            Event::Rule | Event::Html(_) => {
-                if self.closed == 0 {
-                    let node = self.open(Kind::Other, range);
-                    self.close(node);
-                }
+            Event::Rule | Event::Html(_) if self.closed == 0 => {
+                let node = self.open(Kind::Other, range);
+                self.close(node);
             }
             _ => {}
         }
@@ -382,7 +387,9 @@ impl<'a> Walk<'a> {
         let index = self.nodes.len();
         let head_end = match kind {
             Kind::Heading(_) | Kind::Paragraph | Kind::Row(_) => span.end,
-            _ => span.start,
+            Kind::Root | Kind::List { .. } | Kind::Item { .. } | Kind::Code { .. } | Kind::Table | Kind::Other => {
+                span.start
+            }
         };
         self.nodes.push(Node { kind, span, head_end, text: String::new(), bold: 0, line: 0, children: Vec::new() });
         self.nodes[above].children.push(index);

@@ -76,7 +76,7 @@ impl Chooser<'_, '_> {
         let inner = |item: &usize| -> Vec<usize> {
             self.tree.children(*item).flat_map(|list| self.tree.children(list).collect::<Vec<_>>()).collect()
         };
-        let all: Vec<usize> = items.iter().flat_map(|item| inner(item)).collect();
+        let all: Vec<usize> = items.iter().flat_map(inner).collect();
         let (outer, below): (usize, usize) = (items.iter().map(words).sum(), all.iter().map(words).sum());
         let orders = items.iter().any(|item| is_order(&self.marks[*item].title));
         let boxed = |item: &usize| matches!(self.tree.node(*item).kind, Kind::Item { ticked: Some(_), .. });
@@ -91,7 +91,14 @@ impl Chooser<'_, '_> {
         let (number, boxed) = match node.kind {
             // `[ ]*` is no box to Markdown, and one to those who write it.
             Kind::Item { number, ticked } => (number, ticked.is_some() || node.text.starts_with("[ ]")),
-            _ => return,
+            Kind::Root
+            | Kind::Heading(_)
+            | Kind::Paragraph
+            | Kind::List { .. }
+            | Kind::Code { .. }
+            | Kind::Table
+            | Kind::Row(_)
+            | Kind::Other => return,
         };
         let lists: Vec<usize> =
             self.tree.children(item).filter(|child| matches!(self.tree.node(*child).kind, Kind::List { .. })).collect();
@@ -135,7 +142,14 @@ impl Chooser<'_, '_> {
         let rows: Vec<usize> = self.tree.children(table).collect();
         let cells = |row: &usize| match &self.tree.node(*row).kind {
             Kind::Row(cells) => cells.clone(),
-            _ => Vec::new(),
+            Kind::Root
+            | Kind::Heading(_)
+            | Kind::Paragraph
+            | Kind::List { .. }
+            | Kind::Item { .. }
+            | Kind::Code { .. }
+            | Kind::Table
+            | Kind::Other => Vec::new(),
         };
         let Some((head, body)) = rows.split_first() else {
             return;

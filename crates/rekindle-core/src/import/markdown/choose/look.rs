@@ -183,7 +183,13 @@ impl Chooser<'_, '_> {
                     let ordered = match self.tree.node(*child).kind {
                         Kind::List { first } => first.is_some(),
                         Kind::Table => true,
-                        _ => return false,
+                        Kind::Root
+                        | Kind::Heading(_)
+                        | Kind::Paragraph
+                        | Kind::Item { .. }
+                        | Kind::Code { .. }
+                        | Kind::Row(_)
+                        | Kind::Other => return false,
                     };
                     matches!(self.lead(&children, at), Topic::Open | Topic::Tasks) && (ordered || !about)
                 });
