@@ -88,6 +88,14 @@ pub fn of_shim(bundle: &Path, at: &Path) -> Refusal {
     in_text(&said, at).unwrap_or_else(|| words(Errno::NOSPC.raw_os_error(), at))
 }
 
+/// A supervisor was ended from outside before it had started its agent.
+pub fn no_supervisor() -> Refusal {
+    Refusal {
+        reason: "the supervisor of an agent ended before it could start the agent".to_owned(),
+        hint: "see what ends processes on this machine: journalctl -k --since=-10min".to_owned(),
+    }
+}
+
 /// The user has no file watch left: editors and other tools share them.
 pub fn no_watch() -> Refusal {
     Refusal {
