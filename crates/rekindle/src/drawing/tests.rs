@@ -169,7 +169,7 @@ fn no_line_of_the_graph_passes_through_a_box() {
         })
     };
     let paths: Vec<&str> = tree.descendants().filter_map(|node| node.attribute("d")).collect();
-    assert!(boxes.len() == 22 && paths.len() > 20, "{} boxes, {} lines", boxes.len(), paths.len());
+    assert!(boxes.len() == 22 && paths.len() >= 15, "{} boxes, {} lines", boxes.len(), paths.len());
     for path in paths {
         for (x, y) in points(path) {
             assert!(!inside(x, y), "{path} passes a box at {x} {y}");

@@ -104,8 +104,9 @@ fn header(visit: &Visit<'_>, page: Option<&Page>, asks: usize) -> Markup {
     ];
     html! {
         header #top {
-            button #open-pages type="button" popovertarget="pages" aria-label="Pages" {
-                span aria-hidden="true" { "☰" } @if asks > 0 { " " span.badge { (asks) } }
+            button #open-pages type="button" popovertarget="pages" {
+                span aria-hidden="true" { "☰" } span.sr { "Pages" }
+                @if asks > 0 { " " span.badge { (asks) span.sr { " open" } } }
             }
             a.brand href=(ways.to("/")) { span aria-hidden="true" { "◆ " } "rekindle" }
             nav #pages popover aria-label="Pages" {
