@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Found, Input, Refused};
+use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{self, Channel, CheckResult, Checkpoint, Evidence, Report};
 use rekindle_core::review::Findings;
 use rekindle_core::signal::Signal;
@@ -13,6 +14,7 @@ use rekindle_core::text;
 use super::spools::{CHUNK_BYTES, Progress, set_offset};
 use super::{Driver, Error};
 use crate::ingest::{Cursor, Record};
+use crate::refusal::SHIM_ENDED;
 use crate::store::{SpoolGap, SpoolOffset, Stream};
 use crate::world::World;
 
@@ -76,10 +78,10 @@ impl<W: World> Driver<W> {
                 self.refused(Refused::Attempt(attempt), refusal);
                 Ok(())
             }
+            // Nobody ran: whatever ended its supervisor, the task does not pay for it.
             Found::NeverStarted => {
-                let reason = "its supervisor ended before it could start the agent".to_owned();
-                self.take(Input::AttemptNotStarted { attempt, reason });
-                self.forget(attempt);
+                let hint = "see whether memory or processes ran out: dmesg | tail; free -m".to_owned();
+                self.refused(Refused::Attempt(attempt), Refusal { reason: SHIM_ENDED.to_owned(), hint });
                 Ok(())
             }
             ended => self.end_as_found(attempt, &ended),
