@@ -17,6 +17,7 @@ mod config;
 mod drawing;
 mod error;
 mod exit_code;
+mod lost;
 mod mcp;
 mod output_file;
 mod page;

@@ -22,7 +22,8 @@ use rekindle_engine::clock;
 use rekindle_engine::store::Lag;
 
 use self::history::History;
-use crate::error::Result;
+use crate::error::{CliError, Result};
+use crate::lost::LostLook;
 use crate::project::Project;
 use crate::view::{Counts, RunView, Spent, View};
 
@@ -112,13 +113,15 @@ pub(crate) struct RunReader {
     view: Option<View>,
     seen: u64,
     last: Option<Arc<Picture>>,
+    lost: LostLook,
 }
 
 impl RunReader {
     /// An eye on a run of a project: the newest, or the one whose id is, or begins with, `wanted`.
     #[must_use]
     pub(crate) fn new(project: &Project, wanted: Option<&str>) -> Self {
-        Self { project: project.clone(), wanted: wanted.map(str::to_owned), view: None, seen: 0, last: None }
+        let (project, wanted) = (project.clone(), wanted.map(str::to_owned));
+        Self { project, wanted, view: None, seen: 0, last: None, lost: LostLook::default() }
     }
 
     /// Turns to another run.
@@ -149,7 +152,7 @@ impl RunReader {
     pub(crate) fn look(&mut self) -> Result<Option<Arc<Picture>>> {
         let (wanted, now) = (self.wanted.clone(), clock::wall());
         self.view()?;
-        let Some(view) = &self.view else { return Ok(None) };
+        let Some(view) = &self.view else { return self.nothing() };
         let newest = view.last_event()?;
         let coordinator = view.coordinator()?.map(|owner| owner.map_or(0, |owner| owner.pid));
         // While somebody is at it, the database was compared when the coordinator opened it.
@@ -157,10 +160,12 @@ impl RunReader {
         let damage = known.map_or_else(|| view.lag(), Ok)?;
         if let Some(last) = self.last.as_ref().filter(|_| self.seen == newest) {
             // Only the time and whether somebody is at it can have changed.
-            let same = Picture { now, coordinator, damage, ..Picture::clone(last) };
+            let mut same = Picture { now, coordinator, damage, ..Picture::clone(last) };
+            let dir = &self.project.state_dir;
+            self.lost.add_to(&mut same.questions, coordinator.is_some(), || view.lost(), dir)?;
             return Ok(Some(Arc::new(same)));
         }
-        let Some(run) = find(view, wanted.as_deref())? else { return Ok(None) };
+        let Some(run) = find(view, wanted.as_deref())? else { return self.nothing() };
         let before = self.last.take().filter(|last| last.run.id == run.row.id);
         let (mut history, after) = match before {
             Some(last) => (Arc::clone(&last.history), last.seq),
@@ -175,10 +180,12 @@ impl RunReader {
         })?;
         known.last_time = known.last_time.max(run.last_time()?);
         // Rows are read after the events: they may be newer than these, never older.
+        let mut questions = run.questions()?;
+        self.lost.add_to(&mut questions, coordinator.is_some(), || view.lost(), &self.project.state_dir)?;
         let picture = Picture {
             tasks: run.tasks()?,
             attempts: run.attempts()?,
-            questions: run.questions()?,
+            questions,
             run: run.row,
             history,
             coordinator,
@@ -190,6 +197,16 @@ impl RunReader {
         self.seen = end;
         self.last = Some(Arc::clone(&picture));
         Ok(Some(picture))
+    }
+}
+
+impl RunReader {
+    /// There is no run. Where the whole log of one was lost, that must not look like a new beginning.
+    fn nothing(&self) -> Result<Option<Arc<Picture>>> {
+        match View::open(&self.project)?.lost()? {
+            Some(lost) => Err(CliError::usage(lost.text).hint("rekindle questions").hint("rekindle answer 0 forget")),
+            None => Ok(None),
+        }
     }
 }
 

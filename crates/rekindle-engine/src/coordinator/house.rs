@@ -7,8 +7,8 @@ use rekindle_core::state::State;
 use rekindle_core::time::Time;
 
 use super::{House, Notice, Teller};
-use crate::polling;
 use crate::files::Files;
+use crate::polling;
 use crate::pressure;
 
 pub(super) struct RealHouse {

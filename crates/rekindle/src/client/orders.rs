@@ -12,6 +12,7 @@ use super::agent::unexpected;
 use super::stall::Stall;
 use super::{Away, ControlSocket, SOCKET, TOKEN, variable};
 use crate::error::{CliError, Result};
+use crate::lost;
 use crate::patience;
 use crate::project::Project;
 use crate::ui;
@@ -46,6 +47,9 @@ pub(crate) fn give(project: &Project, order: &Order) -> Result<Taken> {
     }
     let (state_dir, waiting) = (project.state_dir.clone(), project.state_dir.clone());
     let dir = patience::within(&waiting, move || StateDir::open(&state_dir))??;
+    if let Order::Answer { id: lost::QUESTION, text } = order {
+        return lost::answer(&dir, text).map(|()| Taken::Now);
+    }
     let door = ControlSocket::of_state_dir(dir.path());
     for _ in 0..CALLS {
         let Some(owner) = dir.owner()? else {

@@ -16,6 +16,7 @@ use super::Context;
 use crate::caps;
 use crate::error::Result;
 use crate::exit_code::Exit;
+use crate::lost;
 use crate::ui::{Align, Table, Tone, dollars, elapsed, one_line, short_count};
 use crate::view::{Counts, RunView, Spent, View, newest_of_each};
 
@@ -65,9 +66,11 @@ impl Shown {
 pub(crate) fn for_programs(view: Option<&View>, run: Option<&RunView<'_>>, all: bool) -> Result<StatusJson> {
     let coordinator = view.map_or(Ok(None), View::coordinator)?;
     let lag = view.map_or(Ok(None), View::lag)?;
-    let shown = Shown::read(run, all)?;
+    let mut shown = Shown::read(run, all)?;
+    shown.questions.splice(0..0, view.map_or(Ok(None), View::lost)?);
+    let polling = view.and_then(View::polling);
     let caps = view.map_or_else(rekindle_engine::caps::standing, |view| view.caps(&shown.agents));
-    Ok(json::whole(run, shown, coordinator, lag, &caps))
+    Ok(json::whole(run, shown, coordinator, lag, &caps).polled(polling))
 }
 
 /// Shows it.
@@ -78,7 +81,8 @@ pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
         context.ui.json(&for_programs(Some(&view), run.as_ref(), args.all)?)?;
         return Ok(Exit::Success);
     }
-    let shown = Shown::read(run.as_ref(), args.all)?;
+    let mut shown = Shown::read(run.as_ref(), args.all)?;
+    shown.questions.splice(0..0, view.lost()?);
     let coordinator = view.coordinator()?;
     match run {
         Some(run) => {
@@ -88,7 +92,14 @@ pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
                 context.ui.say(&caps::words(&view.caps(&shown.agents)));
             }
         }
-        None => context.ui.say("there is no run yet"),
+        None => {
+            context.ui.say("there is no run yet");
+            ask(&shown.questions, context);
+        }
+    }
+    if let Some(lack) = view.polling() {
+        context.ui.warn(&lack.reason);
+        context.ui.hint(&lack.hint);
     }
     Ok(Exit::Success)
 }
@@ -231,14 +242,20 @@ fn cost_cell(agent: &AttemptRow) -> String {
     agent.measure.and_then(|measure| measure.usage.cost_usd).map(dollars).unwrap_or_default()
 }
 
+/// What a person is asked.
+fn ask(questions: &[QuestionRow], context: &Context) {
+    for question in open(questions) {
+        let text = one_line(&question.text);
+        context.ui.say(&format!("question {} from {}: {text}", question.id, question.agent));
+        let answer = if question.id == lost::QUESTION { "forget, or restore" } else { "TEXT" };
+        context.ui.hint(&format!("rekindle answer {} {answer}", question.id));
+    }
+}
+
 /// What a person could do now.
 fn advise(run: &RunView<'_>, shown: &Shown, coordinated: bool, context: &Context) {
     let ui = &context.ui;
-    for question in open(&shown.questions) {
-        let text = one_line(&question.text);
-        ui.say(&format!("question {} from {}: {text}", question.id, question.agent));
-        ui.hint(&format!("rekindle answer {} TEXT", question.id));
-    }
+    ask(&shown.questions, context);
     if run.row.plan_changed {
         ui.warn("the plan's file differs from the plan of this run, which goes on with its own");
     }

@@ -21,6 +21,7 @@ use super::watch::{self, Progress, Watcher};
 use crate::commands::Context;
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
+use crate::lost;
 use crate::ui::Ui;
 
 /// How long the view may take to show the end before this process leaves without it: its terminal may be blocked.

@@ -1,6 +1,7 @@
 //! How the run stands, for programs. Others script against it: a field may be added, none removed or changed.
 
 use rekindle_core::event::PauseReason;
+use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{Checkpoint, Evidence};
 use rekindle_core::review::{GivenVerdict, Rework, Stage};
 use rekindle_core::team::Class;
@@ -34,6 +35,9 @@ pub(crate) struct StatusJson {
     damage: Option<DamageJson>,
     /// Why nothing new is started, while the machine is short of something.
     held: Option<HeldJson>,
+    /// Why agents are looked at in turn, while the system has no file watch left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    polling: Option<Refusal>,
     /// What holds agents to their caps on this machine.
     caps: CapsJson,
 }
@@ -194,7 +198,15 @@ pub(super) fn whole(
         coordinator: owner,
         damage: lag.map(|lag| DamageJson { reason: lag.to_string(), hint: REPAIR }),
         held: run.and_then(|run| crate::waits::held_now(&run.row)).map(held_json),
+        polling: None,
         caps: caps.into(),
+    }
+}
+
+impl StatusJson {
+    /// The same, with what the coordinator lacks to watch files with.
+    pub(super) fn polled(self, polling: Option<Refusal>) -> Self {
+        Self { polling, ..self }
     }
 }
 
