@@ -29,6 +29,7 @@ impl Party {
 }
 
 /// What is done to it.
+#[derive(Clone, Copy)]
 pub enum Deed<'a> {
     Kill,
     /// It is traced like this.
@@ -40,6 +41,9 @@ const STOPS: &[&str] = &["-e", "trace=execve", "-e", "inject=execve:signal=SIGST
 
 /// Follows children until they become other programs.
 const FOLLOWS: &[&str] = &["-f", "-b", "execve", "-qq", "-o"];
+
+/// Where tracers that are attached complain.
+const COMPLAINTS: &str = "tracers";
 
 /// A run whose children are stopped as they begin.
 pub struct Below<'a> {
@@ -87,9 +91,16 @@ impl<'a> Below<'a> {
         }
         let mut strace = Command::new("strace");
         strace.args(FOLLOWS).arg(log).args(tracing).args(["-p", &pid.to_string()]);
-        strace.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let said =
+            std::fs::File::options().create(true).append(true).open(self.rig.outside(COMPLAINTS)).expect("a file");
+        strace.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
         self.tracers.push((pid, strace.spawn().expect("strace is needed")));
         self.rig.until("a tracer that holds the process", || is_traced(pid).then_some(()));
+    }
+
+    /// What tracers said that were attached.
+    pub fn complaints(&self) -> String {
+        std::fs::read_to_string(self.rig.outside(COMPLAINTS)).unwrap_or_default()
     }
 
     /// What the party's tracer saw; nothing where the party was never met.

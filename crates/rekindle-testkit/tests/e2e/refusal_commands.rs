@@ -11,7 +11,7 @@ const PLAN: &str = "# Commands\n\n### T1: first\n- accept: `test -e made`\n\nWor
 
 /// Asks, waits for the answer, and for the test.
 const AGENT: &str = "echo $REKINDLE_TASK >> ran\n\
-    test $REKINDLE_TASK = T1 && rekindle ask 'which way?' --wait > way\n\
+    test $REKINDLE_TASK = T1 && ! test -s way && rekindle ask 'which way?' --wait > way\n\
     $FAKE wait go\ntouch made\nrekindle task done $REKINDLE_TASK\n";
 
 /// Points tried of each kind: the first is the loader's where it makes such calls.
@@ -32,10 +32,12 @@ fn refused(rig: &Rig, calls: &str, nth: usize, error: &str, arguments: &[&str]) 
 /// It ended by itself, and said what is wrong where something is. The loader speaks for itself.
 fn spoke(point: &str, ended: &Ended) -> bool {
     assert!(!ended.err.contains("panicked"), "{point}: {ended:?}");
-    assert!(matches!(ended.code, Some(0..=2 | 127)), "{point}: {ended:?}");
+    // Without memory the loader dies of a signal, before the program's own first instruction.
+    let loading = ["mmap", "brk"].iter().any(|call| point.contains(call));
+    assert!(matches!(ended.code, Some(0..=2 | 127)) || loading, "{point}: {ended:?}");
     let told = ended.code == Some(0) || !ended.err.trim().is_empty();
     // A standard error that is refused tells nobody anything.
-    assert!(told || point.contains("write") || point.contains("mmap") || point.contains("brk"), "{point}: {ended:?}");
+    assert!(told || point.contains("write") || loading, "{point}: {ended:?}");
     ended.code == Some(0)
 }
 
@@ -84,13 +86,12 @@ fn views_show_the_truth_or_say_that_they_cannot() {
     ends_well(&rig, run, &["T1", "T2"]);
 }
 
-#[test]
-fn orders_are_taken_or_told_as_not_taken() {
-    let (rig, run) = waiting();
+/// Leaves a task out and opens it again, refused at one point after another.
+fn order_about(rig: &Rig) {
     for (calls, nth, error) in points() {
         for (act, state) in [("skip", "skipped"), ("retry", "blocked")] {
             let point = format!("{act} {calls} {nth} {error}");
-            let ended = refused(&rig, calls, nth, error, &["task", act, "T2"]);
+            let ended = refused(rig, calls, nth, error, &["task", act, "T2"]);
             let taken = spoke(&point, &ended);
             let found = rig.task("T2")["state"].clone();
             if taken {
@@ -109,6 +110,22 @@ fn orders_are_taken_or_told_as_not_taken() {
             assert_eq!(rig.task("T2")["state"], state, "{point}");
         }
     }
+}
+
+#[test]
+fn orders_are_taken_or_told_as_not_taken() {
+    let (rig, run) = waiting();
+    order_about(&rig);
+    ends_well(&rig, run, &["T1", "T2"]);
+}
+
+#[test]
+fn orders_without_a_coordinator_are_written_or_told_as_not_written() {
+    let (rig, run) = waiting();
+    run.kill();
+    order_about(&rig);
+    let run = rig.run();
+    rig.await_event("agent_adopted");
     ends_well(&rig, run, &["T1", "T2"]);
 }
 
@@ -124,9 +141,10 @@ fn whoever_wants_to_attach_starts_nobody_beside_the_run() {
             .arg(program())
             .args(["run", "plan.md"]);
         let mut second = rig.launch(strace);
-        // It shows the run, or has said why it cannot.
-        rig.until("a view or an error", || {
-            let attached = second.said().contains("attached as a view");
+        // It shows the run, or has said why it cannot; where its words are refused it does so in silence.
+        let point = format!("a view or an error at {calls} {nth} {error}");
+        rig.until(&point, || {
+            let attached = second.said().contains("attached as a view") || calls.contains("write");
             (attached || second.has_ended().is_some()).then_some(())
         });
         assert!(!second.said().contains("panicked"), "{calls} {nth} {error}: {}", second.said());
