@@ -23,7 +23,6 @@ use crate::state::{
 };
 use crate::strategy::Strategy;
 
-/// Applies one event.
 pub fn apply(state: &mut State, event: &Event) {
     state.ensure_index();
     clock::rebooted(state, event);

@@ -40,7 +40,6 @@ pub const BUDGET_BYTES: usize = 48 * 1024;
 pub const ACTIVITY_LINES: usize = 200;
 
 /// The prompt, at most `facts.budget_bytes` long: the built-in one of the role, or the user's own.
-#[must_use]
 pub fn render(facts: &Facts) -> String {
     let draft = match &facts.template {
         Some(template) => template::fill(facts, template),

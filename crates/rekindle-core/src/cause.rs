@@ -42,11 +42,9 @@ pub enum Cause {
         /// When the limit is lifted, where the agent said so.
         resets_at: Option<Time>,
     },
-    /// The provider is overloaded.
     Overloaded,
     /// The credentials were refused.
     Auth,
-    /// It waits for a person.
     WaitingForInput,
     /// The kernel killed it for lack of memory.
     OutOfMemory {
@@ -75,7 +73,6 @@ pub enum Cause {
 /// What a machine without room said. Not `reason` in the log: events that carry a cause have one of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
-    /// What it lacks.
     #[serde(rename = "refusal")]
     pub reason: String,
     /// What to type, or where to look.
@@ -97,7 +94,6 @@ impl From<&Refused> for Refusal {
 
 impl Cause {
     /// The name in the log, in `status` and in `why`.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -125,7 +121,6 @@ impl Cause {
     }
 
     /// The cause in words, for a brief and for people.
-    #[must_use]
     pub fn words(&self) -> String {
         match self {
             Self::Completed => "it finished everything it was given".into(),
@@ -159,7 +154,6 @@ impl Cause {
     }
 
     /// What a person can do about it, for an agent of `[agents.CLI]`; nothing where the words say it all.
-    #[must_use]
     pub fn remedy(&self, cli: &str) -> Option<String> {
         let Self::OutOfMemory { cap } = self else { return None };
         Some(match cap.map(size::format) {
@@ -171,7 +165,6 @@ impl Cause {
     }
 
     /// What the agent that takes the work over should do otherwise.
-    #[must_use]
     pub fn lesson(&self) -> Option<&'static str> {
         matches!(self, Self::OutOfMemory { .. }).then_some(
             "Use less memory than it did: fewer jobs at once (`make -j1`, one test process), smaller pieces of data, and no \

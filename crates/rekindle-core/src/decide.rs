@@ -52,20 +52,14 @@ pub struct Step {
 /// The answer to whoever caused an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Reply {
-    /// Taken.
     #[default]
     Accepted,
     /// Already done: nothing new.
     Already,
     /// The claim is being proven; the outcome follows.
-    Verifying {
-        task: TaskId,
-        /// The epoch of the claim.
-        epoch: Epoch,
-    },
+    Verifying { task: TaskId, epoch: Epoch },
     /// The question was put down.
     Asked(QuestionId),
-    /// Not taken.
     Refused {
         /// Why, and what to do.
         reason: String,
@@ -140,7 +134,6 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
 }
 
 /// What is still to be done, derived from the state alone. A new coordinator performs exactly this.
-#[must_use]
 pub fn outstanding(state: &State) -> Vec<Effect> {
     use crate::state::{AttemptPhase, Inspection};
     let mut effects = Vec::new();

@@ -18,11 +18,7 @@ pub enum Effect {
         at_once: bool,
     },
     /// Run the checks of a claimed task.
-    RunChecks {
-        task: TaskId,
-        /// The epoch of the claim.
-        epoch: Epoch,
-    },
+    RunChecks { task: TaskId, epoch: Epoch },
     /// Commit what is left of a task's accepted work and merge it into the run's branch.
     MergeWork { task: TaskId, epoch: Epoch },
     /// Keep what an attempt left in its workspace, which is over for it.
@@ -40,14 +36,11 @@ pub enum Effect {
         attempt: AttemptId,
         /// The message's number within the attempt: one number is delivered once.
         number: u32,
-        /// The message.
         text: String,
     },
     /// Let an agent that waits for messages leave.
     CloseInput { attempt: AttemptId },
-    /// Tell a person.
     AlertPerson {
-        /// What it is about.
         text: String,
         /// The commands to choose from.
         choices: Vec<String>,
@@ -62,7 +55,6 @@ pub enum Effect {
 }
 
 /// The effect that follows from an event, if one does.
-#[must_use]
 pub fn following(event: &Event) -> Option<Effect> {
     match &event.body {
         Body::Attempt(AttemptEvent::Dispatched { attempt, .. }) => Some(Effect::LaunchAttempt { attempt: *attempt }),

@@ -17,7 +17,6 @@ use crate::report::{Baseline, Channel, CheckResult, Evidence, Exit, Report};
 pub enum Input {
     /// An operator asked for a run of a plan.
     RunRequested {
-        /// The new run's id.
         run: RunId,
         /// The plan, whole.
         plan: Box<Plan>,
@@ -28,11 +27,8 @@ pub enum Input {
     },
     /// A coordinator took the state over.
     CoordinatorStarted {
-        /// Its process.
         pid: u32,
-        /// The limits in force.
         limits: Box<Limits>,
-        /// The machine's boot.
         boot_id: String,
         /// Time since that boot.
         boottime_ms: u64,
@@ -46,7 +42,6 @@ pub enum Input {
         attempt: AttemptId,
         /// The agent's process.
         pid: u32,
-        /// Its shim's process.
         shim_pid: u32,
         /// Bytes of its prompt that are rekindle's own.
         own_bytes: u64,
@@ -54,9 +49,7 @@ pub enum Input {
     /// An agent's process has ended, by its exit record.
     AttemptExited {
         attempt: AttemptId,
-        /// The epoch in the record.
         epoch: Epoch,
-        /// How it ended.
         exit: Exit,
     },
     /// Nothing proves how an attempt ended: its shim is dead and what was left of its tree has been ended.
@@ -74,19 +67,19 @@ pub enum Input {
     /// No sign of life from an attempt for longer than the limit.
     AttemptSilent {
         attempt: AttemptId,
-        /// How long.
         quiet_ms: u64,
-        /// What was looked at.
         evidence: String,
     },
     /// An agent's own stream said something that decisions depend on.
-    Streamed { attempt: AttemptId, sign: StreamEvent },
+    Streamed {
+        attempt: AttemptId,
+        sign: StreamEvent,
+    },
     /// An agent has ended, and its own session was looked at.
     SessionClosed {
         attempt: AttemptId,
         /// What it has used in all.
         measure: Measure,
-        /// How its transcript was found.
         transcript: Transcript,
         /// The call that it was in the middle of.
         cut_off: Option<String>,
@@ -100,10 +93,8 @@ pub enum Input {
         /// The attempt that is being started.
         attempt: AttemptId,
         task: TaskId,
-        /// What they said.
         baseline: Baseline,
     },
-    /// An agent reported.
     Reported {
         attempt: AttemptId,
         /// The epoch its token names.
@@ -114,25 +105,21 @@ pub enum Input {
     /// The checks of a claim have ended.
     ChecksFinished {
         task: TaskId,
-        /// The epoch of the claim.
         epoch: Epoch,
         evidence: Evidence,
     },
     /// The disk was looked at: complete tasks whose artifacts are gone.
     DiskInspected {
-        /// Tasks with what is missing of each.
         missing: Vec<(TaskId, Vec<String>)>,
     },
     /// Accepted work was merged, or could not be.
     WorkMerged {
         task: TaskId,
         epoch: Epoch,
-        /// How it went.
         outcome: MergeOutcome,
     },
     /// Bundles of attempts stand in the state directory that the log does not know, and a person said to go on without them.
     AttemptsLost {
-        /// The highest of them.
         highest: AttemptId,
     },
     /// The branch that accepted work goes to was made.
@@ -141,21 +128,17 @@ pub enum Input {
     Noted(Noted),
     /// The plan's health commands were run.
     HealthChecked {
-        /// What they said.
         results: Vec<CheckResult>,
     },
     /// The user's command was asked what is left of the allowance.
     UsageSeen(UsageLeft),
     /// The machine was looked at: whether it is short of something, and of what.
     PressureSeen {
-        /// What it is short of.
         short: Option<Refusal>,
     },
     /// The machine had no room for something: nothing of it was begun.
     Refused {
-        /// For what.
         what: Refused,
-        /// What it lacks.
         refusal: Refusal,
     },
     /// The output of an attempt that has ended cannot be read to its end, however often that is tried.
@@ -173,7 +156,6 @@ pub enum Input {
     Ordered(Order),
     /// The machine's clocks were looked at.
     ClockSeen(ClockSeen),
-    /// Time has passed.
     TimePassed,
     /// The same for everybody but these attempts: their processes are gone and their last words are not read yet, so that no limit
     /// strikes them.
@@ -204,7 +186,6 @@ pub enum Refused {
     Health,
 }
 
-/// How a merge went.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MergeOutcome {
     /// The work is in the run's branch.
@@ -229,7 +210,6 @@ pub enum Found {
     Alive {
         /// The agent's process.
         pid: u32,
-        /// Its shim's process.
         shim_pid: u32,
     },
     /// Its shim lives but does not answer: keep it and ask again.
@@ -256,31 +236,31 @@ pub enum Order {
     Pause(#[serde(with = "stop_flag")] PauseReason),
     /// Replace an agent now.
     Recover {
-        /// Its name.
         agent: String,
     },
-    /// Leave a task out.
-    Skip { task: TaskId, reason: String },
+    Skip {
+        task: TaskId,
+        reason: String,
+    },
     /// Stop whoever is at a task and give it up, until it is opened again.
     #[serde(rename = "stop_task")]
-    Stop { task: TaskId },
+    Stop {
+        task: TaskId,
+    },
     /// Open a task again.
-    Retry { task: TaskId },
+    Retry {
+        task: TaskId,
+    },
     /// Complete a task on the operator's word.
     Complete {
         task: TaskId,
-        /// The outcome.
         result: Option<String>,
     },
-    /// Answer a question.
     Answer {
         id: QuestionId,
-        /// The answer.
         text: String,
     },
-    /// Note a decision.
     Note {
-        /// The decision.
         text: String,
     },
     /// Break a task into smaller ones.

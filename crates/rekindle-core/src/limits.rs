@@ -59,7 +59,6 @@ pub struct Limits {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Traits {
-    /// The kind's name.
     pub kind: String,
     /// Whose allowance it uses up: agents of the same account wait for the same reset.
     pub account: String,
@@ -84,7 +83,6 @@ pub struct Traits {
 
 impl Traits {
     /// A kind that can do nothing special.
-    #[must_use]
     pub fn new(kind: &str) -> Self {
         Self { kind: kind.to_owned(), account: kind.to_owned(), ..Self::default() }
     }
@@ -182,13 +180,11 @@ impl Default for Limits {
 
 impl Limits {
     /// Time a role has for a task that names none of its own.
-    #[must_use]
     pub fn timeout_for(&self, role: Role) -> u64 {
         self.timeout_ms.get(&role).copied().unwrap_or(15 * 60 * 1000)
     }
 
     /// What the agents of an `[agents.NAME]` can do.
-    #[must_use]
     pub fn traits_of(&self, cli: &str) -> Traits {
         self.traits.get(cli).cloned().unwrap_or_else(|| Traits::new(cli))
     }

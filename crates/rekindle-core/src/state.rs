@@ -34,15 +34,12 @@ pub struct State {
     pub last_time: Time,
     /// The run, once there is one.
     pub run: Option<Run>,
-    /// The limits in force.
     pub limits: Limits,
-    /// Tasks of the run.
     pub tasks: BTreeMap<TaskId, Task>,
     /// Attempts of the run, ended ones included while one of their tasks is known in full.
     pub attempts: BTreeMap<AttemptId, Attempt>,
     /// The highest epoch each agent's name has had.
     pub agents: BTreeMap<AgentName, Epoch>,
-    /// Questions of the run.
     pub questions: BTreeMap<QuestionId, Question>,
     /// Decisions noted, newest last.
     pub notes: Vec<Note>,
@@ -160,14 +157,12 @@ pub struct Health {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     pub id: RunId,
-    /// The pinned plan.
     pub plan: Plan,
     /// Where the plan's file lies.
     pub plan_path: String,
     /// The git branch it was started on.
     pub branch: Option<String>,
     pub phase: RunPhase,
-    /// When it began.
     pub started_at: Time,
     pub ended_at: Option<Time>,
     /// How often it went on after a pause.
@@ -203,7 +198,6 @@ pub enum Inspection {
     Done,
 }
 
-/// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunPhase {
@@ -221,13 +215,10 @@ pub enum RunPhase {
     Finished(Outcome),
 }
 
-/// A coordinator process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Coordinator {
-    /// Its process.
     pub pid: u32,
     pub since: Time,
-    /// The machine's boot.
     pub boot_id: String,
     /// Time since that boot when it started.
     pub boottime_ms: u64,
@@ -241,7 +232,6 @@ pub struct Attempt {
     /// Which `[agents.NAME]` runs it.
     pub cli: String,
     pub epoch: Epoch,
-    /// Its tasks in order.
     pub tasks: Vec<TaskId>,
     /// Whether earlier work is taken up.
     pub resumed: bool,
@@ -250,14 +240,11 @@ pub struct Attempt {
     pub pid: Option<u32>,
     /// Its shim's process, once recorded.
     pub shim_pid: Option<u32>,
-    /// When it was decided on.
     pub dispatched_at: Time,
     pub ended_at: Option<Time>,
-    /// A stop that was ordered.
     pub stop: Option<Stop>,
     /// How its process ended.
     pub exit: Option<Exit>,
-    /// Why it ended.
     pub cause: Option<Cause>,
     /// A coordinator found that nothing is left of it; said and counted once.
     #[serde(default)]
@@ -266,7 +253,6 @@ pub struct Attempt {
     pub idle_since: Option<Time>,
     /// Reports refused, to bound what a confused agent writes into the log.
     pub refused: u32,
-    /// Its own session.
     #[serde(default)]
     #[serde(rename = "native")]
     pub cli_session: CliSession,
@@ -274,13 +260,11 @@ pub struct Attempt {
 
 impl Attempt {
     /// Whether a process of it runs or may run.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         matches!(self.phase, AttemptPhase::Starting | AttemptPhase::Running)
     }
 }
 
-/// How an attempt stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptPhase {
@@ -294,29 +278,22 @@ pub enum AttemptPhase {
     Ended,
 }
 
-/// A stop that was ordered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stop {
     /// What its end will be put down to.
     pub cause: Cause,
     /// Without grace.
     pub at_once: bool,
-    /// When it was first ordered.
     pub ordered_at: Time,
     /// When it was last ordered; an order that was not taken is repeated.
     pub repeated_at: Time,
 }
 
-/// A question to a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// The task that waits.
     pub task: TaskId,
-    /// Who asked.
     pub agent: AgentName,
-    /// The attempt that asked.
     pub attempt: AttemptId,
-    /// The question.
     pub text: String,
     /// Answers to choose from.
     pub options: Vec<String>,
@@ -335,7 +312,6 @@ pub struct Note {
     pub time: Time,
     /// By whom; nobody means the operator.
     pub agent: Option<AgentName>,
-    /// The decision.
     pub text: String,
 }
 
@@ -360,7 +336,6 @@ impl State {
     }
 
     /// The plan's words for a task.
-    #[must_use]
     pub fn plan_task(&self, id: &TaskId) -> Option<&PlanTask> {
         let task = self.tasks.get(id)?;
         self.run.as_ref()?.plan.tasks.get(task.index)
@@ -372,13 +347,11 @@ impl State {
     }
 
     /// Whether one of these processes is the shim of a living agent: whoever descends from it is that agent.
-    #[must_use]
     pub fn holds_any_of(&self, processes: &[u32]) -> bool {
         self.live_attempts().any(|(_, attempt)| attempt.shim_pid.is_some_and(|shim| processes.contains(&shim)))
     }
 
     /// Tasks that an attempt holds and that have not ended, in its order.
-    #[must_use]
     pub fn open_tasks(&self, id: AttemptId) -> Vec<TaskId> {
         let Some(attempt) = self.attempts.get(&id) else {
             return Vec::new();
@@ -394,7 +367,6 @@ impl State {
     }
 
     /// The unanswered question that a task waits for, if there is one.
-    #[must_use]
     pub fn open_question(&self, task: &TaskId) -> Option<QuestionId> {
         self.questions
             .iter()
@@ -403,7 +375,6 @@ impl State {
     }
 
     /// Blockers of a task that have neither completed nor been skipped.
-    #[must_use]
     pub fn unmet_blockers(&self, id: &TaskId) -> Vec<TaskId> {
         let Some(plan_task) = self.plan_task(id) else {
             return Vec::new();
@@ -419,7 +390,6 @@ impl State {
     }
 
     /// The task of the plan that a part belongs to; any other task is its own.
-    #[must_use]
     pub fn root_of(&self, id: &TaskId) -> TaskId {
         let mut root = id;
         while let Some(parent) = self.tasks.get(root).and_then(|task| task.workflow.parent.as_ref()) {
@@ -429,7 +399,6 @@ impl State {
     }
 
     /// The role that works on a task at the stage where it stands.
-    #[must_use]
     pub fn role_of(&self, id: &TaskId) -> Role {
         let Some(task) = self.tasks.get(id) else { return Role::Developer };
         match (task.workflow.stage, task.workflow.health) {
@@ -444,7 +413,6 @@ impl State {
     }
 
     /// The workspace of its own that a task's work is done in; nothing where all work in one directory.
-    #[must_use]
     pub fn workspace_of(&self, id: &TaskId) -> Option<String> {
         if !self.limits.worktrees {
             return None;
@@ -457,20 +425,16 @@ impl State {
     }
 
     /// Whether the plan asks for a reviewer of a role.
-    #[must_use]
     pub fn reviews(&self, role: Role) -> bool {
         let review = self.run.as_ref().and_then(|run| run.plan.settings.review.as_ref());
         review.is_some_and(|roles| roles.iter().any(|name| name == role.name()))
     }
 
-    /// Attempts in all that a task may have.
-    #[must_use]
     pub fn attempt_limit(&self, id: &TaskId) -> u32 {
         self.plan_task(id).and_then(|task| task.attempts).unwrap_or(self.limits.attempts)
     }
 
     /// The name of the agent that has a role on a task; the task's own id where that name would be too long.
-    #[must_use]
     pub fn agent_for(&self, id: &TaskId, role: Role) -> Option<AgentName> {
         let plan_task = self.plan_task(id)?;
         let made = || AgentName::new(format!("{role}-{id}")).or_else(|_| AgentName::new(id.as_str())).ok();

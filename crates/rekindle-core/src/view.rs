@@ -27,15 +27,12 @@ pub use waits::{HeldRow, WaitRow};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRow {
     pub id: String,
-    /// The plan's name.
     pub plan: String,
-    /// The plan's title.
     pub title: String,
     /// Where the plan's file lies.
     pub plan_path: String,
     /// `created`, `running`, `pausing`, `paused`, `waiting` (paused, goes on by itself), `complete` or `failed`.
     pub state: String,
-    /// When it began.
     pub started_at: Time,
     pub ended_at: Option<Time>,
     /// How often it went on after a pause.
@@ -70,7 +67,6 @@ pub struct TaskRow {
     pub state: String,
     /// Attempts that count.
     pub attempts: u32,
-    /// Attempts it may have in all.
     pub attempt_limit: u32,
     /// The agent that works on it or would.
     pub agent: Option<AgentName>,
@@ -88,9 +84,7 @@ pub struct TaskRow {
     pub unreported: bool,
     /// Whether its claim is being proven right now.
     pub verifying: bool,
-    /// Its newest epoch.
     pub epoch: Epoch,
-    /// What it is blocked by.
     pub blocked_by: Vec<TaskId>,
     /// When the current attempt at it began, or the one it ended with.
     pub started_at: Option<Time>,
@@ -131,7 +125,6 @@ pub struct TaskRow {
 
 impl TaskRow {
     /// What one should know of a complete task that was not both reported and proven: a mark, and the same in words.
-    #[must_use]
     pub fn doubt(&self) -> Option<(&'static str, &'static str)> {
         match (self.unreported, self.unproven) {
             (true, true) => Some(("unreported", "complete on a person's word: its agent reported nothing")),
@@ -145,7 +138,6 @@ impl TaskRow {
 /// An agent's attempt, as a table shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AttemptRow {
-    /// Its number.
     pub attempt: AttemptId,
     pub name: AgentName,
     /// Which `[agents.NAME]` runs it.
@@ -155,28 +147,19 @@ pub struct AttemptRow {
     pub state: String,
     /// The agent's process.
     pub pid: Option<u32>,
-    /// Its shim's process.
     pub shim_pid: Option<u32>,
-    /// The task it is at.
     pub task: Option<TaskId>,
-    /// All its tasks in order.
     pub tasks: Vec<TaskId>,
     pub epoch: Epoch,
-    /// When it was decided on.
     pub started_at: Time,
     pub ended_at: Option<Time>,
-    /// Why it ended.
     pub cause: Option<String>,
-    /// The kind of its program.
     #[serde(default)]
     pub kind: String,
-    /// How it was started.
     #[serde(default)]
     pub strategy: Strategy,
-    /// Its own session.
     #[serde(default)]
     pub session_id: Option<String>,
-    /// The model.
     #[serde(default)]
     pub model: Option<String>,
     /// What it has used, and how full its context is; nothing where its program does not say.
@@ -199,13 +182,9 @@ pub struct AttemptRow {
 /// A question, as a table shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuestionRow {
-    /// Its number.
     pub id: QuestionId,
-    /// The task that waits.
     pub task: TaskId,
-    /// Who asked.
     pub agent: AgentName,
-    /// The question.
     pub text: String,
     /// Answers to choose from.
     pub options: Vec<String>,
@@ -220,17 +199,12 @@ pub struct QuestionRow {
 pub struct Touched {
     /// The run's row.
     pub run: bool,
-    /// Rows of tasks.
     pub tasks: BTreeSet<TaskId>,
-    /// Rows of attempts.
     pub attempts: BTreeSet<AttemptId>,
-    /// Rows of questions.
     pub questions: BTreeSet<QuestionId>,
 }
 
 impl Touched {
-    /// Every row there is.
-    #[must_use]
     pub fn everything(state: &State) -> Self {
         Self {
             run: state.run.is_some(),
@@ -309,7 +283,6 @@ fn dependants<'a>(state: &'a State, id: &'a TaskId) -> impl Iterator<Item = Task
     tasks.iter().filter(|task| task.blocked_by.contains(id)).map(|task| task.id.clone()).chain(whole)
 }
 
-#[must_use]
 pub fn run_row(state: &State) -> Option<RunRow> {
     let run = state.run.as_ref()?;
     let name = match run.phase {
@@ -343,7 +316,6 @@ pub fn run_row(state: &State) -> Option<RunRow> {
     })
 }
 
-#[must_use]
 pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
     let task = state.tasks.get(id)?;
     let planned = state.plan_task(id)?;
@@ -390,7 +362,6 @@ fn environments_of(state: &State, planned: &PlanTask) -> Vec<String> {
 }
 
 /// The state people see: a pending task behind others is blocked, and so is one that waits for an answer.
-#[must_use]
 pub fn shown_state(state: &State, id: &TaskId) -> (&'static str, Option<String>) {
     let Some(task) = state.tasks.get(id) else {
         return ("pending", None);
@@ -422,7 +393,6 @@ pub fn shown_state(state: &State, id: &TaskId) -> (&'static str, Option<String>)
     }
 }
 
-#[must_use]
 pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
     let attempt = state.attempts.get(&id)?;
     let name = match attempt.phase {
@@ -467,7 +437,6 @@ fn last_words_of(attempt: &Attempt) -> Option<String> {
     left_work.then(|| last_words::short(&attempt.cli_session.last_words)).flatten()
 }
 
-#[must_use]
 pub fn question_row(state: &State, id: QuestionId) -> Option<QuestionRow> {
     let question = state.questions.get(&id)?;
     Some(QuestionRow {

@@ -61,7 +61,6 @@ pub fn forget(state_dir: &Path, highest: u64) -> io::Result<()> {
 }
 
 /// The highest attempt that a person said to go on without.
-#[must_use]
 pub fn forgotten(state_dir: &Path) -> u64 {
     let text = std::fs::read_to_string(state_dir.join(FORGOTTEN)).unwrap_or_default();
     text.trim().parse().unwrap_or(0)

@@ -26,10 +26,8 @@ pub enum Error {
     Load(#[from] LoadError),
 }
 
-/// Decides on an order and makes it durable. The coordinator's lock is held meanwhile, so nobody else writes.
-///
-/// # Errors
-/// When a coordinator runs after all, or the store refuses.
+/// Decides on an order and makes it durable. The coordinator's lock is held meanwhile, so nobody else writes. Fails
+/// when a coordinator runs after all, or the store refuses.
 pub fn order(dir: &StateDir, order: Order) -> Result<Reply, Error> {
     let now_ms = crate::clock::wall().0;
     let _lock = dir.lock_coordinator(&state_dir::Owner::this_process(now_ms, "an operator's order"))?;
@@ -43,9 +41,6 @@ pub fn order(dir: &StateDir, order: Order) -> Result<Reply, Error> {
 }
 
 /// Decides on an order over what a store holds and makes it durable there. The caller holds the store alone.
-///
-/// # Errors
-/// When the store refuses.
 pub fn put_down(store: &dyn Store, order: Order, now: impl FnOnce(&State) -> Time) -> Result<Reply, Error> {
     let (mut state, last_seq) = driver::load(store)?;
     let now = now(&state);

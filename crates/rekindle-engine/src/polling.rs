@@ -20,7 +20,6 @@ pub(crate) fn clear(state_dir: &Path) {
 }
 
 /// What the living coordinator of a state directory lacks to watch files with.
-#[must_use]
 pub fn read(state_dir: &Path) -> Option<Refusal> {
     serde_json::from_slice(&std::fs::read(state_dir.join(FILE)).ok()?).ok()
 }

@@ -23,7 +23,6 @@ pub enum Trouble {
 
 impl Trouble {
     /// What became of an error at a place.
-    #[must_use]
     pub fn of(error: &io::Error, at: &Path) -> Self {
         of(error, at).map_or_else(|| Self::Wrong(error.to_string()), Self::Refused)
     }
@@ -36,19 +35,16 @@ impl From<String> for Trouble {
 }
 
 /// The refusal in an error, if it is one; `at` is where something was to be written.
-#[must_use]
 pub fn of(error: &io::Error, at: &Path) -> Option<Refusal> {
     is_refused(error).then(|| words(error.raw_os_error().unwrap_or_default(), at))
 }
 
 /// The number of an error that stopped a thread or a process from being made.
-#[must_use]
 pub fn errno_of(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(Errno::AGAIN.raw_os_error())
 }
 
 /// What git lacked that may go through later: a lock that somebody holds, or what the machine refused it.
-#[must_use]
 pub fn of_git(error: &git::Error, at: &Path) -> Refusal {
     let said = error.to_string();
     let other = || Refusal { reason: said.clone(), hint: String::new() };
@@ -64,7 +60,6 @@ fn locked(text: &str) -> Option<Refusal> {
 }
 
 /// The refusal in what another program, or an error on its way up, said, if it is one: programs have only words for it.
-#[must_use]
 pub fn in_text(text: &str, at: &Path) -> Option<Refusal> {
     const SAID: [(&str, Errno); 12] = [
         ("No space left on device", Errno::NOSPC),
@@ -90,7 +85,6 @@ pub fn in_text(text: &str, at: &Path) -> Option<Refusal> {
 
 /// What a shim lacked that left without starting its agent, by what it said and its exit code. One that had no room and could not
 /// even write that down lacked space.
-#[must_use]
 pub fn of_shim(bundle: &Path, at: &Path, code: Option<i32>) -> Refusal {
     let log = bundle.join(SHIM_LOG);
     let said = std::fs::read_to_string(&log).unwrap_or_default();
@@ -110,7 +104,6 @@ pub fn of_shim(bundle: &Path, at: &Path, code: Option<i32>) -> Refusal {
 pub const SHIM_ENDED: &str = "an agent's supervisor ended before it could start the agent";
 
 /// The supervisor of a check was killed, so that nobody knows how the check would have ended.
-#[must_use]
 pub fn killed_check() -> Refusal {
     Refusal {
         reason: "the supervisor of a check was killed before the check ended".to_owned(),
@@ -119,7 +112,6 @@ pub fn killed_check() -> Refusal {
 }
 
 /// What was refused to a process that ended before it ran its program, by its exit record.
-#[must_use]
 pub fn of_exit(record: &ExitRecord, at: &Path) -> Option<Refusal> {
     let error = record.start_error.as_ref()?;
     if is_refusal(error.errno) {
@@ -130,7 +122,6 @@ pub fn of_exit(record: &ExitRecord, at: &Path) -> Option<Refusal> {
 }
 
 /// The user has no file watch left: editors and other tools share them.
-#[must_use]
 pub fn no_watch() -> Refusal {
     Refusal {
         reason: "the system has no file watch left for you: agents are polled every quarter of a second instead"
@@ -140,7 +131,6 @@ pub fn no_watch() -> Refusal {
 }
 
 /// What a refused call lacked, by the system's error number.
-#[must_use]
 pub fn words(errno: i32, at: &Path) -> Refusal {
     let place = at.display();
     let (reason, hint) = match Errno::from_raw_os_error(errno) {

@@ -36,7 +36,6 @@ pub struct LaunchOrder {
     /// Which `[agents.NAME]` runs it.
     pub cli: String,
     pub epoch: Epoch,
-    /// Its tasks in order.
     pub tasks: Vec<TaskId>,
     /// Which try at the first task.
     pub number: u32,
@@ -61,11 +60,9 @@ pub struct Notice {
     pub workspace: Option<String>,
 }
 
-/// The checks of one claim.
 #[derive(Clone, Debug)]
 pub struct CheckOrder {
     pub task: TaskId,
-    /// The epoch of the claim.
     pub epoch: Epoch,
     /// Shell commands that must exit with 0.
     pub commands: Vec<String>,
@@ -98,7 +95,6 @@ pub struct MergeOrder {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaveOrder {
     pub attempt: AttemptId,
-    /// Its first task.
     pub task: TaskId,
     /// The workspace of its own that it worked in.
     pub workspace: Option<String>,
@@ -108,7 +104,6 @@ pub struct LeaveOrder {
     pub declared: Vec<String>,
 }
 
-/// What becomes of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// It is under way, or was before: what comes of it arrives as an observation. That may be a refusal, when nothing was begun.
@@ -135,10 +130,8 @@ pub trait World {
     fn keep_output(&mut self, _output: &str) -> Option<String> {
         None
     }
-    /// Reads a spool from an offset into `into`, at most `limit` bytes; nothing more to read leaves it empty.
-    ///
-    /// # Errors
-    /// When the spool cannot be read. That is not its end: it is read again later.
+    /// Reads a spool from an offset into `into`, at most `limit` bytes; nothing more to read leaves it empty. Fails
+    /// when the spool cannot be read. That is not its end: it is read again later.
     fn read_spool(
         &mut self,
         attempt: AttemptId,
@@ -152,9 +145,6 @@ pub trait World {
         None
     }
     /// Reads what an attempt has added to the transcript of its session, as `read_spool`.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     fn read_transcript(
         &mut self,
         _attempt: AttemptId,
@@ -184,10 +174,8 @@ pub trait World {
     fn close_input(&mut self, _attempt: AttemptId) {}
     /// What is left of attempts, by their bundles, in the order of the question.
     fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found>;
-    /// Reports that were left in an attempt's bundle, in order.
-    ///
-    /// # Errors
-    /// When the machine has no room to read them. That does not mean that there are none: ask again.
+    /// Reports that were left in an attempt's bundle, in order. Fails when the machine has no room to read them. That
+    /// does not mean that there are none: ask again.
     fn kept_reports(&mut self, attempt: AttemptId) -> std::io::Result<Vec<KeptReport>>;
     /// The reports that `kept_reports` last gave for an attempt are durable now.
     fn drop_kept_reports(&mut self, attempt: AttemptId);
@@ -205,10 +193,8 @@ pub trait World {
     fn alert(&mut self, alert: &Alert);
     /// Bytes that an attempt has written so far, to its session's transcript too.
     fn written(&mut self, attempt: AttemptId) -> u64;
-    /// What the processes of an attempt have used so far; nothing where there are none.
-    ///
-    /// # Errors
-    /// When that cannot be told. It does not mean that they have done nothing: ask again.
+    /// What the processes of an attempt have used so far; nothing where there are none. Fails when that cannot be told.
+    /// It does not mean that they have done nothing: ask again.
     fn activity(&mut self, attempt: AttemptId) -> std::io::Result<Option<Activity>>;
     /// How long the connections of an attempt's processes have been quiet; nothing where they have none.
     fn connections_quiet_ms(&mut self, _attempt: AttemptId) -> Option<u64> {

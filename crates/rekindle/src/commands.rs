@@ -46,7 +46,6 @@ use crate::view::{REPAIR, View};
 
 /// Where a command was called and where it prints.
 pub(crate) struct Context {
-    /// The output.
     pub ui: Ui,
     pub project: Project,
 }

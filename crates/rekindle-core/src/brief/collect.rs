@@ -22,13 +22,11 @@ const LISTED_MAX: usize = 2_000;
 const UNHEARD_MAX: usize = 16;
 
 /// What the state knows for the brief of an attempt; nothing if there is no such attempt.
-#[must_use]
 pub fn facts_from(state: &State, id: AttemptId) -> Option<Facts> {
     facts_after(state, id, state.attempts.get(&id)?.cli_session.compactions)
 }
 
 /// The same for an agent that is in its nth compaction: a hook may ask before the stream tells of it.
-#[must_use]
 pub fn facts_after(state: &State, id: AttemptId, compactions: u32) -> Option<Facts> {
     let (attempt, run) = (state.attempts.get(&id)?, state.run.as_ref()?);
     let mut facts = Facts::new(attempt.agent.clone());
@@ -68,7 +66,6 @@ pub fn facts_after(state: &State, id: AttemptId, compactions: u32) -> Option<Fac
 }
 
 /// Whether the whole plan is put before an agent again: with every second compaction, for what was lost adds up.
-#[must_use]
 pub fn reloads(compactions: u32) -> bool {
     compactions > 0 && compactions.is_multiple_of(2)
 }

@@ -212,7 +212,6 @@ pub(crate) fn cut(words: &str, path: &str, room: usize) -> String {
     format!("{head}{}", marker(clean.len() - head.len()))
 }
 
-/// What to do.
 pub(super) fn instructions(facts: &Facts) -> String {
     let mut out = "## Instructions\n\n".to_owned();
     let steps = if facts.role.reviews() { judge::steps(facts) } else { work_steps(facts) };

@@ -14,7 +14,6 @@ use crate::text::{one_line, truncate_bytes};
 pub const REINJECT_BYTES: usize = 9_500;
 
 /// The text, at most [`REINJECT_BYTES`] long. It carries the nonce, so that no two of them are the same.
-#[must_use]
 pub fn reinject(facts: &Facts) -> String {
     let (who, next) = (who(facts), next_step(facts));
     let room = REINJECT_BYTES.saturating_sub(who.len() + next.len());

@@ -19,7 +19,6 @@ const CAUSE_MAX_BYTES: usize = 400;
 
 /// The prompt, at most `facts.budget_bytes` long. A session that was compacted has forgotten what it was told, so it is told all
 /// of it; one that was not is told the news.
-#[must_use]
 pub fn render_resumed(facts: &Facts) -> String {
     let (why, reporting) = (why(facts) + &under_way::intro(facts), reporting(facts));
     let room = facts.budget_bytes.saturating_sub(why.len() + reporting.len());

@@ -53,7 +53,6 @@ pub(crate) fn sent_back(facts: &Facts, rework: &Rework) -> String {
     )
 }
 
-/// All of it in words.
 pub(crate) fn points(rework: &Rework) -> String {
     let mut out = String::new();
     list(&mut out, "Issues", &rework.findings.issues);

@@ -41,7 +41,6 @@ pub struct Unknown {
 
 impl Unknown {
     /// What to write instead.
-    #[must_use]
     pub fn hint(&self) -> String {
         let known = PLACEHOLDERS.map(|(name, _)| name);
         match nearest(&self.name, known) {
@@ -51,16 +50,12 @@ impl Unknown {
     }
 }
 
-/// A piece of a template.
 enum Piece<'a> {
     Words(&'a str),
     Placeholder(&'a str),
 }
 
-/// Looks for placeholders that are none.
-///
-/// # Errors
-/// With the first of them.
+/// Looks for placeholders that are none. Fails with the first of them.
 pub fn check(template: &str) -> Result<(), Unknown> {
     let mut line = 1;
     for piece in pieces(template) {

@@ -180,7 +180,6 @@ fn stage(state: &State, attempt: &Attempt) -> Stage {
 }
 
 /// How long an agent may give no sign of life, by where it stands.
-#[must_use]
 pub fn silence_limit_ms(state: &State, attempt: &Attempt) -> u64 {
     let limits = &state.limits;
     match stage(state, attempt) {
@@ -195,7 +194,6 @@ pub fn silence_limit_ms(state: &State, attempt: &Attempt) -> u64 {
 ///
 /// After an attempt that hung the whole `hang.silence` counts: a model that thinks for minutes without a byte is slow, not gone,
 /// and must not use up a task's attempts.
-#[must_use]
 pub fn answer_limit_ms(state: &State, attempt: &Attempt) -> Option<u64> {
     let tells_it = state.limits.traits_of(&attempt.cli).shows_calls && stage(state, attempt) == Stage::AtWork;
     let hung_before = |task: &TaskId| {

@@ -24,7 +24,6 @@ pub enum Standstill {
 }
 
 /// What the run waits for.
-#[must_use]
 pub fn standstill(state: &State) -> Standstill {
     let at_work = state.attempts.values().any(|attempt| attempt.phase != AttemptPhase::Ended)
         || state.begun().any(|(_, task)| task.is_being_proven())
@@ -75,7 +74,6 @@ pub fn standstill(state: &State) -> Standstill {
 }
 
 /// Pending tasks behind one that failed, directly or not.
-#[must_use]
 pub(crate) fn unreachable(state: &State) -> BTreeSet<TaskId> {
     let mut found: BTreeSet<TaskId> = BTreeSet::new();
     let Some(run) = &state.run else { return found };

@@ -114,7 +114,6 @@ fn is_usable(state: &State, id: AttemptId) -> bool {
         && class_of(state, id) == Some(Class::Idle)
 }
 
-/// A task as a message.
 fn words(task: &PlanTask) -> String {
     let mut out = format!("Your next task, in the same session: {}: {}\n\n{}\n", task.id, task.title, task.body.trim());
     let lists =

@@ -16,7 +16,6 @@ const STOP_MARGIN_MS: u64 = 5_000;
 /// still ended soon after it answers again.
 const STOP_REPEAT_MAX_MS: u64 = 5 * 60 * 1000;
 
-/// A named timer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
     /// A task in progress has used up its role's time.
@@ -55,13 +54,11 @@ impl Timer {
 }
 
 /// The earliest moment at which time alone changes anything, for a state that was last decided on at `decided_at`.
-#[must_use]
 pub fn next_deadline(state: &State, decided_at: Time) -> Option<Time> {
     next_deadline_but(state, decided_at, &BTreeSet::new())
 }
 
 /// The same without the limits of attempts whose processes are gone.
-#[must_use]
 pub fn next_deadline_but(state: &State, decided_at: Time, gone: &BTreeSet<AttemptId>) -> Option<Time> {
     // A start that was due by then and could not be made (no slot) waits for another event, not for time.
     let ahead = |(time, timer): &(Time, Timer)| *timer != Timer::MayStart || *time > decided_at;

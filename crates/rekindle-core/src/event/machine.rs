@@ -24,10 +24,8 @@ pub enum MachineEvent {
     },
     /// The plan's health commands are to be run.
     HealthOrdered {},
-    /// What they said.
     HealthChecked(HealthSeen),
     /// The user's own command is to be asked what is left of the allowance.
     UsageAsked {},
-    /// What is left of it.
     UsageSeen(UsageLeft),
 }

@@ -140,7 +140,6 @@ names! {
 
 impl Body {
     /// The name that readers of the log see. Names that carry a role are made from it.
-    #[must_use]
     pub fn name(&self) -> String {
         if let Self::Attempt(
             AttemptEvent::Dispatched { role, .. }
@@ -154,7 +153,6 @@ impl Body {
     }
 
     /// The details as a JSON object, without the name.
-    #[must_use]
     pub fn details(&self) -> String {
         let mut value = serde_json::to_value(self).expect("a body holds nothing that JSON cannot");
         if let Some(object) = value.as_object_mut() {
@@ -163,10 +161,8 @@ impl Body {
         value.to_string()
     }
 
-    /// The body back from its name and details.
-    ///
-    /// # Errors
-    /// When the log was written by a version that knows other events, or is damaged.
+    /// The body back from its name and details. Fails when the log was written by a version that knows other events, or
+    /// is damaged.
     pub fn from_parts(name: &str, details: &str) -> Result<Self, serde_json::Error> {
         let tag = if name.ends_with("_redispatched") {
             "redispatched"

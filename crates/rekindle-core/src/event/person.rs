@@ -8,13 +8,9 @@ use crate::ids::{AttemptId, QuestionId};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "body", rename_all = "snake_case")]
 pub enum PersonEvent {
-    /// An agent asked a person.
     QuestionAsked {
-        /// Its number.
         id: QuestionId,
-        /// Who asked.
         attempt: AttemptId,
-        /// The question.
         text: String,
         /// Answers to choose from.
         options: Vec<String>,
@@ -24,20 +20,16 @@ pub enum PersonEvent {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         takes_work: bool,
     },
-    /// A person answered.
     QuestionAnswered {
-        /// Its number.
         id: QuestionId,
         answer: String,
     },
     /// An agent or a person noted a decision.
     NoteRecorded {
-        /// The decision.
         text: String,
     },
     /// A person should look.
     PersonAlerted {
-        /// What it is about.
         text: String,
         /// The commands to choose from.
         choices: Vec<String>,

@@ -55,7 +55,6 @@ pub struct Facts<'a> {
     pub session: &'a Session,
     /// Its name, for people.
     pub key: &'a str,
-    /// Why it is told.
     pub telling: Telling,
     /// What was looked up on the disk and among the processes, a sentence each.
     pub established: &'a [String],
@@ -63,7 +62,6 @@ pub struct Facts<'a> {
     pub team: Option<&'a Team>,
     /// The plan, put in when the telling is a full one.
     pub plan: Option<&'a Plan>,
-    /// The file with the state.
     pub state_file: &'a str,
     /// Until when it was heard of, as text.
     pub heard_until: &'a str,
@@ -75,7 +73,6 @@ pub struct Facts<'a> {
 
 /// The text. Without the plan at most [`STATE_BYTES`] characters long, with it at most [`PLAN_BYTES`] more, and never more than the
 /// room.
-#[must_use]
 pub fn text(facts: &Facts<'_>) -> String {
     let room = facts.room.min(if facts.telling.full { STATE_BYTES + PLAN_BYTES } else { STATE_BYTES });
     let plan = match facts.telling.full {

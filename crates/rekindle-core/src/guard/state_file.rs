@@ -10,7 +10,6 @@ use crate::text::{one_line, truncate_bytes};
 pub const MAX_BYTES: usize = 10_000;
 
 /// The file's text. `key` names the session, `dir` is where it works.
-#[must_use]
 pub fn render(session: &Session, key: &str, dir: &str) -> String {
     let mut out = format!("# Session State: {}\n\n- Directory: {}\n", one_line(key, 120), one_line(dir, 300));
     let (done, all) = session.progress();

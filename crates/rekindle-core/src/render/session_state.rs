@@ -19,7 +19,6 @@ const WORDS_MAX_BYTES: usize = 600;
 
 /// The file's text, at most [`MAX_BYTES`]. `files` are modified files that are known from elsewhere than checkpoints.
 /// Without a run there is no text.
-#[must_use]
 pub fn render(state: &State, files: &[String]) -> Option<String> {
     let out = head(state)?;
     let sections = [

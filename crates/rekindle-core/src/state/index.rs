@@ -104,7 +104,6 @@ impl State {
     }
 
     /// Whether a task has failed for good.
-    #[must_use]
     pub fn has_failed(&self) -> bool {
         if self.index.built {
             return self.index.failed > 0;

@@ -22,13 +22,8 @@ use rekindle_core::activity::History;
 use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
 
-use super::guard_adapter::Guarded;
 use super::history::Record;
-use super::hook_installer::Installable;
-use super::{Adapter, Launch, Permissions, Place, Program, Reader, Start, hook_events, quote};
-
-/// The newest version that `cargo xtask agents` was run with.
-const TRIED_UP_TO: &str = "0.166.0";
+use super::{About, Adapter, Launch, Permissions, Place, Program, Reader, Start, hook_events, quote};
 
 /// The name in `kind = "…"`.
 pub const KIND: &str = "codex";
@@ -42,24 +37,22 @@ const MCP_START_S: u64 = 60;
 /// Variables that log it in, in the order in which they are shown.
 const LOGIN_VARS: [&str; 2] = ["CODEX_API_KEY", "CODEX_ACCESS_TOKEN"];
 
-/// The adapter.
 pub struct Codex;
 
+static ABOUT: About = About {
+    program: Some("codex"),
+    install_hint: Some("npm install -g @openai/codex"),
+    tried_up_to: Some("0.166.0"),
+    keeps_transcript: true,
+    login_hint: "run `codex login`, or set CODEX_API_KEY",
+    guarded: Some(&Codex),
+    installable: Some(&Codex),
+    ..About::new(KIND)
+};
+
 impl Adapter for Codex {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
-
-    fn program(&self) -> Option<&'static str> {
-        Some("codex")
-    }
-
-    fn install_hint(&self) -> Option<&'static str> {
-        Some("npm install -g @openai/codex")
-    }
-
-    fn tried_up_to(&self) -> Option<&'static str> {
-        Some(TRIED_UP_TO)
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn traits(&self, program: &Program) -> Traits {
@@ -104,10 +97,6 @@ impl Adapter for Codex {
         rollout::find(&home(place)?.join("sessions"), session)
     }
 
-    fn keeps_transcript(&self) -> bool {
-        true
-    }
-
     fn history(&self, record: &Record<'_>) -> History {
         history::history(record)
     }
@@ -122,18 +111,6 @@ impl Adapter for Codex {
 
     fn login(&self, place: &Place<'_>) -> Option<String> {
         place.login_by(&LOGIN_VARS).or_else(|| login_by_file(place))
-    }
-
-    fn login_hint(&self) -> &'static str {
-        "run `codex login`, or set CODEX_API_KEY"
-    }
-
-    fn guarded(&self) -> Option<&'static dyn Guarded> {
-        Some(&Codex)
-    }
-
-    fn installable(&self) -> Option<&'static dyn Installable> {
-        Some(&Codex)
     }
 }
 

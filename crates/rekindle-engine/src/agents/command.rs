@@ -4,21 +4,18 @@ use rekindle_core::activity::Activity;
 use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
 
-use super::{Adapter, Examination, Launch, Place, Program, Reader, Source, Start, find_program};
+use super::{About, Adapter, Examination, Launch, Place, Program, Reader, Source, Start, find_program};
 
 /// The name in `kind = "…"`.
 pub const KIND: &str = "command";
 
-/// The adapter.
 pub struct Command;
 
-impl Adapter for Command {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
+static ABOUT: About = About::new(KIND);
 
-    fn program(&self) -> Option<&'static str> {
-        None
+impl Adapter for Command {
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn traits(&self, _program: &Program) -> Traits {

@@ -34,7 +34,6 @@ const OWN_FAILURES: [&str; 3] = ["invalid_request", "max_output_tokens", "model_
 /// Longest description of a task in a fact: the list is told often, and the program still has the whole.
 pub const DESCRIPTION_MAX_BYTES: usize = 600;
 
-/// What an event means.
 pub fn read(asked: &Value, dir: PathBuf, dialect: &Dialect) -> Option<Heard> {
     let event = fields::text(asked, "hook_event_name")?;
     let session = fields::text(asked, "session_id").filter(|id| !id.is_empty())?;

@@ -27,7 +27,6 @@ pub enum Notice {
     Watching,
 }
 
-/// Tells a person.
 pub type Teller = Box<dyn Fn(&Notice)>;
 
 impl Coordinator {

@@ -145,7 +145,6 @@ impl<W: World> Driver<W> {
     }
 
     /// How many entries the driver keeps beside the state and the store: as many as attempts are alive, whatever has ended.
-    #[must_use]
     pub fn entries(&self) -> usize {
         let maps = self.spools.len() + self.heard_from.len() + self.own_bytes.len() + self.noticed.len();
         maps + self.more_to_read.len() + self.ending.len() + self.waiters.len() + self.waiting.len()
@@ -222,9 +221,6 @@ impl<W: World> Driver<W> {
     }
 
     /// Reads parts of spools again whose lines a repaired store has lost. What they said is in the log; only lines are added.
-    ///
-    /// # Errors
-    /// When the store refuses.
     pub fn reindex(&mut self, gaps: &[SpoolGap]) -> Result<(), Error> {
         // A transcript is not ours and is not indexed: what it said that mattered is in the log.
         for gap in gaps.iter().filter(|gap| gap.stream != Stream::Transcript) {
@@ -236,9 +232,6 @@ impl<W: World> Driver<W> {
     /// Takes what attempts that have ended left in their spools beyond what is stored: a database that lost its newest pages
     /// has forgotten how far it had read, and nobody reads on for them. What they said was decided long ago; only lines are
     /// added. `all` of them are looked at when the store says that it lost something, else the newest.
-    ///
-    /// # Errors
-    /// When the store refuses.
     pub fn index_ended(&mut self, all: bool) -> Result<(), Error> {
         let ended = self.state.attempts.iter().rev().filter(|(_, found)| found.phase == AttemptPhase::Ended);
         let limit = if all { usize::MAX } else { ENDED_LOOKED_AT };

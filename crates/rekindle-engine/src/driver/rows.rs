@@ -16,13 +16,11 @@ use crate::store::{self, Read, Row, Table};
 use crate::world::World;
 
 /// Every row that the state tells.
-#[must_use]
 pub fn all_rows(state: &State) -> Vec<Row> {
     touched_rows(state, &Touched::everything(state))
 }
 
 /// The rows that events have touched.
-#[must_use]
 pub fn touched_rows(state: &State, touched: &Touched) -> Vec<Row> {
     let Some(run) = state.run.as_ref().map(|run| run.id.to_string()) else { return Vec::new() };
     let mut rows = Vec::new();
@@ -145,9 +143,6 @@ fn is_whole(state: &State, rows: &[Row]) -> bool {
 }
 
 /// The rows of all runs as the log tells them, event by event.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn rows_from_log(store: &(impl Read + ?Sized)) -> Result<Vec<Row>, Error> {
     let (mut state, mut seq, mut touched) = (State::default(), 0, Touched::default());
     let mut rows = BTreeMap::new();

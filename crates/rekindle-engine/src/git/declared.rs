@@ -42,10 +42,8 @@ pub(super) struct Stage<'a> {
 }
 
 impl Work {
-    /// Says which paths, as in the plan, the tasks of a workspace promise. It counts from now on.
-    ///
-    /// # Errors
-    /// When the name cannot be a workspace's.
+    /// Says which paths, as in the plan, the tasks of a workspace promise. It counts from now on. Fails when the name
+    /// cannot be a workspace's.
     pub fn declare(&self, key: &str, artifacts: &[String]) -> Result<()> {
         super::names::check(key)?;
         let paths: BTreeSet<PathBuf> = artifacts.iter().filter_map(|path| self.repo.declared_path(path)).collect();
@@ -84,9 +82,6 @@ impl Repo {
     }
 
     /// Whether git ignores a declared artifact, which may not be there yet and may be a folder.
-    ///
-    /// # Errors
-    /// When git cannot say.
     pub fn ignores_artifact(&self, path: &str) -> Result<bool> {
         let Some(inside) = self.declared_path(path) else {
             return Ok(false);

@@ -56,7 +56,6 @@ pub(super) fn last(run: &str, key: &str) -> String {
     hidden(run, key, LAST)
 }
 
-/// A snapshot of a workspace.
 pub(super) fn snapshot(run: &str, key: &str, attempt: u64, label: &str) -> String {
     hidden(run, key, &format!("{attempt}-{}", part(label)))
 }

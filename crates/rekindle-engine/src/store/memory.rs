@@ -55,7 +55,6 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store.
     pub fn new() -> MemoryStore {
         MemoryStore::default()
     }

@@ -16,7 +16,6 @@ use crate::clock::Clock;
 use crate::evidence::Outputs;
 use crate::store::Stream;
 
-/// The outside.
 pub struct MemoryWorld {
     /// The time, where it stands still.
     pub time: Time,
@@ -36,7 +35,6 @@ pub struct MemoryWorld {
     pub activity: Option<Activity>,
     /// Where outputs of checks are kept.
     pub outputs: Option<Outputs>,
-    /// Attempts that were to be launched.
     pub launched: Vec<AttemptId>,
     /// Tasks whose checks were to be run.
     pub checks: Vec<(TaskId, Epoch)>,

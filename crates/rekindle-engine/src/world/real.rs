@@ -84,7 +84,6 @@ struct Shared {
     checking: Mutex<BTreeSet<Option<(TaskId, Epoch)>>>,
 }
 
-/// The real outside.
 pub struct RealWorld {
     clock: Clock,
     shared: Arc<Shared>,
@@ -101,10 +100,8 @@ pub struct RealWorld {
 }
 
 impl RealWorld {
-    /// The outside of a state directory, with the project's directory and the run's share of its repository.
-    ///
-    /// # Errors
-    /// When processes cannot be watched or the directory cannot be written.
+    /// The outside of a state directory, with the project's directory and the run's share of its repository. Fails when
+    /// processes cannot be watched or the directory cannot be written.
     pub fn new(
         clock: Clock,
         dir: &StateDir,
@@ -297,7 +294,7 @@ impl World for RealWorld {
 
     fn history(&mut self, attempt: AttemptId, cli: &str, session: &str, ledger: &Ledger) -> History {
         let Some((adapter, _)) = self.shared.adapter(cli) else { return History::Unknown };
-        let keeps = adapter.keeps_transcript();
+        let keeps = adapter.about().keeps_transcript;
         match self.tail(attempt, cli, session).map(cli_session::Tail::end) {
             Some(Ok((lines, whole))) => adapter.history(&Record { lines: &lines, whole, ledger }),
             None if !keeps => adapter.history(&Record { lines: "", whole: true, ledger }),
@@ -306,7 +303,7 @@ impl World for RealWorld {
     }
 
     fn transcript_state(&mut self, attempt: AttemptId, cli: &str, session: &str) -> Transcript {
-        let keeps = self.shared.adapter(cli).is_some_and(|(adapter, _)| adapter.keeps_transcript());
+        let keeps = self.shared.adapter(cli).is_some_and(|(adapter, _)| adapter.about().keeps_transcript);
         let none = if keeps { Transcript::Missing } else { Transcript::Unknown };
         self.tail(attempt, cli, session).map_or(none, cli_session::Tail::state)
     }
@@ -418,7 +415,6 @@ impl World for RealWorld {
 
 impl RealWorld {
     /// Processes of agents whose bundles were deleted and who do not end.
-    #[must_use]
     pub fn outlasting(&self) -> Vec<u32> {
         self.shared.living.as_ref().map_or_else(Vec::new, |living| living.outlasting(&self.shared.bundles))
     }

@@ -370,7 +370,7 @@ fn a_new_kind_touches_its_folder_and_the_table() {
     let manifest = std::env::var("CARGO_MANIFEST_DIR").expect("cargo and nextest say where the package is");
     let root = std::path::Path::new(&manifest).ancestors().nth(2).expect("crates/rekindle-testkit");
     let repo = Repo::load(root).expect("the repository");
-    for kind in rekindle_engine::agents::KINDS.iter().filter(|kind| kind.program().is_some()) {
+    for kind in rekindle_engine::agents::KINDS.iter().filter(|kind| kind.about().program.is_some()) {
         let name = kind.kind();
         let own = format!("crates/rekindle-engine/src/agents/{name}");
         let naming = repo.rust.iter().filter(|source| super::place::is_product(&source.path));

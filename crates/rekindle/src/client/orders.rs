@@ -37,10 +37,7 @@ pub(crate) enum Taken {
     NobodyThere,
 }
 
-/// Gives an order and waits until it is durable.
-///
-/// # Errors
-/// When it is refused, or there is no run.
+/// Gives an order and waits until it is durable. Fails when it is refused, or there is no run.
 pub(crate) fn give(project: &Project, order: &Order) -> Result<Taken> {
     if variable(TOKEN).is_some() {
         return Err(for_operator());
@@ -93,9 +90,7 @@ fn stalled(stall: &Stall) -> CliError {
 }
 
 /// Refuses an agent of a run that wants to coordinate or watch it: it would wait for itself, or become its own supervisor.
-///
-/// # Errors
-/// When the caller is an agent of this very state directory.
+/// Fails when the caller is an agent of this very state directory.
 pub(crate) fn refuse_own_agent(project: &Project) -> Result<()> {
     let own = variable(TOKEN).and(variable(SOCKET)).is_some_and(|socket| {
         let dir = Path::new(&socket).parent().map(Path::to_owned);

@@ -21,7 +21,6 @@ pub(crate) struct AnswerArgs {
     text: String,
 }
 
-/// Gives the answer.
 pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit> {
     let order = Order::Answer { id: QuestionId(args.id), text: args.text.clone() };
     context.order(&order, &format!("question {} is answered", args.id))

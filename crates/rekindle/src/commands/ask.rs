@@ -34,7 +34,6 @@ pub(crate) struct AskArgs {
     wait: bool,
 }
 
-/// Asks.
 pub(crate) fn run(args: &AskArgs, context: &Context) -> Result<Exit> {
     let Some(agent) = context.agent() else {
         return Err(CliError::usage("only an agent can ask: REKINDLE_TOKEN is not set")

@@ -31,7 +31,6 @@ enum AuditCommand {
     Blocked(VerdictArgs),
 }
 
-/// Gives it.
 pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<Exit> {
     let (given, verdict) = match &args.command {
         AuditCommand::Pass(given) => (given, Verdict::Pass),

@@ -95,10 +95,7 @@ struct Summary<'a> {
     outcomes: Vec<Outcome>,
 }
 
-/// Runs it.
-///
-/// # Errors
-/// When the plan, the configuration or the sandbox do not allow it.
+/// Runs it. Fails when the plan, the configuration or the sandbox do not allow it.
 pub(crate) fn run(args: &ChaosArgs, context: &Context) -> Result<Exit> {
     if args.list {
         return show::list(context);
@@ -225,7 +222,6 @@ fn apart(spec: &Spec) -> Result<Outcome> {
 }
 
 /// The run of a directory, in the namespace that this process has.
-#[must_use]
 pub(crate) fn round_main(dir: &Path) -> ExitCode {
     let played = || -> Result<()> {
         let failed = |error: std::io::Error| CliError::internal("the sandbox failed").because(&error);

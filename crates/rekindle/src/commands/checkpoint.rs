@@ -36,7 +36,6 @@ pub(crate) struct CheckpointArgs {
     progress: Option<u8>,
 }
 
-/// Reports the checkpoint.
 pub(crate) fn run(args: &CheckpointArgs, context: &Context) -> Result<Exit> {
     let Some(agent) = context.agent() else {
         return Err(CliError::usage("only an agent can save checkpoints: REKINDLE_TOKEN is not set"));

@@ -16,7 +16,6 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-/// Prints them.
 pub(crate) fn run(args: &CompletionsArgs, context: &Context) -> Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "rekindle", &mut script);

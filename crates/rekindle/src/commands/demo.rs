@@ -45,10 +45,7 @@ pub(crate) struct DemoArgs {
     keep: bool,
 }
 
-/// Shows it.
-///
-/// # Errors
-/// When something that the demonstration promises did not happen.
+/// Shows it. Fails when something that the demonstration promises did not happen.
 pub(crate) fn run(args: &DemoArgs, context: &Context) -> Result<Exit> {
     let failed = |error: std::io::Error| CliError::internal("cannot set the demonstration up").because(&error);
     let holder = tempfile::Builder::new().prefix("rekindle-demo-").tempdir().map_err(failed)?;

@@ -59,13 +59,9 @@ impl Verdict {
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
 pub(crate) struct Finding {
-    /// What.
     pub name: String,
-    /// How it was found.
     pub verdict: Verdict,
-    /// What was seen.
     pub text: String,
-    /// What to do.
     pub hint: Option<String>,
 }
 
@@ -86,7 +82,6 @@ struct SettingJson {
     origin: String,
 }
 
-/// Looks.
 pub(crate) fn run(args: &DoctorArgs, context: &Context) -> Result<Exit> {
     let sources = Sources { file: context.project.config.as_deref(), ..Sources::default() };
     let config = Config::load(&sources.with_environment());

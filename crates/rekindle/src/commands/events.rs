@@ -53,7 +53,6 @@ pub(crate) struct EventJson<'a> {
 
 impl<'a> EventJson<'a> {
     /// Of an event in the log.
-    #[must_use]
     pub(crate) fn of(event: &'a StoredEvent) -> Self {
         Self {
             seq: event.seq,
@@ -69,7 +68,6 @@ impl<'a> EventJson<'a> {
     }
 }
 
-/// Shows them.
 pub(crate) fn run(args: &EventsArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     if let Some(task) = &args.task {

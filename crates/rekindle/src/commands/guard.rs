@@ -37,7 +37,6 @@ enum GuardCommand {
     Uninstall(uninstall::UninstallArgs),
 }
 
-/// Runs what was asked for.
 pub(crate) fn run(args: &GuardArgs, context: &Context) -> Result<Exit> {
     match &args.command {
         GuardCommand::Install(args) => install::run(args, context),
@@ -126,7 +125,7 @@ fn find(name: &str, root: &Path) -> Option<PathBuf> {
 
 /// Every program that is installed here.
 pub(crate) fn installed(kinds: Kinds, root: &Path) -> Vec<&'static dyn Installable> {
-    let there = |program: &&dyn Installable| program.program().is_some_and(|name| find(name, root).is_some());
+    let there = |program: &&dyn Installable| program.about().program.is_some_and(|name| find(name, root).is_some());
     kinds.installable().filter(there).collect()
 }
 

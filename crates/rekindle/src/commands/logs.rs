@@ -59,7 +59,6 @@ struct LineJson<'a> {
     torn: bool,
 }
 
-/// Shows them.
 pub(crate) fn run(args: &LogsArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     let run = view.the_run()?;

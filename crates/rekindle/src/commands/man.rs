@@ -49,7 +49,6 @@ pub(crate) fn run(args: &ManArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// One command's page.
 struct Page {
     /// Its name, as it is looked up: `rekindle-task-done`.
     name: String,

@@ -21,18 +21,12 @@ pub(crate) struct PauseArgs {}
 #[derive(Debug, Args)]
 pub(crate) struct StopArgs {}
 
-/// Pauses.
-///
-/// # Errors
-/// When there is no run, or it is over.
+/// Pauses. Fails when there is no run, or it is over.
 pub(crate) fn run(_args: &PauseArgs, context: &Context) -> Result<Exit> {
     order(context, PauseReason::Operator)
 }
 
-/// Pauses at once.
-///
-/// # Errors
-/// When there is no run, or it is over.
+/// Pauses at once. Fails when there is no run, or it is over.
 pub(crate) fn stop(_args: &StopArgs, context: &Context) -> Result<Exit> {
     order(context, PauseReason::Stop)
 }

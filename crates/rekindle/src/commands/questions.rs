@@ -35,7 +35,6 @@ struct QuestionJson<'a> {
     asked_at: String,
 }
 
-/// Shows them.
 pub(crate) fn run(args: &QuestionsArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     let mut questions = match view.run()? {

@@ -15,7 +15,6 @@ pub(crate) struct RecoverArgs {
     agent: String,
 }
 
-/// Orders it.
 pub(crate) fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
     // Asked first because only the view knows the names that come near.
     let view = context.view()?;

@@ -39,7 +39,6 @@ pub(crate) struct ReportArgs {
     run: Option<String>,
 }
 
-/// Writes it.
 pub(crate) fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
     let standard = Path::new(STANDARD_OUTPUT);
     let named = [&args.html, &args.markdown, &args.junit, &args.trace];

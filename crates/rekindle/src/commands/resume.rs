@@ -17,7 +17,6 @@ pub(crate) struct ResumeArgs {
     options: RunOptions,
 }
 
-/// Goes on.
 pub(crate) fn run(args: &ResumeArgs, context: &Context) -> Result<Exit> {
     continue_run(&args.options, context)
 }

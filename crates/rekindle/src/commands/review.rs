@@ -55,7 +55,6 @@ struct FocusJson {
     focus: Vec<FocusArea>,
 }
 
-/// Runs the subcommand.
 pub(crate) fn run(args: &ReviewArgs, context: &Context) -> Result<Exit> {
     match &args.command {
         ReviewCommand::Pass(given) => give(given, Role::Critic, Verdict::Pass, context),

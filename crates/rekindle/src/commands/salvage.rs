@@ -68,7 +68,6 @@ struct RestoredJson<'a> {
     written: usize,
 }
 
-/// Lists or restores.
 pub(crate) fn run(args: &SalvageArgs, context: &Context) -> Result<Exit> {
     let repo = Repo::of(&context.project.root)?;
     let mut found = repo.snapshots(None)?;

@@ -40,7 +40,6 @@ pub(crate) struct ServeArgs {
     allow_host: Vec<String>,
 }
 
-/// Serves it.
 pub(crate) fn run(args: &ServeArgs, context: &Context) -> Result<Exit> {
     let ui = &context.ui;
     orders::refuse_own_agent(&context.project)?;
@@ -84,7 +83,6 @@ fn address_of(args: &ServeArgs) -> Result<SocketAddr> {
 }
 
 /// Prints every route as JSON.
-#[must_use]
 pub(crate) fn print_routes() -> ExitCode {
     let ui = Ui::new(ColorChoice::default());
     let printed = ui.json(&routes::TABLE).and_then(|()| ui.flush());

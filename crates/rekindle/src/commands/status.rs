@@ -60,9 +60,6 @@ impl Shown {
 }
 
 /// What `status --json` shows, of a run of the caller's choice; without a state, what is shown before the first run.
-///
-/// # Errors
-/// When the store cannot be read.
 pub(crate) fn for_programs(view: Option<&View>, run: Option<&RunView<'_>>, all: bool) -> Result<StatusJson> {
     let coordinator = view.map_or(Ok(None), View::coordinator)?;
     let lag = view.map_or(Ok(None), View::lag)?;
@@ -73,7 +70,6 @@ pub(crate) fn for_programs(view: Option<&View>, run: Option<&RunView<'_>>, all: 
     Ok(json::whole(run, shown, coordinator, lag, &caps).polled(polling))
 }
 
-/// Shows it.
 pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     let run = view.run()?;

@@ -33,7 +33,6 @@ pub(crate) struct TopArgs {
     read_only: bool,
 }
 
-/// Shows it.
 pub(crate) fn run(args: &TopArgs, context: &Context) -> Result<Exit> {
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(CliError::usage("top needs a terminal to draw on").hint("for scripts: rekindle status --json"));

@@ -7,7 +7,6 @@ use super::{Layer, Origin};
 use crate::ui::Diagnostic;
 use rekindle_core::plan::nearest::nearest;
 
-/// Reads what a plan sets.
 pub(super) fn read(path: &str, settings: &FrontMatter) -> (Layer, Vec<Diagnostic>) {
     let mut layer = Layer::default();
     let mut problems = Vec::new();

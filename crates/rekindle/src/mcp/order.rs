@@ -26,10 +26,7 @@ pub(super) enum Order {
 }
 
 impl Order {
-    /// Reads a call.
-    ///
-    /// # Errors
-    /// What is wrong with it, for the model.
+    /// Reads a call. The error says what is wrong with it, for the model.
     pub(super) fn read(tool: &str, given: &JsonObject, own: &[String]) -> Result<Self, String> {
         let given = Arguments::new(tool, given, own);
         let report = match tool {

@@ -17,7 +17,6 @@ pub(crate) struct Diagnostic {
     pub warning: bool,
     /// What is wrong: one lower-case line.
     pub message: String,
-    /// What to do.
     pub hint: Option<String>,
     /// Where it stands, if it stands in a file.
     pub place: Option<SourceSpan>,
@@ -41,13 +40,11 @@ impl Diagnostic {
     }
 
     /// Whether it keeps the file from being used.
-    #[must_use]
     pub(crate) fn is_error(&self) -> bool {
         !self.warning
     }
 
     /// The message, the excerpt with the place marked, and the hint.
-    #[must_use]
     pub(crate) fn render(&self, paint: Paint, width: usize) -> String {
         let Some(place) = &self.place else {
             return self.render_plain(paint);
@@ -79,7 +76,6 @@ impl Diagnostic {
 
 impl SourceSpan {
     /// The line of the place, counted from 1.
-    #[must_use]
     pub(crate) fn line(&self) -> usize {
         let at = floor_boundary(&self.source, self.span.start);
         self.source[..at].matches('\n').count() + 1

@@ -25,8 +25,6 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table with these headings.
-    #[must_use]
     pub(crate) fn new(columns: &[(&'static str, Align)]) -> Self {
         Self { columns: columns.to_vec(), rows: Vec::new() }
     }
@@ -38,14 +36,10 @@ impl Table {
         self.rows.push(harmless);
     }
 
-    /// Whether it has no rows.
-    #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The table as lines.
-    #[must_use]
     pub(crate) fn render(&self, paint: Paint, width: usize) -> String {
         let widths = self.widths(width);
         let heading = self.columns.iter().map(|(name, _)| ((*name).to_owned(), Some(Tone::Dim)));
@@ -88,7 +82,6 @@ impl Table {
 }
 
 /// Columns that a text takes. Wide characters of East Asian scripts and emoji take two; combining marks take none.
-#[must_use]
 pub(crate) fn width_of(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
@@ -111,7 +104,6 @@ fn char_width(c: char) -> usize {
 }
 
 /// A text cut to a width, the cut marked.
-#[must_use]
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if width_of(text) <= width {
         return text.to_owned();

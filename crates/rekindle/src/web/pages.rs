@@ -51,10 +51,7 @@ pub(super) async fn runs(web: Arc<Web>, ask: Ask) -> Answer {
     show(web, ask, Page::Runs).await
 }
 
-/// The attempt that a path names.
-///
-/// # Errors
-/// When it is no number.
+/// The attempt that a path names. Fails when it is no number.
 pub(super) fn attempt_of(ask: &Ask) -> Result<u64, Problem> {
     let text = ask.segment("attempt");
     text.parse().map_err(|_| Problem::absent(format!("there is no attempt `{text}`")))

@@ -47,7 +47,6 @@ pub(crate) struct Route {
     pub method: &'static str,
     /// Its path; names in braces match one segment.
     pub path: &'static str,
-    /// What it is for.
     pub access: Access,
     #[serde(skip)]
     handler: fn(Arc<Web>, Ask) -> Answering,
@@ -60,28 +59,21 @@ pub(crate) struct Ask {
     /// What stands after the question mark.
     pub query: BTreeMap<String, String>,
     pub headers: HeaderMap,
-    /// What it brings.
     pub body: Body,
 }
 
 impl Ask {
-    /// A segment of the path.
-    #[must_use]
     pub(crate) fn segment(&self, name: &str) -> &str {
         self.path.get(name).map_or("", String::as_str)
     }
 
     /// A number after the question mark.
-    ///
-    /// # Errors
-    /// When it is none.
     pub(crate) fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Problem> {
         let given = self.query.get(name);
         given.map(|text| text.parse().map_err(|_| Problem::bad(format!("`{name}` is not a number")))).transpose()
     }
 
     /// Whether a switch after the question mark is on.
-    #[must_use]
     pub(crate) fn is_on(&self, name: &str) -> bool {
         self.query.get(name).is_some_and(|value| !matches!(value.as_str(), "0" | "false"))
     }

@@ -19,7 +19,6 @@ const MESSAGE_MAX_BYTES: usize = 256 * 1024;
 /// How one of the adapters of the protocol marks a compaction: as a call of this kind and title.
 const COMPACTION: (&str, &str) = ("think", "Compact conversation");
 
-/// Reads one attempt.
 #[derive(Default)]
 pub struct Lines {
     message: String,

@@ -194,7 +194,6 @@ impl Stream {
     }
 }
 
-/// An item that is a call.
 fn call(item: &Value) -> Option<Call> {
     let id = fields::text(item, "id")?.to_owned();
     let (tool, input, acts) = match fields::text(item, "type")? {

@@ -28,15 +28,11 @@ pub enum Stage<'a> {
     Failed(&'a str),
 }
 
-/// One use of a tool.
 #[derive(Clone, Copy, Debug)]
 pub struct Use<'a> {
-    /// Its id.
     pub call: &'a str,
     pub tool: &'a str,
-    /// What it was given.
     pub input: &'a Value,
-    /// How far it is.
     pub stage: Stage<'a>,
     /// Which helper used it; nothing means the session itself.
     pub by: Option<&'a str>,
@@ -50,7 +46,6 @@ impl Use<'_> {
         fields::text(self.input, name).filter(|text| !text.is_empty())
     }
 
-    /// The command was run.
     pub fn command(&self, line: &str, failure: Option<&str>, printed: &str) -> Fact {
         Fact::Command {
             call: self.call.to_owned(),

@@ -181,7 +181,6 @@ pub(super) enum Flushed {
     Disconnected,
 }
 
-/// All watched bundles.
 #[derive(Debug, Default)]
 pub(super) struct State {
     entries: BTreeMap<BundleKey, Entry>,

@@ -150,10 +150,7 @@ pub(super) fn close_in_background(shared: &Arc<Shared>, attempt: AttemptId) {
     let _stopped_later = std::thread::Builder::new().name("let-go".to_owned()).spawn(close);
 }
 
-/// Writes an adapter's files into a bundle.
-///
-/// # Errors
-/// What could not be written.
+/// Writes an adapter's files into a bundle. The error says what could not be written.
 pub(super) fn write_files<'a>(
     bundle: &Path,
     files: impl IntoIterator<Item = (&'a String, &'a String)>,
@@ -170,10 +167,7 @@ pub(super) fn write_files<'a>(
     Ok(())
 }
 
-/// Makes an adapter's links in a bundle whose own directory is there.
-///
-/// # Errors
-/// What could not be linked.
+/// Makes an adapter's links in a bundle whose own directory is there. The error says what could not be linked.
 pub(super) fn make_links<'a>(
     bundle: &Path,
     links: impl IntoIterator<Item = (&'a String, &'a PathBuf)>,

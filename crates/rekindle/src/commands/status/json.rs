@@ -170,7 +170,6 @@ struct CoordinatorJson {
     since: Option<String>,
 }
 
-/// All of it.
 pub(super) fn whole(
     run: Option<&RunView<'_>>,
     shown: Shown,

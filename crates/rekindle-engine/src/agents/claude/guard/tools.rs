@@ -9,7 +9,6 @@ use super::super::super::hook_events::{self, DESCRIPTION_MAX_BYTES, Stage, Use};
 /// How much of what was given to a foreign tool is shown: enough to know which thing it was done to.
 const FOREIGN_INPUT_MAX_BYTES: usize = 300;
 
-/// What it means.
 pub fn facts(used: &Use<'_>) -> Vec<Fact> {
     match used.tool {
         "Agent" | "Task" => helper(used),

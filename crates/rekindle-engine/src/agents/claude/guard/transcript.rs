@@ -18,7 +18,6 @@ const MAX_OPEN: usize = 256;
 /// What the summary of a compaction is surrounded by.
 const SUMMARY: (&str, &str) = ("\nSummary:\n", "\n\nIf you need specific details from before compaction");
 
-/// Reads the lines.
 #[derive(Default)]
 pub struct Lines {
     /// Calls that have no answer yet: the tool and what it was given.

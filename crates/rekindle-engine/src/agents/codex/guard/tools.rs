@@ -22,7 +22,6 @@ const FOREIGN_INPUT_MAX_BYTES: usize = 300;
 const ABOUT_HELPERS: [&str; 7] =
     ["spawn_agent", "wait_agent", "close_agent", "interrupt_agent", "send_input", "followup_task", "resume_agent"];
 
-/// What it means.
 pub fn facts(used: &Use<'_>) -> Vec<Fact> {
     match plain(used.tool) {
         "spawn_agent" => spawned(used).into_iter().collect(),

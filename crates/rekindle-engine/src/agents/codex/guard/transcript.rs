@@ -46,7 +46,6 @@ const LIMITS: [&str; 8] = [
     "response_too_many_failed_attempts",
 ];
 
-/// Reads the lines.
 #[derive(Default)]
 pub struct Lines {
     /// Calls that have no answer yet: the tool and what it was given.
