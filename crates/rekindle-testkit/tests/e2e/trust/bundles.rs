@@ -52,7 +52,7 @@ fn copy_log(from: &std::path::Path, to: &std::path::Path) {
 }
 
 /// A log that ends before the newest attempt, because every copy of it is old.
-fn with_an_old_log() -> Rig {
+pub fn with_an_old_log() -> Rig {
     let rig = Rig::new(PLAN, AGENT).with("\n[notify]\ncommand = [\"/bin/sh\", \"./tell.sh\"]\n");
     rig.write("tell.sh", "echo \"$1\" >> alerts\n");
     rig.finish();
