@@ -15,6 +15,7 @@ pub mod guard_adapter;
 pub mod history;
 mod hook_events;
 pub mod hook_installer;
+pub mod interactive;
 pub mod opencode;
 mod pieces;
 mod quote;
@@ -27,6 +28,7 @@ use std::path::{Path, PathBuf};
 use guard_adapter::Guarded;
 use history::Record;
 use hook_installer::Installable;
+use interactive::Interactive;
 use rekindle_core::activity::{Activity, History};
 use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
@@ -393,6 +395,11 @@ pub trait Adapter: Send + Sync {
 
     /// How it is started. The error says what is missing, and what to do.
     fn start(&self, start: &Start<'_>) -> Result<Launch, String>;
+
+    /// How a person opens a session in a terminal; nothing where this kind has no session of its own, and why it cannot be opened.
+    fn open(&self, _place: &Place<'_>, _session: &str) -> Option<Result<Interactive, String>> {
+        None
+    }
 
     fn reader(&self) -> Box<dyn Reader>;
 

@@ -18,6 +18,7 @@ pub mod isolation;
 pub mod living;
 pub mod lost;
 pub mod offline;
+pub mod person;
 pub mod polling;
 pub mod pressure;
 pub mod process;

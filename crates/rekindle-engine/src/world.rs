@@ -13,6 +13,7 @@ use rekindle_core::ids::{AgentName, AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
 use rekindle_core::refusal::Refusal;
 use rekindle_core::role::Role;
+use rekindle_core::steering::PersonProcess;
 use rekindle_core::time::Time;
 
 use rekindle_shim::tree::Activity;
@@ -21,6 +22,7 @@ use crate::agents::Reader;
 use crate::alert::Alert;
 use crate::control::Answerer;
 use crate::control::wire::Response;
+use crate::person::WorkedOn;
 use crate::store::Stream;
 
 pub use kept::KeptReport;
@@ -170,6 +172,9 @@ pub trait World {
     }
     /// Gives a running agent a message. One number is delivered once.
     fn tell(&mut self, _attempt: AttemptId, _cli: &str, _number: u32, _text: &str) {}
+    /// Watches the program in which a person works on a task; its end arrives as an observation, with what changed. One that has
+    /// ended already is told at once.
+    fn watch_person(&mut self, _task: &TaskId, _by: &PersonProcess, _place: WorkedOn) {}
     /// Lets an agent that waits for messages leave.
     fn close_input(&mut self, _attempt: AttemptId) {}
     /// What is left of attempts, by their bundles, in the order of the question.

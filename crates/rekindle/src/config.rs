@@ -32,8 +32,8 @@ pub(crate) use keys::{KEYS, Key, Value};
 pub(crate) use program::find as find_program;
 pub(crate) use rekindle_core::plan::nearest::nearest;
 
+use crate::diagnostic::Diagnostic;
 use crate::error::{CliError, Result};
-use crate::ui::Diagnostic;
 
 /// The configuration's file name.
 pub(crate) const FILE_NAME: &str = "rekindle.toml";

@@ -7,8 +7,8 @@ use std::fmt;
 use rekindle_engine::guard::install;
 use rekindle_engine::{git, state_dir, store};
 
+use crate::diagnostic::Diagnostic;
 use crate::exit_code::Exit;
-use crate::ui::Diagnostic;
 
 pub(crate) type Result<T, E = CliError> = std::result::Result<T, E>;
 

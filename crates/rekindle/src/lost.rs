@@ -69,7 +69,13 @@ pub(crate) fn answer(dir: &StateDir, text: &str) -> Result<()> {
     let there = dir.database().try_exists().unwrap_or(true);
     let reader = if there { Some(SqliteReader::open(dir)?) } else { None };
     let found = lost::question(dir, reader.as_ref().map(|reader| reader as &dyn Read))?;
-    let (found, wish) = (found.as_ref(), text.trim());
+    // The number of an option stands for its text, as with every question.
+    let wish = match text.trim() {
+        "1" => FORGET,
+        "2" => RESTORE,
+        other => other,
+    };
+    let found = found.as_ref();
     match (found, wish) {
         (None, RESTORE) => Ok(()),
         (None, _) => Err(CliError::refused("question 0 is not open: the log knows every attempt")),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use rekindle_core::plan::{self, PLAN_MAX_BYTES, Parsed, Plan, Problem, Severity};
 
+use crate::diagnostic::{Diagnostic, SourceSpan};
 use crate::error::{CliError, Result};
-use crate::ui::{Diagnostic, SourceSpan};
 
 /// The plan that is meant when none is named.
 pub(crate) const DEFAULT_PLAN: &str = "plan.md";

@@ -14,13 +14,13 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use serde::Serialize;
 
 pub(crate) use count::{dollars, short_count};
-pub(crate) use diagnostic::{Diagnostic, SourceSpan};
 pub(crate) use duration::{clock_time, elapsed, near_time, stamp};
 pub(crate) use paint::{ColorChoice, Paint, Tone};
 pub(crate) use status_line::StatusLine;
 pub(crate) use table::{Align, Table, cut, width_of};
 pub(crate) use wait::pause;
 
+use crate::diagnostic::Diagnostic;
 use crate::error::{CliError, Kind, Result};
 
 /// Width of lines where there is no terminal to ask: wide enough for a log file, narrow enough for a mail.
@@ -131,6 +131,19 @@ impl Ui {
         if io::stderr().is_terminal() && !console {
             self.draw(&format!("\x1b]2;{}\x07", one_line(text)));
         }
+    }
+
+    /// Asks a person who may say no; nothing where nobody is at a terminal to be asked.
+    #[must_use]
+    pub(crate) fn agrees(&self, question: &str) -> Option<bool> {
+        if !(io::stderr().is_terminal() && io::stdin().is_terminal()) {
+            return None;
+        }
+        self.draw(&format!("{question} [y/N] "));
+        let mut answer = String::new();
+        // An end of input is a no.
+        let _no = io::stdin().read_line(&mut answer);
+        Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
     }
 
     /// Rings the bell, where standard error is a terminal.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::facts::{Answered, Asked, CheckSeen, Decision, Facts, NamedTask, PlanLine, Standing, TaskFacts, TaskResult};
+use super::persons;
 use crate::activity::UnderWay;
 use crate::ids::{AttemptId, TaskId};
 use crate::plan::PlanTask;
@@ -59,6 +60,7 @@ pub fn facts_after(state: &State, id: AttemptId, compactions: u32) -> Option<Fac
             None => facts.open_questions.push(Asked { task, question }),
         }
     }
+    facts.tells = persons::tells(state, id, attempt);
     facts.results = results(state, attempt, facts.current());
     facts.dead_ends = dead_ends(state, id, facts.current());
     facts.forgot = attempt.cli_session.resumes.as_ref().is_some_and(|session| was_compacted(state, id, session));
@@ -255,7 +257,7 @@ fn doubt(state: &State, planned: &PlanTask) -> Option<String> {
     let unmet = state.unmet_blockers(&planned.id);
     if begun && !unmet.is_empty() {
         let unmet: Vec<&str> = unmet.iter().map(|id| id.as_str()).collect();
-        return Some(format!("it was begun although {} is not complete", unmet.join(", ")));
+        return Some(format!("it was started although {} is not complete", unmet.join(", ")));
     }
     let evidence = task.evidence.as_ref().filter(|evidence| task.state == TaskState::Complete && !evidence.passed());
     if let Some(evidence) = evidence {

@@ -1,6 +1,6 @@
 //! The life and the end of an attempt: what its end is put down to, and what becomes of the work it held.
 
-use super::{About, Reply, Turn, gate, health, hold, review, session, split, strategy, team, unreported};
+use super::{About, Reply, Turn, gate, health, hold, review, session, split, steer, strategy, team, unreported};
 use crate::cause::Cause;
 use crate::duration;
 use crate::event::{AttemptEvent, MachineEvent, PersonEvent, RunEvent, TaskEvent};
@@ -19,6 +19,7 @@ pub(super) fn started(turn: &mut Turn<'_>, id: AttemptId, pid: u32, shim_pid: u3
     match turn.state.attempts.get(&id) {
         Some(attempt) if attempt.phase == AttemptPhase::Starting => {
             turn.emit_attempt(id, AttemptEvent::AgentStarted { attempt: id, pid, shim_pid, own_bytes });
+            steer::prompted(turn, id);
             Reply::Accepted
         }
         _ => Reply::Already,
@@ -331,7 +332,7 @@ pub(super) fn fail(turn: &mut Turn<'_>, id: &TaskId, reason: &str, detail: Strin
         format!("rekindle task retry {id}"),
         format!("rekindle task skip {id}"),
         format!("rekindle task split {id} 'FIRST PART' 'SECOND PART'"),
-        "edit the plan: clarify the task or raise its timeout; then run it with --again".to_owned(),
+        format!("clarify it: rekindle task edit {id} --text TEXT (or --timeout, --accept)"),
     ];
     turn.emit_task(id, PersonEvent::PersonAlerted { text, choices });
 }

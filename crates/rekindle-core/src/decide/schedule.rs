@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{About, Turn, finish, gate, health, hold, report, review, strategy, stream, team, usage};
+use super::{About, Turn, finish, gate, health, hold, reload, report, review, strategy, stream, team, usage};
 use crate::cause::Cause;
 use crate::event::{AttemptEvent, Body, RunEvent};
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
@@ -17,6 +17,7 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
     if !turn.state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running) {
         return;
     }
+    reload::prove(turn);
     review::claim_wholes(turn);
     open_wave(turn);
     if turn.state.held.is_some() || health::baseline_missing(turn.state) {
@@ -86,6 +87,9 @@ impl Taken {
         for (id, _) in busy.filter(|(id, _)| Some(**id) != own) {
             taken.add(state, *id);
         }
+        for id in state.steering.attached.keys() {
+            taken.leave_to_person(state, id);
+        }
         // What is between two stages, under review or sent back, is not touched by others either.
         // One that could not go on itself holds nobody up: it may be waiting for just that.
         let validating = validation_open(state);
@@ -110,6 +114,14 @@ impl Taken {
             // Whoever runs comes first; of two that wait for each other's, the first goes on.
             self.artifacts.entry(artifact.clone()).or_insert_with(|| id.clone());
         }
+    }
+
+    /// Nobody works on what a person holds: not on the task, not in its workspace, and not with its agent's session.
+    fn leave_to_person(&mut self, state: &State, id: &TaskId) {
+        self.agents.extend(state.agent_for(id, state.role_of(id)));
+        self.hold(state, id);
+        self.tasks.insert(state.root_of(id));
+        self.workspaces.extend(state.workspace_of(id));
     }
 
     fn add(&mut self, state: &State, id: AttemptId) {
@@ -300,7 +312,7 @@ fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Taken) -> Vec<Task
     let (Some(run), Some(Some(agent))) = (&state.run, state.plan_task(first).map(|task| task.agent.clone())) else {
         return list;
     };
-    let open_wave = wave_now(state);
+    let (open_wave, place) = (wave_now(state), state.workspace_of(first));
     for planned in run.plan.tasks.iter().filter(|task| task.agent.as_ref() == Some(&agent) && task.id != *first) {
         let task = &state.tasks[&planned.id];
         let free = task.state == TaskState::Pending
@@ -308,7 +320,8 @@ fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Taken) -> Vec<Task
             && task.not_before.is_none()
             // A whole is looked at when its parts have ended, not worked on behind them.
             && !task.waits_for_parts()
-            && !taken.holds_any_of(planned);
+            && !taken.holds_any_of(planned)
+            && state.workspace_of(&planned.id) == place;
         let reachable = state.unmet_blockers(&planned.id).iter().all(|blocker| list.contains(blocker));
         if free && reachable && planned.wave <= open_wave && cli_for(state, &planned.id) == cli {
             list.push(planned.id.clone());

@@ -331,7 +331,7 @@ fn the_text_names_what_was_lost_and_the_plan_only_when_it_is_time() {
     for word in words {
         assert!(state.contains(word), "{word} is missing:\n{state}");
     }
-    assert!(state.contains("working ones are left alone"), "{state}");
+    assert!(state.contains("leave working ones alone"), "{state}");
     assert!(!state.contains("quokka"), "{state}");
     let whole = wording(&lead, true, Some(&plan));
     assert!(whole.contains("quokka") && whole.contains("blocked by 1"), "{whole}");

@@ -13,6 +13,7 @@ use rekindle_core::state::{AttemptPhase, Task, TaskState};
 use super::Driver;
 use crate::agents::PLUGIN_MARK;
 use crate::alert::{Alert, Kind};
+use crate::person::WorkedOn;
 use crate::store::{StoredLine, Stream};
 use crate::world::{CheckOrder, LaunchOrder, LeaveOrder, MergeOrder, Taken, World};
 
@@ -41,6 +42,11 @@ impl<W: World> Driver<W> {
             }
             Effect::RepeatRefused => self.repeat_refused(),
             Effect::AskUsage => self.world.ask_usage(),
+            Effect::WatchPerson { task, by, since } => {
+                let workspace = self.state.workspace_of(&task);
+                let place = WorkedOn { workspace, task: task.to_string(), attempt: since.0 };
+                self.world.watch_person(&task, &by, place);
+            }
             Effect::CloseInput { attempt } => self.world.close_input(attempt),
             Effect::AlertPerson { text, choices, task } => self.alert(Kind::NeedsYou, text, choices, task),
             Effect::TellEnd { text } => self.alert(Kind::Finished, text, vec!["rekindle report".to_owned()], None),

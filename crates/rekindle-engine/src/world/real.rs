@@ -9,6 +9,7 @@ mod checks;
 mod cli_session;
 mod disk;
 mod launch;
+mod person;
 mod settle;
 mod workspaces;
 
@@ -26,6 +27,7 @@ use rekindle_core::activity::{History, Ledger, Transcript};
 use rekindle_core::event::ClockSeen;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
+use rekindle_core::steering::PersonProcess;
 use rekindle_core::time::Time;
 use rekindle_shim::bundle::{self, Bundle, ShimRecord};
 use rekindle_shim::tree::Activity;
@@ -40,6 +42,7 @@ use crate::control::Answerer;
 use crate::evidence::Outputs;
 use crate::git::Work;
 use crate::living::Living;
+use crate::person::WorkedOn;
 use crate::state_dir::StateDir;
 use crate::store::Stream;
 use crate::supervise::{self, BundleKey, Launcher, Observation, PROBE_BUDGET, Watch};
@@ -80,6 +83,8 @@ struct Shared {
     watch: Watch,
     messages: SyncSender<Message>,
     stop_grace_ms: u64,
+    /// Programs of people that are being watched.
+    people: Mutex<BTreeSet<u32>>,
     /// Claims whose checks run, and the health commands as a claim without a task: a second order for one of them changes nothing.
     checking: Mutex<BTreeSet<Option<(TaskId, Epoch)>>>,
 }
@@ -131,6 +136,7 @@ impl RealWorld {
             watch: Watch::start(observed)?,
             messages: messages.clone(),
             stop_grace_ms,
+            people: Mutex::default(),
             checking: Mutex::default(),
         });
         let (bundles, living) = (shared.bundles.clone(), shared.living.clone());
@@ -315,6 +321,10 @@ impl World for RealWorld {
 
     fn tell(&mut self, attempt: AttemptId, cli: &str, number: u32, text: &str) {
         cli_session::tell_in_background(&self.shared, attempt, cli, number, text);
+    }
+
+    fn watch_person(&mut self, task: &TaskId, by: &PersonProcess, place: WorkedOn) {
+        person::watch_in_background(&self.shared, task.clone(), by.clone(), place);
     }
 
     fn close_input(&mut self, attempt: AttemptId) {

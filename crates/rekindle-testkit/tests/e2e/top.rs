@@ -179,7 +179,7 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     terminal.keys(&["Escape", "q"]);
 
     let screen = terminal.shows("left with 0");
-    assert!(screen.contains("the run goes on"), "{screen}");
+    assert!(screen.contains("the run continues"), "{screen}");
     terminal.assert_given_back();
     assert!(running.has_ended().is_none(), "leaving does not stop the run");
     rig.touch("stop");

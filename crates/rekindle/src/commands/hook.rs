@@ -30,7 +30,7 @@ const TOKEN_VARIABLE: &str = "REKINDLE_TOKEN";
 /// Record one hook event of a guarded session (called by the installed hooks)
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It reads the event as JSON from standard input, keeps it in the session's journal and always exits with 0.\n\
+    after_help = "Reads the event as JSON from standard input, records it in the session's journal and always exits with 0.\n\
                         `rekindle guard install` writes the hooks that call it."
 )]
 pub(crate) struct HookArgs {

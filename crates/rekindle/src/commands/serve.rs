@@ -35,7 +35,7 @@ pub(crate) struct ServeArgs {
     /// Show everything, change nothing
     #[arg(long)]
     read_only: bool,
-    /// Another host name that browsers may use for it; may be given several times
+    /// Another host name by which browsers may reach it (repeatable)
     #[arg(long = "allow-host", value_name = "NAME")]
     allow_host: Vec<String>,
 }

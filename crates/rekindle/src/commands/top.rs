@@ -48,7 +48,7 @@ pub(crate) fn run(args: &TopArgs, context: &Context) -> Result<Exit> {
         Left::BySignal => Ok(Exit::Terminated),
         Left::ByKey { goes_on } => {
             if goes_on {
-                context.ui.say("the run goes on: look again with rekindle top, stop it with rekindle pause");
+                context.ui.say("the run continues: watch it with rekindle top, stop it with rekindle pause");
             }
             Ok(Exit::Success)
         }

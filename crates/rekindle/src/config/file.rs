@@ -13,7 +13,7 @@ use super::agents::{self, Agent};
 use super::keys::{KEYS, Key, Shape, Value, Wrong, sections};
 use super::places;
 use super::{Layer, Origin};
-use crate::ui::{Diagnostic, SourceSpan};
+use crate::diagnostic::{Diagnostic, SourceSpan};
 use rekindle_core::plan::nearest::nearest;
 use rekindle_core::role::Role;
 

@@ -4,7 +4,7 @@ use rekindle_core::plan::{FrontMatter, Isolation, Setting};
 
 use super::keys::{KEYS, Key, Value, Wrong};
 use super::{Layer, Origin};
-use crate::ui::Diagnostic;
+use crate::diagnostic::Diagnostic;
 use rekindle_core::plan::nearest::nearest;
 
 pub(super) fn read(path: &str, settings: &FrontMatter) -> (Layer, Vec<Diagnostic>) {

@@ -132,7 +132,7 @@ fn for_everybody() -> Vec<Tool> {
         ),
         tool(
             "checkpoint",
-            "Save where you stand: a successor goes on from it.",
+            "Save your progress: a replacement continues from it.",
             vec![
                 task.clone(),
                 ("status", text()),

@@ -73,7 +73,7 @@ fn lost_events_are_question_0_in_every_view() {
     assert!(shown.err.contains("question 0 from rekindle") && shown.err.contains("rekindle answer 0"), "{shown:?}");
     let asked = rig.ok(&["questions"]);
     for part in
-        [words, "- forget", "- restore", "forget: the run goes on", "restore: nothing is started", "rekindle answer 0"]
+        [words, "1. forget", "2. restore", "forget: the run goes on", "restore: nothing is started", "rekindle answer 0"]
     {
         assert!(asked.contains(part), "{part}: {asked}");
     }

@@ -29,7 +29,7 @@ pub(super) struct RecoverArgs {
     /// Include the whole plan
     #[arg(long)]
     full: bool,
-    /// As it stood after the first RECORDS records of its journal
+    /// Show its state after the first RECORDS records of its journal
     #[arg(long, value_name = "RECORDS", conflicts_with = "launch")]
     at: Option<u64>,
 }
