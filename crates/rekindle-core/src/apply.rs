@@ -316,6 +316,10 @@ fn exited(state: &mut State, event: &Event, id: AttemptId, exit: &Exit) {
         attempt.phase = AttemptPhase::Exited;
         attempt.exit = Some(exit.clone());
         attempt.ended_at = Some(event.time);
+        if exit.by_itself {
+            // An order that came too late is not why it left.
+            attempt.stop = None;
+        }
     }
 }
 

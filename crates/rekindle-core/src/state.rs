@@ -407,6 +407,11 @@ impl State {
             .map(|(id, _)| *id)
     }
 
+    /// Whether an attempt waits for a person's answer.
+    pub fn waits_for_person(&self, id: AttemptId) -> bool {
+        self.open_tasks(id).iter().any(|task| self.open_question(task).is_some())
+    }
+
     /// Blockers of a task that have neither completed nor been skipped.
     pub fn unmet_blockers(&self, id: &TaskId) -> Vec<TaskId> {
         let Some(plan_task) = self.plan_task(id) else {
@@ -420,6 +425,14 @@ impl State {
             .filter(|blocker| !self.tasks.get(*blocker).is_some_and(|task| task.state.unblocks()))
             .cloned()
             .collect()
+    }
+
+    /// Whether every blocker of a task has completed or was skipped.
+    pub fn blockers_met(&self, id: &TaskId) -> bool {
+        let Some(plan_task) = self.plan_task(id) else { return true };
+        let parts = self.tasks.get(id).map(|task| task.workflow.parts.as_slice()).unwrap_or_default();
+        let mut all = plan_task.blocked_by.iter().chain(parts);
+        all.all(|blocker| self.tasks.get(blocker).is_some_and(|task| task.state.unblocks()))
     }
 
     /// The task of the plan that a part belongs to; any other task is its own.

@@ -456,7 +456,7 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
         started_at: attempt.dispatched_at,
         ended_at: attempt.ended_at,
         cause: attempt.cause.as_ref().map(ToString::to_string),
-        kind: state.limits.traits_of(&attempt.cli).kind,
+        kind: state.limits.traits_of(&attempt.cli).kind.clone(),
         strategy: attempt.cli_session.strategy,
         session_id: attempt.cli_session.session.clone(),
         model: attempt.cli_session.model.clone(),

@@ -101,7 +101,7 @@ pub fn of_shim(bundle: &Path, at: &Path, code: Option<i32>) -> Refusal {
 }
 
 /// What is said of a shim that ended before its agent ran.
-pub const SHIM_ENDED: &str = "an agent's supervisor ended before it could start the agent";
+const SHIM_ENDED: &str = "an agent's supervisor ended before it could start the agent";
 
 /// The supervisor of a check was killed, so that nobody knows how the check would have ended.
 pub fn killed_check() -> Refusal {
@@ -119,6 +119,14 @@ pub fn of_exit(record: &ExitRecord, at: &Path) -> Option<Refusal> {
     }
     let hint = || "see whether memory or processes ran out: dmesg | tail; free -m; ulimit -u".to_owned();
     record.never_began.then(|| Refusal { reason: error.text.clone(), hint: hint() })
+}
+
+/// A supervisor was ended from outside before it had started its agent.
+pub fn no_supervisor() -> Refusal {
+    Refusal {
+        reason: SHIM_ENDED.to_owned(),
+        hint: "see what ends processes on this machine: journalctl -k --since=-10min".to_owned(),
+    }
 }
 
 /// The user has no file watch left: editors and other tools share them.

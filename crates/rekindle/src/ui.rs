@@ -1,6 +1,7 @@
 //! The only place that prints. Standard output carries what was asked for, standard error everything else; colours carry
 //! no meaning alone. Text that agents wrote is made harmless here before it reaches a terminal.
 
+mod columns;
 mod count;
 mod diagnostic;
 mod duration;
@@ -13,11 +14,12 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use serde::Serialize;
 
+pub(crate) use columns::{cut, graphemes, width_of};
 pub(crate) use count::{dollars, short_count};
 pub(crate) use duration::{clock_time, elapsed, near_time, stamp};
 pub(crate) use paint::{ColorChoice, Paint, Tone};
 pub(crate) use status_line::StatusLine;
-pub(crate) use table::{Align, Table, cut, width_of};
+pub(crate) use table::{Align, Table};
 pub(crate) use wait::pause;
 
 use crate::diagnostic::Diagnostic;

@@ -7,7 +7,7 @@ use crate::limits::Limits;
 use crate::plan::Plan;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "body", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum RunEvent {
     /// A run began; the plan is pinned here.
     RunStarted {

@@ -10,7 +10,7 @@ use crate::review::Verdict;
 use crate::time::Time;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "body", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum TaskEvent {
     /// A task that is not in the plan's file: a part of a split, a repair, or one that a person added.
     TaskAdded(Box<Added>),

@@ -15,7 +15,7 @@ use crate::agents::PLUGIN_MARK;
 use crate::alert::{Alert, Kind};
 use crate::person::WorkedOn;
 use crate::store::{StoredLine, Stream};
-use crate::world::{CheckOrder, LaunchOrder, LeaveOrder, MergeOrder, Taken, World};
+use crate::world::{Admission, CheckOrder, LaunchOrder, LeaveOrder, MergeOrder, World};
 
 impl<W: World> Driver<W> {
     pub(super) fn act(&mut self, effect: Effect) {
@@ -36,7 +36,7 @@ impl<W: World> Driver<W> {
             Effect::LeaveWorkspace { attempt } => self.leave(attempt),
             Effect::CheckHealth => {
                 let commands = self.health_commands();
-                if let Taken::Refused(refusal) = self.world.check_health(&commands) {
+                if let Admission::Refused(refusal) = self.world.check_health(&commands) {
                     self.refused(Refused::Health, refusal);
                 }
             }
@@ -93,7 +93,7 @@ impl<W: World> Driver<W> {
             facts,
         };
         self.own_bytes.insert(attempt, own_bytes);
-        if let Taken::Refused(refusal) = self.world.launch(order) {
+        if let Admission::Refused(refusal) = self.world.launch(order) {
             self.refused(Refused::Attempt(attempt), refusal);
         }
     }
@@ -148,7 +148,7 @@ impl<W: World> Driver<W> {
     fn run_checks(&mut self, task: &TaskId, epoch: Epoch) {
         let Some(mut order) = self.check_order(task, epoch) else { return };
         order.health = self.health_with(task);
-        if let Taken::Refused(refusal) = self.world.run_checks(order) {
+        if let Admission::Refused(refusal) = self.world.run_checks(order) {
             self.refused(Refused::Checks(task.clone(), epoch), refusal);
         }
     }

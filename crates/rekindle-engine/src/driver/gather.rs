@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{Found, Input, Refused};
-use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{self, Channel, CheckResult, Checkpoint, Evidence, Report};
 use rekindle_core::review::Findings;
 use rekindle_core::signal::Signal;
@@ -14,7 +13,7 @@ use rekindle_core::text;
 use super::spools::{CHUNK_BYTES, Progress, set_offset};
 use super::{Driver, Error};
 use crate::ingest::{Cursor, Record};
-use crate::refusal::SHIM_ENDED;
+use crate::refusal;
 use crate::store::{SpoolGap, SpoolOffset, Stream};
 use crate::world::World;
 
@@ -78,10 +77,15 @@ impl<W: World> Driver<W> {
                 self.refused(Refused::Attempt(attempt), refusal);
                 Ok(())
             }
-            // Nobody ran: whatever ended its supervisor, the task does not pay for it.
+            // Whoever had it stopped knows why it never began.
+            Found::NeverStarted if !wanted => {
+                self.take(Input::AttemptLost { attempt, with_host: false });
+                self.forget(attempt);
+                Ok(())
+            }
             Found::NeverStarted => {
-                let hint = "see whether memory or processes ran out: dmesg | tail; free -m".to_owned();
-                self.refused(Refused::Attempt(attempt), Refusal { reason: SHIM_ENDED.to_owned(), hint });
+                // Nothing of the agent was begun: that is the machine's doing, which costs no attempt and holds starts for a moment.
+                self.refused(Refused::Attempt(attempt), refusal::no_supervisor());
                 Ok(())
             }
             ended => self.end_as_found(attempt, &ended),

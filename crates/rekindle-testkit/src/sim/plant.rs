@@ -61,11 +61,17 @@ pub enum Plant {
     NeverForget,
     /// Processes that cannot be looked at are taken for idle ones.
     BlindAsSilent,
+    /// An agent that was killed for lack of memory is told as crashed.
+    WantAsCrash,
+    /// An attempt that cannot be looked at is taken for lost.
+    UnknownAsLost,
+    /// Artifacts that cannot be looked at are taken for missing.
+    UnseenAsMissing,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 32] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -95,6 +101,9 @@ impl Plant {
         Self::ForgetCaller,
         Self::NeverForget,
         Self::BlindAsSilent,
+        Self::WantAsCrash,
+        Self::UnknownAsLost,
+        Self::UnseenAsMissing,
     ];
 
     /// Its name on the command line.
@@ -130,6 +139,9 @@ impl Plant {
             Self::ForgetCaller => "forget-caller",
             Self::NeverForget => "never-forget",
             Self::BlindAsSilent => "blind-as-silent",
+            Self::WantAsCrash => "want-as-crash",
+            Self::UnknownAsLost => "unknown-as-lost",
+            Self::UnseenAsMissing => "unseen-as-missing",
         }
     }
 

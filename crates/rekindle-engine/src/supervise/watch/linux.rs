@@ -50,7 +50,7 @@ const FILES_BYTES: usize = 256 << 10;
 const RENEW_MS: (u64, u64) = (1_000, 60_000);
 
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct EventSource {
     /// Without descriptors for it there is only the time between two looks.
     queue: OnceLock<Queue>,
     /// Ends a wait without a queue.
@@ -103,7 +103,7 @@ impl Queue {
     }
 }
 
-impl Source {
+impl EventSource {
     pub(super) fn new() -> Self {
         let renewal = Renewal { at_ms: clock::monotonic_ms() + RENEW_MS.0, wait_ms: RENEW_MS.0 };
         Self {

@@ -72,9 +72,14 @@ fn lost_events_are_question_0_in_every_view() {
     let shown = rig.rekindle(&["status"]);
     assert!(shown.err.contains("question 0 from rekindle") && shown.err.contains("rekindle answer 0"), "{shown:?}");
     let asked = rig.ok(&["questions"]);
-    for part in
-        [words, "1. forget", "2. restore", "forget: the run goes on", "restore: nothing is started", "rekindle answer 0"]
-    {
+    for part in [
+        words,
+        "1. forget",
+        "2. restore",
+        "forget: the run goes on",
+        "restore: nothing is started",
+        "rekindle answer 0",
+    ] {
         assert!(asked.contains(part), "{part}: {asked}");
     }
     let json: serde_json::Value = serde_json::from_str(&rig.ok(&["questions", "--json"])).expect("JSON");
