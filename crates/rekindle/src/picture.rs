@@ -24,7 +24,8 @@ use rekindle_engine::store::Lag;
 
 use self::history::History;
 use self::output::Outputs;
-use crate::error::Result;
+use crate::error::{CliError, Result};
+use crate::lost::LostLook;
 use crate::project::Project;
 use crate::view::{RunView, Spent, View};
 
@@ -156,13 +157,15 @@ pub(crate) struct RunReader {
     view: Option<View>,
     seen: u64,
     last: Option<Arc<Picture>>,
+    lost: LostLook,
 }
 
 impl RunReader {
     /// An eye on a run of a project: the newest, or the one whose id is, or begins with, `wanted`.
     #[must_use]
     pub(crate) fn new(project: &Project, wanted: Option<&str>) -> Self {
-        Self { project: project.clone(), wanted: wanted.map(str::to_owned), view: None, seen: 0, last: None }
+        let (project, wanted) = (project.clone(), wanted.map(str::to_owned));
+        Self { project, wanted, view: None, seen: 0, last: None, lost: LostLook::default() }
     }
 
     /// Turns to another run.
@@ -193,7 +196,7 @@ impl RunReader {
     pub(crate) fn look(&mut self) -> Result<Option<Arc<Picture>>> {
         let (wanted, now) = (self.wanted.clone(), clock::wall());
         self.view()?;
-        let Some(view) = &self.view else { return Ok(None) };
+        let Some(view) = &self.view else { return self.nothing() };
         let newest = view.last_event()?;
         let coordinator = view.coordinator()?.map(|owner| owner.map_or(0, |owner| owner.pid));
         // While somebody is at it, the database was compared when the coordinator opened it.
@@ -201,10 +204,12 @@ impl RunReader {
         let damage = known.map_or_else(|| view.lag(), Ok)?;
         if let Some(last) = self.last.as_ref().filter(|_| self.seen == newest) {
             // Only the time and whether somebody is at it can have changed.
-            let same = Picture { now, coordinator, damage, waits: OnceLock::new(), ..Picture::clone(last) };
+            let mut same = Picture { now, coordinator, damage, waits: OnceLock::new(), ..Picture::clone(last) };
+            let dir = &self.project.state_dir;
+            self.lost.add_to(&mut same.questions, coordinator.is_some(), || view.lost(), dir)?;
             return Ok(Some(Arc::new(same)));
         }
-        let Some(run) = find(view, wanted.as_deref())? else { return Ok(None) };
+        let Some(run) = find(view, wanted.as_deref())? else { return self.nothing() };
         let before = self.last.take().filter(|last| last.run.id == run.row.id);
         let outputs = before.as_ref().map(|last| Arc::clone(&last.outputs));
         let (mut history, after) = match before {
@@ -220,12 +225,13 @@ impl RunReader {
         })?;
         known.last_time = known.last_time.max(run.last_time()?);
         // Rows are read after the events: they may be newer than these, never older.
-        let (tasks, attempts) = (run.tasks()?, run.attempts()?);
+        let (tasks, attempts, mut questions) = (run.tasks()?, run.attempts()?, run.questions()?);
+        self.lost.add_to(&mut questions, coordinator.is_some(), || view.lost(), &self.project.state_dir)?;
         let picture = Picture {
             outputs: output::read(&run, &tasks, &attempts, outputs.as_ref())?,
             tasks,
             attempts,
-            questions: run.questions()?,
+            questions,
             run: run.row,
             history,
             coordinator,
@@ -238,6 +244,16 @@ impl RunReader {
         self.seen = end;
         self.last = Some(Arc::clone(&picture));
         Ok(Some(picture))
+    }
+}
+
+impl RunReader {
+    /// There is no run. Where the whole log of one was lost, that must not look like a new beginning.
+    fn nothing(&self) -> Result<Option<Arc<Picture>>> {
+        match View::open(&self.project)?.lost()? {
+            Some(lost) => Err(CliError::usage(lost.text).hint("rekindle questions").hint("rekindle answer 0 forget")),
+            None => Ok(None),
+        }
     }
 }
 

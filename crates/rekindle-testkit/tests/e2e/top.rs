@@ -132,6 +132,21 @@ fn a_light_terminal_is_recognised_and_its_answer_goes_nowhere() {
 }
 
 #[test]
+fn lost_events_are_asked_and_answered_here_too() {
+    let rig = crate::trust::bundles::with_an_old_log();
+    let terminal = Terminal::open(&rig, 160, 50);
+    terminal.top("");
+    terminal.shows("state asks you: the state has lost events");
+    terminal.keys(&["a"]);
+    terminal.shows("restore: nothing is started");
+    terminal.keys(&["Enter"]);
+    terminal.awaits("an answered question", |screen| !screen.contains("state asks you"));
+    assert_eq!(rig.status()["questions"], 0);
+    terminal.keys(&["q"]);
+    terminal.shows("left with 0");
+}
+
+#[test]
 fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     let rig = Rig::new(PLAN, AGENT);
     let mut running = rig.run();

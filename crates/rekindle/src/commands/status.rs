@@ -6,13 +6,14 @@ use clap::Args;
 use rekindle_core::ids::TaskId;
 use rekindle_core::team::Class;
 use rekindle_core::time::Time;
-use rekindle_core::view::{AttemptRow, TaskRow};
+use rekindle_core::view::{AttemptRow, QuestionRow, TaskRow};
 
 use super::Context;
 use crate::caps;
 use crate::contract::status::{for_programs, pid_of, shown_agents};
 use crate::error::Result;
 use crate::exit_code::Exit;
+use crate::lost;
 use crate::picture::{Picture, standing};
 use crate::ui::{Align, Table, Tone, dollars, elapsed, near_time, one_line, short_count, zone_line};
 use crate::waits;
@@ -58,11 +59,14 @@ pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
         context.ui.json(&json)?;
         return Ok(Exit::Success);
     }
+    let lost = view.lost()?;
     let Some(run) = run else {
         context.ui.say("there is no run yet");
+        ask(lost.iter(), context);
         return Ok(Exit::Success);
     };
-    let picture = Picture::of_rows(&run, pid_of(view.coordinator()?.as_ref()))?;
+    let mut picture = Picture::of_rows(&run, pid_of(view.coordinator()?.as_ref()))?;
+    picture.questions.splice(0..0, lost);
     if wanted.is_empty() {
         let agents = shown_agents(&picture, args.all);
         show(&picture, &agents, context)?;
@@ -76,6 +80,10 @@ pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     }
     if !wanted.is_empty() || has_times(&picture) {
         context.ui.say(&zone_line(picture.now));
+    }
+    if let Some(lack) = view.polling() {
+        context.ui.warn(&lack.reason);
+        context.ui.hint(&lack.hint);
     }
     Ok(Exit::Success)
 }
@@ -225,14 +233,20 @@ fn cost_cell(agent: &AttemptRow) -> String {
     agent.measure.and_then(|measure| measure.usage.cost_usd).map(dollars).unwrap_or_default()
 }
 
+/// What a person is asked.
+fn ask<'a>(questions: impl Iterator<Item = &'a QuestionRow>, context: &Context) {
+    for question in questions {
+        let text = one_line(&question.text);
+        context.ui.say(&format!("question {} from {}: {text}", question.id, question.agent));
+        let answer = if question.id == lost::QUESTION { "forget, or restore" } else { "TEXT" };
+        context.ui.hint(&format!("rekindle answer {} {answer}", question.id));
+    }
+}
+
 /// What a person could do now.
 fn advise(picture: &Picture, context: &Context) {
     let ui = &context.ui;
-    for question in picture.open_questions() {
-        let text = one_line(&question.text);
-        ui.say(&format!("question {} from {}: {text}", question.id, question.agent));
-        ui.hint(&format!("rekindle answer {} TEXT", question.id));
-    }
+    ask(picture.open_questions(), context);
     if picture.run.plan_changed {
         ui.warn("the plan file has changed since this run started; the run keeps the plan it started with");
     }

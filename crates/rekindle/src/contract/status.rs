@@ -2,6 +2,7 @@
 
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::TaskId;
+use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{Checkpoint, Evidence};
 use rekindle_core::review::{GivenVerdict, Rework, Stage};
 use rekindle_core::team::Class;
@@ -39,6 +40,9 @@ pub(crate) struct StatusJson {
     damage: Option<DamageJson>,
     /// Why nothing new is started, while the machine is short of something.
     held: Option<HeldJson>,
+    /// Why agents are looked at in turn, while the system has no file watch left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    polling: Option<Refusal>,
     /// What holds agents to their caps on this machine.
     caps: CapsJson,
 }
@@ -216,7 +220,10 @@ pub(crate) fn for_programs(view: Option<&View>, run: Option<&RunView<'_>>, all: 
     let picture = run.map(|run| Picture::of_rows(run, pid_of(coordinator.as_ref()))).transpose()?;
     let agents = picture.as_ref().map(|picture| shown_agents(picture, all)).unwrap_or_default();
     let caps = view.map_or_else(rekindle_engine::caps::standing, |view| view.caps(&agents));
-    Ok(whole(run, picture, agents, coordinator, lag, &caps))
+    let lost = view.map_or(Ok(None), View::lost)?;
+    let whole = whole(run, picture, agents, coordinator, lag, &caps);
+    let questions = whole.questions + usize::from(lost.is_some());
+    Ok(StatusJson { polling: view.and_then(View::polling), questions, ..whole })
 }
 
 /// The coordinator's process; 0 where it has not said yet who it is.
@@ -256,6 +263,7 @@ fn whole(
         coordinator: owner,
         damage: lag.map(|lag| DamageJson { reason: lag.to_string(), hint: REPAIR }),
         held: run.and_then(|run| crate::waits::held_now(&run.row)).map(held_json),
+        polling: None,
         caps: caps.into(),
     }
 }
