@@ -183,3 +183,23 @@ fn a_working_agent_that_is_taken_for_silent_is_seen() {
 fn what_a_new_coordinator_forgets_is_seen() {
     is_seen(Plant::ForgetOutstanding, &[Invariant::Outstanding]);
 }
+
+#[test]
+fn a_persons_word_that_is_taken_back_by_nobody_is_seen() {
+    is_seen(Plant::DoubtWord, &[Invariant::Word]);
+}
+
+#[test]
+fn a_plan_that_is_reloaded_in_other_words_is_seen() {
+    is_seen(Plant::StalePlan, &[Invariant::Changed]);
+}
+
+#[test]
+fn a_task_that_nobody_added_is_seen() {
+    is_seen(Plant::OtherTask, &[Invariant::Changed]);
+}
+
+#[test]
+fn checks_that_a_person_has_changed_and_that_are_run_as_they_were_are_seen() {
+    is_seen(Plant::OldChecks, &[Invariant::Changed]);
+}

@@ -61,11 +61,19 @@ pub enum Plant {
     NeverForget,
     /// Processes that cannot be looked at are taken for idle ones.
     BlindAsSilent,
+    /// A task that a person completed is opened again by nobody's order.
+    DoubtWord,
+    /// A changed plan reaches the coordinator in other words.
+    StalePlan,
+    /// A task that a person added reaches the coordinator as another one.
+    OtherTask,
+    /// The checks of the plan as it was at first are run, whatever a person has changed.
+    OldChecks,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 33] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -95,6 +103,10 @@ impl Plant {
         Self::ForgetCaller,
         Self::NeverForget,
         Self::BlindAsSilent,
+        Self::DoubtWord,
+        Self::StalePlan,
+        Self::OtherTask,
+        Self::OldChecks,
     ];
 
     /// Its name on the command line.
@@ -130,6 +142,10 @@ impl Plant {
             Self::ForgetCaller => "forget-caller",
             Self::NeverForget => "never-forget",
             Self::BlindAsSilent => "blind-as-silent",
+            Self::DoubtWord => "doubt-word",
+            Self::StalePlan => "stale-plan",
+            Self::OtherTask => "other-task",
+            Self::OldChecks => "old-checks",
         }
     }
 
