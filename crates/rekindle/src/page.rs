@@ -31,7 +31,7 @@ use crate::picture::Picture;
 use crate::project::Project;
 use crate::view::{RunView, View};
 
-pub(crate) use self::acting::place;
+pub(crate) use self::acting::{other_checks, place};
 
 /// What a page is made from.
 pub(crate) struct Site {

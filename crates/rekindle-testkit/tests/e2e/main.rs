@@ -27,6 +27,7 @@ mod processes;
 mod prose;
 mod refusal_points;
 mod refusals;
+mod reload;
 mod review;
 mod rig;
 mod serve;
