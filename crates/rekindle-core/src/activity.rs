@@ -25,7 +25,6 @@ pub use under_way::{Ending, Held, History, Lost, UnderWay, under_way};
 pub enum Activity {
     /// The CLI session has this id.
     Session {
-        /// The id that resumes it.
         id: String,
         /// The model, where the stream names it.
         model: Option<String>,
@@ -33,7 +32,9 @@ pub enum Activity {
     /// The model was answered once: one request to its provider came back with an answer.
     Turn,
     /// The agent said something.
-    Said { text: String },
+    Said {
+        text: String,
+    },
     /// A tool was called and runs.
     CallStarted(Call),
     /// A call is over. A stream that shows calls only at their end gives both at once.
@@ -54,9 +55,7 @@ pub enum Activity {
         /// Tokens it has room for, where that is known.
         window: Option<u64>,
     },
-    /// A compaction has begun.
     Compacting,
-    /// The context was compacted.
     Compacted {
         /// By the program itself and not on request, where the stream tells.
         automatic: Option<bool>,
@@ -71,7 +70,9 @@ pub enum Activity {
     Failed(Failure),
     /// So many agents that it has sent into the background are running: its turn may end before theirs, and is taken up again
     /// after them.
-    Background { open: u32 },
+    Background {
+        open: u32,
+    },
     /// The program says that it is working.
     Heartbeat,
     /// The agent ended its turn: it gives its final message. More may follow where it takes messages.
@@ -83,7 +84,6 @@ pub enum Activity {
     },
 }
 
-/// A call of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// Its id within the session.
@@ -137,7 +137,6 @@ pub struct Failure {
 
 impl Failure {
     /// The cause that an attempt's end is put down to after this failure; nothing where the exit tells more.
-    #[must_use]
     pub fn cause(&self) -> Option<Cause> {
         match self.problem {
             Problem::UsageLimit => Some(Cause::UsageLimit { resets_at: self.resets_at }),
@@ -157,7 +156,6 @@ impl Failure {
 pub struct Usage {
     /// Tokens sent, those from a cache left out.
     pub input_tokens: u64,
-    /// Tokens received.
     pub output_tokens: u64,
     /// Tokens sent that came from a cache.
     pub cached_tokens: u64,
@@ -166,7 +164,6 @@ pub struct Usage {
 }
 
 impl Usage {
-    #[must_use]
     pub fn tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens).saturating_add(self.cached_tokens)
     }
@@ -183,7 +180,6 @@ pub enum StreamEvent {
     },
     /// How much was used and how full the context is, by now.
     Measured(Measure),
-    /// The context was compacted.
     Compacted {
         /// By the program itself, where known.
         automatic: Option<bool>,
@@ -192,7 +188,6 @@ pub enum StreamEvent {
         /// Calls so far, to tell whether it finds back to its task.
         calls: u64,
     },
-    /// Something failed.
     Failed(Failure),
     /// It ended its turn.
     Result {
@@ -212,7 +207,6 @@ pub enum StreamEvent {
     Acted,
     /// It called so many tools by now; given only when it matters, after a compaction.
     Called {
-        /// Calls so far.
         calls: u64,
     },
 }
@@ -226,7 +220,6 @@ pub struct Measure {
     /// What it has used in all.
     #[serde(flatten)]
     pub usage: Usage,
-    /// Tokens in its context.
     #[serde(default)]
     pub context_used: Option<u64>,
     /// Tokens its context has room for.
@@ -236,7 +229,6 @@ pub struct Measure {
 
 impl Measure {
     /// Context left in percent, rounded down.
-    #[must_use]
     pub fn remaining_percent(&self) -> Option<u8> {
         let (used, window) = (self.context_used?, self.context_window.filter(|window| *window > 0)?);
         let left = window.saturating_sub(used);
@@ -262,7 +254,6 @@ const SHOWN_CHARS: usize = 240;
 impl Activity {
     /// The activity as one line of an agent's log, in words that tell tool calls, results and errors apart; nothing for what
     /// only machines need.
-    #[must_use]
     pub fn shown(&self) -> Option<String> {
         let line = match self {
             Self::Session { id, model } => match model {

@@ -7,6 +7,7 @@ mod person;
 mod protocol;
 mod reload;
 mod settle;
+mod steering;
 
 pub use settle::may_let_go;
 
@@ -27,7 +28,6 @@ use crate::strategy::Strategy;
 /// The reasons of a failure that a person decided on: `task stop` and `task fail`.
 pub const WORDS_OF_FAILURE: [&str; 2] = ["stopped_by_operator", "failed_by_operator"];
 
-/// Applies one event.
 pub fn apply(state: &mut State, event: &Event) {
     state.ensure_index();
     clock::rebooted(state, event);
@@ -42,6 +42,7 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::Machine(fact) => machine::apply(state, event, fact),
         Body::Person(fact) => person::apply(state, event, fact),
     }
+    steering::after(state, event);
 }
 
 fn attempt_changed(state: &mut State, event: &Event, fact: &AttemptEvent) {
@@ -315,6 +316,10 @@ fn exited(state: &mut State, event: &Event, id: AttemptId, exit: &Exit) {
         attempt.phase = AttemptPhase::Exited;
         attempt.exit = Some(exit.clone());
         attempt.ended_at = Some(event.time);
+        if exit.by_itself {
+            // An order that came too late is not why it left.
+            attempt.stop = None;
+        }
     }
 }
 

@@ -42,11 +42,9 @@ pub enum Cause {
         /// When the limit is lifted, where the agent said so.
         resets_at: Option<Time>,
     },
-    /// The provider is overloaded.
     Overloaded,
     /// The credentials were refused.
     Auth,
-    /// It waits for a person.
     WaitingForInput,
     /// The kernel killed it for lack of memory.
     OutOfMemory {
@@ -61,7 +59,7 @@ pub enum Cause {
         reason: String,
     },
     /// The machine had no room for it: it was never begun.
-    Machine(Refused),
+    Machine(MachineRefusal),
     /// The shim that held it died.
     ShimLost,
     /// The machine went down under it.
@@ -74,8 +72,7 @@ pub enum Cause {
 
 /// What a machine without room said. Not `reason` in the log: events that carry a cause have one of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
-    /// What it lacks.
+pub struct MachineRefusal {
     #[serde(rename = "refusal")]
     pub reason: String,
     /// What to type, or where to look.
@@ -83,21 +80,20 @@ pub struct Refused {
     pub hint: String,
 }
 
-impl From<Refusal> for Refused {
+impl From<Refusal> for MachineRefusal {
     fn from(Refusal { reason, hint }: Refusal) -> Self {
         Self { reason, hint }
     }
 }
 
-impl From<&Refused> for Refusal {
-    fn from(refused: &Refused) -> Self {
+impl From<&MachineRefusal> for Refusal {
+    fn from(refused: &MachineRefusal) -> Self {
         Self { reason: refused.reason.clone(), hint: refused.hint.clone() }
     }
 }
 
 impl Cause {
     /// The name in the log, in `status` and in `why`.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -125,7 +121,6 @@ impl Cause {
     }
 
     /// The cause in words, for a brief and for people.
-    #[must_use]
     pub fn words(&self) -> String {
         match self {
             Self::Completed => "it finished everything it was given".into(),
@@ -159,7 +154,6 @@ impl Cause {
     }
 
     /// What a person can do about it, for an agent of `[agents.CLI]`; nothing where the words say it all.
-    #[must_use]
     pub fn remedy(&self, cli: &str) -> Option<String> {
         let Self::OutOfMemory { cap } = self else { return None };
         Some(match cap.map(size::format) {
@@ -171,7 +165,6 @@ impl Cause {
     }
 
     /// What the agent that takes the work over should do otherwise.
-    #[must_use]
     pub fn lesson(&self) -> Option<&'static str> {
         matches!(self, Self::OutOfMemory { .. }).then_some(
             "Use less memory than it did: fewer jobs at once (`make -j1`, one test process), smaller pieces of data, and no \

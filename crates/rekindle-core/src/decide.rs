@@ -9,6 +9,7 @@ mod gate;
 mod health;
 mod hold;
 mod operator;
+mod placed;
 mod probe;
 mod reconcile;
 mod reload;
@@ -17,6 +18,7 @@ mod review;
 mod schedule;
 mod session;
 mod split;
+mod steer;
 mod strategy;
 mod stream;
 mod team;
@@ -53,20 +55,16 @@ pub struct Step {
 /// The answer to whoever caused an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Reply {
-    /// Taken.
     #[default]
     Accepted,
     /// Already done: nothing new.
     Already,
     /// The claim is being proven; the outcome follows.
-    Verifying {
-        task: TaskId,
-        /// The epoch of the claim.
-        epoch: Epoch,
-    },
+    Verifying { task: TaskId, epoch: Epoch },
     /// The question was put down.
     Asked(QuestionId),
-    /// Not taken.
+    /// The order is acted on after a moment, unless it is taken back by this number.
+    Placed(u64),
     Refused {
         /// Why, and what to do.
         reason: String,
@@ -79,6 +77,7 @@ pub fn decide(state: &mut State, now: Time, input: Input) -> Step {
     let reply = route(&mut turn, input);
     reload::settle(&mut turn);
     schedule::fill_slots(&mut turn);
+    steer::deliver(&mut turn);
     finish::finish_if_over(&mut turn);
     let events = turn.events;
     let effects = events.iter().filter_map(effect::following).collect();
@@ -115,6 +114,8 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
         Input::SessionClosed { attempt, measure, transcript, cut_off, under_way } => {
             stream::session_closed(turn, attempt, measure, (transcript, cut_off, under_way))
         }
+        Input::MessageTaken { attempt, number } => steer::message_taken(turn, attempt, number),
+        Input::PersonLeft { task, by, changed } => steer::detach(turn, &task, &by, changed),
         Input::AgentSaid(said) => unreported::said(turn, said),
         Input::BaselineSeen { attempt, task, baseline } => unreported::baseline_seen(turn, attempt, &task, baseline),
         Input::DiskInspected { missing } => reconcile::disk_inspected(turn, missing),
@@ -142,7 +143,6 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
 }
 
 /// What is still to be done, derived from the state alone. A new coordinator performs exactly this.
-#[must_use]
 pub fn outstanding(state: &State) -> Vec<Effect> {
     use crate::state::{AttemptPhase, Inspection};
     let mut effects = Vec::new();
@@ -160,6 +160,10 @@ pub fn outstanding(state: &State) -> Vec<Effect> {
         if attempt.cli_session.input_closed {
             effects.push(Effect::CloseInput { attempt: id });
         }
+    }
+    for (task, attached) in &state.steering.attached {
+        let (by, since) = (attached.by.clone(), attached.attempt);
+        effects.push(Effect::WatchPerson { task: task.clone(), by, since });
     }
     if state.run.as_ref().is_some_and(|run| run.inspection == Inspection::Asked) {
         effects.push(Effect::InspectDisk);

@@ -8,7 +8,6 @@ const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_0
 /// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
-    /// Nothing was given.
     #[error("a duration is missing")]
     Empty,
     /// Digits without a unit.

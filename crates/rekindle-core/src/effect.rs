@@ -5,6 +5,7 @@ use crate::event::{
     TaskEvent,
 };
 use crate::ids::{AttemptId, Epoch, TaskId};
+use crate::steering::PersonProcess;
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,11 +19,7 @@ pub enum Effect {
         at_once: bool,
     },
     /// Run the checks of a claimed task.
-    RunChecks {
-        task: TaskId,
-        /// The epoch of the claim.
-        epoch: Epoch,
-    },
+    RunChecks { task: TaskId, epoch: Epoch },
     /// Commit what is left of a task's accepted work and merge it into the run's branch.
     MergeWork { task: TaskId, epoch: Epoch },
     /// Keep what an attempt left in its workspace, which is over for it.
@@ -40,14 +37,18 @@ pub enum Effect {
         attempt: AttemptId,
         /// The message's number within the attempt: one number is delivered once.
         number: u32,
-        /// The message.
         text: String,
     },
     /// Let an agent that waits for messages leave.
     CloseInput { attempt: AttemptId },
-    /// Tell a person.
+    /// Watch the program in which a person works on a task, and tell when it has ended.
+    WatchPerson {
+        task: TaskId,
+        by: PersonProcess,
+        /// The attempt from whose end changes are counted.
+        since: AttemptId,
+    },
     AlertPerson {
-        /// What it is about.
         text: String,
         /// The commands to choose from.
         choices: Vec<String>,
@@ -62,7 +63,6 @@ pub enum Effect {
 }
 
 /// The effect that follows from an event, if one does.
-#[must_use]
 pub fn following(event: &Event) -> Option<Effect> {
     match &event.body {
         Body::Attempt(AttemptEvent::Dispatched { attempt, .. }) => Some(Effect::LaunchAttempt { attempt: *attempt }),
@@ -87,6 +87,10 @@ pub fn following(event: &Event) -> Option<Effect> {
         Body::Session(SessionEvent::InputClosed { attempt }) => Some(Effect::CloseInput { attempt: *attempt }),
         Body::Person(PersonEvent::PersonAlerted { text, choices }) => {
             Some(Effect::AlertPerson { text: text.clone(), choices: choices.clone(), task: event.task.clone() })
+        }
+        Body::Person(PersonEvent::Attached { by, attempt }) => {
+            let task = event.task.clone()?;
+            Some(Effect::WatchPerson { task, by: by.clone(), since: *attempt })
         }
         Body::Machine(MachineEvent::StartsHeld(held)) if held.alerts => Some(Effect::AlertPerson {
             text: format!("nothing new is started: {}", held.reason),

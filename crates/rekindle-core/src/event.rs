@@ -37,13 +37,9 @@ pub use task::TaskEvent;
 /// One fact, with the envelope that every reader can rely on. Sequence and hash are added by the store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// When it was decided.
     pub time: Time,
-    /// The run it belongs to.
     pub run: RunId,
-    /// The agent it is about.
     pub agent: Option<AgentName>,
-    /// The task it is about.
     pub task: Option<TaskId>,
     /// The epoch of the attempt it is about.
     pub epoch: Option<Epoch>,
@@ -74,7 +70,6 @@ pub enum PauseReason {
     Stop,
     /// `--no-wait`, and only a person or a reset is missing.
     NoWait,
-    /// The account's usage limit.
     UsageLimit,
     /// Something is wrong with the system.
     SystemError,
@@ -82,13 +77,11 @@ pub enum PauseReason {
 
 impl PauseReason {
     /// Whether the run goes on by itself, without an operator.
-    #[must_use]
     pub fn ends_by_itself(self) -> bool {
         matches!(self, Self::UsageLimit | Self::SystemError)
     }
 
     /// The reason in the words of the pause message.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Operator | Self::Interrupt | Self::Terminate | Self::Stop | Self::NoWait => "User stop",

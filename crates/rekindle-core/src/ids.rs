@@ -11,7 +11,6 @@ pub const NAME_MAX_BYTES: usize = 64;
 /// Why a text is no name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Nothing was given.
     #[error("a name cannot be empty")]
     Empty,
     /// More than [`NAME_MAX_BYTES`].
@@ -78,7 +77,6 @@ macro_rules! name_type {
                 Ok(Self(text))
             }
 
-            /// The name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }

@@ -10,6 +10,7 @@ mod draft;
 mod github;
 mod json;
 mod kiro;
+mod markdown;
 mod open_spec;
 mod recognise;
 mod spec_kit;
@@ -55,6 +56,8 @@ pub enum Format {
     Kiro,
     /// GitHub issues as `gh issue list --json` prints them.
     GitHub,
+    /// A document of headings, lists, checklists and tables.
+    Markdown,
 }
 
 impl Format {
@@ -69,6 +72,7 @@ impl Format {
             Format::OpenSpec => "OpenSpec",
             Format::Kiro => "Kiro",
             Format::GitHub => "GitHub issues",
+            Format::Markdown => "Markdown",
         }
     }
 }
@@ -158,6 +162,7 @@ pub fn convert(format: Format, source: &Source) -> Result<Imported, ImportError>
         Format::OpenSpec => open_spec::read(source)?,
         Format::Kiro => kiro::read(source)?,
         Format::GitHub => github::read(source)?,
+        Format::Markdown => markdown::read(source)?,
     };
     write::plan(format, draft)
 }

@@ -11,13 +11,13 @@ use crate::limits::Limits;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
 use crate::report::{Baseline, Channel, CheckResult, Evidence, Exit, Report};
+use crate::steering::PersonProcess;
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// An operator asked for a run of a plan.
     RunRequested {
-        /// The new run's id.
         run: RunId,
         /// The plan, whole.
         plan: Box<Plan>,
@@ -28,11 +28,8 @@ pub enum Input {
     },
     /// A coordinator took the state over.
     CoordinatorStarted {
-        /// Its process.
         pid: u32,
-        /// The limits in force.
         limits: Box<Limits>,
-        /// The machine's boot.
         boot_id: String,
         /// Time since that boot.
         boottime_ms: u64,
@@ -46,7 +43,6 @@ pub enum Input {
         attempt: AttemptId,
         /// The agent's process.
         pid: u32,
-        /// Its shim's process.
         shim_pid: u32,
         /// Bytes of its prompt that are rekindle's own.
         own_bytes: u64,
@@ -54,9 +50,7 @@ pub enum Input {
     /// An agent's process has ended, by its exit record.
     AttemptExited {
         attempt: AttemptId,
-        /// The epoch in the record.
         epoch: Epoch,
-        /// How it ended.
         exit: Exit,
     },
     /// Nothing proves how an attempt ended: its shim is dead and what was left of its tree has been ended.
@@ -74,24 +68,37 @@ pub enum Input {
     /// No sign of life from an attempt for longer than the limit.
     AttemptSilent {
         attempt: AttemptId,
-        /// How long.
         quiet_ms: u64,
-        /// What was looked at.
         evidence: String,
     },
     /// An agent's own stream said something that decisions depend on.
-    Streamed { attempt: AttemptId, sign: StreamEvent },
+    Streamed {
+        attempt: AttemptId,
+        sign: StreamEvent,
+    },
     /// An agent has ended, and its own session was looked at.
     SessionClosed {
         attempt: AttemptId,
         /// What it has used in all.
         measure: Measure,
-        /// How its transcript was found.
         transcript: Transcript,
         /// The call that it was in the middle of.
         cut_off: Option<String>,
         /// The calls that its resumed conversation lacks or holds without an outcome.
         under_way: UnderWay,
+    },
+    /// A message was written to a running agent's input.
+    MessageTaken {
+        attempt: AttemptId,
+        /// The message's number within the attempt.
+        number: u32,
+    },
+    /// The program in which a person worked on a task has ended.
+    PersonLeft {
+        task: TaskId,
+        by: PersonProcess,
+        /// What changed meanwhile, a line each.
+        changed: Vec<String>,
     },
     /// What an agent said last: at the end of its turn, and at its own end.
     AgentSaid(AgentSaid),
@@ -100,10 +107,8 @@ pub enum Input {
         /// The attempt that is being started.
         attempt: AttemptId,
         task: TaskId,
-        /// What they said.
         baseline: Baseline,
     },
-    /// An agent reported.
     Reported {
         attempt: AttemptId,
         /// The epoch its token names.
@@ -114,25 +119,21 @@ pub enum Input {
     /// The checks of a claim have ended.
     ChecksFinished {
         task: TaskId,
-        /// The epoch of the claim.
         epoch: Epoch,
         evidence: Evidence,
     },
     /// The disk was looked at: complete tasks whose artifacts are gone.
     DiskInspected {
-        /// Tasks with what is missing of each.
         missing: Vec<(TaskId, Vec<String>)>,
     },
     /// Accepted work was merged, or could not be.
     WorkMerged {
         task: TaskId,
         epoch: Epoch,
-        /// How it went.
         outcome: MergeOutcome,
     },
     /// Bundles of attempts stand in the state directory that the log does not know, and a person said to go on without them.
     AttemptsLost {
-        /// The highest of them.
         highest: AttemptId,
     },
     /// The branch that accepted work goes to was made.
@@ -141,21 +142,17 @@ pub enum Input {
     Noted(Noted),
     /// The plan's health commands were run.
     HealthChecked {
-        /// What they said.
         results: Vec<CheckResult>,
     },
     /// The user's command was asked what is left of the allowance.
     UsageSeen(UsageLeft),
     /// The machine was looked at: whether it is short of something, and of what.
     PressureSeen {
-        /// What it is short of.
         short: Option<Refusal>,
     },
     /// The machine had no room for something: nothing of it was begun.
     Refused {
-        /// For what.
         what: Refused,
-        /// What it lacks.
         refusal: Refusal,
     },
     /// The output of an attempt that has ended cannot be read to its end, however often that is tried.
@@ -173,7 +170,6 @@ pub enum Input {
     Ordered(Order),
     /// The machine's clocks were looked at.
     ClockSeen(ClockSeen),
-    /// Time has passed.
     TimePassed,
     /// The same for everybody but these attempts: their processes are gone and their last words are not read yet, so that no limit
     /// strikes them.
@@ -204,7 +200,6 @@ pub enum Refused {
     Health,
 }
 
-/// How a merge went.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MergeOutcome {
     /// The work is in the run's branch.
@@ -229,7 +224,6 @@ pub enum Found {
     Alive {
         /// The agent's process.
         pid: u32,
-        /// Its shim's process.
         shim_pid: u32,
     },
     /// Its shim lives but does not answer: keep it and ask again.
@@ -256,31 +250,31 @@ pub enum Order {
     Pause(#[serde(with = "stop_flag")] PauseReason),
     /// Replace an agent now.
     Recover {
-        /// Its name.
         agent: String,
     },
-    /// Leave a task out.
-    Skip { task: TaskId, reason: String },
+    Skip {
+        task: TaskId,
+        reason: String,
+    },
     /// Stop whoever is at a task and give it up, until it is opened again.
     #[serde(rename = "stop_task")]
-    Stop { task: TaskId },
+    Stop {
+        task: TaskId,
+    },
     /// Open a task again.
-    Retry { task: TaskId },
+    Retry {
+        task: TaskId,
+    },
     /// Complete a task on the operator's word.
     Complete {
         task: TaskId,
-        /// The outcome.
         result: Option<String>,
     },
-    /// Answer a question.
     Answer {
         id: QuestionId,
-        /// The answer.
         text: String,
     },
-    /// Note a decision.
     Note {
-        /// The decision.
         text: String,
     },
     /// Break a task into smaller ones.
@@ -293,15 +287,54 @@ pub enum Order {
     ForgetFocus,
     /// Give a task up for good, on the operator's word.
     #[serde(rename = "fail_task")]
-    Fail { task: TaskId, reason: String },
+    Fail {
+        task: TaskId,
+        reason: String,
+    },
     /// Take a changed plan over.
-    Reload { plan: Box<Plan> },
+    Reload {
+        plan: Box<Plan>,
+    },
     /// Add a task to the run.
     #[serde(rename = "add_task")]
     Add(Box<NewTask>),
     /// Change a task of the run.
     #[serde(rename = "edit_task")]
-    Edit { task: TaskId, edit: Box<TaskEdit> },
+    Edit {
+        task: TaskId,
+        edit: Box<TaskEdit>,
+    },
+    /// Tell the agent of a task something.
+    Tell {
+        task: TaskId,
+        text: String,
+        /// Of the caller's making: the same order sent twice is taken once.
+        #[serde(default)]
+        key: String,
+    },
+    /// Take a task into the person's own hands; its agent is stopped.
+    Attach {
+        task: TaskId,
+        /// The program that the person works in.
+        by: PersonProcess,
+    },
+    /// Give a task back whose program has ended.
+    Detach {
+        task: TaskId,
+        by: PersonProcess,
+        /// What changed meanwhile, a line each.
+        changed: Vec<String>,
+    },
+    /// Give an order that can be taken back for a moment.
+    WithUndo {
+        order: Box<Order>,
+    },
+    /// Take such an order back.
+    Undo {
+        number: u64,
+    },
+    /// Act on orders whose moment is over, where no coordinator does.
+    ActOnDue,
 }
 
 /// A task that a person adds.

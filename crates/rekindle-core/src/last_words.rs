@@ -13,7 +13,6 @@ const QUESTION_MARKS: [char; 4] = ['?', '？', '؟', '⁇'];
 
 /// Last words as one short line; nothing where nothing was said. Of long ones the end is kept: that is where they say how things
 /// stand.
-#[must_use]
 pub fn short(words: &str) -> Option<String> {
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
     let tail = text::tail_bytes(&line, SHORT_BYTES);
@@ -28,7 +27,6 @@ pub fn short(words: &str) -> Option<String> {
 const MARK: &str = "; its last words: ";
 
 /// An end in words, with what its agent said last.
-#[must_use]
 pub fn with(told: &str, words: Option<&str>) -> String {
     match words {
         Some(words) => format!("{told}{MARK}\"{words}\""),
@@ -37,14 +35,12 @@ pub fn with(told: &str, words: Option<&str>) -> String {
 }
 
 /// An end told by [`with`] apart from the last words in it, for a place where a line is cut and they would be lost.
-#[must_use]
 pub fn apart(told: &str) -> (&str, Option<&str>) {
     told.rsplit_once(MARK).map_or((told, None), |(end, words)| (end, Some(words)))
 }
 
 /// Whether a message ends in a question, whatever its language: one of its last two sentences ends with a question mark, for a
 /// closing remark may follow. Lists of options behind it, code and Markdown do not count.
-#[must_use]
 pub fn ends_in_question(words: &str) -> bool {
     let prose: String = words.split('`').step_by(2).collect::<Vec<_>>().join(" x ");
     let lines = prose.lines().map(str::trim).filter(|line| !is_item(line));

@@ -34,6 +34,7 @@ pub mod role;
 pub mod signal;
 pub mod size;
 pub mod state;
+pub mod steering;
 pub mod strategy;
 pub mod team;
 pub mod text;

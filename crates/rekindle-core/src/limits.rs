@@ -1,5 +1,6 @@
 //! The numbers of a run that configuration may change, as the decisions see them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -59,7 +60,6 @@ pub struct Limits {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Traits {
-    /// The kind's name.
     pub kind: String,
     /// Whose allowance it uses up: agents of the same account wait for the same reset.
     pub account: String,
@@ -84,7 +84,6 @@ pub struct Traits {
 
 impl Traits {
     /// A kind that can do nothing special.
-    #[must_use]
     pub fn new(kind: &str) -> Self {
         Self { kind: kind.to_owned(), account: kind.to_owned(), ..Self::default() }
     }
@@ -182,14 +181,17 @@ impl Default for Limits {
 
 impl Limits {
     /// Time a role has for a task that names none of its own.
-    #[must_use]
     pub fn timeout_for(&self, role: Role) -> u64 {
         self.timeout_ms.get(&role).copied().unwrap_or(15 * 60 * 1000)
     }
 
+    /// Whether the agents of an `[agents.NAME]` can do something; one of which nothing is known can do nothing special.
+    pub fn has(&self, cli: &str, what: impl FnOnce(&Traits) -> bool) -> bool {
+        self.traits.get(cli).is_some_and(what)
+    }
+
     /// What the agents of an `[agents.NAME]` can do.
-    #[must_use]
-    pub fn traits_of(&self, cli: &str) -> Traits {
-        self.traits.get(cli).cloned().unwrap_or_else(|| Traits::new(cli))
+    pub fn traits_of(&self, cli: &str) -> Cow<'_, Traits> {
+        self.traits.get(cli).map_or_else(|| Cow::Owned(Traits::new(cli)), Cow::Borrowed)
     }
 }

@@ -48,11 +48,8 @@ pub enum Section {
     Now,
     /// Calls that were under way, or finished and forgotten.
     UnderWay,
-    /// What the person said.
     PersonsWords,
-    /// What was decided.
     Decisions,
-    /// Questions with their answers.
     Answers,
     /// The words of the questions that a person answered.
     Asked,
@@ -70,7 +67,6 @@ pub enum Section {
     Failures,
     /// Files that were changed, commits, the diff.
     Files,
-    /// Commands with their outcomes.
     Commands,
     /// What reviewers said before.
     Verdicts,
@@ -94,7 +90,6 @@ pub enum Section {
 
 impl Section {
     /// The heading over its items.
-    #[must_use]
     pub fn heading(self) -> &'static str {
         match self {
             Self::Status => "Task Status",
@@ -141,7 +136,6 @@ impl Section {
 /// One thing worth knowing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// What it is about.
     pub section: Section,
     /// How much is lost without it: higher is kept first. Of two that are worth the same, the later one is kept.
     pub worth: u16,
@@ -153,19 +147,16 @@ pub struct Item {
 
 impl Item {
     /// An item without a shorter form.
-    #[must_use]
     pub fn new(section: Section, worth: u16, text: impl Into<String>) -> Self {
         Self { section, worth, text: text.into(), short: None }
     }
 
     /// The same with a shorter form.
-    #[must_use]
     pub fn or_short(self, short: impl Into<String>) -> Self {
         Self { short: Some(short.into()), ..self }
     }
 }
 
-/// How items are written.
 #[derive(Clone, Copy)]
 pub struct Layout<'a> {
     /// Which sections hold what others wrote: they go behind the fence, all of them behind one.
@@ -177,7 +168,6 @@ pub struct Layout<'a> {
 /// The items that fit into the room, by section, in the order they were given. A draft: the caller seals it with a nonce.
 ///
 /// Never longer than `room`. The same items give the same text. An item that is kept stays kept when it is worth more.
-#[must_use]
 pub fn compose(items: &[Item], room: usize, layout: Layout<'_>) -> String {
     let chosen = choose(items, room, layout);
     let mut sections: BTreeMap<Section, (String, usize)> = BTreeMap::new();
@@ -238,7 +228,6 @@ fn whole(items: &[Item], layout: Layout<'_>) -> usize {
     sections.values().sum::<usize>() + fence
 }
 
-/// Bytes of the fence itself.
 fn fence_bytes(layout: Layout<'_>) -> usize {
     fence::wrap(layout.label, usize::MAX, |_| "x".to_owned()).len() - 1
 }

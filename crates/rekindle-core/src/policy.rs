@@ -25,7 +25,6 @@ pub enum Next {
     RetryAtOnce,
     /// Wait until the provider's gate opens.
     WaitForGate,
-    /// Wait for a person.
     AskPerson,
     /// Wait until the operator goes on.
     WaitForOperator,
@@ -38,14 +37,12 @@ pub enum Next {
 pub struct Row {
     /// Whether the attempt counts against the task's limit.
     pub counts: bool,
-    /// What happens next.
     pub next: Next,
     /// Whether the replacement is advised to split the task.
     pub advise_split: bool,
 }
 
 /// The policy table.
-#[must_use]
 pub fn row(cause: &Cause) -> Row {
     let (counts, next, advise_split) = match cause {
         Cause::Completed => (true, Next::Nothing, false),
@@ -73,7 +70,6 @@ pub fn row(cause: &Cause) -> Row {
 /// Exponential backoff with full jitter: a uniform draw from zero to `base · 2^(failures-1)`, capped.
 ///
 /// The draw comes from `seed` alone, so that the same history always waits equally long.
-#[must_use]
 pub fn backoff_ms(base_ms: u64, failures: u32, seed: &str) -> u64 {
     let doublings = failures.saturating_sub(1).min(20);
     let ceiling = base_ms.saturating_mul(1 << doublings).min(BACKOFF_CAP_MS);
@@ -108,7 +104,7 @@ mod tests {
             Cause::StoppedByOperator,
             Cause::Auth,
             Cause::WaitingForInput,
-            Cause::Machine(crate::cause::Refused::default()),
+            Cause::Machine(crate::cause::MachineRefusal::default()),
         ];
         for cause in uncounted {
             assert!(!row(&cause).counts, "{cause}");

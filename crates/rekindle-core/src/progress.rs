@@ -10,9 +10,7 @@ use crate::state::{State, Task, TaskState};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Progress {
-    /// Tasks that are complete.
     pub complete: u32,
-    /// All tasks.
     pub total: u32,
     /// Tasks that are begun and wait for no auditor.
     pub in_progress: u32,
@@ -30,7 +28,6 @@ pub struct Progress {
 
 impl Progress {
     /// How far the run of a state is.
-    #[must_use]
     pub fn of(state: &State) -> Self {
         let mut found = Self { total: small(state.tasks.len()), ..Self::default() };
         for (id, task) in &state.tasks {
@@ -55,7 +52,6 @@ impl Progress {
     }
 
     /// Tasks that are not complete.
-    #[must_use]
     pub fn remaining(&self) -> u32 {
         self.total - self.complete.min(self.total)
     }

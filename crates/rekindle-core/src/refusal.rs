@@ -4,10 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A refusal of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// What it lacks.
     pub reason: String,
     /// What to type, or where to look.
     pub hint: String,

@@ -54,7 +54,10 @@ pub fn compare(state: &State, plan: &Plan) -> Result<Difference, String> {
             return Err(format!("the file has a task {}, which is the name of a part of {whole}: rename it", task.id));
         }
         if known.workflow.health {
-            return Err(format!("the file has a task {}, which is the name of rekindle's own repair: rename it", task.id));
+            return Err(format!(
+                "the file has a task {}, which is the name of rekindle's own repair: rename it",
+                task.id
+            ));
         }
         let mut parts = differences(old, task, explicit);
         parts.extend(known.workflow.removed.then_some(ChangedPart::Restored));
@@ -89,7 +92,10 @@ fn about_plan(settings: &FrontMatter, old: &Plan, new: &Plan) -> Vec<&'static st
         ("title", old.title != new.title),
         ("goal", old.goal != new.goal),
         ("dispatch rules", old.dispatch_rules != new.dispatch_rules),
-        ("settings", FrontMatter { plan: None, ..settings.clone() } != FrontMatter { plan: None, ..new.settings.clone() }),
+        (
+            "settings",
+            FrontMatter { plan: None, ..settings.clone() } != FrontMatter { plan: None, ..new.settings.clone() },
+        ),
     ];
     different.into_iter().filter(|(_, differs)| *differs).map(|(what, _)| what).collect()
 }
@@ -170,8 +176,9 @@ fn dependants(state: &State, id: &TaskId) -> Vec<TaskId> {
     let behind = run.plan.tasks.iter().filter(|task| task.blocked_by.contains(id));
     let complete = behind.filter(|task| {
         let known = state.tasks.get(&task.id);
-        known.is_some_and(|known| known.state == TaskState::Complete && known.workflow.word.is_none() && is_planned(known))
-            && can_be_proven(state, task)
+        known.is_some_and(|known| {
+            known.state == TaskState::Complete && known.workflow.word.is_none() && is_planned(known)
+        }) && can_be_proven(state, task)
     });
     complete.map(|task| task.id.clone()).collect()
 }
@@ -184,7 +191,8 @@ fn refuse_circles(state: &State, reload: &PlanReloaded) -> Result<(), String> {
     for changed in &reload.changed {
         let id = &changed.task.id;
         let old = blockers.insert(id.clone(), changed.task.blocked_by.clone()).unwrap_or_default();
-        for part in parts_of(state, id).into_iter().filter(|part| blockers.get(part) == Some(&old)).collect::<Vec<_>>() {
+        for part in parts_of(state, id).into_iter().filter(|part| blockers.get(part) == Some(&old)).collect::<Vec<_>>()
+        {
             blockers.insert(part, changed.task.blocked_by.clone());
         }
     }

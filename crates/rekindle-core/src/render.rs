@@ -76,7 +76,6 @@ fn as_spoken(words: &str, prefix: &str, max_bytes: usize) -> String {
     out
 }
 
-/// A one-line label.
 fn label(words: &str) -> String {
     one_line(words, LABEL_MAX_BYTES)
 }

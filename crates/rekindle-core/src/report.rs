@@ -16,7 +16,6 @@ pub enum Channel {
     Signal,
     /// Kept in the bundle while no coordinator was alive.
     Kept,
-    /// The MCP server.
     Mcp,
     Operator,
     /// rekindle itself, to look at work again.
@@ -34,10 +33,8 @@ pub struct Checkpoint {
     /// What is done, an item each; a replacement must not do it again.
     #[serde(default)]
     pub completed: Vec<String>,
-    /// What is left.
     #[serde(default)]
     pub remaining: Vec<String>,
-    /// Files touched.
     #[serde(default)]
     pub files: Vec<String>,
     /// Progress in percent, where it can tell.
@@ -47,7 +44,6 @@ pub struct Checkpoint {
 
 impl Checkpoint {
     /// Whether it says that something is left to do.
-    #[must_use]
     pub fn leaves_work(&self) -> bool {
         !self.remaining.is_empty() || self.progress.is_some_and(|percent| percent < 100)
     }
@@ -60,8 +56,9 @@ pub const OVER: &str = "stop working and exit";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verb", rename_all = "snake_case")]
 pub enum Report {
-    /// It begins with a task.
-    Start { task: TaskId },
+    Start {
+        task: TaskId,
+    },
     /// It claims that a task is complete.
     Done {
         task: TaskId,
@@ -69,18 +66,18 @@ pub enum Report {
         result: Option<String>,
     },
     /// It gives a task up.
-    Fail { task: TaskId, reason: String },
+    Fail {
+        task: TaskId,
+        reason: String,
+    },
     /// It says where it stands.
     Checkpoint {
         task: TaskId,
-        /// Where it stands.
         checkpoint: Checkpoint,
     },
-    /// It asks a person.
     Ask {
         /// The task that waits for the answer.
         task: TaskId,
-        /// The question.
         text: String,
         /// Answers to choose from.
         options: Vec<String>,
@@ -100,22 +97,18 @@ pub enum Report {
         task: Option<TaskId>,
         /// The role that it speaks in.
         role: Role,
-        /// What it decided.
         verdict: Verdict,
-        /// What it found.
         #[serde(flatten)]
         findings: Findings,
     },
     /// It notes a decision.
     Note {
-        /// The decision.
         text: String,
     },
 }
 
 impl Report {
     /// The task a report is about, if it is about one.
-    #[must_use]
     pub fn task(&self) -> Option<&TaskId> {
         match self {
             Self::Start { task }
@@ -170,7 +163,6 @@ pub struct CheckResult {
     /// The hash under which its output is kept outside the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
-    /// How long it took.
     pub took_ms: u64,
     /// The environment it ran in, where the plan names any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -231,7 +223,6 @@ pub struct Evidence {
 
 impl Evidence {
     /// Whether everything is proven.
-    #[must_use]
     pub fn passed(&self) -> bool {
         self.missing_artifacts.is_empty()
             && self.checks.iter().all(|check| check.passed)
@@ -244,7 +235,6 @@ impl Evidence {
     }
 
     /// The same without the outputs that the state does not keep.
-    #[must_use]
     pub fn cut(mut self) -> Self {
         cut_outputs(self.all_mut());
         self
@@ -256,7 +246,6 @@ impl Evidence {
     }
 
     /// What is wrong, in one line.
-    #[must_use]
     pub fn complaint(&self) -> String {
         if let Some(check) = self.checks.iter().find(|check| !check.passed).or_else(|| self.introduced().next()) {
             let how = match (check.timed_out, check.code) {
@@ -305,4 +294,7 @@ pub struct Exit {
     /// The machine had no room for its first instruction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refusal>,
+    /// It ran and ended before anybody had asked it to stop.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_itself: bool,
 }

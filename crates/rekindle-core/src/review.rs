@@ -50,7 +50,6 @@ pub enum Stage {
 
 impl Stage {
     /// The state that readers see for an open task at this stage, where it is not the ordinary one.
-    #[must_use]
     pub fn awaiting(self) -> Option<&'static str> {
         match self {
             Self::Implement => None,
@@ -60,15 +59,11 @@ impl Stage {
     }
 }
 
-/// A verdict as it was given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenVerdict {
-    /// The attempt that gave it.
     pub attempt: AttemptId,
     pub role: Role,
-    /// What it decided.
     pub verdict: Verdict,
-    /// What it found.
     #[serde(flatten)]
     pub findings: Findings,
 }
@@ -94,7 +89,6 @@ pub enum ReworkSource {
 pub struct Rework {
     /// By whom.
     pub source: ReworkSource,
-    /// What was found.
     #[serde(flatten)]
     pub findings: Findings,
     /// More words: outputs of checks, common causes, how to go about it.
@@ -128,20 +122,16 @@ pub enum DisagreementType {
 pub struct Disagreement {
     /// What the critic said, in one line.
     pub critic_passed: String,
-    /// The auditor's issues.
     pub auditor_failed: Vec<String>,
-    /// Why they did not agree.
     pub disagreement_type: DisagreementType,
     /// What the issues are about, by their words.
     pub issue_category: String,
 }
 
-/// A disagreement as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptDisagreement {
     pub task: TaskId,
     pub time: Time,
-    /// What it was.
     #[serde(flatten)]
     pub what: Disagreement,
 }
@@ -149,7 +139,6 @@ pub struct KeptDisagreement {
 /// An environment in which a check failed that passed in another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedEnvironment {
-    /// Its name.
     pub env: String,
     pub check: String,
     /// Its exit code, where it had one.
@@ -169,7 +158,6 @@ pub struct FocusArea {
 }
 
 /// Why critic and auditor did not agree, by rule.
-#[must_use]
 pub fn categorise(evidence: &Evidence) -> DisagreementType {
     if environments(evidence).is_some() {
         DisagreementType::EnvironmentSpecific
@@ -181,7 +169,6 @@ pub fn categorise(evidence: &Evidence) -> DisagreementType {
 }
 
 /// The environments in which everything passed and those in which something failed, where there are both.
-#[must_use]
 pub fn environments(evidence: &Evidence) -> Option<(Vec<String>, Vec<FailedEnvironment>)> {
     let mut by_name: BTreeMap<&str, Vec<&CheckResult>> = BTreeMap::new();
     for check in &evidence.checks {
@@ -217,7 +204,6 @@ const CATEGORIES: [(&str, &[&str]); 8] = [
 ];
 
 /// What a list of issues is about.
-#[must_use]
 pub fn category(issues: &[String]) -> &'static str {
     let words = issues.join("\n").to_lowercase();
     let fits = |row: &&(&str, &[&str])| row.1.iter().any(|word| words.contains(word));
@@ -225,7 +211,6 @@ pub fn category(issues: &[String]) -> &'static str {
 }
 
 /// What critics have missed again and again, most often first.
-#[must_use]
 pub fn focus_areas(history: &[KeptDisagreement]) -> Vec<FocusArea> {
     let missed = history.iter().filter(|kept| kept.what.disagreement_type == DisagreementType::CodeQuality);
     let mut areas: BTreeMap<&str, FocusArea> = BTreeMap::new();

@@ -25,20 +25,16 @@ impl Role {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Developer, Self::Critic, Self::Auditor, Self::Remediation, Self::HealthAuditor];
 
-    /// The role of a name.
-    #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.name() == name)
     }
 
     /// Whether it judges the work of others.
-    #[must_use]
     pub fn reviews(self) -> bool {
         matches!(self, Self::Critic | Self::Auditor | Self::HealthAuditor)
     }
 
     /// The name in events, files and the environment.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Developer => "developer",

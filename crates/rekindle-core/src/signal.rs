@@ -54,7 +54,6 @@ struct Fence {
 
 impl Signals {
     /// A scanner at the beginning of a stream.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -90,7 +89,6 @@ impl Signals {
     }
 
     /// Whether a signal waits for its key lines to end.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.block.is_some()
     }

@@ -21,7 +21,6 @@ pub enum SizeError {
 
 impl SizeError {
     /// What to write instead.
-    #[must_use]
     pub fn hint(&self) -> String {
         match self {
             Self::NoUnit(number) => format!("write \"{number}MiB\" or \"{number}GiB\""),
@@ -33,9 +32,6 @@ impl SizeError {
 }
 
 /// Reads an amount as bytes: `4GiB`, `4G` and `4 gb` are the same.
-///
-/// # Errors
-/// When it is none.
 pub fn parse(text: &str) -> Result<u64, SizeError> {
     let text = text.trim();
     let given = || text.chars().take(40).flat_map(char::escape_debug).collect::<String>();
@@ -55,7 +51,6 @@ pub fn parse(text: &str) -> Result<u64, SizeError> {
 }
 
 /// An amount in the largest unit that divides it, else in tenths of the largest that it reaches.
-#[must_use]
 pub fn format(bytes: u64) -> String {
     let whole = UNITS.iter().find(|(_, size)| bytes >= *size && bytes.is_multiple_of(*size));
     if let Some((name, size)) = whole.filter(|(_, size)| bytes / size < 10_000) {

@@ -3,6 +3,7 @@
 mod cli_session;
 mod index;
 mod last_attempts;
+mod steering;
 mod task;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -22,6 +23,7 @@ use crate::time::Time;
 pub use cli_session::{Astray, CliSession, Gate, TOLD_KEPT, ToldMessage};
 pub use index::Index;
 pub use last_attempts::LastAttempts;
+pub use steering::Steering;
 pub use task::{Claim, Task, TaskState, Word, Workflow};
 
 /// Decisions kept for briefs; older ones stay in the log.
@@ -34,15 +36,12 @@ pub struct State {
     pub last_time: Time,
     /// The run, once there is one.
     pub run: Option<Run>,
-    /// The limits in force.
     pub limits: Limits,
-    /// Tasks of the run.
     pub tasks: BTreeMap<TaskId, Task>,
     /// Attempts of the run, ended ones included while one of their tasks is known in full.
     pub attempts: BTreeMap<AttemptId, Attempt>,
     /// The highest epoch each agent's name has had.
     pub agents: BTreeMap<AgentName, Epoch>,
-    /// Questions of the run.
     pub questions: BTreeMap<QuestionId, Question>,
     /// Decisions noted, newest last.
     pub notes: Vec<Note>,
@@ -84,6 +83,9 @@ pub struct State {
     /// What is still to follow from changes of the plan, by task.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub follows: BTreeMap<TaskId, Follow>,
+    /// What the person said to agents, holds and may still take back.
+    #[serde(default, skip_serializing_if = "Steering::is_empty")]
+    pub steering: Steering,
     /// How it is laid out: a stored state of another layout is not taken, the log tells the same.
     #[serde(default = "Layout::first")]
     pub layout: Layout,
@@ -163,14 +165,12 @@ pub struct Health {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     pub id: RunId,
-    /// The pinned plan.
     pub plan: Plan,
     /// Where the plan's file lies.
     pub plan_path: String,
     /// The git branch it was started on.
     pub branch: Option<String>,
     pub phase: RunPhase,
-    /// When it began.
     pub started_at: Time,
     pub ended_at: Option<Time>,
     /// How often it went on after a pause.
@@ -217,7 +217,6 @@ pub enum Inspection {
     Done,
 }
 
-/// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunPhase {
@@ -235,13 +234,10 @@ pub enum RunPhase {
     Finished(Outcome),
 }
 
-/// A coordinator process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Coordinator {
-    /// Its process.
     pub pid: u32,
     pub since: Time,
-    /// The machine's boot.
     pub boot_id: String,
     /// Time since that boot when it started.
     pub boottime_ms: u64,
@@ -255,7 +251,6 @@ pub struct Attempt {
     /// Which `[agents.NAME]` runs it.
     pub cli: String,
     pub epoch: Epoch,
-    /// Its tasks in order.
     pub tasks: Vec<TaskId>,
     /// Whether earlier work is taken up.
     pub resumed: bool,
@@ -264,14 +259,11 @@ pub struct Attempt {
     pub pid: Option<u32>,
     /// Its shim's process, once recorded.
     pub shim_pid: Option<u32>,
-    /// When it was decided on.
     pub dispatched_at: Time,
     pub ended_at: Option<Time>,
-    /// A stop that was ordered.
     pub stop: Option<Stop>,
     /// How its process ended.
     pub exit: Option<Exit>,
-    /// Why it ended.
     pub cause: Option<Cause>,
     /// A coordinator found that nothing is left of it; said and counted once.
     #[serde(default)]
@@ -280,7 +272,6 @@ pub struct Attempt {
     pub idle_since: Option<Time>,
     /// Reports refused, to bound what a confused agent writes into the log.
     pub refused: u32,
-    /// Its own session.
     #[serde(default)]
     #[serde(rename = "native")]
     pub cli_session: CliSession,
@@ -288,13 +279,11 @@ pub struct Attempt {
 
 impl Attempt {
     /// Whether a process of it runs or may run.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         matches!(self.phase, AttemptPhase::Starting | AttemptPhase::Running)
     }
 }
 
-/// How an attempt stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptPhase {
@@ -308,29 +297,22 @@ pub enum AttemptPhase {
     Ended,
 }
 
-/// A stop that was ordered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stop {
     /// What its end will be put down to.
     pub cause: Cause,
     /// Without grace.
     pub at_once: bool,
-    /// When it was first ordered.
     pub ordered_at: Time,
     /// When it was last ordered; an order that was not taken is repeated.
     pub repeated_at: Time,
 }
 
-/// A question to a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// The task that waits.
     pub task: TaskId,
-    /// Who asked.
     pub agent: AgentName,
-    /// The attempt that asked.
     pub attempt: AttemptId,
-    /// The question.
     pub text: String,
     /// Answers to choose from.
     pub options: Vec<String>,
@@ -343,13 +325,26 @@ pub struct Question {
     pub asked_at: Time,
 }
 
+impl Question {
+    /// What an answer means: the text of an option where it is its number, else the answer as it is. Where an option is itself that
+    /// number, it is meant.
+    #[must_use]
+    pub fn meant(&self, answer: &str) -> String {
+        let typed = answer.trim();
+        let numbered = typed.parse::<usize>().ok().and_then(|number| self.options.get(number.checked_sub(1)?));
+        match numbered {
+            Some(option) if !self.options.iter().any(|option| option == typed) => option.clone(),
+            _ => answer.to_owned(),
+        }
+    }
+}
+
 /// A decision that was noted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Note {
     pub time: Time,
     /// By whom; nobody means the operator.
     pub agent: Option<AgentName>,
-    /// The decision.
     pub text: String,
 }
 
@@ -374,7 +369,6 @@ impl State {
     }
 
     /// The plan's words for a task.
-    #[must_use]
     pub fn plan_task(&self, id: &TaskId) -> Option<&PlanTask> {
         let task = self.tasks.get(id)?;
         self.run.as_ref()?.plan.tasks.get(task.index)
@@ -386,13 +380,11 @@ impl State {
     }
 
     /// Whether one of these processes is the shim of a living agent: whoever descends from it is that agent.
-    #[must_use]
     pub fn holds_any_of(&self, processes: &[u32]) -> bool {
         self.live_attempts().any(|(_, attempt)| attempt.shim_pid.is_some_and(|shim| processes.contains(&shim)))
     }
 
     /// Tasks that an attempt holds and that have not ended, in its order.
-    #[must_use]
     pub fn open_tasks(&self, id: AttemptId) -> Vec<TaskId> {
         let Some(attempt) = self.attempts.get(&id) else {
             return Vec::new();
@@ -408,7 +400,6 @@ impl State {
     }
 
     /// The unanswered question that a task waits for, if there is one.
-    #[must_use]
     pub fn open_question(&self, task: &TaskId) -> Option<QuestionId> {
         self.questions
             .iter()
@@ -416,8 +407,12 @@ impl State {
             .map(|(id, _)| *id)
     }
 
+    /// Whether an attempt waits for a person's answer.
+    pub fn waits_for_person(&self, id: AttemptId) -> bool {
+        self.open_tasks(id).iter().any(|task| self.open_question(task).is_some())
+    }
+
     /// Blockers of a task that have neither completed nor been skipped.
-    #[must_use]
     pub fn unmet_blockers(&self, id: &TaskId) -> Vec<TaskId> {
         let Some(plan_task) = self.plan_task(id) else {
             return Vec::new();
@@ -432,8 +427,15 @@ impl State {
             .collect()
     }
 
+    /// Whether every blocker of a task has completed or was skipped.
+    pub fn blockers_met(&self, id: &TaskId) -> bool {
+        let Some(plan_task) = self.plan_task(id) else { return true };
+        let parts = self.tasks.get(id).map(|task| task.workflow.parts.as_slice()).unwrap_or_default();
+        let mut all = plan_task.blocked_by.iter().chain(parts);
+        all.all(|blocker| self.tasks.get(blocker).is_some_and(|task| task.state.unblocks()))
+    }
+
     /// The task of the plan that a part belongs to; any other task is its own.
-    #[must_use]
     pub fn root_of(&self, id: &TaskId) -> TaskId {
         let mut root = id;
         while let Some(parent) = self.tasks.get(root).and_then(|task| task.workflow.parent.as_ref()) {
@@ -443,7 +445,6 @@ impl State {
     }
 
     /// The role that works on a task at the stage where it stands.
-    #[must_use]
     pub fn role_of(&self, id: &TaskId) -> Role {
         let Some(task) = self.tasks.get(id) else { return Role::Developer };
         match (task.workflow.stage, task.workflow.health) {
@@ -458,7 +459,6 @@ impl State {
     }
 
     /// The workspace of its own that a task's work is done in; nothing where all work in one directory.
-    #[must_use]
     pub fn workspace_of(&self, id: &TaskId) -> Option<String> {
         if !self.limits.worktrees {
             return None;
@@ -474,20 +474,16 @@ impl State {
     }
 
     /// Whether the plan asks for a reviewer of a role.
-    #[must_use]
     pub fn reviews(&self, role: Role) -> bool {
         let review = self.run.as_ref().and_then(|run| run.plan.settings.review.as_ref());
         review.is_some_and(|roles| roles.iter().any(|name| name == role.name()))
     }
 
-    /// Attempts in all that a task may have.
-    #[must_use]
     pub fn attempt_limit(&self, id: &TaskId) -> u32 {
         self.plan_task(id).and_then(|task| task.attempts).unwrap_or(self.limits.attempts)
     }
 
     /// The name of the agent that has a role on a task; the task's own id where that name would be too long.
-    #[must_use]
     pub fn agent_for(&self, id: &TaskId, role: Role) -> Option<AgentName> {
         let plan_task = self.plan_task(id)?;
         let made = || AgentName::new(format!("{role}-{id}")).or_else(|_| AgentName::new(id.as_str())).ok();

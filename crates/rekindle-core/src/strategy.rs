@@ -21,7 +21,6 @@ pub enum Strategy {
 
 impl Strategy {
     /// The name in the log and in `why`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::First => "first",

@@ -20,7 +20,6 @@ pub enum Class {
 
 impl Class {
     /// Its name, as readers see it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Working => "working",
@@ -31,7 +30,6 @@ impl Class {
 }
 
 /// How the agent of an attempt stands; nothing for one that does not live.
-#[must_use]
 pub fn class_of(state: &State, id: AttemptId) -> Option<Class> {
     let found = state.attempts.get(&id).filter(|found| found.is_live())?;
     Some(match (found.cli_session.status_asked, state.open_tasks(id).is_empty()) {

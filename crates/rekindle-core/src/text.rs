@@ -8,7 +8,6 @@ use std::borrow::Cow;
 ///
 /// A string sequence (OSC, DCS and the like) that is never closed ends at the line's end, so that a single stray byte
 /// cannot make the rest of a text disappear.
-#[must_use]
 pub fn sanitize(text: &str) -> Cow<'_, str> {
     if is_clean(text) {
         return Cow::Borrowed(text);
@@ -29,7 +28,6 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a character is one that [`sanitize`] never lets through.
-#[must_use]
 pub fn is_harmful(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -95,7 +93,6 @@ fn skip_one(bytes: &[u8], from: usize, set: std::ops::RangeInclusive<u8>) -> usi
 }
 
 /// Clean text on one line: every run of white space becomes one blank, and what is past `max_bytes` becomes `…`.
-#[must_use]
 pub fn one_line(text: &str, max_bytes: usize) -> String {
     let clean = sanitize(text);
     let mut line = String::new();
@@ -117,7 +114,6 @@ pub fn one_line(text: &str, max_bytes: usize) -> String {
 }
 
 /// The longest beginning of at most `max_bytes` that ends between two characters.
-#[must_use]
 pub fn truncate_bytes(text: &str, max_bytes: usize) -> &str {
     let mut end = max_bytes.min(text.len());
     while !text.is_char_boundary(end) {
@@ -127,7 +123,6 @@ pub fn truncate_bytes(text: &str, max_bytes: usize) -> &str {
 }
 
 /// The longest end of at most `max_bytes` that begins between two characters.
-#[must_use]
 pub fn tail_bytes(text: &str, max_bytes: usize) -> &str {
     let mut begin = text.len().saturating_sub(max_bytes);
     while !text.is_char_boundary(begin) {
@@ -137,7 +132,6 @@ pub fn tail_bytes(text: &str, max_bytes: usize) -> &str {
 }
 
 /// The text itself, or its beginning and end with `… 12,345 bytes folded …` between, at most `max_bytes` in all.
-#[must_use]
 pub fn fold(text: &str, max_bytes: usize) -> Cow<'_, str> {
     if text.len() <= max_bytes {
         return Cow::Borrowed(text);
@@ -154,13 +148,11 @@ pub fn fold(text: &str, max_bytes: usize) -> Cow<'_, str> {
 }
 
 /// The words that stand for bytes left out.
-#[must_use]
 pub fn folded(bytes: usize) -> String {
     format!("… {} bytes folded …", grouped(bytes))
 }
 
 /// A number with its thousands set apart.
-#[must_use]
 pub fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);

@@ -9,19 +9,16 @@ pub struct Time(pub i64);
 
 impl Time {
     /// This moment plus a span in milliseconds; saturates instead of wrapping.
-    #[must_use]
     pub fn plus_ms(self, ms: u64) -> Self {
         Self(self.0.saturating_add(i64::try_from(ms).unwrap_or(i64::MAX)))
     }
 
     /// This moment less a span in milliseconds; saturates instead of wrapping.
-    #[must_use]
     pub fn minus_ms(self, ms: u64) -> Self {
         Self(self.0.saturating_sub(i64::try_from(ms).unwrap_or(i64::MAX)))
     }
 
     /// Milliseconds from `earlier` to this moment, zero when it lies ahead.
-    #[must_use]
     pub fn since_ms(self, earlier: Self) -> u64 {
         u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
     }

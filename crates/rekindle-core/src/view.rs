@@ -2,6 +2,8 @@
 //!
 //! A row holds what a table shows; how it is shown is left to the views.
 
+mod question;
+mod steering;
 mod waits;
 
 use std::collections::BTreeSet;
@@ -10,7 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::activity::{Measure, TOKEN_BYTES};
 use crate::cause::Cause;
-use crate::event::{AttemptEvent, Body, Event, GateEvent, Outcome, PauseReason, PersonEvent, RunEvent, TaskEvent};
+use crate::event::{
+    AttemptEvent, Body, Event, GateEvent, Outcome, PauseReason, PersonEvent, RunEvent, SessionEvent, TaskEvent,
+};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
 use crate::last_words;
 use crate::plan::PlanTask;
@@ -21,21 +25,20 @@ use crate::state::{Attempt, AttemptPhase, RunPhase, State, TaskState};
 use crate::team::{Class, class_of};
 use crate::{strategy::Strategy, time::Time};
 
+pub use question::{QuestionRow, question_row};
+pub use steering::{AttachedRow, PlacedRow, ToldRow};
 pub use waits::{HeldRow, WaitRow};
 
 /// The run, as a table shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRow {
     pub id: String,
-    /// The plan's name.
     pub plan: String,
-    /// The plan's title.
     pub title: String,
     /// Where the plan's file lies.
     pub plan_path: String,
     /// `created`, `running`, `pausing`, `paused`, `waiting` (paused, goes on by itself), `complete` or `failed`.
     pub state: String,
-    /// When it began.
     pub started_at: Time,
     pub ended_at: Option<Time>,
     /// How often it went on after a pause.
@@ -59,6 +62,9 @@ pub struct RunRow {
     /// Why nothing new is started, while the machine is short of something.
     #[serde(default)]
     pub held: Option<HeldRow>,
+    /// Orders that the person can still take back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub placed: Vec<PlacedRow>,
 }
 
 /// A task, as a table shows it.
@@ -70,7 +76,6 @@ pub struct TaskRow {
     pub state: String,
     /// Attempts that count.
     pub attempts: u32,
-    /// Attempts it may have in all.
     pub attempt_limit: u32,
     /// The agent that works on it or would.
     pub agent: Option<AgentName>,
@@ -88,9 +93,7 @@ pub struct TaskRow {
     pub unreported: bool,
     /// Whether its claim is being proven right now.
     pub verifying: bool,
-    /// Its newest epoch.
     pub epoch: Epoch,
-    /// What it is blocked by.
     pub blocked_by: Vec<TaskId>,
     /// When the current attempt at it began, or the one it ended with.
     pub started_at: Option<Time>,
@@ -136,6 +139,12 @@ pub struct TaskRow {
     /// A person added it to the run.
     #[serde(default)]
     pub by_hand: bool,
+    /// What the person told its agent, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<ToldRow>,
+    /// The person holds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attached: Option<AttachedRow>,
 }
 
 impl TaskRow {
@@ -153,7 +162,6 @@ impl TaskRow {
     }
 
     /// What one should know of a complete task that was not both reported and proven: a mark, and the same in words.
-    #[must_use]
     pub fn doubt(&self) -> Option<(&'static str, &'static str)> {
         match (self.unreported, self.unproven) {
             _ if self.by_operator && self.state == "complete" => Some(("operator", "complete on the operator's word")),
@@ -168,7 +176,6 @@ impl TaskRow {
 /// An agent's attempt, as a table shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AttemptRow {
-    /// Its number.
     pub attempt: AttemptId,
     pub name: AgentName,
     /// Which `[agents.NAME]` runs it.
@@ -178,28 +185,19 @@ pub struct AttemptRow {
     pub state: String,
     /// The agent's process.
     pub pid: Option<u32>,
-    /// Its shim's process.
     pub shim_pid: Option<u32>,
-    /// The task it is at.
     pub task: Option<TaskId>,
-    /// All its tasks in order.
     pub tasks: Vec<TaskId>,
     pub epoch: Epoch,
-    /// When it was decided on.
     pub started_at: Time,
     pub ended_at: Option<Time>,
-    /// Why it ended.
     pub cause: Option<String>,
-    /// The kind of its program.
     #[serde(default)]
     pub kind: String,
-    /// How it was started.
     #[serde(default)]
     pub strategy: Strategy,
-    /// Its own session.
     #[serde(default)]
     pub session_id: Option<String>,
-    /// The model.
     #[serde(default)]
     pub model: Option<String>,
     /// What it has used, and how full its context is; nothing where its program does not say.
@@ -219,41 +217,17 @@ pub struct AttemptRow {
     pub class: Option<Class>,
 }
 
-/// A question, as a table shows it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct QuestionRow {
-    /// Its number.
-    pub id: QuestionId,
-    /// The task that waits.
-    pub task: TaskId,
-    /// Who asked.
-    pub agent: AgentName,
-    /// The question.
-    pub text: String,
-    /// Answers to choose from.
-    pub options: Vec<String>,
-    /// What a person needs to know.
-    pub context: String,
-    pub answer: Option<String>,
-    pub asked_at: Time,
-}
-
 /// Rows that events have changed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Touched {
     /// The run's row.
     pub run: bool,
-    /// Rows of tasks.
     pub tasks: BTreeSet<TaskId>,
-    /// Rows of attempts.
     pub attempts: BTreeSet<AttemptId>,
-    /// Rows of questions.
     pub questions: BTreeSet<QuestionId>,
 }
 
 impl Touched {
-    /// Every row there is.
-    #[must_use]
     pub fn everything(state: &State) -> Self {
         Self {
             run: state.run.is_some(),
@@ -287,6 +261,10 @@ impl Touched {
             Body::Attempt(AttemptEvent::AttemptEnded { attempt, .. } | AttemptEvent::Dispatched { attempt, .. }) => {
                 let tasks = state.attempts.get(attempt).map(|attempt| attempt.tasks.clone()).unwrap_or_default();
                 self.tasks.extend(tasks);
+                self.tasks.extend(steering::tasks_with_tells_of(state, *attempt));
+            }
+            Body::Session(SessionEvent::AgentTold { attempt, tell: Some(_), .. }) => {
+                self.tasks.extend(steering::tasks_with_tells_of(state, *attempt));
             }
             Body::Run(_)
             | Body::Attempt(_)
@@ -335,7 +313,6 @@ fn dependants<'a>(state: &'a State, id: &'a TaskId) -> impl Iterator<Item = Task
     tasks.iter().filter(|task| task.blocked_by.contains(id)).map(|task| task.id.clone()).chain(whole)
 }
 
-#[must_use]
 pub fn run_row(state: &State) -> Option<RunRow> {
     let run = state.run.as_ref()?;
     let name = match run.phase {
@@ -366,10 +343,10 @@ pub fn run_row(state: &State) -> Option<RunRow> {
         resumes_at: run.resumes_at,
         waits: state.gates.iter().map(|(account, gate)| WaitRow::of(account, gate)).collect(),
         held: HeldRow::of(state),
+        placed: steering::placed(state),
     })
 }
 
-#[must_use]
 pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
     let task = state.tasks.get(id)?;
     let planned = state.plan_task(id)?;
@@ -409,6 +386,8 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         by_operator: task.workflow.word.is_some() && task.state.is_terminal(),
         removed: task.workflow.removed,
         by_hand: task.workflow.by_hand,
+        told: steering::told(state, id),
+        attached: steering::attached(state, id),
     })
 }
 
@@ -419,12 +398,14 @@ fn environments_of(state: &State, planned: &PlanTask) -> Vec<String> {
 }
 
 /// The state people see: a pending task behind others is blocked, and so is one that waits for an answer.
-#[must_use]
 pub fn shown_state(state: &State, id: &TaskId) -> (&'static str, Option<String>) {
     let Some(task) = state.tasks.get(id) else {
         return ("pending", None);
     };
     let question = || state.open_question(id).map(|id| format!("waits for an answer: rekindle answer {id} TEXT"));
+    if let Some(held) = steering::held_for_you(state, id).filter(|_| !task.state.is_terminal()) {
+        return ("blocked", Some(held));
+    }
     match task.state {
         TaskState::Pending => {
             let unmet = state.unmet_blockers(id);
@@ -451,7 +432,6 @@ pub fn shown_state(state: &State, id: &TaskId) -> (&'static str, Option<String>)
     }
 }
 
-#[must_use]
 pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
     let attempt = state.attempts.get(&id)?;
     let name = match attempt.phase {
@@ -478,7 +458,7 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
         started_at: attempt.dispatched_at,
         ended_at: attempt.ended_at,
         cause: attempt.cause.as_ref().map(ToString::to_string),
-        kind: state.limits.traits_of(&attempt.cli).kind,
+        kind: state.limits.traits_of(&attempt.cli).kind.clone(),
         strategy: attempt.cli_session.strategy,
         session_id: attempt.cli_session.session.clone(),
         model: attempt.cli_session.model.clone(),
@@ -494,19 +474,4 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
 fn last_words_of(attempt: &Attempt) -> Option<String> {
     let left_work = attempt.cause.as_ref().is_some_and(|cause| *cause != Cause::Completed);
     left_work.then(|| last_words::short(&attempt.cli_session.last_words)).flatten()
-}
-
-#[must_use]
-pub fn question_row(state: &State, id: QuestionId) -> Option<QuestionRow> {
-    let question = state.questions.get(&id)?;
-    Some(QuestionRow {
-        id,
-        task: question.task.clone(),
-        agent: question.agent.clone(),
-        text: question.text.clone(),
-        options: question.options.clone(),
-        context: question.context.clone(),
-        answer: question.answer.clone(),
-        asked_at: question.asked_at,
-    })
 }

@@ -22,6 +22,8 @@ mod reload;
 mod sessions;
 #[path = "core/settled.rs"]
 mod settled;
+#[path = "core/steering.rs"]
+mod steering;
 #[path = "core/team.rs"]
 mod team;
 #[path = "core/transitions.rs"]

@@ -15,6 +15,7 @@ pub mod guard_adapter;
 pub mod history;
 mod hook_events;
 pub mod hook_installer;
+pub mod interactive;
 pub mod opencode;
 mod pieces;
 mod quote;
@@ -27,6 +28,7 @@ use std::path::{Path, PathBuf};
 use guard_adapter::Guarded;
 use history::Record;
 use hook_installer::Installable;
+use interactive::Interactive;
 use rekindle_core::activity::{Activity, History};
 use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
@@ -60,25 +62,22 @@ impl Kinds {
         self.0.iter().copied()
     }
 
-    /// The kind of a name.
-    #[must_use]
     pub fn of(self, name: &str) -> Option<Kind> {
         self.iter().find(|kind| kind.kind() == name)
     }
 
-    /// Their names.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         self.iter().map(|kind| kind.kind())
     }
 
     /// The kinds whose own sessions can be guarded.
     pub fn guarded(self) -> impl Iterator<Item = &'static dyn Guarded> {
-        self.iter().filter_map(|kind| kind.guarded())
+        self.iter().filter_map(|kind| kind.about().guarded)
     }
 
     /// The kinds that take hooks.
     pub fn installable(self) -> impl Iterator<Item = &'static dyn Installable> {
-        self.iter().filter_map(|kind| kind.installable())
+        self.iter().filter_map(|kind| kind.about().installable)
     }
 }
 
@@ -150,14 +149,12 @@ pub struct Program {
 
 impl Program {
     /// What a kind can do that can do nothing special, on this program's account and with its stand-in.
-    #[must_use]
     pub fn traits(&self, kind: &str) -> Traits {
         let account = self.account.clone().unwrap_or_else(|| kind.to_owned());
         Traits { account, fallback: self.fallback.clone(), ..Traits::new(kind) }
     }
 
     /// Arguments that make it print its version: those of `command`, then the usual one.
-    #[must_use]
     pub fn version_args(&self) -> Vec<String> {
         self.command.iter().skip(1).cloned().chain(["--version".to_owned()]).collect()
     }
@@ -184,14 +181,12 @@ pub struct Start<'a> {
 
 impl Start<'_> {
     /// The program and its first arguments: those of `command`, else the kind's own program, found on `PATH`. The native program
-    /// replaces the script that would start it: a script that is killed leaves it running.
-    ///
-    /// # Errors
-    /// When nothing is named and the kind's own program is not there.
+    /// replaces the script that would start it: a script that is killed leaves it running. Fails when nothing is named
+    /// and the kind's own program is not there.
     pub fn program_words(&self, adapter: &dyn Adapter) -> Result<Vec<String>, String> {
         let place = Place { program: self.program, workspace: self.workspace, bundle: self.bundle };
         let mut words = self.program.command.clone();
-        let own = adapter.program().unwrap_or_default();
+        let own = adapter.about().program.unwrap_or_default();
         match find_program(&place, words.first().map_or(own, String::as_str)) {
             Some(found) => {
                 let native = adapter.native(found).to_string_lossy().into_owned();
@@ -200,7 +195,7 @@ impl Start<'_> {
             // A program that is named is started as it is: the start itself says what is wrong with it.
             None if !words.is_empty() => {}
             None => {
-                let install = adapter.install_hint().unwrap_or_default();
+                let install = adapter.about().install_hint.unwrap_or_default();
                 return Err(format!(
                     "cannot find `{own}` on PATH: install it ({install}), or set `command` in its [agents.NAME]"
                 ));
@@ -210,20 +205,17 @@ impl Start<'_> {
     }
 
     /// The directory in the bundle that holds the adapter's own files.
-    #[must_use]
     pub fn own_dir(&self) -> PathBuf {
         self.bundle.join(OWN_DIR)
     }
 
     /// The command that serves rekindle's MCP tools for this attempt. Its token is read from the bundle and stands in no argument.
-    #[must_use]
     pub fn mcp_command(&self) -> Vec<String> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         vec![text(self.rekindle), "mcp".to_owned(), "--bundle".to_owned(), text(self.bundle)]
     }
 
     /// The command that prints what an agent has to be told again after a compaction, for a hook.
-    #[must_use]
     pub fn context_command(&self, format: &str) -> Vec<String> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let words = ["__context", "--format", format, "--bundle"].map(str::to_owned);
@@ -276,7 +268,6 @@ pub struct Launch {
 
 impl Launch {
     /// A program that reads its prompt from standard input.
-    #[must_use]
     pub fn new(argv: Vec<String>, stdin: Stdin, input: impl Into<String>) -> Self {
         Self {
             argv,
@@ -292,7 +283,7 @@ impl Launch {
 
 /// Where a line was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub enum LineSource {
     /// Standard output.
     Out,
     /// Standard error.
@@ -306,7 +297,7 @@ pub enum Source {
 pub trait Reader: Send {
     /// What one line means. A line may be anything at all: cut off, no JSON, megabytes. `whole` tells whether all of it is
     /// here.
-    fn line(&mut self, source: Source, line: &str, whole: bool) -> Vec<Activity>;
+    fn line(&mut self, source: LineSource, line: &str, whole: bool) -> Vec<Activity>;
 
     /// What follows from the end of the process, once everything it wrote was read: some programs say how it went only by
     /// their exit code, or do not mark their last message as such. `code` is nothing after a signal.
@@ -320,27 +311,22 @@ pub trait Reader: Send {
 pub struct Place<'a> {
     /// What `[agents.NAME]` says.
     pub program: &'a Program,
-    /// Where the agent works.
     pub workspace: &'a Path,
-    /// The attempt's bundle.
     pub bundle: &'a Path,
 }
 
 impl Place<'_> {
     /// A variable as the agent sees it: `[agents.NAME]` first, then the operator's environment.
-    #[must_use]
     pub fn var(&self, name: &str) -> Option<String> {
         self.program.env.get(name).cloned().or_else(|| std::env::var(name).ok())
     }
 
     /// A variable that is not empty.
-    #[must_use]
     pub fn set(&self, name: &str) -> Option<String> {
         self.var(name).filter(|value| !value.is_empty())
     }
 
     /// The login by the first of these variables that is set, in words.
-    #[must_use]
     pub fn login_by(&self, names: &[&str]) -> Option<String> {
         names.iter().find(|name| self.set(name).is_some()).map(|name| format!("by {name}"))
     }
@@ -359,44 +345,67 @@ pub struct Examination {
     pub login_hint: String,
 }
 
-/// One kind of agent.
-pub trait Adapter: Send + Sync {
+/// The fixed facts of a kind. What is not said is not there: no program of its own, no tests with it, no hooks.
+pub struct About {
     /// The name in `kind = "…"`.
-    fn kind(&self) -> &'static str;
-
+    pub kind: &'static str,
     /// The program's name on `PATH`; nothing where the operator has to say it.
-    fn program(&self) -> Option<&'static str>;
+    pub program: Option<&'static str>,
+    /// How the program is installed, as a command or an address.
+    pub install_hint: Option<&'static str>,
+    /// The newest version that `cargo xtask agents` was run with.
+    pub tried_up_to: Option<&'static str>,
+    /// Whether the program keeps a transcript in a file, so that a session without one cannot be resumed.
+    pub keeps_transcript: bool,
+    /// What to do without a login.
+    pub login_hint: &'static str,
+    /// What the hooks and transcripts of a person's own session mean, where such sessions can be guarded.
+    pub guarded: Option<&'static dyn Guarded>,
+    /// How hooks get into its settings, where it takes some.
+    pub installable: Option<&'static dyn Installable>,
+}
 
-    /// How the program is installed, as a command or an address; nothing where that is not known.
-    fn install_hint(&self) -> Option<&'static str> {
-        None
+impl About {
+    pub const fn new(kind: &'static str) -> Self {
+        Self {
+            kind,
+            program: None,
+            install_hint: None,
+            tried_up_to: None,
+            keeps_transcript: false,
+            login_hint: "",
+            guarded: None,
+            installable: None,
+        }
     }
+}
 
-    /// The newest version that the tests with the real program were run against; nothing where there are none.
-    fn tried_up_to(&self) -> Option<&'static str> {
-        None
+/// One kind of agent: its fixed facts, how it is started, what its lines mean.
+pub trait Adapter: Send + Sync {
+    /// What is the same for every agent of this kind.
+    fn about(&self) -> &'static About;
+
+    /// The name in `kind = "…"`.
+    fn kind(&self) -> &'static str {
+        self.about().kind
     }
 
     /// What it can do. Everything defaults to no.
     fn traits(&self, program: &Program) -> Traits;
 
-    /// How it is started.
-    ///
-    /// # Errors
-    /// Why it cannot be: what is missing, and what to do.
+    /// How it is started. The error says what is missing, and what to do.
     fn start(&self, start: &Start<'_>) -> Result<Launch, String>;
 
-    /// A reader for one attempt.
+    /// How a person opens a session in a terminal; nothing where this kind has no session of its own, and why it cannot be opened.
+    fn open(&self, _place: &Place<'_>, _session: &str) -> Option<Result<Interactive, String>> {
+        None
+    }
+
     fn reader(&self) -> Box<dyn Reader>;
 
     /// The transcript of a session, where the program keeps one that can be read while it runs. `None` while it is not there.
     fn transcript(&self, _place: &Place<'_>, _session: &str) -> Option<PathBuf> {
         None
-    }
-
-    /// Whether the program keeps a transcript in a file, so that a session without one cannot be resumed.
-    fn keeps_transcript(&self) -> bool {
-        false
     }
 
     /// What the conversation will hold of an attempt when its session is resumed, by the part of the record that the attempt
@@ -437,41 +446,24 @@ pub trait Adapter: Send + Sync {
         None
     }
 
-    /// What to do without a login.
-    fn login_hint(&self) -> &'static str {
-        ""
-    }
-
     /// What is installed, without starting anything.
     fn examine(&self, place: &Place<'_>) -> Examination {
-        let name = place.program.command.first().map(String::as_str).or_else(|| self.program());
+        let name = place.program.command.first().map(String::as_str).or(self.about().program);
         Examination {
             program: name.and_then(|name| find_program(place, name)).map(|found| self.native(found)),
             version_args: place.program.version_args(),
             login: self.login(place),
-            login_hint: self.login_hint().to_owned(),
+            login_hint: self.about().login_hint.to_owned(),
         }
-    }
-
-    /// What the hooks and transcripts of a person's own session mean, where such sessions can be guarded.
-    fn guarded(&self) -> Option<&'static dyn Guarded> {
-        None
-    }
-
-    /// How hooks get into its settings, where it takes some.
-    fn installable(&self) -> Option<&'static dyn Installable> {
-        None
     }
 }
 
 /// The ladder of any program: asked, told, then ended with its whole tree.
-#[must_use]
 pub fn ladder(grace_ms: u64) -> Vec<Rung> {
     vec![Rung { signal: StopSignal::Int, grace_ms }, Rung { signal: StopSignal::Term, grace_ms }]
 }
 
 /// Finds a program: a path as it is, a bare name on the `PATH` that the agent will have.
-#[must_use]
 pub fn find_program(place: &Place<'_>, name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         let path = place.workspace.join(name);

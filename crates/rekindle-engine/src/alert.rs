@@ -31,7 +31,6 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 /// Complaints that are kept until a view takes them; there are few channels.
 const COMPLAINTS: usize = 16;
 
-/// What an alert is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A person has to do something: answer, or see to what failed.
@@ -42,7 +41,6 @@ pub enum Kind {
 
 impl Kind {
     /// Its name, for programs.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::NeedsYou => "needs_you",
@@ -68,7 +66,6 @@ impl Finished {
     pub const NAMES: [&str; 3] = ["off", "local", "all"];
 
     /// The choice of a name; what is none of them is the usual one.
-    #[must_use]
     pub fn named(name: &str) -> Self {
         match name {
             "off" => Self::Off,
@@ -81,22 +78,17 @@ impl Finished {
 /// Something a person should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alert {
-    /// What it is for.
     pub kind: Kind,
-    /// What it is about.
     pub text: String,
     /// The commands to choose from.
     pub choices: Vec<String>,
     pub run: String,
-    /// The plan's name.
     pub plan: String,
     /// The task, if it is about one.
     pub task: Option<TaskId>,
-    /// When it was decided.
     pub time: Time,
 }
 
-/// Where alerts go.
 #[derive(Clone, Debug)]
 pub struct Channels {
     /// A command that gets the text as its last argument; empty: none.
@@ -132,7 +124,6 @@ impl Default for Channels {
 
 impl Channels {
     /// Whether an alert is for the bell and the desktop.
-    #[must_use]
     pub fn tells_here(&self, kind: Kind) -> bool {
         match kind {
             Kind::NeedsYou => self.needs_you,
@@ -141,7 +132,6 @@ impl Channels {
     }
 
     /// Whether it is for the command and the webhook, which may reach others.
-    #[must_use]
     pub fn tells_afar(&self, kind: Kind) -> bool {
         match kind {
             Kind::NeedsYou => self.needs_you,
@@ -171,7 +161,6 @@ impl Complaints {
     }
 
     /// What nobody has shown yet.
-    #[must_use]
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).waiting)
     }
@@ -184,7 +173,6 @@ pub struct Alerts {
     complaints: Complaints,
 }
 
-/// One channel's queue.
 #[derive(Debug)]
 struct Queue {
     channel: &'static str,
@@ -197,7 +185,6 @@ struct Queue {
 
 impl Alerts {
     /// Starts what the channels need. A channel that cannot be started is complained about.
-    #[must_use]
     pub fn start(channels: &Channels, session: &Session) -> Self {
         let complaints = channels.complaints.clone();
         let mut queues = Vec::new();

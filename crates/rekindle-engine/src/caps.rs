@@ -30,7 +30,6 @@ pub enum Memory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defaults {
     pub memory_max: Memory,
-    /// Processes and threads.
     pub processes_max: u64,
 }
 
@@ -42,13 +41,11 @@ impl Default for Defaults {
 
 impl Defaults {
     /// What a check may take: as much as an agent that says nothing else.
-    #[must_use]
     pub fn for_checks(&self) -> Caps {
         self.or_own(None, None)
     }
 
     /// What a program may take, by its own caps where it has any.
-    #[must_use]
     pub fn or_own(&self, memory_max: Option<Memory>, processes_max: Option<u64>) -> Caps {
         let memory = memory_max.unwrap_or(self.memory_max);
         let (memory_max, memory_named) = match memory {

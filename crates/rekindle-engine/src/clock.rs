@@ -19,7 +19,6 @@ pub struct Clock {
 
 impl Clock {
     /// A clock for a state whose newest event is `last` old and whose last coordinator is known.
-    #[must_use]
     pub fn starting_after(last: Time, coordinator: Option<&Coordinator>) -> Self {
         let boottime_ms = boottime_ms();
         let carried = coordinator.filter(|found| {
@@ -32,13 +31,11 @@ impl Clock {
         Self { anchor: anchor.max(last), anchor_boottime_ms: boottime_ms }
     }
 
-    #[must_use]
     pub fn now(&self) -> Time {
         self.anchor.plus_ms(boottime_ms().saturating_sub(self.anchor_boottime_ms))
     }
 
     /// What the machine's clocks say beside this one.
-    #[must_use]
     pub fn seen(&self) -> ClockSeen {
         let wall_ahead_ms = wall().0.saturating_sub(self.now().0);
         ClockSeen { boot_id: boot_id(), slept_ms: slept_ms(), wall_ahead_ms }
@@ -46,14 +43,12 @@ impl Clock {
 }
 
 /// The wall clock, for display and for ids only.
-#[must_use]
 pub fn wall() -> Time {
     let now = clock_gettime(ClockId::Realtime);
     Time(now.tv_sec.saturating_mul(1000).saturating_add(now.tv_nsec / 1_000_000))
 }
 
 /// Milliseconds since the machine was started, suspension included.
-#[must_use]
 pub fn boottime_ms() -> u64 {
     #[cfg(target_os = "linux")]
     let id = ClockId::Boottime;
@@ -63,7 +58,6 @@ pub fn boottime_ms() -> u64 {
 }
 
 /// How long the machine has slept since it was started.
-#[must_use]
 pub fn slept_ms() -> u64 {
     let awake_ms = millis(ClockId::Monotonic);
     boottime_ms().saturating_sub(awake_ms)
@@ -74,8 +68,6 @@ fn millis(id: ClockId) -> u64 {
     u64::try_from(now.tv_sec).unwrap_or(0) * 1000 + u64::try_from(now.tv_nsec).unwrap_or(0) / 1_000_000
 }
 
-/// The machine's boot.
-#[must_use]
 pub fn boot_id() -> String {
     // Without one, nothing can be told over a restart: every start then counts as another boot.
     rekindle_shim::boot_id().unwrap_or_default()

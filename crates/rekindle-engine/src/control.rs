@@ -17,7 +17,6 @@ pub struct Called {
     pub token: Option<String>,
     /// The caller's process and its ancestors, where the operating system told.
     pub ancestors: Vec<u32>,
-    /// What was asked.
     pub call: Request,
     /// Where the answer goes.
     pub reply: Answerer,

@@ -55,13 +55,11 @@ const SUSPECT: &str = "suspect";
 
 /// Everything a coordinator needs.
 pub struct Setup {
-    /// The state directory.
     pub dir: StateDir,
     /// Where agents work.
     pub workspace: PathBuf,
     /// Whether agents work apart.
     pub isolation: Isolation,
-    /// The limits in force.
     pub limits: Limits,
     /// What `[agents.NAME]` stand for.
     pub programs: Programs,
@@ -93,10 +91,8 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Takes the lock, opens the store (repairing it where needed) and loads the state.
-    ///
-    /// # Errors
-    /// When another coordinator holds the state, or it cannot be used.
+    /// Takes the lock, opens the store (repairing it where needed) and loads the state. Fails when another coordinator
+    /// holds the state, or it cannot be used.
     pub fn new(dir: &StateDir, plan_path: &Path) -> Result<Self, Error> {
         let wall = clock::wall();
         let owner = state_dir::Owner::this_process(wall.0, &plan_path.to_string_lossy());
@@ -110,8 +106,6 @@ impl Opened {
         Ok(Self { lock, store, report, state, last_seq })
     }
 
-    /// The run that it holds.
-    #[must_use]
     pub fn run(&self) -> Option<&Run> {
         self.state.run.as_ref()
     }
@@ -131,11 +125,7 @@ pub enum Error {
     Load(#[from] LoadError),
     /// The operating system refused something else.
     #[error("{what}: {source}")]
-    Os {
-        /// What was tried.
-        what: &'static str,
-        source: std::io::Error,
-    },
+    Os { what: &'static str, source: std::io::Error },
     /// Its state directory was deleted.
     #[error("{} was deleted while its run was going on, as git clean -fdx does; its agents are being ended", .0.display())]
     Deleted(PathBuf),
@@ -175,10 +165,8 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// Opens the state, unless that is done, and takes its run over.
-    ///
-    /// # Errors
-    /// When another coordinator holds the state, or it cannot be used.
+    /// Opens the state, unless that is done, and takes its run over. Fails when another coordinator holds the state, or
+    /// it cannot be used.
     pub fn open(mut setup: Setup) -> Result<Self, Error> {
         descriptors::raise();
         let opened = setup.opened.take().map_or_else(|| Opened::new(&setup.dir, &setup.plan_path), Ok)?;
@@ -248,40 +236,33 @@ impl Coordinator {
     }
 
     /// What opening the store came to.
-    #[must_use]
     pub fn report(&self) -> &OpenReport {
         &self.report
     }
 
     /// The branch that accepted work goes to, where it was made just now.
-    #[must_use]
     pub fn branch_made(&self) -> Option<&WorkBranch> {
         self.made.as_ref()
     }
 
     /// The way to speak to the running coordinator.
-    #[must_use]
     pub fn sender(&self) -> SyncSender<Message> {
         self.sender.clone()
     }
 
     /// The way for signals, which is never full.
-    #[must_use]
     pub fn urgent(&self) -> Urgent {
         self.urgent.clone()
     }
 
     /// Who is told what the log cannot tell.
-    #[must_use]
     pub fn telling(mut self, teller: Teller) -> Self {
         self.turns.house().teller = Some(teller);
         self
     }
 
-    /// Drives the run until it is over or paused, and says how it stands then.
-    ///
-    /// # Errors
-    /// When the store refuses for a reason that does not pass. Agents go on; the next coordinator adopts them.
+    /// Drives the run until it is over or paused, and says how it stands then. Fails when the store refuses for a
+    /// reason that does not pass. Agents go on; the next coordinator adopts them.
     pub fn drive(mut self) -> Result<RunPhase, Error> {
         loop {
             let arrived = match std::mem::replace(&mut self.next, Next::Wait(Time(0))) {

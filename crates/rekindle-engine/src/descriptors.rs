@@ -22,13 +22,11 @@ pub fn raise() {
 }
 
 /// The soft limit before it was raised; nothing where it was not.
-#[must_use]
 pub fn original() -> Option<u64> {
     ORIGINAL.get().copied().flatten()
 }
 
 /// The soft limit now.
-#[must_use]
 pub fn limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(PLENTY)
 }

@@ -85,7 +85,6 @@ enum Waiter {
     Answer { question: rekindle_core::ids::QuestionId, reply: Answerer },
 }
 
-/// The driver over a world.
 pub struct Driver<W: World> {
     store: Arc<dyn Store>,
     world: W,
@@ -166,7 +165,6 @@ impl<W: World> Driver<W> {
         &self.state
     }
 
-    /// The outside.
     pub fn world(&mut self) -> &mut W {
         &mut self.world
     }
@@ -175,9 +173,6 @@ impl<W: World> Driver<W> {
     ///
     /// The clocks are looked at by `start`: an agent whose time a changed clock brings must not be started before it is known
     /// what became of every other.
-    ///
-    /// # Errors
-    /// When the store refuses.
     pub fn request_run(&mut self, input: Input) -> Result<Reply, Error> {
         let reply = self.take(input);
         self.commit()?;
@@ -185,9 +180,6 @@ impl<W: World> Driver<W> {
     }
 
     /// Takes the state over: finds out what became of every attempt, settles it, and does what is outstanding.
-    ///
-    /// # Errors
-    /// When the store refuses.
     pub fn start(&mut self, pid: u32, limits: Limits, boot_id: String, boottime_ms: u64) -> Result<(), Error> {
         // Events of earlier coordinators count: many short lives would otherwise never store a state, and every start
         // would replay all of them.
@@ -226,11 +218,9 @@ impl<W: World> Driver<W> {
         self.commit()
     }
 
-    /// Handles what happened, in order, and makes it durable in one go.
-    ///
-    /// # Errors
-    /// When the store refuses. Nothing is lost by that: where it is worth trying, the same driver goes on with what is left
-    /// when it is called again, with more messages or with none.
+    /// Handles what happened, in order, and makes it durable in one go. Fails when the store refuses. Nothing is lost
+    /// by that: where it is worth trying, the same driver goes on with what is left when it is called again, with more
+    /// messages or with none.
     pub fn handle(&mut self, messages: impl IntoIterator<Item = Message>) -> Result<(), Error> {
         self.look_at_clocks();
         self.waiting.extend(messages);
@@ -258,9 +248,6 @@ impl<W: World> Driver<W> {
     }
 
     /// Lets due timers fire, but no limit of an attempt that has ended and is still being read.
-    ///
-    /// # Errors
-    /// When the store refuses.
     pub fn pass_time(&mut self) -> Result<(), Error> {
         self.look_at_clocks();
         self.take(Input::TimePassedBut(self.ending.clone()));
@@ -338,6 +325,13 @@ impl<W: World> Driver<W> {
             }
             Message::Silent { attempt, quiet_ms, evidence } => {
                 self.take(Input::AttemptSilent { attempt, quiet_ms, evidence });
+            }
+            Message::MessageTaken { attempt, number } => {
+                self.take(Input::MessageTaken { attempt, number });
+            }
+            Message::PersonLeft { task, by, changed } => {
+                let changed = changed.iter().map(|line| self.clean(line)).collect();
+                self.take(Input::PersonLeft { task, by, changed });
             }
             Message::Called(called) => self.called(called),
             Message::Pause(reason) => {

@@ -7,10 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Writes everything of a path's file system to the disk and waits for it. An error of writing that nobody has seen yet is an
-/// error of this call.
-///
-/// # Errors
-/// When it cannot be opened, or the disk refused something.
+/// error of this call. Fails when it cannot be opened, or the disk refused something.
 pub fn sync(path: &Path) -> io::Result<()> {
     use rustix::fs::{Mode, OFlags};
     let opened = rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
@@ -30,7 +27,6 @@ fn sync_of(_opened: &std::os::fd::OwnedFd) -> io::Result<()> {
 }
 
 /// The file systems that paths are on, each by one path. What is not there has none.
-#[must_use]
 pub fn file_systems(paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     let mut found = BTreeMap::new();
     for path in paths {

@@ -44,15 +44,11 @@ type Aged = (SystemTime, u64, PathBuf);
 
 impl Outputs {
     /// The outputs of a state directory.
-    #[must_use]
     pub fn of(state_dir: &Path) -> Self {
         Self { dir: state_dir.join(DIR), there: None, most: (KEPT_FILES, KEPT_BYTES) }
     }
 
     /// Keeps an output and returns its name. The same output is kept once.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn keep(&mut self, output: &str) -> io::Result<String> {
         let name = blake3::hash(output.as_bytes()).to_hex().to_string();
         let path = self.dir.join(&name);
@@ -109,7 +105,6 @@ impl Outputs {
 }
 
 /// An output by its name, if it is still there and whole.
-#[must_use]
 pub fn read(state_dir: &Path, name: &str) -> Option<String> {
     // A name comes out of the store: it must not lead anywhere else.
     let wanted = blake3::Hash::from_hex(name).ok()?;

@@ -18,28 +18,21 @@ pub struct Files {
 }
 
 impl Files {
-    /// Files in a directory.
-    #[must_use]
     pub fn new(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), written_seq: 0, written_at: None }
     }
 
     /// Where the build status of a plan lies.
-    #[must_use]
     pub fn build_status_path(dir: &Path, slug: &str) -> PathBuf {
         dir.join(render::build_status::file_name(slug))
     }
 
     /// When the files should be written next, if something has changed.
-    #[must_use]
     pub fn due(&self, seq: u64, now: Time) -> Option<Time> {
         (seq != self.written_seq).then(|| self.written_at.map_or(now, |at| at.plus_ms(EVERY_MS)))
     }
 
     /// Writes the files if they are due. A failure is reported and tried again with the next change: nothing depends on them.
-    ///
-    /// # Errors
-    /// When a file cannot be written.
     pub fn write_if_due(&mut self, state: &State, seq: u64, now: Time) -> std::io::Result<()> {
         if self.due(seq, now).is_none_or(|due| due > now) {
             return Ok(());
@@ -47,10 +40,6 @@ impl Files {
         self.write(state, seq, now)
     }
 
-    /// Writes the files now.
-    ///
-    /// # Errors
-    /// When a file cannot be written.
     pub fn write(&mut self, state: &State, seq: u64, now: Time) -> std::io::Result<()> {
         let Some(run) = &state.run else { return Ok(()) };
         self.written_seq = seq;

@@ -24,6 +24,7 @@ mod links;
 mod merge;
 mod names;
 mod nested;
+mod person;
 mod refs;
 mod remove;
 mod salvage;
@@ -83,30 +84,18 @@ pub enum Error {
     /// Git does not trust the directory's owner.
     #[error("git does not trust {0}, which another user owns: git config --global --add safe.directory '{0}'")]
     Unsafe(PathBuf),
-    /// Git said no.
     #[error("git {what} failed: {said}")]
     Failed {
-        /// The call.
         what: String,
         /// The end of what it said.
         said: String,
     },
     /// It did not end in time and was ended.
     #[error("git {what} did not end within {seconds} s and was stopped: is its disk or a filter hanging?")]
-    TimedOut {
-        /// The call.
-        what: String,
-        /// The limit.
-        seconds: u64,
-    },
+    TimedOut { what: String, seconds: u64 },
     /// It said more than can be held.
     #[error("git {what} printed more than {most} bytes")]
-    TooMuch {
-        /// The call.
-        what: String,
-        /// The limit.
-        most: usize,
-    },
+    TooMuch { what: String, most: usize },
     /// Somebody holds a lock, or died with it.
     #[error("git is locked by {path}{}: wait for that git, or if none is running: rm '{path}'", age(*.seconds))]
     Locked {
@@ -132,7 +121,6 @@ pub enum Error {
     /// A commit or branch that was recorded is not there any more.
     #[error("{0} is gone from the repository and nothing recorded tells what it held")]
     Gone(String),
-    /// Files that would have been overwritten.
     #[error("{} would be overwritten in {dir}: choose an empty directory, or add --force", few(.files))]
     WouldOverwrite { dir: PathBuf, files: Vec<String> },
     /// The operating system said no.
@@ -140,7 +128,6 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// The answer.
         source: io::Error,
     },
 }
@@ -151,7 +138,6 @@ impl Error {
     }
 
     /// Whether it says something of the machine and nothing of the work: the same call may go through later.
-    #[must_use]
     pub fn passes(&self) -> bool {
         match self {
             Self::Locked { .. } => true,
@@ -169,13 +155,11 @@ impl Error {
 /// How a lock that is in the way is named in words.
 pub(crate) const LOCKED: &str = "git is locked by ";
 
-/// The result of anything here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A repository with a checkout.
 #[derive(Clone, Debug)]
 pub struct Repo {
-    /// Its checkout.
     top: PathBuf,
     /// The git directory of that checkout.
     git_dir: PathBuf,
@@ -200,7 +184,6 @@ struct Checkout {
 #[derive(Clone, Debug)]
 pub struct Work {
     repo: Repo,
-    /// The state directory.
     state: PathBuf,
     run: String,
     /// The run's branch without `refs/heads/`; empty for a run that shares the checkout.
@@ -245,10 +228,8 @@ fn locks_of(common: &Path) -> Arc<Locks> {
 }
 
 impl Repo {
-    /// The repository whose checkout holds `dir`.
-    ///
-    /// # Errors
-    /// When there is no usable git, no repository, no checkout, or git does not trust it.
+    /// The repository whose checkout holds `dir`. Fails when there is no usable git, no repository, no checkout, or git
+    /// does not trust it.
     pub fn of(dir: &Path) -> Result<Self> {
         check_version(dir)?;
         let answer = Call::new(dir)
@@ -279,7 +260,6 @@ impl Repo {
     }
 
     /// The same, waiting so long for locks that others hold.
-    #[must_use]
     pub fn patient_for(mut self, ms: u64) -> Self {
         self.patience_ms = ms;
         self
@@ -292,7 +272,6 @@ impl Repo {
     }
 
     /// The checkout that it was found by.
-    #[must_use]
     pub fn top(&self) -> &Path {
         &self.top
     }
@@ -339,7 +318,6 @@ impl Repo {
     }
 
     /// A directory of ours in the repository, outside of every checkout.
-    #[must_use]
     pub fn private_dir(&self) -> PathBuf {
         self.common.join("rekindle")
     }
@@ -358,10 +336,8 @@ impl Repo {
 }
 
 impl Work {
-    /// A run's share. `branch` is what [`Repo::begin`] said, or empty for a run that shares the checkout.
-    ///
-    /// # Errors
-    /// When the run's name cannot stand in a ref.
+    /// A run's share. `branch` is what [`Repo::begin`] said, or empty for a run that shares the checkout. Fails when
+    /// the run's name cannot stand in a ref.
     pub fn new(repo: Repo, state: &Path, run: &str, branch: &str) -> Result<Self> {
         names::check(run)?;
         // As git will name it; a directory that is not there yet has nothing to resolve.
@@ -370,20 +346,16 @@ impl Work {
         Ok(Self { repo, state, run: run.to_owned(), branch: branch.to_owned() })
     }
 
-    /// The repository.
-    #[must_use]
     pub fn repo(&self) -> &Repo {
         &self.repo
     }
 
     /// The run's branch, without `refs/heads/`.
-    #[must_use]
     pub fn branch(&self) -> &str {
         &self.branch
     }
 
     /// The project's directory in the worktree of a key, where there is one and all its files are written; it is left as it is.
-    #[must_use]
     pub fn standing(&self, key: &str) -> Option<PathBuf> {
         let top = self.path(key);
         // A git that outlives its coordinator may still be writing the files: half of them prove nothing.
@@ -392,13 +364,11 @@ impl Work {
     }
 
     /// The commit that the work of a key began with, where it is recorded.
-    #[must_use]
     pub fn base(&self, key: &str) -> Option<String> {
         self.repo.commit(&names::base(&self.run, key)).ok().flatten()
     }
 
     /// Where the worktree of a key stands, made or not.
-    #[must_use]
     pub fn path(&self, key: &str) -> PathBuf {
         self.worktrees().join(key)
     }

@@ -11,10 +11,8 @@ pub const RECORD_HEAD_BYTES: usize = 8 * 1024;
 /// The same for agents whose lines have to be understood: the largest that a program was seen to write, several times over.
 pub const UNDERSTOOD_HEAD_BYTES: usize = 4 * 1024 * 1024;
 
-/// A record of a spool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Where it begins.
     pub offset: u64,
     /// Its length without the newline.
     pub len: u64,
@@ -26,13 +24,11 @@ pub struct Record {
 
 impl Record {
     /// Whether everything of it is in `head`.
-    #[must_use]
     pub fn is_whole(&self) -> bool {
         self.head.len() as u64 == self.len
     }
 
     /// The head as text, without a carriage return at the end; what is not UTF-8 is shown as replacement characters.
-    #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         let bytes = self.head.strip_suffix(b"\r").unwrap_or(&self.head);
         String::from_utf8_lossy(bytes)
@@ -50,31 +46,26 @@ pub struct Cursor {
 
 impl Cursor {
     /// A cursor that goes on at a stored offset.
-    #[must_use]
     pub fn at(offset: u64) -> Self {
         Self { start: offset, scanned: offset, head: Vec::new(), head_max: RECORD_HEAD_BYTES }
     }
 
     /// The same with records kept up to so many bytes.
-    #[must_use]
     pub fn keeping(self, head_max: usize) -> Self {
         Self { head_max, ..self }
     }
 
     /// The same at another offset.
-    #[must_use]
     pub fn moved_to(&self, offset: u64) -> Self {
         Self::at(offset).keeping(self.head_max)
     }
 
     /// The first byte that belongs to no record yet: what is stored with the records before it.
-    #[must_use]
     pub fn next(&self) -> u64 {
         self.start
     }
 
     /// Where to read on.
-    #[must_use]
     pub fn scanned(&self) -> u64 {
         self.scanned
     }

@@ -12,7 +12,6 @@ use crate::git::{Repo, Start, Work};
 /// Most of git's list of changes that is counted.
 const STATUS_BYTES: usize = 64 * 1024;
 
-/// What was settled.
 #[derive(Debug, Default)]
 pub struct Apart {
     /// The run's share of the repository; without one nothing is kept in git.
@@ -26,7 +25,6 @@ pub struct Apart {
 /// What a run is called, and what is known of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Of<'a> {
-    /// The run's id.
     pub run: &'a str,
     /// The plan's name.
     pub slug: &'a str,
@@ -34,10 +32,7 @@ pub struct Of<'a> {
     pub known: Option<&'a Run>,
 }
 
-/// Chooses it.
-///
-/// # Errors
-/// When worktrees are asked for, or a run has them, and git cannot give them.
+/// Chooses it. Fails when worktrees are asked for, or a run has them, and git cannot give them.
 pub fn choose(
     wanted: Isolation,
     max_agents: u32,

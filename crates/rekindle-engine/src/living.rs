@@ -35,7 +35,6 @@ pub struct Living {
 
 impl Living {
     /// The place for a state directory, in the repository that its project is in.
-    #[must_use]
     pub fn of(repo: &Repo, state: &Path) -> Self {
         let hash = blake3::hash(state.as_os_str().as_bytes()).to_hex();
         Self { dir: repo.private_dir().join("live"), prefix: hash[..NAME_LETTERS].to_owned() }
@@ -61,7 +60,6 @@ impl Living {
 
     /// Waits until everybody has ended whose bundle below `bundles` is gone, as long as a shim is there to end them, and names
     /// those who have not.
-    #[must_use]
     pub fn outlasting(&self, bundles: &Path) -> Vec<u32> {
         let give_up = clock::monotonic_ms() + WAIT_MS;
         loop {

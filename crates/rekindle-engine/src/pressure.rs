@@ -29,13 +29,11 @@ const MEMORY_TIGHT_TIMES: u64 = 4;
 const STALLED_PERCENT: f64 = 20.0;
 
 /// What the machine is short of, if anything.
-#[must_use]
 pub fn look(state_dir: &Path) -> Option<Refusal> {
     disk(state_dir).or_else(memory)
 }
 
 /// What the machine says when memory is short: on the machine, in the group of this process, or because it thrashes.
-#[must_use]
 pub fn memory() -> Option<Refusal> {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let short = room(&read("/proc/meminfo")).filter(|room| room.available < low(room));
@@ -43,7 +41,6 @@ pub fn memory() -> Option<Refusal> {
 }
 
 /// Whether so little memory is left that the next start has to wait and see what the last one takes.
-#[must_use]
 pub fn is_tight() -> bool {
     let table = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     room(&table).is_some_and(|room| room.available < low(&room) * MEMORY_TIGHT_TIMES)

@@ -39,7 +39,6 @@ pub struct Limits {
 #[derive(Debug)]
 pub struct Finished {
     pub status: ExitStatus,
-    /// What it printed.
     pub out: Vec<u8>,
     /// The end of its error output.
     pub err: Vec<u8>,
@@ -48,7 +47,6 @@ pub struct Finished {
 /// Why a program did not end by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It was not started.
     #[error("it cannot be started: {0}")]
     Start(io::Error),
     /// It cannot be listened to.
@@ -56,10 +54,7 @@ pub enum Error {
     Read(io::Error),
     /// Its time was over.
     #[error("it did not end in time")]
-    TimedOut {
-        /// What it had printed.
-        out: Vec<u8>,
-    },
+    TimedOut { out: Vec<u8> },
     /// It printed more than it may.
     #[error("it printed too much")]
     TooMuch {
@@ -69,9 +64,7 @@ pub enum Error {
 }
 
 /// Runs a program until it ends. A process that it leaves behind is not waited for, even if that holds its pipes open.
-///
-/// # Errors
-/// When it cannot be started, takes too long or prints too much; then it is ended with all that it started.
+/// Fails when it cannot be started, takes too long or prints too much; then it is ended with all that it started.
 pub fn run(command: &mut Command, input: &[u8], limits: &Limits) -> Result<Finished, Error> {
     command.stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() }).stdout(Stdio::piped());
     if limits.err_max.is_some() {

@@ -57,13 +57,11 @@ pub struct Pulse {
 
 impl Pulse {
     /// Nothing was looked at yet.
-    #[must_use]
     pub fn new() -> Self {
         Self { looked_at: None, seen: BTreeMap::new(), slept_ms: None }
     }
 
     /// When to look next; never while nothing runs.
-    #[must_use]
     pub fn due(&self, state: &State) -> Option<Time> {
         let running = state.attempts.values().filter(|attempt| attempt.phase == AttemptPhase::Running);
         let limit = running

@@ -36,8 +36,10 @@ pub struct Redactor {
 #[derive(Clone)]
 enum Pattern {
     /// A spelling of a known value, and whether it is base64, whose last characters may belong to what follows.
-    KnownSecret { name: String, is_base64: bool },
-    /// The beginning of a form.
+    KnownSecret {
+        name: String,
+        is_base64: bool,
+    },
     Form(form::Form),
 }
 
@@ -82,13 +84,11 @@ impl Redactor {
     }
 
     /// How many values are looked for.
-    #[must_use]
     pub fn secrets(&self) -> usize {
         self.secrets
     }
 
     /// The text with every secret replaced by `[redacted:NAME]`.
-    #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if !self.automaton.is_match(text) {
             return Cow::Borrowed(text);

@@ -22,7 +22,6 @@ pub enum Trouble {
 
 impl Trouble {
     /// What became of an error at a place.
-    #[must_use]
     pub fn of(error: &io::Error, at: &Path) -> Self {
         of(error, at).map_or_else(|| Self::Wrong(error.to_string()), Self::Refused)
     }
@@ -35,19 +34,16 @@ impl From<String> for Trouble {
 }
 
 /// The refusal in an error, if it is one; `at` is where something was to be written.
-#[must_use]
 pub fn of(error: &io::Error, at: &Path) -> Option<Refusal> {
     is_refused(error).then(|| words(error.raw_os_error().unwrap_or_default(), at))
 }
 
 /// The number of an error that stopped a thread or a process from being made.
-#[must_use]
 pub fn errno_of(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(Errno::AGAIN.raw_os_error())
 }
 
 /// What git lacked that may go through later: a lock that somebody holds, or what the machine refused it.
-#[must_use]
 pub fn of_git(error: &git::Error, at: &Path) -> Refusal {
     let said = error.to_string();
     let other = || Refusal { reason: said.clone(), hint: String::new() };
@@ -63,7 +59,6 @@ fn locked(text: &str) -> Option<Refusal> {
 }
 
 /// The refusal in what another program, or an error on its way up, said, if it is one: programs have only words for it.
-#[must_use]
 pub fn in_text(text: &str, at: &Path) -> Option<Refusal> {
     const SAID: [(&str, Errno); 12] = [
         ("No space left on device", Errno::NOSPC),
@@ -88,14 +83,20 @@ pub fn in_text(text: &str, at: &Path) -> Option<Refusal> {
 }
 
 /// What a shim lacked that left without starting its agent; where it could not even write that down, space.
-#[must_use]
 pub fn of_shim(bundle: &Path, at: &Path) -> Refusal {
     let said = std::fs::read_to_string(bundle.join(SHIM_LOG)).unwrap_or_default();
     in_text(&said, at).unwrap_or_else(|| words(Errno::NOSPC.raw_os_error(), at))
 }
 
+/// A supervisor was ended from outside before it had started its agent.
+pub fn no_supervisor() -> Refusal {
+    Refusal {
+        reason: "the supervisor of an agent ended before it could start the agent".to_owned(),
+        hint: "see what ends processes on this machine: journalctl -k --since=-10min".to_owned(),
+    }
+}
+
 /// The user has no file watch left: editors and other tools share them.
-#[must_use]
 pub fn no_watch() -> Refusal {
     Refusal {
         reason: "the system has no file watch left for you: agents are polled every quarter of a second instead"
@@ -105,7 +106,6 @@ pub fn no_watch() -> Refusal {
 }
 
 /// What a refused call lacked, by the system's error number.
-#[must_use]
 pub fn words(errno: i32, at: &Path) -> Refusal {
     let place = at.display();
     let (reason, hint) = match Errno::from_raw_os_error(errno) {

@@ -66,19 +66,13 @@ pub enum Error {
     },
     /// It is not this user's own on this machine.
     #[error("{path} {why}")]
-    Foreign {
-        /// The directory.
-        path: PathBuf,
-        /// What shows it.
-        why: Foreign,
-    },
+    Foreign { path: PathBuf, why: Foreign },
     /// It holds other things and no marker of ours.
     #[error("{0} is not empty and is not a rekindle state directory")]
     NotOurs(PathBuf),
     /// A newer rekindle made it.
     #[error("{path} has state version {found}, this rekindle knows up to {known}; use a newer rekindle")]
     Newer {
-        /// The directory.
         path: PathBuf,
         /// Its version.
         found: u32,
@@ -90,12 +84,7 @@ pub enum Error {
     Damaged(PathBuf),
     /// File locks and the database's shared memory cannot be trusted there.
     #[error("{path} is on a network filesystem ({kind}), where a database is not safe")]
-    Network {
-        /// The directory.
-        path: PathBuf,
-        /// The kind of filesystem.
-        kind: String,
-    },
+    Network { path: PathBuf, kind: String },
     /// The disk is mounted read-only.
     #[error("{0} is on a read-only filesystem")]
     ReadOnly(PathBuf),
@@ -105,7 +94,6 @@ pub enum Error {
     /// Another coordinator holds it.
     #[error("another coordinator holds {path}{}", owner.as_ref().map(|o| format!(": {o}")).unwrap_or_default())]
     Held {
-        /// The directory.
         path: PathBuf,
         /// Who says to hold it, when that can be read.
         owner: Option<Owner>,
@@ -115,7 +103,6 @@ pub enum Error {
     Io {
         /// The directory or file.
         path: PathBuf,
-        /// The answer.
         source: io::Error,
     },
 }
@@ -198,7 +185,6 @@ impl StateDir {
         self.path.join("shadow")
     }
 
-    /// Where backups stand.
     pub fn backups(&self) -> PathBuf {
         self.path.join("backups")
     }

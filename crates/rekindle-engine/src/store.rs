@@ -30,14 +30,12 @@ pub const SNAPSHOTS_KEPT: usize = 3;
 pub struct NewEvent {
     /// When it happened, in milliseconds since the Unix epoch.
     pub time_ms: i64,
-    /// The run it belongs to.
     pub run: String,
     pub kind: String,
     /// The agent concerned, if one is.
     pub agent: Option<String>,
     /// The task concerned, if one is.
     pub task: Option<String>,
-    /// The epoch of that task.
     pub epoch: Option<u64>,
     /// The rest, as the text of a JSON object; not looked into.
     pub details: String,
@@ -50,14 +48,12 @@ pub struct StoredEvent {
     pub seq: u64,
     /// When it happened, in milliseconds since the Unix epoch.
     pub time_ms: i64,
-    /// The run it belongs to.
     pub run: String,
     pub kind: String,
     /// The agent concerned, if one is.
     pub agent: Option<String>,
     /// The task concerned, if one is.
     pub task: Option<String>,
-    /// The epoch of that task.
     pub epoch: Option<u64>,
     /// The rest, as the text of a JSON object.
     pub details: String,
@@ -79,13 +75,9 @@ pub enum Stream {
 /// One record of an agent's output, as indexed for reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
-    /// The attempt that wrote it.
     pub attempt: u64,
-    /// The agent that wrote it.
     pub agent: String,
-    /// The epoch of the attempt.
     pub epoch: u64,
-    /// The stream it came from.
     pub stream: Stream,
     /// When it was read, in milliseconds since the Unix epoch.
     pub time_ms: i64,
@@ -110,7 +102,6 @@ pub struct StoredLine {
 /// How far a spool has been read: the first byte not yet taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SpoolOffset {
-    /// The attempt whose spool it is.
     pub attempt: u64,
     /// Which of its two files.
     pub stream: Stream,
@@ -124,7 +115,6 @@ pub enum Table {
     Run,
     Task,
     Attempt,
-    /// Questions to people.
     Question,
 }
 
@@ -136,9 +126,7 @@ impl Table {
 /// A row of a derived table; `(table, run, key)` identifies it, a later one replaces it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// The table it stands in.
     pub table: Table,
-    /// The run it belongs to.
     pub run: String,
     /// Its key within the run.
     pub key: String,
@@ -243,7 +231,6 @@ pub enum Error {
     Conflict {
         /// Where the caller believed it ended.
         expected: u64,
-        /// Where it ends.
         found: u64,
     },
     /// No space left; nothing of the batch was written, try again when there is space.
@@ -260,11 +247,7 @@ pub enum Error {
     Denied(String),
     /// The batch is larger than the bound.
     #[error("a batch of {bytes} bytes is over the limit of {limit}")]
-    TooLarge {
-        /// Its size.
-        bytes: usize,
-        limit: usize,
-    },
+    TooLarge { bytes: usize, limit: usize },
     /// Content is not what was written; open the store again to have it repaired.
     #[error("the store is damaged: {0}")]
     Corrupt(String),
@@ -277,7 +260,6 @@ pub enum Error {
     /// A newer rekindle wrote it.
     #[error("{path} has schema {found}, this rekindle knows up to {known}; use a newer rekindle")]
     Newer {
-        /// The file.
         path: PathBuf,
         /// Its version.
         found: i64,
@@ -287,20 +269,13 @@ pub enum Error {
     /// The file is not a store of ours; it was left as it is.
     #[error("{path} is not a rekindle store: {why}; it was left untouched")]
     Foreign {
-        /// The file.
         path: PathBuf,
         /// How that was seen.
         why: String,
     },
     /// Damaged, and no copy is good enough to go on from; everything was left as it is.
     #[error("{path} is damaged ({why}) and cannot be repaired: {tried}")]
-    Unrepairable {
-        /// The file.
-        path: PathBuf,
-        /// The damage.
-        why: String,
-        tried: String,
-    },
+    Unrepairable { path: PathBuf, why: String, tried: String },
     /// Database and shadow log tell different histories; a person has to choose.
     #[error("database and shadow log differ at event {seq}; neither was changed")]
     Diverged {

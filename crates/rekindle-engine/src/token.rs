@@ -17,38 +17,31 @@ impl std::fmt::Debug for Tokens {
 
 impl Tokens {
     /// Tokens under the state directory's secret.
-    #[must_use]
     pub fn new(secret: [u8; 32]) -> Self {
         Self { secret, run: String::new() }
     }
 
     /// The same for one run: nothing that was made for another run passes, although attempts are counted anew.
-    #[must_use]
     pub fn of_run(self, run: &str) -> Self {
         Self { run: run.to_owned(), ..self }
     }
 
     /// The run that they are made for.
-    #[must_use]
     pub fn run(&self) -> &str {
         &self.run
     }
 
-    /// The token of an attempt.
-    #[must_use]
     pub fn token(&self, attempt: AttemptId, epoch: Epoch) -> String {
         format!("rk1.{}.{}.{}", attempt.0, epoch.0, self.mac("token", attempt, epoch))
     }
 
     /// The nonce that marks an attempt's processes and its shim's handshake; knowing it gives no right to report.
-    #[must_use]
     pub fn nonce(&self, attempt: AttemptId, epoch: Epoch) -> String {
         self.mac("nonce", attempt, epoch)
     }
 
     /// Whether a nonce is the one of this attempt: as it is made now, or in a bundle that names no run, as versions made it
     /// that knew attempts only.
-    #[must_use]
     pub fn made_nonce(&self, nonce: &str, run: &str, attempt: AttemptId, epoch: Epoch) -> bool {
         let expected =
             if run.is_empty() { self.mac_of("", "nonce", attempt, epoch) } else { self.nonce(attempt, epoch) };
@@ -56,13 +49,11 @@ impl Tokens {
     }
 
     /// The nonce of the fence around foreign text in an attempt's prompt.
-    #[must_use]
     pub fn fence(&self, attempt: AttemptId, epoch: Epoch) -> String {
         self.mac("fence", attempt, epoch).chars().take(32).collect()
     }
 
     /// An id for an attempt's CLI session, in the form of a random UUID.
-    #[must_use]
     pub fn session(&self, attempt: AttemptId, epoch: Epoch) -> String {
         let mut hex: Vec<char> = self.mac("session", attempt, epoch).chars().take(32).collect();
         // Version 4, variant 1: programs refuse anything else.
@@ -78,13 +69,11 @@ impl Tokens {
     }
 
     /// The nonce of the fence in what an agent is told again: another one every time.
-    #[must_use]
     pub fn reminder(&self, attempt: AttemptId, epoch: Epoch, number: i64) -> String {
         self.mac(&format!("reminder {number}"), attempt, epoch).chars().take(32).collect()
     }
 
     /// Whose token this is, if it is one of ours.
-    #[must_use]
     pub fn check(&self, token: &str) -> Option<(AttemptId, Epoch)> {
         let mut parts = token.strip_prefix("rk1.")?.splitn(3, '.');
         let attempt = AttemptId(parts.next()?.parse().ok()?);
@@ -97,7 +86,6 @@ impl Tokens {
     }
 
     /// The nonce of one run of a check.
-    #[must_use]
     pub fn check_nonce(&self, label: &str, epoch: Epoch, number: usize) -> String {
         let text = format!("rekindle check {label} {epoch} {number} run {}", self.run);
         blake3::keyed_hash(&self.secret, text.as_bytes()).to_hex().to_string()

@@ -24,7 +24,6 @@ pub enum Wish {
     Stay,
     /// The run is to be paused.
     Pause,
-    /// It is to leave now.
     Leave,
 }
 

@@ -13,6 +13,7 @@ use rekindle_core::ids::{AgentName, AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
 use rekindle_core::refusal::Refusal;
 use rekindle_core::role::Role;
+use rekindle_core::steering::PersonProcess;
 use rekindle_core::time::Time;
 
 use rekindle_shim::tree::Activity;
@@ -21,6 +22,7 @@ use crate::agents::Reader;
 use crate::alert::Alert;
 use crate::control::Answerer;
 use crate::control::wire::Response;
+use crate::person::WorkedOn;
 use crate::store::Stream;
 
 pub use kept::KeptReport;
@@ -36,7 +38,6 @@ pub struct LaunchOrder {
     /// Which `[agents.NAME]` runs it.
     pub cli: String,
     pub epoch: Epoch,
-    /// Its tasks in order.
     pub tasks: Vec<TaskId>,
     /// Which try at the first task.
     pub number: u32,
@@ -61,11 +62,9 @@ pub struct Notice {
     pub workspace: Option<String>,
 }
 
-/// The checks of one claim.
 #[derive(Clone, Debug)]
 pub struct CheckOrder {
     pub task: TaskId,
-    /// The epoch of the claim.
     pub epoch: Epoch,
     /// Shell commands that must exit with 0.
     pub commands: Vec<String>,
@@ -98,7 +97,6 @@ pub struct MergeOrder {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaveOrder {
     pub attempt: AttemptId,
-    /// Its first task.
     pub task: TaskId,
     /// The workspace of its own that it worked in.
     pub workspace: Option<String>,
@@ -108,9 +106,9 @@ pub struct LeaveOrder {
     pub declared: Vec<String>,
 }
 
-/// What becomes of an order.
+/// Whether the machine had room for an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum Admission {
     /// It is under way, or was before: what comes of it arrives as an observation. That may be a refusal, when nothing was begun.
     /// What may have been begun is never told as refused: it is looked into by its lock and its identity until it is known.
     Yes,
@@ -126,19 +124,17 @@ pub trait World {
         None
     }
     /// Runs the checks in its order, then starts an attempt's process; what they said and whether that worked arrives as observations. Asked for twice, it is started once.
-    fn launch(&mut self, order: LaunchOrder) -> Taken;
+    fn launch(&mut self, order: LaunchOrder) -> Admission;
     /// Stops an attempt's whole tree; its end arrives as an observation. A launch that is under way is waited for.
     fn stop(&mut self, attempt: AttemptId, at_once: bool);
     /// Runs the checks of a claim; what they saw arrives as an observation.
-    fn run_checks(&mut self, order: CheckOrder) -> Taken;
+    fn run_checks(&mut self, order: CheckOrder) -> Admission;
     /// Keeps what a check printed outside the state; the name it is kept under, nothing where it cannot be kept.
     fn keep_output(&mut self, _output: &str) -> Option<String> {
         None
     }
-    /// Reads a spool from an offset into `into`, at most `limit` bytes; nothing more to read leaves it empty.
-    ///
-    /// # Errors
-    /// When the spool cannot be read. That is not its end: it is read again later.
+    /// Reads a spool from an offset into `into`, at most `limit` bytes; nothing more to read leaves it empty. Fails
+    /// when the spool cannot be read. That is not its end: it is read again later.
     fn read_spool(
         &mut self,
         attempt: AttemptId,
@@ -152,9 +148,6 @@ pub trait World {
         None
     }
     /// Reads what an attempt has added to the transcript of its session, as `read_spool`.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     fn read_transcript(
         &mut self,
         _attempt: AttemptId,
@@ -180,14 +173,15 @@ pub trait World {
     }
     /// Gives a running agent a message. One number is delivered once.
     fn tell(&mut self, _attempt: AttemptId, _cli: &str, _number: u32, _text: &str) {}
+    /// Watches the program in which a person works on a task; its end arrives as an observation, with what changed. One that has
+    /// ended already is told at once.
+    fn watch_person(&mut self, _task: &TaskId, _by: &PersonProcess, _place: WorkedOn) {}
     /// Lets an agent that waits for messages leave.
     fn close_input(&mut self, _attempt: AttemptId) {}
     /// What is left of attempts, by their bundles, in the order of the question.
     fn probe(&mut self, attempts: &[(AttemptId, Epoch)]) -> Vec<Found>;
-    /// Reports that were left in an attempt's bundle, in order.
-    ///
-    /// # Errors
-    /// When the machine has no room to read them. That does not mean that there are none: ask again.
+    /// Reports that were left in an attempt's bundle, in order. Fails when the machine has no room to read them. That
+    /// does not mean that there are none: ask again.
     fn kept_reports(&mut self, attempt: AttemptId) -> std::io::Result<Vec<KeptReport>>;
     /// The reports that `kept_reports` last gave for an attempt are durable now.
     fn drop_kept_reports(&mut self, attempt: AttemptId);
@@ -198,17 +192,15 @@ pub trait World {
     /// Merges accepted work into the run's branch; how it went arrives as an observation. Asked for twice, it is merged once.
     fn merge(&mut self, order: MergeOrder);
     /// Runs the plan's health commands; what they said arrives as an observation.
-    fn check_health(&mut self, commands: &[String]) -> Taken;
+    fn check_health(&mut self, commands: &[String]) -> Admission;
     /// Asks the user's command what is left of the allowance; the answer, or that there is none, arrives as an observation.
     fn ask_usage(&mut self);
     /// Tells a person.
     fn alert(&mut self, alert: &Alert);
     /// Bytes that an attempt has written so far, to its session's transcript too.
     fn written(&mut self, attempt: AttemptId) -> u64;
-    /// What the processes of an attempt have used so far; nothing where there are none.
-    ///
-    /// # Errors
-    /// When that cannot be told. It does not mean that they have done nothing: ask again.
+    /// What the processes of an attempt have used so far; nothing where there are none. Fails when that cannot be told.
+    /// It does not mean that they have done nothing: ask again.
     fn activity(&mut self, attempt: AttemptId) -> std::io::Result<Option<Activity>>;
     /// How long the connections of an attempt's processes have been quiet; nothing where they have none.
     fn connections_quiet_ms(&mut self, _attempt: AttemptId) -> Option<u64> {

@@ -20,19 +20,15 @@ const USUAL: Mode = Mode::from_raw_mode(0o666);
 /// Tells apart the temporary files of one process.
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 
-/// Opens a directory to work in; a symlink in its last place is refused.
-///
-/// # Errors
-/// When it is missing, not a directory, or a symlink.
+/// Opens a directory to work in; a symlink in its last place is refused. Fails when it is missing, not a directory, or
+/// a symlink.
 pub fn open_dir(dir: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::open(dir, flags, Mode::empty())?)
 }
 
-/// Saves `bytes` as `name` in `dir`, readable by the owner only.
-///
-/// # Errors
-/// When any step fails; the old content of `name`, if any, is then untouched.
+/// Saves `bytes` as `name` in `dir`, readable by the owner only. Fails when any step fails; the old content of `name`,
+/// if any, is then untouched.
 pub fn save(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     save_in(open_dir(dir)?, name, bytes)
 }
@@ -48,25 +44,18 @@ pub enum Access {
     Like {
         /// The permission bits.
         mode: u32,
-        /// The owner.
         uid: u32,
-        /// The group.
         gid: u32,
     },
 }
 
-/// [`save`] with another access: for files that are not rekindle's own.
-///
-/// # Errors
-/// As [`save`]; also when the owner cannot be kept.
+/// [`save`] with another access: for files that are not rekindle's own. As [`save`]; also when the owner cannot be
+/// kept.
 pub fn save_as(dir: &Path, name: &str, bytes: &[u8], access: Access) -> io::Result<()> {
     save_with(open_dir(dir)?, name, bytes, access)
 }
 
 /// [`save`] in a directory that is already open.
-///
-/// # Errors
-/// As [`save`].
 pub fn save_in<Fd: AsFd>(dir: Fd, name: &str, bytes: &[u8]) -> io::Result<()> {
     save_with(dir, name, bytes, Access::Private)
 }

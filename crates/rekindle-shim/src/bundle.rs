@@ -76,7 +76,6 @@ pub enum Output {
 /// What the shim is asked to hold. Written whole before the shim is started and never changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// The version of this record.
     pub version: u32,
     /// The run this process belongs to; empty in bundles of earlier versions and where it belongs to none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -141,10 +140,8 @@ pub struct StartError {
     pub text: String,
 }
 
-/// One log as it was at the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogEnd {
-    /// Its length.
     pub bytes: u64,
     /// BLAKE3 of its content; none when it is too long to be hashed in passing.
     pub digest: Option<String>,
@@ -159,7 +156,6 @@ pub struct LogEnd {
 /// A process that would not die.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survivor {
-    /// Its number.
     pub pid: u32,
     /// The short name of its program.
     pub name: String,
@@ -168,7 +164,6 @@ pub struct Survivor {
 /// How it ended. The truth about an attempt's process; the socket is only a hint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExitRecord {
-    /// The version of this record.
     pub version: u32,
     /// The attempt, as in the spec.
     pub attempt: String,
@@ -222,23 +217,16 @@ pub enum Error {
     /// The system refused.
     #[error("{name}: {source}")]
     Io {
-        /// Which file.
         name: String,
         /// What the system said.
         source: io::Error,
     },
     /// The file is there and is not the record it should be.
     #[error("{name} is not a whole record: {reason}")]
-    Malformed {
-        /// Which file.
-        name: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Malformed { name: String, reason: String },
     /// The record was written by a later build.
     #[error("{name} has version {found}, this build reads up to {VERSION}")]
     Version {
-        /// Which file.
         name: String,
         /// The version it claims.
         found: u32,
@@ -254,7 +242,6 @@ impl Error {
     }
 
     /// The system's error number, 0 where it gave none.
-    #[must_use]
     pub fn errno(&self) -> i32 {
         match self {
             Self::Io { source, .. } => source.raw_os_error().unwrap_or(0),
@@ -263,7 +250,6 @@ impl Error {
     }
 
     /// Whether the machine had no room for it; the bundle itself may be sound.
-    #[must_use]
     pub fn is_refusal(&self) -> bool {
         refusal::is_refusal(self.errno())
     }
@@ -282,10 +268,8 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// Opens a bundle; `None` when there is no such directory.
-    ///
-    /// # Errors
-    /// When it is there but is a symlink, no directory, or not ours to open.
+    /// Opens a bundle; `None` when there is no such directory. Fails when it is there but is a symlink, no directory,
+    /// or not ours to open.
     pub fn open(path: &Path) -> Result<Option<Self>, Error> {
         match atomic::open_dir(path) {
             Ok(dir) => Ok(Some(Self { path: path.to_owned(), dir })),
@@ -294,10 +278,8 @@ impl Bundle {
         }
     }
 
-    /// Creates a bundle. The spec is written last: a directory without one was never to be started.
-    ///
-    /// # Errors
-    /// [`Error::Exists`] when the directory is there; the caller decides what that means.
+    /// Creates a bundle. The spec is written last: a directory without one was never to be started. [`Error::Exists`]
+    /// when the directory is there; the caller decides what that means.
     pub fn create(path: &Path, spec: &Spec, prompt: Option<&[u8]>) -> Result<Self, Error> {
         let name = path.display().to_string();
         match rustix::fs::mkdir(path, Mode::RWXU) {
@@ -319,32 +301,21 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// Where it is.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The spec, if there is one.
-    ///
-    /// # Errors
-    /// When it is there and cannot be read whole.
+    /// The spec, if there is one. Fails when it is there and cannot be read whole.
     pub fn spec(&self) -> Result<Option<Spec>, Error> {
         self.record(SPEC, SPEC_MAX_BYTES)
     }
 
     /// Who lives here, if anyone ever did.
-    ///
-    /// # Errors
-    /// As [`Bundle::spec`].
     pub fn shim(&self) -> Result<Option<ShimRecord>, Error> {
         self.record(SHIM, RECORD_MAX_BYTES)
     }
 
     /// How it ended, if it did.
-    ///
-    /// # Errors
-    /// As [`Bundle::spec`].
     pub fn exit(&self) -> Result<Option<ExitRecord>, Error> {
         self.record(EXIT, RECORD_MAX_BYTES)
     }
@@ -357,10 +328,8 @@ impl Bundle {
         serde_json::from_slice(&bytes).map(Some).map_err(|error| Error::malformed(START_ERROR, error))
     }
 
-    /// Opens the file for the shim's own words, to be its standard error.
-    ///
-    /// # Errors
-    /// When it cannot be opened, or is not a regular file.
+    /// Opens the file for the shim's own words, to be its standard error. Fails when it cannot be opened, or is not a
+    /// regular file.
     pub fn shim_log(&self) -> Result<OwnedFd, Error> {
         self.open_file(SHIM_LOG, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)
     }

@@ -46,13 +46,10 @@ pub enum By {
 /// What an agent was held by from its first instruction on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
-    /// Its cgroup.
     #[serde(default)]
     pub group: Group,
-    /// What caps its memory.
     #[serde(default)]
     pub memory: By,
-    /// What caps its processes.
     #[serde(default)]
     pub processes: By,
 }
@@ -66,7 +63,6 @@ pub struct OutOfMemory {
 }
 
 /// What would hold an agent that is started here now. Changes nothing.
-#[must_use]
 pub fn standing() -> Held {
     let layout = Layout::here();
     let (memory, processes) = layout.controllers();

@@ -31,7 +31,6 @@ const HASH_LETTERS: usize = 16;
 const ATTEMPT_LETTERS: usize = 32;
 
 /// The name of an attempt's group.
-#[must_use]
 pub fn name(attempt: &str, nonce: &str) -> String {
     let plain = attempt.chars().filter(char::is_ascii_alphanumeric).take(ATTEMPT_LETTERS);
     let hash = blake3::derive_key("rekindle cgroup name 1", nonce.as_bytes());
@@ -40,7 +39,6 @@ pub fn name(attempt: &str, nonce: &str) -> String {
 }
 
 /// The attempt that a group's name is called after.
-#[must_use]
 pub fn attempt_in(name: &str) -> Option<&str> {
     name.strip_prefix(PREFIX)?.rsplit_once('-').map(|(attempt, _)| attempt)
 }
@@ -58,7 +56,6 @@ pub struct Layout {
 
 impl Layout {
     /// That of this process.
-    #[must_use]
     pub fn here() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self::read(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))
@@ -78,13 +75,11 @@ impl Layout {
         Self { unified: find("").map(above), memory: find("memory"), processes: find("pids") }
     }
 
-    /// All of them.
     pub fn dirs(&self) -> impl Iterator<Item = &Path> {
         [&self.unified, &self.memory, &self.processes].into_iter().flatten().map(PathBuf::as_path)
     }
 
     /// What would cap memory and processes here. Changes nothing.
-    #[must_use]
     pub fn controllers(&self) -> (By, By) {
         let second = self.unified.as_deref().map_or((false, false), |dir| {
             let passes = passed_down(dir);

@@ -54,7 +54,6 @@ impl Waiting {
 }
 
 /// Becomes the agent of the bundle once the shim allows it.
-#[must_use]
 pub fn stub_main(bundle: &Path) -> ExitCode {
     // A session of its own: no terminal, and one more way to find what the agent starts.
     let _ = rustix::process::setsid();

@@ -58,10 +58,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects and exchanges handshakes. Every later request has the same budget anew.
-    ///
-    /// # Errors
-    /// When nobody listens, the time is over, or the peer is not this attempt's shim.
+    /// Connects and exchanges handshakes. Every later request has the same budget anew. Fails when nobody listens, the
+    /// time is over, or the peer is not this attempt's shim.
     pub fn connect(bundle: &Bundle, spec: &Spec, budget: Duration) -> Result<Self, Error> {
         let budget_ms = u64::try_from(budget.as_millis()).unwrap_or(u64::MAX);
         let deadline_ms = clock::monotonic_ms().saturating_add(budget_ms);
@@ -84,10 +82,7 @@ impl Client {
         }
     }
 
-    /// Asks how things are.
-    ///
-    /// # Errors
-    /// When the shim does not answer as it should, within the budget.
+    /// Asks how things are. Fails when the shim does not answer as it should, within the budget.
     pub fn status(&mut self) -> Result<Status, Error> {
         match self.request(&Request::Status { epoch: self.epoch })? {
             Reply::Status(status) => Ok(status),
@@ -96,26 +91,17 @@ impl Client {
     }
 
     /// Has the shim climb a ladder, the spec's own for `None`. Accepted means it will happen whoever dies meanwhile.
-    ///
-    /// # Errors
-    /// As [`Client::status`].
     pub fn stop(&mut self, ladder: Option<Vec<Rung>>) -> Result<(), Error> {
         self.accepted(&Request::Stop { epoch: self.epoch, ladder })
     }
 
     /// Has the shim end the whole tree now.
-    ///
-    /// # Errors
-    /// As [`Client::status`].
     pub fn kill(&mut self) -> Result<(), Error> {
         self.accepted(&Request::Kill { epoch: self.epoch })
     }
 
     /// Sends one line to the agent. Without an answer nothing is known: send it again under the same name, which
     /// acts once.
-    ///
-    /// # Errors
-    /// As [`Client::status`].
     pub fn stdin(&mut self, id: &str, line: &str) -> Result<Delivered, Error> {
         let request = Request::Stdin { epoch: self.epoch, id: id.to_owned(), line: line.to_owned() };
         match self.request(&request)? {
@@ -126,9 +112,6 @@ impl Client {
     }
 
     /// Ends the agent's standard input after what was accepted.
-    ///
-    /// # Errors
-    /// As [`Client::status`].
     pub fn close_stdin(&mut self) -> Result<(), Error> {
         self.accepted(&Request::CloseStdin { epoch: self.epoch })
     }

@@ -66,7 +66,6 @@ pub(crate) struct LogId {
 }
 
 impl LogId {
-    /// Of an open file.
     pub(crate) fn of(file: &OwnedFd) -> io::Result<Self> {
         let stat = rustix::fs::fstat(file)?;
         #[expect(clippy::useless_conversion, reason = "the types differ between systems")]

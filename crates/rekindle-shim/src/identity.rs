@@ -17,7 +17,6 @@ use crate::os;
 pub struct ProcId {
     /// The boot in which it lived; in another boot nothing of ours is alive.
     pub boot_id: String,
-    /// Its number.
     pub pid: u32,
     /// The inode of its pidfd where the kernel never reuses one (Linux 6.9 on).
     pub pidfd_inode: Option<u64>,
@@ -51,10 +50,8 @@ pub enum Opened {
 }
 
 impl ProcId {
-    /// Finds the recorded process, if it still lives.
-    ///
-    /// # Errors
-    /// When the system does not answer; never because the process is gone.
+    /// Finds the recorded process, if it still lives. Fails when the system does not answer; never because the process
+    /// is gone.
     pub fn open(&self) -> io::Result<Opened> {
         if self.boot_id != os::boot_id()? {
             return Ok(Opened::OtherBoot);
@@ -84,20 +81,15 @@ impl ProcId {
         }
     }
 
-    /// Whether it was recorded in this boot of this machine.
-    ///
-    /// # Errors
-    /// When the system does not tell its boot id.
+    /// Whether it was recorded in this boot of this machine. Fails when the system does not tell its boot id.
     pub fn is_this_boot(&self) -> io::Result<bool> {
         Ok(self.boot_id == os::boot_id()?)
     }
 }
 
 impl Process {
-    /// Pins our own child, which keeps its number until we reap it, even when it has already ended.
-    ///
-    /// # Errors
-    /// When the system cannot pin or describe it.
+    /// Pins our own child, which keeps its number until we reap it, even when it has already ended. Fails when the
+    /// system cannot pin or describe it.
     pub fn of_child(pid: u32) -> io::Result<Self> {
         let handle = os::Handle::open(pid)?;
         let stat = os::stat(pid)?;
@@ -105,16 +97,12 @@ impl Process {
     }
 
     /// Pins and describes this very process.
-    ///
-    /// # Errors
-    /// As [`Process::of_child`].
     pub fn own() -> io::Result<Self> {
         Self::of_child(std::process::id())
     }
 
     /// Pins the program that started this one: the nearest ancestor whose program is none of `between`, the shells and the like
     /// that only stand in between. Nothing where none is found within a few generations.
-    #[must_use]
     pub fn caller(between: &[&str]) -> Option<Self> {
         /// A shell, perhaps one more, a wrapper.
         const GENERATIONS: usize = 5;
@@ -155,36 +143,27 @@ impl Process {
         Ok(Self { id, handle })
     }
 
-    /// Who it is.
-    #[must_use]
     pub fn id(&self) -> &ProcId {
         &self.id
     }
 
-    /// Sends a signal to exactly this process.
-    ///
-    /// # Errors
-    /// When it has ended (`ESRCH`) or may not be signalled (`EPERM`).
+    /// Sends a signal to exactly this process. Fails when it has ended (`ESRCH`) or may not be signalled (`EPERM`).
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         self.handle.signal(signal)
     }
 
     /// Whether it has ended, reaped or not.
-    #[must_use]
     pub fn exited(&self) -> bool {
         self.handle.exited()
     }
 
-    /// Takes the remains of our own child, if it has ended; nothing happens to anyone else's.
-    ///
-    /// # Errors
-    /// When it is not our child, or was reaped before.
+    /// Takes the remains of our own child, if it has ended; nothing happens to anyone else's. Fails when it is not our
+    /// child, or was reaped before.
     pub fn reap_child(&self) -> io::Result<bool> {
         Ok(reap(self.id.pid)?.is_some())
     }
 
     /// Whether it was started with the marker of this attempt: the second factor for [`Opened::Likely`].
-    #[must_use]
     pub fn carries_nonce(&self, nonce: &str) -> bool {
         let marker = format!("{}={nonce}", crate::MARKER_ENV);
         !nonce.is_empty() && os::environ_has(self.id.pid, marker.as_bytes()) && !self.exited()
@@ -196,10 +175,7 @@ impl Process {
 pub struct Reaped(pub Option<i32>);
 
 /// Takes the remains of a child of this process, if it has ended. By number and not by pidfd, which only Linux has and which may
-/// be refused: an unreaped child keeps its number.
-///
-/// # Errors
-/// When it is not our child, or was reaped before.
+/// be refused: an unreaped child keeps its number. Fails when it is not our child, or was reaped before.
 pub fn reap(pid: u32) -> io::Result<Option<Reaped>> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
     let reaped = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG)?;

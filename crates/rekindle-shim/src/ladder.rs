@@ -36,8 +36,6 @@ pub enum StopSignal {
 }
 
 impl StopSignal {
-    /// The signal itself.
-    #[must_use]
     pub fn signal(self) -> Signal {
         match self {
             Self::Hup => Signal::HUP,
@@ -53,14 +51,12 @@ impl StopSignal {
 /// One rung: a signal to the agent, then patience.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rung {
-    /// What is sent.
     pub signal: StopSignal,
     /// How long the agent has before the next rung.
     pub grace_ms: u64,
 }
 
 /// The ladder used where none is given: interrupt and terminate, five seconds each, as a person would.
-#[must_use]
 pub fn default_rungs() -> Vec<Rung> {
     vec![Rung { signal: StopSignal::Int, grace_ms: 5_000 }, Rung { signal: StopSignal::Term, grace_ms: 5_000 }]
 }
@@ -83,7 +79,6 @@ pub struct Climb {
 
 impl Climb {
     /// Begins at the first rung, which is due at once.
-    #[must_use]
     pub fn start(rungs: &[Rung], now_ms: u64) -> Self {
         Self { rungs: rungs.iter().take(RUNGS_MAX).copied().collect(), next_at_ms: now_ms }
     }
@@ -101,7 +96,6 @@ impl Climb {
     }
 
     /// When to ask again.
-    #[must_use]
     pub fn next_at_ms(&self) -> u64 {
         self.next_at_ms
     }

@@ -25,9 +25,6 @@ pub struct Lock(OwnedFd);
 
 impl Lock {
     /// Takes the lock; `None` when someone else holds it.
-    ///
-    /// # Errors
-    /// When the lock file cannot be opened or locked.
     pub fn take(bundle: &Bundle) -> Result<Option<Self>, bundle::Error> {
         let file = bundle.open_file(LOCK, OFlags::RDWR | OFlags::CREATE)?;
         Self::hold(file)
@@ -67,13 +64,11 @@ impl Lock {
     }
 
     /// Whether the lock file was deleted: then nobody will ever find this holder again.
-    #[must_use]
     pub fn is_lost(&self) -> bool {
         rustix::fs::fstat(&self.0).is_ok_and(|found| found.st_nlink == 0)
     }
 
     /// Gives the descriptor away, to become a shim's standard input.
-    #[must_use]
     pub fn into_fd(self) -> OwnedFd {
         self.0
     }
@@ -86,9 +81,6 @@ impl AsFd for Lock {
 }
 
 /// Whether a shim holds the lock of this bundle. A bundle without a lock file was never locked.
-///
-/// # Errors
-/// When the lock file cannot be opened or asked.
 pub fn is_held(bundle: &Bundle) -> Result<bool, bundle::Error> {
     let file = match bundle.open_file(LOCK, OFlags::RDWR) {
         Ok(file) => file,

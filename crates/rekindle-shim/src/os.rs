@@ -19,7 +19,6 @@ pub use macos::*;
 /// One row of the process table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcStat {
-    /// The process.
     pub pid: u32,
     /// Its parent at the moment of reading.
     pub ppid: u32,

@@ -3,7 +3,6 @@
 use std::io;
 
 /// Whether an error number means that the machine has no descriptor, process, memory or space left, or that its disk gives errors.
-#[must_use]
 pub fn is_refusal(errno: i32) -> bool {
     const REFUSALS: [i32; 8] =
         [libc::EMFILE, libc::ENFILE, libc::ENOSPC, libc::EDQUOT, libc::EAGAIN, libc::ENOMEM, libc::EIO, libc::EROFS];
@@ -11,7 +10,6 @@ pub fn is_refusal(errno: i32) -> bool {
 }
 
 /// The same of an error.
-#[must_use]
 pub fn is_refused(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(is_refusal)
 }

@@ -85,7 +85,6 @@ impl Stop {
 }
 
 /// Holds the agent of the bundle to its end.
-#[must_use]
 pub fn shim_main(bundle: &Path) -> ExitCode {
     match run(bundle) {
         Ok(()) => ExitCode::SUCCESS,

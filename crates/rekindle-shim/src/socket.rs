@@ -15,9 +15,6 @@ use crate::{atomic, os};
 const BACKLOG: i32 = 1_024;
 
 /// Listens on a new socket in a directory. A socket of that name must not be there.
-///
-/// # Errors
-/// When the system refuses.
 pub fn listen(dir: &Path, name: &str) -> io::Result<UnixListener> {
     let dir = atomic::open_dir(dir)?;
     let socket = new_socket()?;
@@ -29,10 +26,8 @@ pub fn listen(dir: &Path, name: &str) -> io::Result<UnixListener> {
 /// Time for a call to be let in: a listener that is stopped lets its queue fill up, and then nobody gets in any more.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 
-/// Connects to a socket in a directory.
-///
-/// # Errors
-/// When nobody listens there, nobody lets the call in, or the system refuses.
+/// Connects to a socket in a directory. Fails when nobody listens there, nobody lets the call in, or the system
+/// refuses.
 pub fn connect(dir: &Path, name: &str) -> io::Result<UnixStream> {
     let dir = atomic::open_dir(dir)?;
     let socket = new_socket()?;

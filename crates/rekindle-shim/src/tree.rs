@@ -30,7 +30,6 @@ pub const SURVIVORS_MAX: usize = 32;
 const POLL_MAX: usize = 256;
 
 /// The process that a process descends from, as far as the system tells.
-#[must_use]
 pub fn parent_of(pid: u32) -> Option<u32> {
     os::stat(pid).ok().map(|row| row.ppid)
 }
@@ -44,9 +43,6 @@ pub struct Table {
 
 impl Table {
     /// Reads the table once. Processes that vanish meanwhile are left out.
-    ///
-    /// # Errors
-    /// When the table as a whole cannot be listed.
     pub fn scan() -> io::Result<Self> {
         let rows: BTreeMap<u32, ProcStat> =
             os::pids()?.into_iter().filter_map(|pid| Some((pid, os::stat(pid).ok()?))).collect();
@@ -61,13 +57,11 @@ impl Table {
         self.rows.values()
     }
 
-    #[must_use]
     pub fn row(&self, pid: u32) -> Option<&ProcStat> {
         self.rows.get(&pid)
     }
 
     /// Everything below `root` in this snapshot, for looking only: numbers may be reused before they are used.
-    #[must_use]
     pub fn descendants(&self, root: u32) -> Vec<&ProcStat> {
         let mut found = Vec::new();
         let mut seen = BTreeSet::from([root]);
@@ -84,7 +78,6 @@ impl Table {
     }
 
     /// Pins everything that lives below `root`: a process that is pinned and verified, or this very one for `None`.
-    #[must_use]
     pub fn pin_descendants(&self, root: Option<&Process>) -> Vec<Process> {
         let mut pinned = Vec::new();
         let mut seen = BTreeSet::new();
@@ -105,7 +98,6 @@ impl Table {
 
     /// Pins every living process of our user that was started with the marker of this attempt, except this very
     /// one: whatever it did to its session and its parents, the marker tells whose it is.
-    #[must_use]
     pub fn pin_marked(&self, nonce: &str) -> Vec<Process> {
         let uid = rustix::process::geteuid().as_raw();
         let candidates = self.rows.keys().filter(|pid| **pid != std::process::id());
@@ -119,7 +111,6 @@ impl Table {
 
     /// Pins the living members of the session that `leader` leads. While the leader lives, its number is the
     /// session's and nobody else's.
-    #[must_use]
     pub fn pin_session(&self, leader: &Process) -> Vec<Process> {
         let session = leader.id().pid;
         let candidates = self.rows.values().filter(|row| row.session == session && row.pid != session);
@@ -130,7 +121,6 @@ impl Table {
     }
 
     /// What the tree below `root` has done so far, `root` itself left out. `None` when `root` is not in the table.
-    #[must_use]
     pub fn activity(&self, root: u32) -> Option<Activity> {
         self.row(root)?;
         let mut activity = Activity::default();
@@ -144,7 +134,6 @@ impl Table {
 
     /// How long ago a byte last went over a connection of the tree below `root` that a request was sent over, in milliseconds.
     /// `None` where there is no such connection, or the system does not tell.
-    #[must_use]
     pub fn connections_quiet_ms(&self, root: u32) -> Option<u64> {
         os::quiet_ms(self.descendants(root).into_iter().map(|row| row.pid))
     }
@@ -172,7 +161,6 @@ pub struct Activity {
     pub cpu_ticks: u64,
     /// Bytes through read and write calls.
     pub io_bytes: u64,
-    /// Members of the tree.
     pub processes: u32,
 }
 
@@ -215,8 +203,6 @@ impl Pause {
     }
 }
 
-/// The first survivors by name.
-#[must_use]
 pub fn name_survivors(processes: &[Process]) -> Vec<Survivor> {
     let name = |pid| os::stat(pid).map(|row| row.name).unwrap_or_default();
     processes
@@ -256,7 +242,6 @@ pub(crate) fn reap(awaited: u32) -> Reaped {
     }
 }
 
-/// What a sweep did.
 #[derive(Debug, Default)]
 pub(crate) struct Sweep {
     /// How the awaited process ended, if it ended during the sweep.

@@ -20,25 +20,17 @@ pub enum Request {
     /// Who is calling; must come first.
     Hello(Hello),
     /// How are things?
-    Status {
-        /// The caller's epoch.
-        epoch: u64,
-    },
+    Status { epoch: u64 },
     /// Climb a ladder; the spec's own when none is given. A ladder already being climbed is not begun anew.
     Stop {
-        /// The caller's epoch.
         epoch: u64,
         #[serde(default)]
         ladder: Option<Vec<Rung>>,
     },
     /// End the whole tree now.
-    Kill {
-        /// The caller's epoch.
-        epoch: u64,
-    },
+    Kill { epoch: u64 },
     /// One line for the agent's standard input.
     Stdin {
-        /// The caller's epoch.
         epoch: u64,
         /// Names the line; a name acts once.
         id: String,
@@ -46,15 +38,11 @@ pub enum Request {
         line: String,
     },
     /// No more lines: the agent's standard input ends after those already accepted.
-    CloseStdin {
-        /// The caller's epoch.
-        epoch: u64,
-    },
+    CloseStdin { epoch: u64 },
 }
 
 impl Request {
     /// The epoch the caller speaks for.
-    #[must_use]
     pub fn epoch(&self) -> u64 {
         match self {
             Self::Hello(hello) => hello.epoch,
@@ -98,14 +86,12 @@ pub enum Reply {
         /// The line's name.
         id: String,
     },
-    /// Nothing was done.
     Refused {
         /// Why, for programs.
         why: Refusal,
     },
 }
 
-/// Why nothing was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
@@ -140,7 +126,6 @@ pub struct Status {
 }
 
 /// Compares secrets in a time that depends only on their length.
-#[must_use]
 pub fn same_secret(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }

@@ -44,7 +44,7 @@ fn integrations() -> PathBuf {
 }
 
 fn program(kind: &str) -> &'static dyn Installable {
-    KINDS.of(kind).and_then(|kind| kind.installable()).expect("it takes hooks")
+    KINDS.of(kind).and_then(|kind| kind.about().installable).expect("it takes hooks")
 }
 
 /// The files of the plugins that are made of what an installation writes, by their place in the folder.

@@ -203,3 +203,21 @@ fn a_task_that_nobody_added_is_seen() {
 fn checks_that_a_person_has_changed_and_that_are_run_as_they_were_are_seen() {
     is_seen(Plant::OldChecks, &[Invariant::Changed]);
 }
+
+#[test]
+fn want_of_memory_that_is_told_as_a_crash_is_seen() {
+    is_seen(Plant::WantAsCrash, &[Invariant::Machine]);
+}
+
+#[test]
+fn an_attempt_that_is_taken_for_lost_because_nobody_could_look_is_seen() {
+    is_seen(
+        Plant::UnknownAsLost,
+        &[Invariant::TreeGone, Invariant::HealthyKept, Invariant::OutputExact, Invariant::Alone],
+    );
+}
+
+#[test]
+fn artifacts_that_are_taken_for_missing_because_nobody_could_look_are_seen() {
+    is_seen(Plant::UnseenAsMissing, &[Invariant::Machine]);
+}

@@ -85,7 +85,6 @@ pub(crate) fn main(file: &Path) -> ExitCode {
     bridge.leave(end)
 }
 
-/// Why the bridge ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// Its input ended and so did the turn.
@@ -98,7 +97,6 @@ enum End {
     Signal(i32),
 }
 
-/// The answer to a request.
 enum Answer {
     Result(Value),
     Error(Value),

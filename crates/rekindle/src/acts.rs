@@ -1,6 +1,8 @@
 //! What a person can do from a view: the acts, what each will do said before it is done, and how it is ordered. Views offer and
 //! confirm them; what follows is decided in the core, as for the same commands.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{QuestionId, TaskId};
 use rekindle_core::input::{NewTask, Order, TaskEdit};
@@ -190,7 +192,9 @@ impl Act {
             Self::Answer(id, _) => format!("The answer to question {id} goes to its agent; it cannot be changed."),
             Self::Add(_) => format!("A task is added to the run; the plan's file is not changed.{alone}"),
             Self::Edit(id, edit) if edit.text.is_none() && edit.title.is_none() => {
-                format!("{id} is changed. If it has ended, its work is proven again by the new checks, without an agent.{alone}")
+                format!(
+                    "{id} is changed. If it has ended, its work is proven again by the new checks, without an agent.{alone}"
+                )
             }
             Self::Edit(id, _) => format!("{id} is reopened with its new text.{}{alone}", stopped(id)),
             Self::Pause => {
@@ -209,7 +213,7 @@ impl Act {
         let mut taken = Taken::Already;
         for order in &orders {
             match orders::give(project, order)? {
-                Taken::Now => taken = Taken::Now,
+                Taken::Now | Taken::Placed(_) => taken = Taken::Now,
                 Taken::NobodyThere => return Ok("no coordinator is running".to_owned()),
                 Taken::Already => {}
             }
@@ -244,7 +248,8 @@ impl Act {
             Self::Add(Addition { title, text, after, accept, .. }) => {
                 let id = pinned::free_id(project)?;
                 let done = format!("task {id} is added");
-                let new = NewTask { id, title, text, after, accept, artifacts: Vec::new(), agent: None, timeout_ms: None };
+                let new =
+                    NewTask { id, title, text, after, accept, artifacts: Vec::new(), agent: None, timeout_ms: None };
                 (vec![Order::Add(Box::new(new))], done)
             }
             Self::Edit(task, edit) => {
@@ -253,6 +258,13 @@ impl Act {
             }
         })
     }
+}
+
+/// A key for an order that must be taken once although it may be sent twice: this process, and how many it has made.
+pub(crate) fn key_of_order() -> String {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let made = MADE.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{}-{made}", std::process::id(), rekindle_engine::clock::wall().0)
 }
 
 /// Tasks that wait for one, named; empty when none does.

@@ -9,7 +9,6 @@ use serde::Serialize;
 use crate::config::{Config, Origin, Value};
 use crate::ui::one_line;
 
-/// One command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Brought {
     /// What brings it: a setting, an agent, a task.
@@ -20,14 +19,12 @@ pub(crate) struct Brought {
 }
 
 impl Brought {
-    #[must_use]
     pub(crate) fn line(&self) -> String {
         format!("{}: {}  ({})", one_line(&self.what), one_line(&self.command), one_line(&self.place))
     }
 }
 
 /// What settings bring. Variables and flags are the operator's own words and are left out.
-#[must_use]
 pub(crate) fn by_settings(config: &Config, path: &Path, plan: &Plan) -> Vec<Brought> {
     let mut found = Vec::new();
     for (key, sourced) in config.all() {
@@ -67,7 +64,6 @@ pub(crate) fn by_settings(config: &Config, path: &Path, plan: &Plan) -> Vec<Brou
 }
 
 /// What the tasks of a plan bring: their checks.
-#[must_use]
 pub(crate) fn by_tasks(path: &Path, plan: &Plan) -> Vec<Brought> {
     let checks = plan.tasks.iter().flat_map(|task| task.accept.iter().map(move |line| (task, line)));
     let place = |line: u32| format!("{}:{line}", path.display());

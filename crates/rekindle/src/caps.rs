@@ -20,8 +20,6 @@ impl From<&Held> for CapsJson {
     }
 }
 
-/// One sentence.
-#[must_use]
 pub(crate) fn words(held: &Held) -> String {
     if held.memory == held.processes && is_group(held.memory) {
         return format!("each agent's memory and processes are capped by {}", name(held.memory));
@@ -40,7 +38,6 @@ pub(crate) fn words(held: &Held) -> String {
 }
 
 /// Whether all of it is held by groups.
-#[must_use]
 pub(crate) fn is_whole(held: &Held) -> bool {
     is_group(held.memory) && is_group(held.processes)
 }

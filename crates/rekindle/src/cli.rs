@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::acp;
 use crate::commands::{self, Context};
@@ -16,10 +16,10 @@ use crate::ui::{ColorChoice, Ui};
 const AFTER_HELP: &str = "\
 Exit codes:
   0    done; for `run`: every task is complete or skipped
-  1    it failed: an internal error, an order refused, a claim not proven
+  1    failure: an internal error, a refused order, an unproven claim
   2    bad usage, configuration or plan
   3    `run` ended with failed tasks
-  4    `run` was paused by `rekindle pause`, or --no-wait and only a person or a reset is missing
+  4    `run` was paused with `rekindle pause`, or had --no-wait and waits for a person or a reset
   130  Ctrl-C (the run is paused)
   143  SIGTERM (the run is paused)
 
@@ -39,7 +39,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Args)]
 struct Global {
-    /// Keep the state here instead of in .rekindle of the project [env: REKINDLE_STATE_DIR]
+    /// Keep the state in this directory instead of the project's .rekindle [env: REKINDLE_STATE_DIR]
     #[arg(long, global = true, value_name = "DIR")]
     state_dir: Option<PathBuf>,
     /// When to use colours
@@ -65,6 +65,8 @@ enum Command {
     Recover(commands::recover::RecoverArgs),
     Salvage(commands::salvage::SalvageArgs),
     Task(commands::task::TaskArgs),
+    Tell(commands::tell::TellArgs),
+    Attach(commands::attach::AttachArgs),
     Review(commands::review::ReviewArgs),
     Audit(commands::audit::AuditArgs),
     Checkpoint(commands::checkpoint::CheckpointArgs),
@@ -96,6 +98,10 @@ pub(crate) fn hidden() -> Option<ExitCode> {
     match (command.to_str()?, first.map(PathBuf::from)) {
         (rekindle_shim::SHIM_COMMAND, Some(dir)) => Some(rekindle_shim::shim_main(&dir)),
         (rekindle_shim::STUB_COMMAND, Some(dir)) => Some(rekindle_shim::stub_main(&dir)),
+        (commands::attach::COMMAND, Some(dir)) => {
+            let task = arguments.next()?;
+            Some(commands::attach::inner_main(&dir, task.to_str()?))
+        }
         (acp::COMMAND, Some(setup)) => Some(acp::main(&setup)),
         (commands::context::COMMAND, _) => Some(commands::context::main(std::env::args_os().skip(2))),
         (commands::guard::status_line::COMMAND, kind) => {
@@ -147,6 +153,8 @@ fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
         Command::Recover(args) => commands::recover::run(args, context),
         Command::Salvage(args) => commands::salvage::run(args, context),
         Command::Task(args) => commands::task::run(args, context),
+        Command::Tell(args) => commands::tell::run(args, context),
+        Command::Attach(args) => commands::attach::run(args, context),
         Command::Review(args) => commands::review::run(args, context),
         Command::Audit(args) => commands::audit::run(args, context),
         Command::Checkpoint(args) => commands::checkpoint::run(args, context),
@@ -161,7 +169,7 @@ fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
         Command::Mcp(args) => commands::mcp::run(args, context),
         Command::Doctor(args) => commands::doctor::run(args, context),
         Command::Chaos(args) => commands::chaos::run(args, context),
-        Command::Completions(args) => commands::completions::run(args, context),
-        Command::Man(args) => commands::man::run(args, context),
+        Command::Completions(args) => commands::completions::run(args, Cli::command(), context),
+        Command::Man(args) => commands::man::run(args, Cli::command(), context),
     }
 }

@@ -32,8 +32,8 @@ pub(crate) use keys::{KEYS, Key, Value};
 pub(crate) use program::find as find_program;
 pub(crate) use rekindle_core::plan::nearest::nearest;
 
+use crate::diagnostic::Diagnostic;
 use crate::error::{CliError, Result};
-use crate::ui::Diagnostic;
 
 /// The configuration's file name.
 pub(crate) const FILE_NAME: &str = "rekindle.toml";
@@ -42,7 +42,6 @@ pub(crate) const FILE_NAME: &str = "rekindle.toml";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sourced<T> {
     pub value: T,
-    /// Where it came from.
     pub origin: Origin,
 }
 
@@ -112,7 +111,6 @@ pub(crate) struct Sources<'a> {
     pub file: Option<&'a Path>,
     /// A plan's path and front matter.
     pub plan: Option<(&'a str, &'a FrontMatter)>,
-    /// The environment.
     pub variables: Vec<(OsString, OsString)>,
     /// The command line.
     pub flags: Vec<Flag>,
@@ -122,31 +120,24 @@ pub(crate) struct Sources<'a> {
 
 impl Sources<'_> {
     /// These sources with the environment of this process.
-    #[must_use]
     pub(crate) fn with_environment(mut self) -> Self {
         self.variables = std::env::vars_os().collect();
         self
     }
 }
 
-/// The effective configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// Agents by name.
     pub agents: BTreeMap<String, Agent>,
     /// Environments by name, each with the words before every check there.
     pub environments: BTreeMap<String, Vec<String>>,
-    /// What is doubtful in it.
     pub warnings: Vec<Diagnostic>,
     file: Option<PathBuf>,
     layer: Layer,
 }
 
 impl Config {
-    /// Reads and layers everything.
-    ///
-    /// # Errors
-    /// With all problems of all sources at once.
+    /// Reads and layers everything. Fails with all problems of all sources at once.
     pub(crate) fn load(sources: &Sources<'_>) -> Result<Self> {
         let mut layer = Layer::default();
         for key in KEYS {
@@ -188,7 +179,6 @@ impl Config {
     }
 
     /// The file it was read from.
-    #[must_use]
     pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
@@ -217,37 +207,30 @@ impl Config {
     }
 
     /// How many lines of its predecessor's log a replacement is shown.
-    #[must_use]
     pub(crate) fn log_context_lines(&self) -> usize {
         usize::try_from(self.count("run.log_context_lines")).unwrap_or(usize::MAX)
     }
 
-    /// Bytes that a brief may have.
-    #[must_use]
     pub(crate) fn brief_budget_bytes(&self) -> usize {
         usize::try_from(self.count("brief.budget_bytes")).unwrap_or(usize::MAX)
     }
 
     /// How long an acceptance command may take.
-    #[must_use]
     pub(crate) fn check_timeout_ms(&self) -> u64 {
         self.duration_ms("timeouts.check")
     }
 
     /// Grace on each step of the stop ladder.
-    #[must_use]
     pub(crate) fn stop_grace_ms(&self) -> u64 {
         self.duration_ms("stop.grace")
     }
 
     /// Where the files for people go, if not into the state directory.
-    #[must_use]
     pub(crate) fn files_dir(&self) -> Option<&Path> {
         Some(self.text("files.dir")).filter(|dir| !dir.is_empty()).map(Path::new)
     }
 
     /// The command that is told when a person is needed.
-    #[must_use]
     pub(crate) fn notify_command(&self) -> Option<&[String]> {
         match &self.sourced("notify.command").value {
             Value::Command(words) if !words.is_empty() => Some(words),
@@ -256,13 +239,11 @@ impl Config {
     }
 
     /// The line for the shell that tells what is left of the allowance; empty means none.
-    #[must_use]
     pub(crate) fn usage_command(&self) -> &str {
         self.text("usage.command").trim()
     }
 
     /// Where agents work.
-    #[must_use]
     pub(crate) fn isolation(&self) -> Isolation {
         match self.text("run.isolation") {
             "worktree" => Isolation::Worktree,
@@ -271,10 +252,7 @@ impl Config {
         }
     }
 
-    /// The agents that the usage command speaks for; none means all.
-    ///
-    /// # Errors
-    /// When one of them is not configured.
+    /// The agents that the usage command speaks for; none means all. Fails when one of them is not configured.
     pub(crate) fn usage_agents(&self) -> Result<Vec<String>> {
         let named = self.sourced("usage.agents");
         let Value::Names(names) = &named.value else { return Ok(Vec::new()) };
@@ -286,7 +264,6 @@ impl Config {
     }
 
     /// The URL that alerts are posted to.
-    #[must_use]
     pub(crate) fn notify_webhook(&self) -> Option<&str> {
         Some(self.text("notify.webhook")).filter(|url| !url.is_empty())
     }
@@ -295,10 +272,7 @@ impl Config {
         self.sourced(name).value == Value::Switch(true)
     }
 
-    /// The limits that decisions are made with.
-    ///
-    /// # Errors
-    /// When no agent is configured, or the one named is not.
+    /// The limits that decisions are made with. Fails when no agent is configured, or the one named is not.
     pub(crate) fn limits(&self, no_wait: bool) -> Result<Limits> {
         let small = |name| u32::try_from(self.count(name)).unwrap_or(u32::MAX);
         let roles = [Role::Developer, Role::Critic, Role::Auditor, Role::Remediation, Role::HealthAuditor];
@@ -342,7 +316,6 @@ impl Config {
     }
 
     /// What the engine starts for each agent, and what it runs besides.
-    #[must_use]
     pub(crate) fn programs(&self) -> Programs {
         Programs {
             agents: self.agents.iter().map(|(name, agent)| (name.clone(), agent.program.clone())).collect(),
@@ -365,10 +338,8 @@ impl Config {
         }
     }
 
-    /// The agent for tasks that name none: `run.agent`, else the first in the file.
-    ///
-    /// # Errors
-    /// When there is none, or the one named is not configured.
+    /// The agent for tasks that name none: `run.agent`, else the first in the file. Fails when there is none, or the
+    /// one named is not configured.
     pub(crate) fn default_agent(&self) -> Result<&str> {
         let named = self.sourced("run.agent");
         let name = self.text("run.agent");
@@ -390,10 +361,8 @@ impl Config {
         Ok(name)
     }
 
-    /// The agent that does a task: its `cli`, else one named like its agent, else the default.
-    ///
-    /// # Errors
-    /// When that agent is not configured.
+    /// The agent that does a task: its `cli`, else one named like its agent, else the default. Fails when that agent is
+    /// not configured.
     pub(crate) fn agent_for(&self, task: &PlanTask) -> Result<&str> {
         if let Some(cli) = &task.cli {
             let Some((known, _)) = self.agents.get_key_value(cli) else {
@@ -410,10 +379,8 @@ impl Config {
         }
     }
 
-    /// Checks that every environment that a plan names is configured.
-    ///
-    /// # Errors
-    /// With the first that is not, and the nearest name.
+    /// Checks that every environment that a plan names is configured. Fails with the first that is not, and the nearest
+    /// name.
     pub(crate) fn check_environments(&self, plan: &Plan) -> Result<()> {
         let of_plan = plan.settings.environments.iter().flatten().map(|name| (name, "the front matter".to_owned()));
         let of_tasks = plan.tasks.iter().flat_map(|task| {
@@ -432,10 +399,8 @@ impl Config {
         Ok(())
     }
 
-    /// Checks that everything a plan needs is there: its agents configured, their programs to be found.
-    ///
-    /// # Errors
-    /// With the first agent that is not, and what to do.
+    /// Checks that everything a plan needs is there: its agents configured, their programs to be found. Fails with the
+    /// first agent that is not, and what to do.
     pub(crate) fn check_plan(&self, plan: &Plan, path: Option<&OsStr>, workspace: &Path) -> Result<()> {
         self.check_environments(plan)?;
         let mut used = std::collections::BTreeSet::new();

@@ -7,10 +7,9 @@ use std::fmt;
 use rekindle_engine::guard::install;
 use rekindle_engine::{git, state_dir, store};
 
+use crate::diagnostic::Diagnostic;
 use crate::exit_code::Exit;
-use crate::ui::Diagnostic;
 
-/// A command's result.
 pub(crate) type Result<T, E = CliError> = std::result::Result<T, E>;
 
 /// The sort of trouble, which decides the exit code.
@@ -29,7 +28,6 @@ pub(crate) enum Kind {
 /// An error on its way to the terminal.
 #[derive(Debug)]
 pub(crate) struct CliError {
-    /// Its sort.
     pub kind: Kind,
     /// What is wrong: one lower-case line. Empty when the diagnostics say it all.
     pub message: String,
@@ -42,7 +40,6 @@ pub(crate) struct CliError {
 }
 
 impl CliError {
-    /// An error of a kind.
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), causes: Vec::new(), hints: Vec::new(), diagnostics: Vec::new() }
     }
@@ -73,7 +70,6 @@ impl CliError {
     }
 
     /// Adds an error and everything that it says caused it.
-    #[must_use]
     pub(crate) fn because(mut self, cause: &dyn Error) -> Self {
         let mut next = Some(cause);
         while let Some(error) = next {
@@ -83,15 +79,12 @@ impl CliError {
         self
     }
 
-    /// Adds what to do.
-    #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
     /// How the program ends with it.
-    #[must_use]
     pub(crate) fn exit(&self) -> Exit {
         match self.kind {
             Kind::Usage => Exit::Usage,

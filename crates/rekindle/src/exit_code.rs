@@ -24,7 +24,6 @@ pub enum Exit {
 
 impl Exit {
     /// The way to end that has a number.
-    #[must_use]
     pub fn from_code(code: i32) -> Option<Self> {
         let all = [
             Self::Success,
@@ -39,7 +38,6 @@ impl Exit {
     }
 
     /// The number that the caller sees.
-    #[must_use]
     pub fn code(self) -> u8 {
         self as u8
     }

@@ -14,6 +14,8 @@ mod cli;
 mod client;
 mod commands;
 mod config;
+mod contract;
+mod diagnostic;
 mod drawing;
 mod error;
 mod exit_code;

@@ -45,7 +45,6 @@ const PROGRESS: Duration = Duration::from_secs(3);
 const ANSWER_WITHIN: Duration = Duration::from_secs(8 * 60);
 
 /// The names of all tools, whoever has them.
-#[must_use]
 pub(crate) fn tool_names() -> Vec<String> {
     let all = Role::ALL.into_iter().flat_map(tools::of);
     all.map(|tool| tool.name.into_owned()).collect::<BTreeSet<String>>().into_iter().collect()
@@ -54,20 +53,15 @@ pub(crate) fn tool_names() -> Vec<String> {
 /// Whose tools are served, and how.
 #[derive(Debug)]
 pub(crate) struct Served {
-    /// The agent's role.
     pub role: Role,
     /// Whether its task was tried before.
     pub again: bool,
-    /// Its tasks.
     pub own: Vec<String>,
     /// Whether an agent is offered one tool that stands for all of them.
     pub in_one: bool,
 }
 
-/// Serves an agent until its input ends.
-///
-/// # Errors
-/// When the runtime cannot be made, or the client breaks off in the middle.
+/// Serves an agent until its input ends. Fails when the runtime cannot be made, or the client breaks off in the middle.
 pub(crate) fn serve(agent: Agent, served: Served) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

@@ -20,10 +20,7 @@ pub(crate) enum Existing {
     Replaced,
 }
 
-/// Writes a file, or to standard output.
-///
-/// # Errors
-/// When it cannot be written, or is there already and must stay.
+/// Writes a file, or to standard output. Fails when it cannot be written, or is there already and must stay.
 pub(crate) fn write(path: &Path, bytes: &[u8], existing: Existing, ui: &Ui) -> Result<()> {
     if path == Path::new(STANDARD_OUTPUT) {
         return ui.raw(bytes);
@@ -34,9 +31,6 @@ pub(crate) fn write(path: &Path, bytes: &[u8], existing: Existing, ui: &Ui) -> R
 }
 
 /// Writes a file without a word, for one of many.
-///
-/// # Errors
-/// As [`write()`].
 pub(crate) fn put(path: &Path, bytes: &[u8], existing: Existing) -> Result<()> {
     let mut options = OpenOptions::new();
     match existing {

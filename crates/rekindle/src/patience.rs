@@ -10,10 +10,8 @@ use crate::error::{CliError, Result};
 /// Longest wait for a state directory to be opened: a large store on a slow disk takes a second.
 const OPEN_WITHIN: Duration = Duration::from_secs(10);
 
-/// Lets a thread read what stands in a directory, and gives up when it does not come back.
-///
-/// # Errors
-/// When it does not come back in time.
+/// Lets a thread read what stands in a directory, and gives up when it does not come back. Fails when it does not come
+/// back in time.
 pub(crate) fn within<T: Send + 'static>(dir: &Path, read: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     let (give, take) = sync_channel(1);
     let reading = std::thread::Builder::new().name("reading".to_owned()).spawn(move || {

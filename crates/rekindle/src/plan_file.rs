@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use rekindle_core::plan::{self, PLAN_MAX_BYTES, Parsed, Plan, Problem, Severity};
 
+use crate::diagnostic::{Diagnostic, SourceSpan};
 use crate::error::{CliError, Result};
-use crate::ui::{Diagnostic, SourceSpan};
 
 /// The plan that is meant when none is named.
 pub(crate) const DEFAULT_PLAN: &str = "plan.md";
@@ -16,16 +16,12 @@ pub(crate) const DEFAULT_PLAN: &str = "plan.md";
 pub(crate) struct PlanFile {
     /// Where it lies, as it was named.
     pub path: PathBuf,
-    /// What became of it.
     pub parsed: Parsed,
     source: Arc<str>,
 }
 
 impl PlanFile {
-    /// Reads and parses a file.
-    ///
-    /// # Errors
-    /// When it cannot be read; what is wrong in it is no error here.
+    /// Reads and parses a file. Fails when it cannot be read; what is wrong in it is no error here.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let bytes = read_bytes(path).map_err(|error| {
             let unread = CliError::usage(format!("cannot read the plan {}", path.display())).because(&error);
@@ -42,10 +38,7 @@ impl PlanFile {
         })
     }
 
-    /// The plan.
-    ///
-    /// # Errors
-    /// With every problem, when one of them keeps it from being run.
+    /// The plan. Fails with every problem, when one of them keeps it from being run.
     pub(crate) fn plan(&self) -> Result<&Plan> {
         match &self.parsed.plan {
             Some(plan) => Ok(plan),
@@ -84,7 +77,6 @@ impl PlanFile {
     }
 
     /// Everything that is wrong or doubtful in it.
-    #[must_use]
     pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
         let problems = self.parsed.problems.iter();
         problems.map(|problem| self.diagnostic(problem)).collect()

@@ -23,10 +23,8 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Finds the project of the working directory. `state_dir` is what the flag says.
-    ///
-    /// # Errors
-    /// When the working directory is gone.
+    /// Finds the project of the working directory. `state_dir` is what the flag says. Fails when the working directory
+    /// is gone.
     pub(crate) fn find(state_dir: Option<&Path>) -> Result<Self> {
         let here =
             std::env::current_dir().map_err(|e| CliError::usage("the working directory cannot be read").because(&e))?;
@@ -36,14 +34,11 @@ impl Project {
     }
 
     /// The state's file as people see it: below the project where it lies there.
-    #[must_use]
     pub(crate) fn state_file(&self) -> String {
         let file = self.state_dir.join("state.db");
         file.strip_prefix(&self.root).unwrap_or(&file).display().to_string()
     }
 
-    /// The project of a directory.
-    #[must_use]
     pub(crate) fn from(here: &Path, state_dir: Option<&Path>) -> Self {
         let root = root_of(here);
         let config = root.join(FILE_NAME);

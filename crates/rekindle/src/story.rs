@@ -3,13 +3,14 @@
 
 pub(crate) mod blocks;
 pub(crate) mod chapters;
+pub(crate) mod person;
 pub(crate) mod protocol;
 pub(crate) mod session;
 
 use rekindle_core::duration;
 use rekindle_core::event::{
-    AgentSaid, AttemptEvent, Body, ChangedPart, CompactionNear, Finish, Outcome, PauseReason, PersonEvent, Recovery, ReviewEvent,
-    RunEvent, SessionEvent, TaskEvent, TeamStanding,
+    AgentSaid, AttemptEvent, Body, ChangedPart, CompactionNear, Finish, Outcome, PauseReason, PersonEvent, Recovery,
+    ReviewEvent, RunEvent, SessionEvent, TaskEvent, TeamStanding,
 };
 use rekindle_core::ids::AttemptId;
 use rekindle_core::last_words;
@@ -52,7 +53,7 @@ pub(crate) fn attempt_of(body: &Body) -> Option<AttemptId> {
             | TaskEvent::TaskClaimed { attempt, .. }
             | TaskEvent::TaskFailReported { attempt, .. },
         )
-        | Body::Person(PersonEvent::QuestionAsked { attempt, .. })
+        | Body::Person(PersonEvent::QuestionAsked { attempt, .. } | PersonEvent::TellDelivered { attempt, .. })
         | Body::Attempt(
             AttemptEvent::AgentAdopted { attempt, .. }
             | AttemptEvent::OrphanAgentDetected { attempt, .. }
@@ -113,7 +114,7 @@ fn tell_known(body: &Body, now: Time) -> Parts {
         Body::Review(fact) => protocol::tell(fact),
         Body::Gate(fact) => session::tell_gate(fact, now),
         Body::Machine(fact) => protocol::tell_machine(fact, now),
-        Body::Person(fact) => tell_person(fact),
+        Body::Person(fact) => person::tell(fact),
     }
 }
 
@@ -266,7 +267,8 @@ fn tell_run(fact: &RunEvent) -> Parts {
         }
         RunEvent::PlanReloaded(reload) => {
             let (added, changed, removed) = (reload.added.len(), reload.changed.len(), reload.removed.len());
-            let text = format!("the operator changed the plan: {added} tasks added, {changed} changed, {removed} removed");
+            let text =
+                format!("the operator changed the plan: {added} tasks added, {changed} changed, {removed} removed");
             ("RELOADED", Tone::Active, text)
         }
         RunEvent::RunFinished(Finish { outcome, complete, failed, skipped, unreachable }) => {
@@ -292,15 +294,6 @@ fn tell_run(fact: &RunEvent) -> Parts {
 fn changed_words(parts: &[ChangedPart]) -> String {
     let parts: Vec<&str> = parts.iter().map(|part| part.words()).collect();
     format!("the operator changed its {}", parts.join(", "))
-}
-
-fn tell_person(fact: &PersonEvent) -> Parts {
-    match fact {
-        PersonEvent::QuestionAsked { id, text, .. } => ("ASKED", Tone::Warning, format!("question {id}: {text}")),
-        PersonEvent::QuestionAnswered { id, answer } => ("ANSWERED", Tone::Good, format!("question {id}: {answer}")),
-        PersonEvent::NoteRecorded { text } => ("NOTED", Tone::Dim, text.clone()),
-        PersonEvent::PersonAlerted { text, .. } => ("ALERT", Tone::Error, text.clone()),
-    }
 }
 
 /// What a decision rests on, a line each.
@@ -343,7 +336,10 @@ pub(crate) fn evidence(body: &Body) -> Vec<String> {
         | Body::Review(_)
         | Body::Gate(_)
         | Body::Machine(_)
-        | Body::Person(_) => protocol::evidence(body),
+        | Body::Person(_) => match body {
+            Body::Person(fact) => person::evidence(fact).unwrap_or_else(|| protocol::evidence(body)),
+            _ => protocol::evidence(body),
+        },
     }
 }
 

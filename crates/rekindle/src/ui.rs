@@ -1,6 +1,7 @@
 //! The only place that prints. Standard output carries what was asked for, standard error everything else; colours carry
 //! no meaning alone. Text that agents wrote is made harmless here before it reaches a terminal.
 
+mod columns;
 mod count;
 mod diagnostic;
 mod duration;
@@ -13,14 +14,15 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use serde::Serialize;
 
+pub(crate) use columns::{cut, graphemes, width_of};
 pub(crate) use count::{dollars, short_count};
-pub(crate) use diagnostic::{Diagnostic, SourceSpan};
 pub(crate) use duration::{clock_time, elapsed, near_time, stamp};
 pub(crate) use paint::{ColorChoice, Paint, Tone};
 pub(crate) use status_line::StatusLine;
-pub(crate) use table::{Align, Table, cut, width_of};
+pub(crate) use table::{Align, Table};
 pub(crate) use wait::pause;
 
+use crate::diagnostic::Diagnostic;
 use crate::error::{CliError, Kind, Result};
 
 /// Width of lines where there is no terminal to ask: wide enough for a log file, narrow enough for a mail.
@@ -42,7 +44,6 @@ pub(crate) struct Ui {
 
 impl Ui {
     /// Looks at the terminal and the environment once.
-    #[must_use]
     pub(crate) fn new(color: ColorChoice) -> Self {
         let width = terminal_size().map_or(WIDTH_WITHOUT_TERMINAL, |(columns, _)| columns);
         Self {
@@ -53,61 +54,43 @@ impl Ui {
     }
 
     /// Colours for standard output.
-    #[must_use]
     pub(crate) fn paint(&self) -> Paint {
         self.out
     }
 
     /// Colours for standard error.
-    #[must_use]
     pub(crate) fn err_paint(&self) -> Paint {
         self.err
     }
 
     /// Columns that a line may have.
-    #[must_use]
     pub(crate) fn width(&self) -> usize {
         self.width
     }
 
-    /// Prints a line of data.
-    ///
-    /// # Errors
-    /// When it cannot be written; a reader that has gone ends the program quietly.
+    /// Prints a line of data. Fails when it cannot be written; a reader that has gone ends the program quietly.
     pub(crate) fn line(&self, text: &str) -> Result<()> {
         self.raw(format!("{text}\n").as_bytes())
     }
 
     /// Prints bytes of data as they are.
-    ///
-    /// # Errors
-    /// As [`Self::line`].
     pub(crate) fn raw(&self, bytes: &[u8]) -> Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(bytes).map_err(|e| unwritten(&e))
     }
 
     /// Brings everything printed so far to its reader.
-    ///
-    /// # Errors
-    /// As [`Self::line`].
     pub(crate) fn flush(&self) -> Result<()> {
         io::stdout().lock().flush().map_err(|e| unwritten(&e))
     }
 
     /// Prints data as one line of JSON.
-    ///
-    /// # Errors
-    /// As [`Self::line`].
     pub(crate) fn json_line<T: Serialize>(&self, value: &T) -> Result<()> {
         let text = serde_json::to_string(value);
         self.line(&text.map_err(|e| CliError::internal("cannot write JSON").because(&e))?)
     }
 
     /// Prints data as JSON for one reading.
-    ///
-    /// # Errors
-    /// As [`Self::line`].
     pub(crate) fn json<T: Serialize>(&self, value: &T) -> Result<()> {
         let text = serde_json::to_string_pretty(value);
         self.line(&text.map_err(|e| CliError::internal("cannot write JSON").because(&e))?)
@@ -129,19 +112,16 @@ impl Ui {
     }
 
     /// A line of a run's progress, as it would be printed.
-    #[must_use]
     pub(crate) fn rendered(&self, line: &StatusLine<'_>) -> String {
         line.render(self.err, self.width)
     }
 
     /// Whether a table may be redrawn in place: only where standard error is a terminal that knows how.
-    #[must_use]
     pub(crate) fn draws_live(&self) -> bool {
         self.is_watched() && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
     }
 
     /// Whether standard error is a terminal.
-    #[must_use]
     pub(crate) fn is_watched(&self) -> bool {
         io::stderr().is_terminal()
     }
@@ -181,7 +161,6 @@ impl Ui {
     }
 
     /// Columns and rows of the terminal as it is now: it may have been resized since the start.
-    #[must_use]
     pub(crate) fn terminal_size(&self) -> (usize, usize) {
         terminal_size().unwrap_or((self.width, ROWS_WITHOUT_TERMINAL))
     }
@@ -216,20 +195,17 @@ impl Ui {
     }
 
     /// Lets time pass before something is looked at again. Says whether the reader of standard output is still there.
-    #[must_use]
     pub(crate) fn reader_stays_for(&self, ms: u32) -> bool {
         wait::reader_stays_for(ms)
     }
 }
 
 /// Text from outside without anything that a terminal would obey, on one line.
-#[must_use]
 pub(crate) fn one_line(text: &str) -> String {
     harmless(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Text from outside without anything that a terminal would obey; its lines stay.
-#[must_use]
 pub(crate) fn harmless(text: &str) -> String {
     rekindle_core::text::sanitize(text).into_owned()
 }

@@ -7,26 +7,22 @@ use rekindle_core::view::{HeldRow, RunRow, WaitRow};
 use crate::ui::{elapsed, near_time};
 
 /// Why nothing new is started and what to type. The one place that puts it into words.
-#[must_use]
 pub(crate) fn held(reason: &str, hint: &str) -> String {
     let hint = if hint.is_empty() { String::new() } else { format!("; {hint}") };
     format!("nothing new is started: {reason}{hint}")
 }
 
 /// The hold of a run that is not over or paused.
-#[must_use]
 pub(crate) fn held_now(run: &RunRow) -> Option<&HeldRow> {
     run.held.as_ref().filter(|_| !matches!(run.state.as_str(), "complete" | "failed" | "paused"))
 }
 
 /// The same in a line.
-#[must_use]
 pub(crate) fn held_line(run: &RunRow) -> Option<String> {
     held_now(run).map(|row| held(&row.reason, &row.hint))
 }
 
 /// What an account waits for, how long from `now`, and what comes then.
-#[must_use]
 pub(crate) fn waiting(wait: &WaitRow, now: Time) -> String {
     let WaitRow { account, cause, until, .. } = wait;
     let usage = Cause::UsageLimit { resets_at: None };
@@ -44,7 +40,6 @@ pub(crate) fn waiting(wait: &WaitRow, now: Time) -> String {
 }
 
 /// Which probe ends a wait, and the reset that it comes after; nothing where no reset was named.
-#[must_use]
 pub(crate) fn probe(wait: &WaitRow, now: Time) -> String {
     let reset = wait.reset.map(|reset| format!(", probe {} after the reset at {}", wait.probe, near_time(reset, now)));
     reset.unwrap_or_default()

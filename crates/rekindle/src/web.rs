@@ -40,7 +40,6 @@ const LAST_ORDERS: Duration = Duration::from_secs(2);
 
 /// What a server is asked to be.
 pub(crate) struct Wish {
-    /// The project that it shows.
     pub project: Project,
     /// The run that it shows; the newest where none is named.
     pub run: Option<String>,
@@ -67,10 +66,7 @@ pub(crate) struct Web {
 }
 
 impl Server {
-    /// Takes a port.
-    ///
-    /// # Errors
-    /// When it is taken already, or a name is none.
+    /// Takes a port. Fails when it is taken already, or a name is none.
     pub(crate) fn bind(address: SocketAddr, wish: &Wish) -> Result<Self> {
         let listener = TcpListener::bind(address).map_err(|error| unbound(address, &error))?;
         let bound = listener.local_addr().and_then(|bound| listener.set_nonblocking(true).map(|()| bound));
@@ -87,7 +83,6 @@ impl Server {
     }
 
     /// The address to open, token included. `name` is what the server is called where its address cannot be called.
-    #[must_use]
     pub(crate) fn address(&self, bound: SocketAddr, name: Option<&str>) -> String {
         let port = self.web.port;
         let host = match name.filter(|_| bound.ip().is_unspecified()) {
@@ -99,9 +94,6 @@ impl Server {
     }
 
     /// Serves until Ctrl-C or SIGTERM.
-    ///
-    /// # Errors
-    /// When it cannot begin.
     pub(crate) fn serve(self) -> Result<()> {
         let trouble = |error: &std::io::Error| CliError::internal("the dashboard cannot be served").because(error);
         let ended = listen_for_signals().map_err(|error| trouble(&error))?;

@@ -71,31 +71,26 @@ impl Fold {
     }
 
     /// The newest call that has begun and not ended: what a killed agent was in the middle of.
-    #[must_use]
     pub fn open_call(&self) -> Option<&Call> {
         self.open.back()
     }
 
     /// How many agents it runs in the background.
-    #[must_use]
     pub fn background(&self) -> u32 {
         self.background
     }
 
     /// Every call that was seen, with its outcome.
-    #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
     /// What the agent said last, in its own words: the end of it where it is long.
-    #[must_use]
     pub fn last_words(&self) -> &str {
         &self.last_words
     }
 
     /// Whether its last words are a question that it asked with its program's own tool.
-    #[must_use]
     pub fn asks(&self) -> bool {
         self.asks
     }
@@ -123,7 +118,6 @@ impl Fold {
     }
 
     /// What was used and how full the context is.
-    #[must_use]
     pub fn measure(&self) -> Measure {
         self.measure
     }

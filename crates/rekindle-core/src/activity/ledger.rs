@@ -22,7 +22,6 @@ pub struct Outcome {
     pub output: String,
 }
 
-/// One call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The call; its input is cut.
@@ -44,7 +43,6 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Takes one activity.
     pub fn take(&mut self, activity: &Activity) {
         match activity {
             Activity::Turn => self.turns += 1,
@@ -70,13 +68,11 @@ impl Ledger {
     }
 
     /// How many older calls are no longer kept.
-    #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
     /// Answers of the model so far.
-    #[must_use]
     pub fn turns(&self) -> u64 {
         self.turns
     }

@@ -20,7 +20,6 @@ pub struct Held {
     /// Its id, as the stream names it; of a call that the stream does not name, any other.
     pub id: String,
     pub tool: String,
-    /// What it was called with.
     pub input: String,
     /// Whether its result is in the record too.
     pub answered: bool,
@@ -29,7 +28,6 @@ pub struct Held {
 /// What the conversation will hold when the session is resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum History {
-    /// The record was read.
     Read {
         /// The calls of this attempt that are in it, in order.
         held: Vec<Held>,
@@ -53,14 +51,12 @@ pub enum Ending {
     Finished {
         /// Whether the tool says that it worked.
         ok: bool,
-        /// What it printed.
         output: String,
     },
     /// It finished, and nobody knows whether the resumed conversation has the result.
     MayBeKnown {
         /// Whether the tool says that it worked.
         ok: bool,
-        /// What it printed.
         output: String,
     },
     /// It began, and nobody saw it end.
@@ -71,7 +67,6 @@ pub enum Ending {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
     pub tool: String,
-    /// What it was called with.
     pub input: String,
     #[serde(flatten)]
     pub ending: Ending,
@@ -101,13 +96,11 @@ pub struct UnderWay {
 
 impl UnderWay {
     /// Whether there is nothing to tell.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// What an earlier attempt left, followed by this one's: for a prompt that never reached the record.
-    #[must_use]
     pub fn after(self, earlier: Self) -> Self {
         let mut calls = earlier.calls;
         calls.extend(self.calls);
@@ -117,7 +110,6 @@ impl UnderWay {
 }
 
 /// The calls that the resumed conversation lacks or holds without an outcome.
-#[must_use]
 pub fn under_way(ledger: &Ledger, history: &History) -> UnderWay {
     let seen: BTreeSet<&str> = ledger.entries().map(|entry| entry.call.id.as_str()).collect();
     let began = ledger.entries().next().is_some() || ledger.turns() > 0;

@@ -83,7 +83,6 @@ fn split(state: &mut State, parent: &TaskId, part: TaskId) {
     });
 }
 
-/// What changes one task.
 fn change_task(task: &mut Task, fact: &ReviewEvent) {
     match fact {
         ReviewEvent::TaskHandedOn(on) => {

@@ -15,7 +15,6 @@ const ATTEMPTS_KEPT: usize = 32;
 const ANSWERS_KEPT: usize = 500;
 
 /// Whether something may be let go of by an event: who makes rows of the state makes them before it.
-#[must_use]
 pub fn may_let_go(event: &Event) -> bool {
     matches!(
         event.body,
@@ -26,7 +25,6 @@ pub fn may_let_go(event: &Event) -> bool {
     )
 }
 
-/// A task has ended.
 pub(super) fn after_task(state: &mut State, id: &TaskId) {
     if state.tasks.contains_key(id) {
         state.ended.push_back(id.clone());
@@ -48,6 +46,7 @@ pub(super) fn oldest(state: &mut State) {
 
 fn settle(state: &mut State, id: &TaskId) {
     state.change_task(id, lighten);
+    super::steering::forget(state, id);
     let before = state.questions.len();
     state.questions.retain(|_, question| question.task != *id || question.answer.is_none());
     state.past.questions += (before - state.questions.len()) as u64;

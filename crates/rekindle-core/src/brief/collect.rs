@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::facts::{Answered, Asked, CheckSeen, Decision, Facts, NamedTask, PlanLine, Standing, TaskFacts, TaskResult};
+use super::persons;
 use crate::activity::UnderWay;
 use crate::ids::{AttemptId, TaskId};
 use crate::plan::PlanTask;
@@ -22,13 +23,11 @@ const LISTED_MAX: usize = 2_000;
 const UNHEARD_MAX: usize = 16;
 
 /// What the state knows for the brief of an attempt; nothing if there is no such attempt.
-#[must_use]
 pub fn facts_from(state: &State, id: AttemptId) -> Option<Facts> {
     facts_after(state, id, state.attempts.get(&id)?.cli_session.compactions)
 }
 
 /// The same for an agent that is in its nth compaction: a hook may ask before the stream tells of it.
-#[must_use]
 pub fn facts_after(state: &State, id: AttemptId, compactions: u32) -> Option<Facts> {
     let (attempt, run) = (state.attempts.get(&id)?, state.run.as_ref()?);
     let mut facts = Facts::new(attempt.agent.clone());
@@ -61,6 +60,7 @@ pub fn facts_after(state: &State, id: AttemptId, compactions: u32) -> Option<Fac
             None => facts.open_questions.push(Asked { task, question }),
         }
     }
+    facts.tells = persons::tells(state, id, attempt);
     facts.results = results(state, attempt, facts.current());
     facts.dead_ends = dead_ends(state, id, facts.current());
     facts.forgot = attempt.cli_session.resumes.as_ref().is_some_and(|session| was_compacted(state, id, session));
@@ -68,7 +68,6 @@ pub fn facts_after(state: &State, id: AttemptId, compactions: u32) -> Option<Fac
 }
 
 /// Whether the whole plan is put before an agent again: with every second compaction, for what was lost adds up.
-#[must_use]
 pub fn reloads(compactions: u32) -> bool {
     compactions > 0 && compactions.is_multiple_of(2)
 }
@@ -258,7 +257,7 @@ fn doubt(state: &State, planned: &PlanTask) -> Option<String> {
     let unmet = state.unmet_blockers(&planned.id);
     if begun && !unmet.is_empty() {
         let unmet: Vec<&str> = unmet.iter().map(|id| id.as_str()).collect();
-        return Some(format!("it was begun although {} is not complete", unmet.join(", ")));
+        return Some(format!("it was started although {} is not complete", unmet.join(", ")));
     }
     let evidence = task.evidence.as_ref().filter(|evidence| task.state == TaskState::Complete && !evidence.passed());
     if let Some(evidence) = evidence {

@@ -22,16 +22,12 @@ pub struct Facts {
     pub attempt: u32,
     /// How many there are in all.
     pub attempt_limit: u32,
-    /// Where it works.
     pub workspace: String,
-    /// The plan's file.
     pub plan_path: String,
-    /// The build status file.
     pub build_status_path: String,
     pub plan_title: String,
     /// The plan's goal, which every agent receives.
     pub goal: String,
-    /// The plan's dispatch rules.
     pub dispatch_rules: Option<String>,
     /// The attempt's tasks in order, and those its agent has completed before.
     pub tasks: Vec<TaskFacts>,
@@ -44,10 +40,12 @@ pub struct Facts {
     /// The parts that the current task was broken into, in order.
     #[serde(default)]
     pub split: Vec<String>,
-    /// What is on disk.
     pub disk: Disk,
     /// Decisions noted during the run, newest last.
     pub decisions: Vec<Decision>,
+    /// What the person told the agents of these tasks, oldest first.
+    #[serde(default)]
+    pub tells: Vec<PersonTold>,
     /// Questions that a person has answered.
     pub answers: Vec<Answered>,
     /// Questions that nobody has answered yet.
@@ -108,7 +106,6 @@ pub struct Facts {
 
 impl Facts {
     /// The facts of a first prompt without tasks; everything else is to be filled in.
-    #[must_use]
     pub fn new(agent: AgentName) -> Self {
         Self {
             agent,
@@ -129,6 +126,7 @@ impl Facts {
             split: Vec::new(),
             disk: Disk::default(),
             decisions: Vec::new(),
+            tells: Vec::new(),
             answers: Vec::new(),
             open_questions: Vec::new(),
             results: Vec::new(),
@@ -154,22 +152,32 @@ impl Facts {
     }
 
     /// The task to begin or go on with.
-    #[must_use]
     pub fn current(&self) -> Option<&TaskFacts> {
         self.tasks.iter().find(|task| task.standing == Standing::Current)
     }
 
     /// Whether nobody has worked on the current task before.
-    #[must_use]
     pub fn is_first(&self) -> bool {
         self.cause.is_none() && self.attempt <= 1 && self.review.rework.is_none() && !self.role.reviews()
     }
 
     /// Whether smaller steps are asked for: always from the second retry on.
-    #[must_use]
     pub fn asks_for_split(&self) -> bool {
         !self.role.reviews() && (self.advise_split || self.attempt >= 3)
     }
+}
+
+/// A person's message, or what they changed while they held the task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersonTold {
+    /// The message's number within the run.
+    pub number: u64,
+    pub task: TaskId,
+    pub text: String,
+    /// The task was in the person's hands and is given back; the text says what changed.
+    pub given_back: bool,
+    /// The session that is resumed holds it already.
+    pub known: bool,
 }
 
 /// What belongs to review in a brief.
@@ -194,9 +202,7 @@ pub struct PlanLine {
     pub id: TaskId,
     pub title: String,
     pub state: String,
-    /// What it waits for.
     pub blocked_by: Vec<TaskId>,
-    /// What proves it.
     pub accept: Vec<String>,
     /// What must exist.
     pub artifacts: Vec<String>,
@@ -222,19 +228,16 @@ pub struct TaskFacts {
     pub id: TaskId,
     pub title: String,
     pub standing: Standing,
-    /// What to do.
     pub body: String,
     /// Commands that must exit 0.
     pub accept: Vec<String>,
     /// Files that must exist.
     pub artifacts: Vec<String>,
-    /// What to read first.
     pub reading: Vec<String>,
     /// Tasks that had to be complete before it.
     pub blocked_by: Vec<TaskId>,
 }
 
-/// A task by name only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedTask {
     pub id: TaskId,
@@ -250,28 +253,23 @@ pub struct Disk {
     pub diff_stat: String,
     /// Declared artifacts that exist.
     pub artifacts_present: Vec<String>,
-    /// Declared artifacts that do not.
     pub artifacts_missing: Vec<String>,
     /// What the last checks saw.
     pub checks: Vec<CheckSeen>,
 }
 
-/// A check and when it was seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckSeen {
-    /// The task it belongs to.
     pub task: TaskId,
     pub result: CheckResult,
     /// Whether it was run just now, with no agent running; if not, on the last claim.
     pub just_now: bool,
 }
 
-/// A decision that was noted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// By whom; nobody means the operator.
     pub by: Option<AgentName>,
-    /// The decision.
     pub text: String,
 }
 
@@ -289,7 +287,6 @@ pub struct Answered {
 /// A question without an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
-    /// The task it was asked for.
     pub task: TaskId,
     /// The question, in the asking agent's words.
     pub question: String,
@@ -323,7 +320,6 @@ pub enum LineKind {
     /// Anything else.
     #[default]
     Plain,
-    /// A call of a tool.
     Tool,
     Error,
 }
@@ -331,11 +327,8 @@ pub enum LineKind {
 /// One line of the previous agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
-    /// What it says.
     pub text: String,
-    /// Where it came from.
     pub stream: Stream,
-    /// What it is.
     pub kind: LineKind,
 }
 

@@ -77,8 +77,8 @@ pub(super) fn steps(facts: &Facts) -> Vec<String> {
 }
 
 /// What every reviewer is told.
-const NO_CHANGES: &str = "Change no files, commit nothing and leave nothing behind: you judge, others mend. What a run of the \
-    checks creates by itself does not matter.";
+const NO_CHANGES: &str = "Change no files, commit nothing and leave nothing behind: you judge, others fix. Files that the \
+    checks themselves create do not matter.";
 
 fn critic(task: &str) -> Vec<String> {
     vec![
@@ -88,10 +88,10 @@ fn critic(task: &str) -> Vec<String> {
          developer says is a claim."
             .to_owned(),
         NO_CHANGES.to_owned(),
-        "Fail it only for what has to be changed. Name every issue so that it can be mended without asking you: where, what, \
-         why; under required what has to be done; under passed what is good and must stay. Taste is no issue."
+        "Fail it only for what has to be changed. Describe every issue so that it can be fixed without asking you: where, what, \
+         why; under required what has to be done; under passed what is good and must stay. Taste is not an issue."
             .to_owned(),
-        "Give one verdict, then end: nobody waits for anything else from you.".to_owned(),
+        "Give one verdict, then end your turn: nothing else is expected of you.".to_owned(),
     ]
 }
 
@@ -113,8 +113,8 @@ fn auditor(facts: &Facts, task: &str) -> Vec<String> {
         "A criterion that does not hold fails the task, however small. Name every issue: which criterion, what you did, what \
          you saw; under required what has to be done; under passed what you have proven."
             .to_owned(),
-        "If something outside of the work keeps you from judging it (a service that is down, a tool that is missing), the verdict \
-         is blocked: a person is asked to see to it."
+        "If something outside the work keeps you from judging it (a service is down, a tool is missing), the verdict is \
+         blocked: a person is asked to fix it."
             .to_owned(),
         "Give one verdict, then end. rekindle runs the checks itself afterwards, whatever you say.".to_owned(),
     ]

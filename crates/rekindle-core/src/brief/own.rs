@@ -5,7 +5,6 @@ use super::facts::Facts;
 use super::{render, render_resumed};
 
 /// Bytes of the prompt that are neither the plan's words nor behind a fence.
-#[must_use]
 pub fn own_bytes(facts: &Facts, resumed: bool) -> u64 {
     let text = if resumed { render_resumed(facts) } else { render(facts) };
     let own: usize = text.lines().filter(|line| !line.starts_with("| ")).map(|line| line.len() + 1).sum();

@@ -17,7 +17,6 @@ const ARTIFACTS_MAX_BYTES: usize = 1024;
 /// Longest line of output: enough for a call with its arguments; a result of megabytes is folded to this.
 const LINE_MAX_BYTES: usize = 800;
 
-/// A checkpoint in words.
 pub(crate) fn checkpoint_text(checkpoint: &Checkpoint) -> String {
     let mut out = String::new();
     if !checkpoint.status.is_empty() {
@@ -86,7 +85,6 @@ fn differ_by_environment(checks: &[CheckSeen]) -> bool {
     review::environments(&Evidence { checks, ..Evidence::default() }).is_some()
 }
 
-/// What git says.
 pub(crate) fn git(facts: &Facts) -> String {
     let mut out = String::new();
     if !facts.disk.commits.is_empty() {

@@ -14,7 +14,6 @@ use crate::text::{one_line, truncate_bytes};
 pub const REINJECT_BYTES: usize = 9_500;
 
 /// The text, at most [`REINJECT_BYTES`] long. It carries the nonce, so that no two of them are the same.
-#[must_use]
 pub fn reinject(facts: &Facts) -> String {
     let (who, next) = (who(facts), next_step(facts));
     let room = REINJECT_BYTES.saturating_sub(who.len() + next.len());
@@ -42,8 +41,8 @@ fn who(facts: &Facts) -> String {
     };
     let _ = writeln!(
         out,
-        "You are `{}`, {} in a rekindle run: attempt {} of {}, epoch {}. You are in the middle of your work; nothing was \
-         taken from you. {}The plan is {}.\n\n{}\n",
+        "You are `{}`, {} in a rekindle run: attempt {} of {}, epoch {}. You are in the middle of your work; your \
+         tasks are still yours. {}The plan is {}.\n\n{}\n",
         facts.agent,
         facts.role,
         facts.attempt,
@@ -59,7 +58,7 @@ fn who(facts: &Facts) -> String {
 fn next_step(facts: &Facts) -> String {
     let mut out = "## Next Step\n\n".to_owned();
     let Some(task) = facts.current() else {
-        out.push_str("Every task of yours is complete: end your turn.\n");
+        out.push_str("All your tasks are complete: end your turn.\n");
         return out;
     };
     let id = task.id.as_str();
@@ -73,15 +72,15 @@ fn next_step(facts: &Facts) -> String {
     if facts.role.reviews() {
         let _ = writeln!(
             out,
-            "Go on judging the work of {id}, with your own eyes, and change no files.\n\n{}",
+            "Continue to judge the work of {id} for yourself, and change no files.\n\n{}",
             reporting::in_short(&facts.doors, facts.role, id)
         );
         return out;
     }
     let _ = writeln!(
         out,
-        "Go on with {id}, {from}. Look at the files before you change them: do nothing a second time. Save a checkpoint \
-         now, then go on until the checks of {id} pass.\n\n{}",
+        "Continue with {id}, {from}. Look at the files before you change them: repeat nothing. Save a checkpoint now, \
+         then work on until the checks of {id} pass.\n\n{}",
         reporting::in_short(&facts.doors, facts.role, id)
     );
     out

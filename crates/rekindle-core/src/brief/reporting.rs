@@ -45,7 +45,7 @@ pub(super) fn words(doors: &Doors, role: Role, task: &str, again: bool) -> Strin
     let mut out = "\n### How to Report\n\n".to_owned();
     match &program {
         _ if doors.mcp => {
-            let split = if again { "`task_split` when it is too large for one go, " } else { "" };
+            let split = if again { "`task_split` when it is too large to do at once, " } else { "" };
             let _ = write!(
                 out,
                 "With the tools of the MCP server `rekindle`: `task_done` when a task is finished, `checkpoint` after every larger \
@@ -80,11 +80,11 @@ fn commands(out: &mut String, program: &str, task: &str) {
         "Run these commands; they know who you are from the environment:\n\n\
          - `{program} task done {task} --result \"what you did\"` when a task is finished. It runs the checks: exit 0 means that \
          it is complete or with its reviewers, 1 shows what fails; repair it and report again.\n\
-         - `{program} checkpoint \"where you stand\" --task {task} --completed \"…\" --remaining \"…\" --file \"…\"` after every \
-         larger step: a successor goes on from it.\n\
+         - `{program} checkpoint \"your progress\" --task {task} --completed \"…\" --remaining \"…\" --file \"…\"` after every \
+         larger step: a replacement continues from it.\n\
          - `{program} ask \"question\" --task {task} --wait` when only a person can decide.\n\
-         - `{program} task split {task} \"first part\" \"second part\"` when it is too large for one go; report {task}.1, {task}.2 \
-         and so on then.\n\
+         - `{program} task split {task} \"first part\" \"second part\"` when it is too large to do at once; then report {task}.1, {task}.2 \
+         and so on.\n\
          - `{program} note \"decision\"` for a decision that others should know.\n\
          - `{program} task fail {task} --reason \"why\"` if it cannot be done.\n\n"
     );

@@ -19,7 +19,6 @@ const CAUSE_MAX_BYTES: usize = 400;
 
 /// The prompt, at most `facts.budget_bytes` long. A session that was compacted has forgotten what it was told, so it is told all
 /// of it; one that was not is told the news.
-#[must_use]
 pub fn render_resumed(facts: &Facts) -> String {
     let (why, reporting) = (why(facts) + &under_way::intro(facts), reporting(facts));
     let room = facts.budget_bytes.saturating_sub(why.len() + reporting.len());
@@ -32,7 +31,7 @@ pub fn render_resumed(facts: &Facts) -> String {
 }
 
 fn why(facts: &Facts) -> String {
-    let mut out = "# Your session goes on\n\n".to_owned();
+    let mut out = "# Your session continues\n\n".to_owned();
     let cause = facts.cause.as_ref().map(|cause| one_line(&cause.words(), CAUSE_MAX_BYTES));
     out += &match cause {
         Some(cause) if facts.asks_for_report => format!(
@@ -40,7 +39,7 @@ fn why(facts: &Facts) -> String {
             match facts.role.reviews() {
                 true => "Give your verdict now.",
                 false =>
-                    "Say now how your task stands: report it done, save a checkpoint with what is left and go on, or report that it \
+                    "Report on your task now: report it done, save a checkpoint with what is left and continue, or report that it \
                      cannot be done.",
             }
         ),
@@ -54,7 +53,7 @@ fn why(facts: &Facts) -> String {
             )
         }
         None if facts.review.rework.is_some() => format!(
-            "Your work was sent back: mend it, do not begin anew. You are `{}` as before, epoch {}.\n",
+            "Your work was sent back: fix it, do not start over. You are `{}` as before, epoch {}.\n",
             facts.agent, facts.epoch
         ),
         None if facts.next_task => format!(
@@ -67,11 +66,11 @@ fn why(facts: &Facts) -> String {
     if let Some(call) = facts.cut_off.as_ref().filter(|_| facts.under_way.calls.is_empty()) {
         let data = fence::data("the call that was cut off", call, fence::Keep::Ends, CALL_MAX_BYTES);
         out += &format!(
-            "\nA tool call was under way and was cut off. Your session may not show it, or show it as aborted; it may have run \
-             in part, and everything it started has been ended. Look at its effects before you do it again:\n\n{data}\n"
+            "\nA tool call was interrupted. Your session may not show it, or may show it as aborted; it may have run in part, \
+             and everything it started has been stopped. Look at its effects before you do it again:\n\n{data}\n"
         );
     }
-    out += "\nLook at the workspace before you go on: it may have changed since.\n\n";
+    out += "\nLook at the workspace before you continue: it may have changed.\n\n";
     out
 }
 

@@ -28,7 +28,7 @@ fn why(source: ReworkSource) -> &'static str {
             "An auditor has tried to prove the work and found what is quoted below. When it is mended, critic and auditor look \
              at it again."
         }
-        ReworkSource::Checks => "rekindle ran the task's checks again, and they do not pass any more.",
+        ReworkSource::Checks => "rekindle ran the task's checks again, and they no longer pass.",
         ReworkSource::Environment => {
             "The checks pass in some environments and fail in others. The work is done when they pass in all of them."
         }
@@ -53,7 +53,6 @@ pub(crate) fn sent_back(facts: &Facts, rework: &Rework) -> String {
     )
 }
 
-/// All of it in words.
 pub(crate) fn points(rework: &Rework) -> String {
     let mut out = String::new();
     list(&mut out, "Issues", &rework.findings.issues);

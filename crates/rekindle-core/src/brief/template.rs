@@ -3,7 +3,7 @@
 
 use super::facts::Facts;
 use super::sources::{self, Form};
-use super::{Room, built_in, parts};
+use super::{Room, built_in, parts, persons};
 use crate::fence::MARK;
 use crate::memory::Section;
 use crate::plan::nearest::nearest;
@@ -41,7 +41,6 @@ pub struct Unknown {
 
 impl Unknown {
     /// What to write instead.
-    #[must_use]
     pub fn hint(&self) -> String {
         let known = PLACEHOLDERS.map(|(name, _)| name);
         match nearest(&self.name, known) {
@@ -51,16 +50,12 @@ impl Unknown {
     }
 }
 
-/// A piece of a template.
 enum Piece<'a> {
     Words(&'a str),
     Placeholder(&'a str),
 }
 
-/// Looks for placeholders that are none.
-///
-/// # Errors
-/// With the first of them.
+/// Looks for placeholders that are none. Fails with the first of them.
 pub fn check(template: &str) -> Result<(), Unknown> {
     let mut line = 1;
     for piece in pieces(template) {
@@ -129,6 +124,12 @@ pub(super) fn fill(facts: &Facts, template: &str) -> String {
                 out += if value.contains(MARK) { &value } else { value.trim_end() };
             }
         }
+    }
+    if !has("brief") {
+        // Whatever the user's words leave out: what the person told the agent reaches it.
+        let told = room.fill(|room| persons::alone(facts, room.saturating_sub(2)));
+        let gap = if told.is_empty() { "" } else { "\n\n" };
+        out += &format!("{gap}{told}");
     }
     if !has("brief") && out.contains(MARK) {
         out += &about;

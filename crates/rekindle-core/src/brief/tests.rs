@@ -136,7 +136,7 @@ fn the_parts_stand_in_order() {
         "Check the current state of the code first",
         "Continue from T2",
         "rekindle task done T2 --result",
-        "rekindle checkpoint \"where you stand\" --task T2",
+        "rekindle checkpoint \"your progress\" --task T2",
         "rekindle ask \"question\" --task T2",
         "TASK_COMPLETE: T2",
     ];

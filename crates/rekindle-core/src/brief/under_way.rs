@@ -21,7 +21,6 @@ const OPEN_WORTH: u16 = 950;
 const FINISHED_WORTH: u16 = 940;
 
 /// What has to be told, one item a call.
-#[must_use]
 pub fn items(facts: &Facts) -> Vec<Item> {
     let told = facts.under_way.calls.iter().map(|call| item(call, facts.resumed));
     let left_out = (facts.under_way.left_out > 0).then(|| {

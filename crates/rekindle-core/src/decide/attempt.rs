@@ -1,6 +1,6 @@
 //! The life and the end of an attempt: what its end is put down to, and what becomes of the work it held.
 
-use super::{About, Reply, Turn, gate, health, hold, review, session, split, strategy, team, unreported};
+use super::{About, Reply, Turn, gate, health, hold, review, session, split, steer, strategy, team, unreported};
 use crate::cause::Cause;
 use crate::duration;
 use crate::event::{AttemptEvent, MachineEvent, PersonEvent, RunEvent, TaskEvent};
@@ -19,6 +19,7 @@ pub(super) fn started(turn: &mut Turn<'_>, id: AttemptId, pid: u32, shim_pid: u3
     match turn.state.attempts.get(&id) {
         Some(attempt) if attempt.phase == AttemptPhase::Starting => {
             turn.emit_attempt(id, AttemptEvent::AgentStarted { attempt: id, pid, shim_pid, own_bytes });
+            steer::prompted(turn, id);
             Reply::Accepted
         }
         _ => Reply::Already,
@@ -135,7 +136,7 @@ pub(super) fn silent(turn: &mut Turn<'_>, id: AttemptId, quiet_ms: u64, evidence
     let Some(attempt) = turn.state.attempts.get(&id) else {
         return Reply::Already;
     };
-    let waits_for_person = turn.state.open_tasks(id).iter().any(|task| turn.state.open_question(task).is_some());
+    let waits_for_person = turn.state.waits_for_person(id);
     let proving = turn.state.open_tasks(id).iter().any(|task| turn.state.tasks[task].is_being_proven());
     if attempt.phase != AttemptPhase::Running || attempt.stop.is_some() || waits_for_person || proving {
         return Reply::Already;
@@ -156,37 +157,36 @@ pub(super) fn silent(turn: &mut Turn<'_>, id: AttemptId, quiet_ms: u64, evidence
 /// What silence means, by where the agent stands.
 fn hang_cause(state: &State, attempt: &Attempt) -> Cause {
     match stage(state, attempt) {
-        Stage::BeforeFirstEvent => Cause::HungBeforeFirstEvent,
-        Stage::AtWork => Cause::HungMidStream,
-        Stage::AfterResult => Cause::HungAfterResult,
+        SilenceStage::BeforeFirstEvent => Cause::HungBeforeFirstEvent,
+        SilenceStage::AtWork => Cause::HungMidStream,
+        SilenceStage::AfterResult => Cause::HungAfterResult,
     }
 }
 
 /// Where an agent stands, as far as silence goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum SilenceStage {
     BeforeFirstEvent,
     AtWork,
     AfterResult,
 }
 
-fn stage(state: &State, attempt: &Attempt) -> Stage {
-    let structured_output = state.limits.traits_of(&attempt.cli).structured_output;
+fn stage(state: &State, attempt: &Attempt) -> SilenceStage {
+    let structured_output = state.limits.has(&attempt.cli, |traits| traits.structured_output);
     match (&attempt.cli_session.session, attempt.cli_session.turn_ended) {
-        (_, Some(_)) => Stage::AfterResult,
-        (None, None) if structured_output => Stage::BeforeFirstEvent,
-        _ => Stage::AtWork,
+        (_, Some(_)) => SilenceStage::AfterResult,
+        (None, None) if structured_output => SilenceStage::BeforeFirstEvent,
+        _ => SilenceStage::AtWork,
     }
 }
 
 /// How long an agent may give no sign of life, by where it stands.
-#[must_use]
 pub fn silence_limit_ms(state: &State, attempt: &Attempt) -> u64 {
     let limits = &state.limits;
     match stage(state, attempt) {
-        Stage::BeforeFirstEvent => limits.first_event_ms,
-        Stage::AtWork => limits.silence_ms,
-        Stage::AfterResult => limits.after_result_ms,
+        SilenceStage::BeforeFirstEvent => limits.first_event_ms,
+        SilenceStage::AtWork => limits.silence_ms,
+        SilenceStage::AfterResult => limits.after_result_ms,
     }
 }
 
@@ -195,9 +195,9 @@ pub fn silence_limit_ms(state: &State, attempt: &Attempt) -> u64 {
 ///
 /// After an attempt that hung the whole `hang.silence` counts: a model that thinks for minutes without a byte is slow, not gone,
 /// and must not use up a task's attempts.
-#[must_use]
 pub fn answer_limit_ms(state: &State, attempt: &Attempt) -> Option<u64> {
-    let tells_it = state.limits.traits_of(&attempt.cli).shows_calls && stage(state, attempt) == Stage::AtWork;
+    let tells_it =
+        state.limits.has(&attempt.cli, |traits| traits.shows_calls) && stage(state, attempt) == SilenceStage::AtWork;
     let hung_before = |task: &TaskId| {
         let last = state.tasks.get(task).and_then(|task| task.last_cause.as_ref());
         last.is_some_and(|cause| cause.name() == Cause::HungMidStream.name())
@@ -207,7 +207,8 @@ pub fn answer_limit_ms(state: &State, attempt: &Attempt) -> Option<u64> {
 
 /// Orders a stop, unless an equally sharp one stands already.
 pub(super) fn order_stop(turn: &mut Turn<'_>, id: AttemptId, cause: Cause, at_once: bool) {
-    let Some(attempt) = turn.state.attempts.get(&id) else {
+    // One whose process is gone has left by itself: an order would only take the place of why it did.
+    let Some(attempt) = turn.state.attempts.get(&id).filter(|attempt| attempt.is_live()) else {
         return;
     };
     let cause = match &attempt.stop {

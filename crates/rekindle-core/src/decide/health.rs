@@ -26,7 +26,6 @@ pub(super) fn order_baseline(turn: &mut Turn<'_>) {
     }
 }
 
-/// The baseline is there.
 pub(super) fn checked(turn: &mut Turn<'_>, results: Vec<CheckResult>) -> Reply {
     if !turn.state.health.checking {
         return Reply::Already;

@@ -1,6 +1,8 @@
 //! What an operator may order, whatever agents say.
 
-use super::{About, Reply, Turn, attempt, reconcile, reload, review, session, split, stream, unreported};
+use super::{
+    About, Reply, Turn, attempt, placed, reconcile, reload, review, session, split, steer, stream, unreported,
+};
 use crate::apply::WORDS_OF_FAILURE;
 use crate::cause::Cause;
 use crate::event::{PersonEvent, ReviewEvent, RunEvent, TaskEvent};
@@ -29,6 +31,12 @@ pub(super) fn ordered(turn: &mut Turn<'_>, order: Order) -> Reply {
             turn.emit_run(ReviewEvent::FocusReset {});
             Reply::Accepted
         }
+        Order::Tell { task, text, key } => steer::tell(turn, &task, &text, key),
+        Order::Attach { task, by } => steer::attach(turn, &task, by),
+        Order::Detach { task, by, changed } => steer::detach(turn, &task, &by, changed),
+        Order::WithUndo { order } => placed::place(turn, order),
+        Order::Undo { number } => placed::undo(turn, number),
+        Order::ActOnDue => placed::act_on_due(turn),
         Order::Note { text } => {
             turn.emit_run(PersonEvent::NoteRecorded { text });
             Reply::Accepted
@@ -229,6 +237,10 @@ fn answer(turn: &mut Turn<'_>, id: QuestionId, answer: String) -> Reply {
     let Some(question) = turn.state.questions.get(&id) else {
         return Reply::Refused { reason: format!("there is no question {id}") };
     };
+    if answer.trim().is_empty() {
+        return Reply::Refused { reason: format!("the answer to question {id} is empty") };
+    }
+    let answer = question.meant(&answer);
     if let Some(known) = &question.answer {
         if *known == answer {
             return Reply::Already;

@@ -16,7 +16,6 @@ const TRUSTED_STRIKES: u32 = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Probe {
     pub(super) at: Time,
-    /// The reset that was named.
     pub(super) reset: Option<Time>,
     /// Its number since that reset was named.
     pub(super) number: u32,

@@ -208,7 +208,9 @@ fn close_questions(turn: &mut Turn<'_>, id: &TaskId) {
 
 /// Whether what stands of a task can be proven again now.
 fn may_prove(state: &State, id: &TaskId) -> bool {
-    let Some(task) = state.tasks.get(id).filter(|_| state.follows.get(id) == Some(&Follow::Prove)) else { return false };
+    let Some(task) = state.tasks.get(id).filter(|_| state.follows.get(id) == Some(&Follow::Prove)) else {
+        return false;
+    };
     let ended = matches!(task.state, TaskState::Complete | TaskState::Failed);
     ended
         && task.workflow.word.is_none()

@@ -273,7 +273,7 @@ pub(super) fn go_on(turn: &mut Turn<'_>, id: AttemptId) {
     if open.iter().any(|task| turn.state.tasks[task].state == TaskState::InProgress) {
         return;
     }
-    if let Some(next) = open.into_iter().find(|task| turn.state.unmet_blockers(task).is_empty()) {
+    if let Some(next) = open.into_iter().find(|task| turn.state.blockers_met(task)) {
         begin(turn, id, &next);
     }
 }

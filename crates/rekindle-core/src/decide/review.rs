@@ -62,7 +62,7 @@ pub(super) fn after_end(turn: &mut Turn<'_>, id: &TaskId) {
 
 /// Looks at every split task whose parts have ended. Not at the end of its last part: a blocker of its own may be open by then.
 pub(super) fn claim_wholes(turn: &mut Turn<'_>) {
-    let through = |(id, task): &(&TaskId, &Task)| task.waits_for_parts() && turn.state.unmet_blockers(id).is_empty();
+    let through = |(id, task): &(&TaskId, &Task)| task.waits_for_parts() && turn.state.blockers_met(id);
     let wholes: Vec<TaskId> = turn.state.begun().filter(through).map(|(id, _)| id.clone()).collect();
     for whole in wholes {
         claim_for_itself(turn, &whole);

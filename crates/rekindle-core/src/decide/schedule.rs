@@ -32,7 +32,7 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
     if ready(turn.state, turn.now).next().is_none() || !usage::may_dispatch(turn) {
         return;
     }
-    let mut taken = Taken::of(turn.state);
+    let mut taken = Occupied::of(turn.state);
     // Who is begun may be in the way of who comes next: what is left of the places is given out again until nobody fits.
     loop {
         let (state, now) = (&*turn.state, turn.now);
@@ -56,7 +56,7 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
 }
 
 /// What living attempts occupy: their names and the artifacts of everything on their lists.
-pub(super) struct Taken {
+pub(super) struct Occupied {
     agents: BTreeSet<AgentName>,
     /// Tasks of processes that have not ended, each as the whole it is a part of: nobody looks at work or goes on with it
     /// while somebody may still change it.
@@ -69,7 +69,7 @@ pub(super) struct Taken {
     begun: BTreeMap<String, TaskId>,
 }
 
-impl Taken {
+impl Occupied {
     pub(super) fn of(state: &State) -> Self {
         Self::beside(state, None)
     }
@@ -86,6 +86,9 @@ impl Taken {
         let busy = state.attempts.iter().filter(|(_, attempt)| attempt.phase != AttemptPhase::Ended);
         for (id, _) in busy.filter(|(id, _)| Some(**id) != own) {
             taken.add(state, *id);
+        }
+        for id in state.steering.attached.keys() {
+            taken.leave_to_person(state, id);
         }
         // What is between two stages, under review or sent back, is not touched by others either.
         // One that could not go on itself holds nobody up: it may be waiting for just that.
@@ -111,6 +114,14 @@ impl Taken {
             // Whoever runs comes first; of two that wait for each other's, the first goes on.
             self.artifacts.entry(artifact.clone()).or_insert_with(|| id.clone());
         }
+    }
+
+    /// Nobody works on what a person holds: not on the task, not in its workspace, and not with its agent's session.
+    fn leave_to_person(&mut self, state: &State, id: &TaskId) {
+        self.agents.extend(state.agent_for(id, state.role_of(id)));
+        self.hold(state, id);
+        self.tasks.insert(state.root_of(id));
+        self.workspaces.extend(state.workspace_of(id));
     }
 
     fn add(&mut self, state: &State, id: AttemptId) {
@@ -187,7 +198,7 @@ pub(super) fn ready(state: &State, now: crate::time::Time) -> impl Iterator<Item
         task.holder.is_none()
             && planned(task).is_some_and(|planned| planned.wave <= open_wave)
             && task.not_before.is_none_or(|time| time <= now)
-            && state.unmet_blockers(id).is_empty()
+            && state.blockers_met(id)
             && (!validating || task.workflow.validating)
             && !breaker_open(state, &cli_for(state, id), now)
     };
@@ -197,7 +208,7 @@ pub(super) fn ready(state: &State, now: crate::time::Time) -> impl Iterator<Item
 /// Whether nothing that is to be done before a task is open.
 fn comes_next(state: &State, id: &TaskId) -> bool {
     let later = state.plan_task(id).is_some_and(|planned| planned.wave > wave_now(state));
-    !later && state.unmet_blockers(id).is_empty()
+    !later && state.blockers_met(id)
 }
 
 /// Whether something is being looked at again: that comes before anything new. What waits for a person, for another task or
@@ -239,7 +250,7 @@ pub(super) fn cli_for(state: &State, id: &TaskId) -> String {
     named.map_or_else(default, str::to_owned)
 }
 
-fn dispatch(turn: &mut Turn<'_>, first: &TaskId, cli: &str, taken: &Taken) -> Option<AttemptId> {
+fn dispatch(turn: &mut Turn<'_>, first: &TaskId, cli: &str, taken: &Occupied) -> Option<AttemptId> {
     let role = turn.state.role_of(first);
     let agent = turn.state.agent_for(first, role)?;
     let tasks = list_for(turn.state, first, &cli_for(turn.state, first), taken);
@@ -292,7 +303,7 @@ fn prepared_by(state: &State, before: AttemptId) -> Option<u32> {
 
 /// The list a process is given: every open task of its named agent, in the plan's order, whose blockers are complete or
 /// stand earlier in the list, and whose artifacts nobody else is at. A task without a named agent is a list of one.
-fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Taken) -> Vec<TaskId> {
+fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Occupied) -> Vec<TaskId> {
     let mut list = vec![first.clone()];
     // Work that is reviewed ends its process: its next task is another one, which takes the session up.
     if state.reviews(Role::Critic) || state.reviews(Role::Auditor) || state.role_of(first).reviews() {

@@ -19,13 +19,11 @@ pub const FAST_RESUMES: usize = 2;
 /// Ends of one session for an overloaded provider, in a row, before a fresh agent is tried: some failures are a conversation's own.
 pub const OVERLOADED_RESUMES: usize = 3;
 
-/// What was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     pub strategy: Strategy,
     /// The CLI session to resume.
     pub session: Option<String>,
-    /// Whether only a report is asked for.
     pub asks_for_report: bool,
     /// Why, in words.
     pub reason: String,
@@ -38,7 +36,6 @@ impl Choice {
 }
 
 /// Chooses for a task that `cli` is to take up.
-#[must_use]
 pub fn choose(state: &State, id: &TaskId, agent: &AgentName, cli: &str) -> Choice {
     let Some(task) = state.tasks.get(id) else {
         return Choice::without_session(Strategy::First, "first attempt".into());
@@ -112,7 +109,6 @@ fn goes_on(state: &State, task: &Task, agent: &AgentName, cli: &str) -> Option<C
 
 /// Whether an attempt ended by itself without any report although its session can be asked for one: that is done once, and does
 /// not count. One that cannot be resumed is not asked, so it counts: else it could end without a word for ever.
-#[must_use]
 pub fn lacks_report(state: &State, last: &Attempt, cause: &Cause) -> bool {
     let cli_session = &last.cli_session;
     *cause == Cause::ExitedIncomplete

@@ -1,5 +1,7 @@
 //! What an agent's own stream says of it: its session, its measures, what it forgot, how its turn ended.
 
+use std::borrow::Cow;
+
 use super::{Reply, Turn, attempt, gate, team};
 use crate::activity::{Failure, Measure, StreamEvent, Transcript, UnderWay};
 use crate::brief::{self, reloads};
@@ -59,7 +61,7 @@ fn cli_session(state: &State, id: AttemptId) -> &CliSession {
     &state.attempts[&id].cli_session
 }
 
-fn traits(state: &State, id: AttemptId) -> Traits {
+fn traits(state: &State, id: AttemptId) -> Cow<'_, Traits> {
     state.limits.traits_of(&state.attempts[&id].cli)
 }
 
@@ -348,7 +350,13 @@ fn remind(turn: &mut Turn<'_>, id: AttemptId, why: &str) {
 /// Puts a message for a running agent down; it is delivered once this is durable.
 pub(super) fn tell(turn: &mut Turn<'_>, id: AttemptId, text: String, reminder: bool) {
     let number = cli_session(turn.state, id).told.last().map_or(1, |told| told.number + 1);
-    turn.emit_attempt(id, SessionEvent::AgentTold { attempt: id, number, text, reminder });
+    turn.emit_attempt(id, SessionEvent::AgentTold { attempt: id, number, text, reminder, tell: None });
+}
+
+/// The same for a person's message.
+pub(super) fn carry(turn: &mut Turn<'_>, id: AttemptId, text: String, tell: u64) {
+    let number = cli_session(turn.state, id).told.last().map_or(1, |told| told.number + 1);
+    turn.emit_attempt(id, SessionEvent::AgentTold { attempt: id, number, text, reminder: false, tell: Some(tell) });
 }
 
 /// Tells an agent that still works what a person answered.

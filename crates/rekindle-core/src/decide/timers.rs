@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Reply, Turn, attempt, gate, hold, session, stream, usage};
+use super::{Reply, Turn, attempt, gate, hold, placed, session, stream, usage};
 use crate::cause::Cause;
 use crate::event::AttemptEvent;
 use crate::ids::AttemptId;
@@ -16,7 +16,6 @@ const STOP_MARGIN_MS: u64 = 5_000;
 /// still ended soon after it answers again.
 const STOP_REPEAT_MAX_MS: u64 = 5 * 60 * 1000;
 
-/// A named timer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
     /// A task in progress has used up its role's time.
@@ -35,6 +34,8 @@ enum Timer {
     TryMachine,
     /// An agent of a run that is being paused has had its time to save a checkpoint.
     PauseStop(AttemptId),
+    /// An order that could be taken back is acted on.
+    ActOnOrders,
     /// A backoff or a breaker is over; scheduling looks again.
     MayStart,
 }
@@ -49,19 +50,17 @@ impl Timer {
             | Self::HandOver(id)
             | Self::StopOverdue(id)
             | Self::PauseStop(id) => attempts.contains(id),
-            Self::Resume | Self::TryMachine | Self::MayStart => false,
+            Self::Resume | Self::TryMachine | Self::ActOnOrders | Self::MayStart => false,
         }
     }
 }
 
 /// The earliest moment at which time alone changes anything, for a state that was last decided on at `decided_at`.
-#[must_use]
 pub fn next_deadline(state: &State, decided_at: Time) -> Option<Time> {
     next_deadline_but(state, decided_at, &BTreeSet::new())
 }
 
 /// The same without the limits of attempts whose processes are gone.
-#[must_use]
 pub fn next_deadline_but(state: &State, decided_at: Time, gone: &BTreeSet<AttemptId>) -> Option<Time> {
     // A start that was due by then and could not be made (no slot) waits for another event, not for time.
     let ahead = |(time, timer): &(Time, Timer)| *timer != Timer::MayStart || *time > decided_at;
@@ -85,6 +84,9 @@ pub(super) fn fire_due(turn: &mut Turn<'_>, gone: &BTreeSet<AttemptId>) -> Reply
             Timer::Resume => session::go_on_by_itself(turn),
             Timer::TryMachine => hold::release(turn),
             Timer::PauseStop(id) => attempt::order_stop(turn, id, Cause::StoppedByOperator, false),
+            Timer::ActOnOrders => {
+                placed::act_on_due(turn);
+            }
             Timer::MayStart => {}
         }
     }
@@ -118,7 +120,8 @@ fn deadlines(state: &State) -> impl Iterator<Item = (Time, Timer)> {
     let starts = backoffs.chain(breakers).chain(gate::deadlines(state)).map(|time| (time, Timer::MayStart));
     let ended = state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Finished(_) | RunPhase::Paused(_)));
     let held = hold::until(state).filter(|_| !ended).map(|time| (time, Timer::TryMachine));
-    starts.chain(attempts).chain(resume).chain(held)
+    let orders = placed::next_due(state).map(|time| (time, Timer::ActOnOrders));
+    starts.chain(attempts).chain(resume).chain(held).chain(orders)
 }
 
 fn attempt_deadlines(state: &State, id: AttemptId) -> Vec<(Time, Timer)> {

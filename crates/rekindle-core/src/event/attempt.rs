@@ -8,9 +8,8 @@ use crate::report::Exit;
 use crate::role::Role;
 use crate::strategy::Strategy;
 
-/// What happened to an attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "body", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum AttemptEvent {
     /// An attempt was decided on; its process is started after this is durable.
     Dispatched {
@@ -18,13 +17,11 @@ pub enum AttemptEvent {
         role: Role,
         /// Which `[agents.NAME]` runs it.
         cli: String,
-        /// Its tasks in order.
         tasks: Vec<TaskId>,
         /// What the first task was blocked by.
         blocked_by: Vec<TaskId>,
         /// Whether earlier work on the task is taken up.
         resumed: bool,
-        /// How it is started.
         #[serde(default)]
         strategy: Strategy,
         /// The CLI session that is resumed.
@@ -47,7 +44,6 @@ pub enum AttemptEvent {
         attempt: AttemptId,
         /// The agent's process.
         pid: u32,
-        /// Its shim's process.
         shim_pid: u32,
         /// Bytes of its prompt that are neither the plan's words nor a record of the work.
         #[serde(default, skip_serializing_if = "super::facts::none")]
@@ -58,7 +54,6 @@ pub enum AttemptEvent {
         attempt: AttemptId,
         /// The agent's process.
         pid: u32,
-        /// Its shim's process.
         shim_pid: u32,
     },
     /// An agent had been dispatched and nothing is left of it.
@@ -81,9 +76,7 @@ pub enum AttemptEvent {
     /// No sign of life.
     AgentHung {
         attempt: AttemptId,
-        /// How long.
         quiet_ms: u64,
-        /// What was looked at.
         evidence: String,
     },
     /// An attempt is to be stopped.
@@ -98,14 +91,12 @@ pub enum AttemptEvent {
     /// An agent ended by a signal or with a code other than 0, with work open.
     AgentCrashed {
         attempt: AttemptId,
-        /// Exit code.
         code: Option<i32>,
         signal: Option<i32>,
     },
     /// An agent's process has ended, by its exit record.
     AttemptExited {
         attempt: AttemptId,
-        /// How it ended.
         exit: Exit,
     },
     /// An attempt is over: nothing of it is running and none of its claims is open.

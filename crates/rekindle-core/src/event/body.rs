@@ -8,13 +8,10 @@ use super::{AttemptEvent, GateEvent, MachineEvent, PersonEvent, ReviewEvent, Run
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Body {
-    /// What happened to the run.
     Run(RunEvent),
-    /// What happened to an attempt.
     Attempt(AttemptEvent),
     /// What happened in an agent's session.
     Session(SessionEvent),
-    /// What happened to a task.
     Task(TaskEvent),
     /// What happened to proven work.
     Review(ReviewEvent),

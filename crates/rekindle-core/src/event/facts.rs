@@ -15,7 +15,6 @@ use crate::time::Time;
 /// What a coordinator found that took over after a crash.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recovery {
-    /// Agents that were lost.
     pub orphaned_agents: u32,
     /// Facts found outside the log and taken into it.
     pub events_reconciled: u32,
@@ -37,7 +36,6 @@ pub struct Recovery {
 /// The machine is short of something: nothing new is started until it no longer is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
-    /// Of what.
     pub reason: String,
     /// What to type, or where to look.
     #[serde(default)]
@@ -76,7 +74,6 @@ pub struct Resume {
     pub resume_count: u32,
     /// Completions that are validated again.
     pub tasks_to_revalidate: u32,
-    /// Why it was paused.
     #[serde(default)]
     pub reason: Option<PauseReason>,
 }
@@ -99,11 +96,8 @@ pub struct CompactionOver {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finish {
     pub outcome: Outcome,
-    /// Complete tasks.
     pub complete: u32,
-    /// Failed tasks.
     pub failed: u32,
-    /// Skipped tasks.
     pub skipped: u32,
     /// Tasks that can no longer be reached.
     pub unreachable: u32,
@@ -144,7 +138,6 @@ impl Added {
 /// Checks that passed in some environments and failed in others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnvironmentsDiffer {
-    /// Where everything passed.
     pub passed: Vec<String>,
     /// Where something failed, and what.
     pub failed: Vec<FailedEnvironment>,
@@ -209,7 +202,6 @@ pub struct AgentCompacted {
     pub automatic: Option<bool>,
     /// Answers of the model so far.
     pub turns: u64,
-    /// Calls so far.
     pub calls: u64,
 }
 
@@ -227,7 +219,6 @@ pub struct AgentStalled {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionClosed {
     pub attempt: AttemptId,
-    /// How its transcript was found.
     pub transcript: Transcript,
     /// The call that it was in the middle of.
     pub cut_off: Option<String>,
@@ -255,6 +246,12 @@ pub struct GateClosed {
     /// Which probe since that reset comes then, from 1; 0 where no limit is waited for.
     #[serde(default)]
     pub probe: u32,
+    /// The end of the wait for an overloaded provider, where there is one besides: no clock that is set moves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overloaded_until: Option<Time>,
+    /// The end of the wait for the limit alone, where the provider is overloaded besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_until: Option<Time>,
 }
 
 /// An agent's context is nearly full.
@@ -267,7 +264,6 @@ pub struct CompactionNear {
     pub context_remaining: u8,
 }
 
-/// What an agent said last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentSaid {
     pub attempt: AttemptId,
@@ -282,7 +278,6 @@ pub struct AgentSaid {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClockSeen {
-    /// The machine's boot.
     pub boot_id: String,
     /// How long it has slept since that boot, in all.
     pub slept_ms: u64,
@@ -292,19 +287,16 @@ pub struct ClockSeen {
 
 impl ClockSeen {
     /// How long the machine has slept since an earlier look; nothing over another boot.
-    #[must_use]
     pub fn slept_since(&self, earlier: &Self) -> u64 {
         if self.boot_id == earlier.boot_id { self.slept_ms.saturating_sub(earlier.slept_ms) } else { 0 }
     }
 
     /// What the wall shows at a moment of the coordinator's clock.
-    #[must_use]
     pub fn wall(&self, at: Time) -> Time {
         Time(at.0.saturating_add(self.wall_ahead_ms))
     }
 
     /// The moment of the coordinator's clock at which the wall shows this.
-    #[must_use]
     pub fn at_wall(&self, wall: Time) -> Time {
         Time(wall.0.saturating_sub(self.wall_ahead_ms))
     }

@@ -138,12 +138,18 @@ names! {
         QuestionAnswered "question_answered"
         NoteRecorded "note_recorded"
         PersonAlerted "person_alerted"
+        Told "told"
+        TellDelivered "tell_delivered"
+        Attached "attached"
+        Detached "detached"
+        OrderPlaced "order_placed"
+        OrderTaken "order_taken"
+        OrderUndone "order_undone"
     }
 }
 
 impl Body {
     /// The name that readers of the log see. Names that carry a role are made from it.
-    #[must_use]
     pub fn name(&self) -> String {
         if let Self::Attempt(
             AttemptEvent::Dispatched { role, .. }
@@ -157,19 +163,13 @@ impl Body {
     }
 
     /// The details as a JSON object, without the name.
-    #[must_use]
     pub fn details(&self) -> String {
-        let mut value = serde_json::to_value(self).expect("a body holds nothing that JSON cannot");
-        if let Some(object) = value.as_object_mut() {
-            object.remove("body");
-        }
-        value.to_string()
+        let value = serde_json::to_value(self).expect("a body holds nothing that JSON cannot");
+        value.get(self.tag()).map_or_else(|| "{}".to_owned(), ToString::to_string)
     }
 
-    /// The body back from its name and details.
-    ///
-    /// # Errors
-    /// When the log was written by a version that knows other events, or is damaged.
+    /// The body back from its name and details. Fails when the log was written by a version that knows other events, or
+    /// is damaged.
     pub fn from_parts(name: &str, details: &str) -> Result<Self, serde_json::Error> {
         let tag = if name.ends_with("_redispatched") {
             "redispatched"
@@ -180,11 +180,10 @@ impl Body {
         } else {
             name
         };
-        // Put together as text: a tree in between costs more than everything else.
-        let fields = details.trim().strip_prefix('{').unwrap_or(details);
-        let comma = if fields.trim_start().starts_with('}') { "" } else { "," };
+        // Put together as text, the name around the details: a tree in between, or a name among them for which the others have
+        // to be kept until it is found, costs more than everything else.
         let quoted = serde_json::to_string(tag)?;
-        Self::read(tag, &format!("{{\"body\":{quoted}{comma}{fields}"))
+        Self::read(tag, &["{", &quoted, ":", details, "}"].concat())
     }
 }
 
@@ -218,7 +217,7 @@ mod tests {
             Cause::Crashed { code: None, signal: Some(9) },
             Cause::UsageLimit { resets_at: Some(Time(7)) },
             Cause::StartFailed { reason: "no such program".to_owned() },
-            Cause::Machine(crate::cause::Refused { reason: "no space".to_owned(), hint: "df".to_owned() }),
+            Cause::Machine(crate::cause::MachineRefusal { reason: "no space".to_owned(), hint: "df".to_owned() }),
             Cause::StoppedByOperator,
         ];
         for cause in causes {
@@ -237,6 +236,8 @@ mod tests {
                     strikes: 1,
                     reset: Some(Time(3)),
                     probe: 2,
+                    overloaded_until: Some(Time(4)),
+                    limit_until: Some(Time(3)),
                 })),
                 Body::Task(TaskEvent::TaskRequeued {
                     cause,

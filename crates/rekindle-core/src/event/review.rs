@@ -7,11 +7,10 @@ use crate::review::{Disagreement, GivenVerdict, Merging, Rework};
 
 /// What happened to proven work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "body", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum ReviewEvent {
     /// The work of a task was proven and goes to a reviewer.
     TaskHandedOn(HandedOn),
-    /// A reviewer gave a verdict.
     VerdictGiven(GivenVerdict),
     /// A task's work goes back to its developer.
     TaskRework(Rework),
@@ -20,7 +19,9 @@ pub enum ReviewEvent {
     /// A critic passed what an auditor failed.
     ReviewAuditDisagreement(Disagreement),
     /// The auditor found issues that the critic missed although every check passes.
-    CriticMissedQualityIssue { issues: Vec<String> },
+    CriticMissedQualityIssue {
+        issues: Vec<String>,
+    },
     /// Checks passed in some environments and failed in others.
     EnvironmentDisagreement(EnvironmentsDiffer),
     /// What was learned from disagreements is forgotten.
@@ -33,5 +34,7 @@ pub enum ReviewEvent {
         commit: Option<String>,
     },
     /// Accepted work does not fit what others have merged meanwhile.
-    MergeConflicted { files: Vec<String> },
+    MergeConflicted {
+        files: Vec<String>,
+    },
 }

@@ -6,9 +6,8 @@ use super::{AttemptsLost, Finish, Pause, PlanReloaded, Recovery, Resume, TeamSta
 use crate::limits::Limits;
 use crate::plan::Plan;
 
-/// What happened to the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "body", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum RunEvent {
     /// A run began; the plan is pinned here.
     RunStarted {
@@ -21,11 +20,9 @@ pub enum RunEvent {
     },
     /// A coordinator took the state over.
     CoordinatorStarted {
-        /// Its process.
         pid: u32,
         /// The limits in force from now on.
         limits: Box<Limits>,
-        /// The machine's boot.
         boot_id: String,
         /// Time since that boot, to measure time over restarts without trusting the wall clock.
         boottime_ms: u64,
@@ -36,7 +33,6 @@ pub enum RunEvent {
     AttemptsLost(AttemptsLost),
     /// A fact from outside was taken over during recovery or reconciliation.
     StateReconciled {
-        /// Which fact.
         event_type: String,
         detail: String,
     },
@@ -49,14 +45,17 @@ pub enum RunEvent {
     /// An operator opened work in a finished run; it can be continued.
     RunReopened {},
     /// Every task of a wave that can be reached has ended; the disk is looked at before the next begins.
-    WaveEnded { wave: u32 },
-    /// The disk was looked at.
+    WaveEnded {
+        wave: u32,
+    },
     DiskInspected {
         /// Complete tasks whose artifacts are gone.
         missing: u32,
     },
     /// The tasks of a wave may begin.
-    WaveStarted { wave: u32 },
+    WaveStarted {
+        wave: u32,
+    },
     /// The plan's file differs from the pinned plan.
     PlanChanged {
         /// Hash of the file now.
@@ -68,6 +67,5 @@ pub enum RunEvent {
     BranchMade(WorkBranch),
     /// The agents were looked at after a pause or a crash.
     TeamChecked(TeamStanding),
-    /// The run is over.
     RunFinished(Finish),
 }

@@ -8,12 +8,11 @@ use crate::ids::AttemptId;
 
 /// What happened in an agent's session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "body", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum SessionEvent {
     /// The agent's own session is known.
     AgentSession {
         attempt: AttemptId,
-        /// The id that resumes it.
         session_id: String,
         /// The model, where it says so.
         model: Option<String>,
@@ -24,7 +23,6 @@ pub enum SessionEvent {
     /// What an agent has used so far, and how full its context is.
     AgentMeasured {
         attempt: AttemptId,
-        /// How much.
         #[serde(flatten)]
         measure: Measure,
     },
@@ -33,7 +31,9 @@ pub enum SessionEvent {
     /// An agent goes round in circles.
     AgentStalled(AgentStalled),
     /// After a compaction an agent was seen at its task again.
-    AgentOnTask { attempt: AttemptId },
+    AgentOnTask {
+        attempt: AttemptId,
+    },
     /// An agent's context is nearly full: it gets no further task, and a compaction is prepared for.
     CompactionStart(CompactionNear),
     /// The compaction that was prepared for is over.
@@ -43,32 +43,38 @@ pub enum SessionEvent {
         attempt: AttemptId,
         /// The message's number within the attempt: one number is delivered once.
         number: u32,
-        /// The message.
         text: String,
         /// Whether it reminds the agent of its open task, which is done once.
         #[serde(default)]
         reminder: bool,
+        /// The person's message that it carries, by its number within the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tell: Option<u64>,
     },
     /// An agent that waits for messages gets no more: it is to leave.
-    InputClosed { attempt: AttemptId },
+    InputClosed {
+        attempt: AttemptId,
+    },
     /// An agent's turn or session failed, by its own stream.
     AgentFailed {
         attempt: AttemptId,
         #[serde(flatten)]
         failure: Failure,
     },
-    /// An agent ended its turn.
     TurnEnded {
         attempt: AttemptId,
         /// Whether it says that it worked.
         ok: bool,
     },
-    /// What an agent said last.
     AgentSaid(AgentSaid),
     /// What an agent that has ended left of its own session.
     SessionClosed(SessionClosed),
     /// An agent that was found alive and shows nothing was asked how it stands.
-    StatusAsked { attempt: AttemptId },
+    StatusAsked {
+        attempt: AttemptId,
+    },
     /// It showed that it is there.
-    StatusAnswered { attempt: AttemptId },
+    StatusAnswered {
+        attempt: AttemptId,
+    },
 }

@@ -9,16 +9,17 @@ use crate::report::{Baseline, Channel, Checkpoint, Evidence};
 use crate::review::Verdict;
 use crate::time::Time;
 
-/// What happened to a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "body", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum TaskEvent {
     /// A task that is not in the plan's file: a part of a split, a repair, or one that a person added.
     TaskAdded(Box<Added>),
     /// A person changed a task.
     TaskEdited(Box<ChangedTask>),
     /// An idle agent goes on with another task of its name.
-    TaskAssigned { attempt: AttemptId },
+    TaskAssigned {
+        attempt: AttemptId,
+    },
     /// What a task's checks said before anybody worked on it.
     BaselineSeen(Baseline),
     /// A task was handed over: it is in progress, and this counts as one attempt at it.
@@ -37,13 +38,11 @@ pub enum TaskEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         verdict: Option<Verdict>,
     },
-    /// The checks have ended.
     ChecksFinished {
         evidence: Evidence,
         /// Whether it proves the claim.
         passed: bool,
     },
-    /// A task is complete.
     TaskCompleted {
         /// The outcome in the agent's words.
         result: Option<String>,
@@ -60,38 +59,46 @@ pub enum TaskEvent {
         result: Option<String>,
     },
     /// An agent gave a task up.
-    TaskFailReported { attempt: AttemptId, reason: String },
+    TaskFailReported {
+        attempt: AttemptId,
+        reason: String,
+    },
     /// An agent said where it stands.
-    CheckpointSaved { checkpoint: Checkpoint },
+    CheckpointSaved {
+        checkpoint: Checkpoint,
+    },
     /// An agent broke its task into smaller ones, which it works through in order.
     SplitProposed {
         /// The parts, in order.
         subtasks: Vec<String>,
     },
     /// A task proved too large again and again: it should be split.
-    SplitSuggested { reason: String },
+    SplitSuggested {
+        reason: String,
+    },
     /// A task goes back into the queue.
     TaskRequeued {
         /// Why the last attempt ended.
         #[serde(flatten)]
         cause: Cause,
-        /// Whether that attempt counts.
         counted: bool,
         not_before: Option<Time>,
         /// In words, for `why`.
         reason: String,
     },
     /// A task waits for a person's answer; its agent has ended.
-    TaskParked { question: QuestionId },
+    TaskParked {
+        question: QuestionId,
+    },
     /// A task reached its limit.
     WorkflowFailed {
-        /// Which limit.
         reason: String,
         /// The last cause, in words.
         detail: String,
     },
-    /// An operator skipped a task.
-    TaskSkipped { reason: String },
+    TaskSkipped {
+        reason: String,
+    },
     /// A task that had ended is open again, with a new epoch.
     TaskReopened {
         reason: String,

@@ -154,7 +154,6 @@ const DEPTH_MAX: usize = 4;
 const EARLY: usize = 6;
 
 /// Whether a command changes something that a second run would change again. In doubt for reading programs: no.
-#[must_use]
 pub fn has_effect(line: &str) -> bool {
     line_has_effect(line, 0)
 }

@@ -34,7 +34,6 @@ pub struct Record {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Beginning {
-    /// A new session.
     New,
     /// An earlier session goes on.
     Resumed,
@@ -61,7 +60,6 @@ pub enum TaskStatus {
 /// An entry of a list that is told whole every time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Todo {
-    /// What is to be done.
     pub text: String,
     pub status: TaskStatus,
 }
@@ -84,15 +82,15 @@ pub enum Outcome {
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Fact {
     /// A context began.
-    Begun { how: Beginning },
+    Begun {
+        how: Beginning,
+    },
     /// The program's process, as the engine describes it; opaque here.
     Process {
-        /// The description.
         id: serde_json::Value,
     },
     /// Where the program keeps the conversation.
     Transcript {
-        /// The file.
         path: String,
     },
     /// The transcript was read so far; everything that it holds up to there is told.
@@ -112,7 +110,6 @@ pub enum Fact {
     },
     /// The assistant's words: one message. Earlier versions kept single lines of it here, with a field that is read no more.
     Said {
-        /// The words.
         text: String,
         /// Which helper said it; nothing means the session itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,22 +117,17 @@ pub enum Fact {
     },
     /// `rekindle note`.
     Noted {
-        /// The words.
         text: String,
     },
     /// A task of the session's list was made or changed; what is not given stays as it was.
     Task {
-        /// Its id in the program.
         id: String,
-        /// Its title.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         subject: Option<String>,
-        /// What is to be done.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<TaskStatus>,
-        /// Who has it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         owner: Option<String>,
         /// Tasks that must be finished before; added to those known.
@@ -149,11 +141,9 @@ pub enum Fact {
     },
     /// A helper was called: a subagent, a teammate.
     HelperCalled {
-        /// The call's id.
         call: String,
         /// What it is called, or what its work is in a few words.
         name: String,
-        /// Its kind in the program.
         #[serde(default)]
         kind: String,
         /// What it was told to do.
@@ -165,12 +155,10 @@ pub enum Fact {
         /// The call's id, where the program tells it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<String>,
-        /// Its id.
         helper: String,
         #[serde(default)]
         kind: String,
     },
-    /// A helper's work ended.
     HelperEnded {
         /// The call's id, where the program tells it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -179,11 +167,9 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         helper: Option<String>,
         outcome: Outcome,
-        /// Its last words.
         #[serde(default)]
         words: String,
     },
-    /// A file was written.
     FileChanged {
         path: String,
         /// Which helper did; nothing means the session itself.
@@ -191,27 +177,23 @@ pub enum Fact {
         by: Option<String>,
     },
     /// A plan was read or written.
-    PlanFile { path: String },
+    PlanFile {
+        path: String,
+    },
     /// A call of a tool began.
     Called {
-        /// The call's id.
         call: String,
         /// The tool and what it was given, on one line.
         line: String,
     },
     /// A call of a tool ended that no other fact tells the end of.
     Returned {
-        /// The call's id.
         call: String,
-        /// Whether it failed.
         #[serde(default)]
         failed: bool,
     },
-    /// A command was run.
     Command {
-        /// The call's id.
         call: String,
-        /// The command line.
         line: String,
         /// What went wrong, if it did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -225,16 +207,12 @@ pub enum Fact {
     },
     /// The person was asked something.
     Asked {
-        /// The call's id.
         call: String,
         /// The question, with its choices.
         text: String,
     },
-    /// The person answered.
     Answered {
-        /// The call's id.
         call: String,
-        /// The answer.
         text: String,
     },
     /// The program is about to compact the context.
@@ -258,13 +236,10 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<u8>,
     },
-    /// The session's turn ended.
     TurnEnded {
-        /// Its last words.
         #[serde(default)]
         words: String,
     },
-    /// The session ended.
     Ended {
         /// Whether the person meant it to: asked for it, or it had nothing more to do.
         meant: bool,
@@ -282,20 +257,17 @@ pub enum Fact {
 }
 
 /// Text as it goes into a fact: harmless, without blanks around it, not longer than [`TEXT_MAX_BYTES`].
-#[must_use]
 pub fn text(words: &str) -> String {
     bounded(words, TEXT_MAX_BYTES)
 }
 
 /// The same with another bound.
-#[must_use]
 pub fn bounded(words: &str, max_bytes: usize) -> String {
     let clean = sanitize(truncate_bytes(words, max_bytes.saturating_mul(2)));
     truncate_bytes(clean.trim(), max_bytes).to_owned()
 }
 
 /// The fact that the assistant, or one of its helpers, said this; nothing for no words.
-#[must_use]
 pub fn said(words: &str, by: Option<&str>) -> Option<Fact> {
     let clean = sanitize(truncate_bytes(words, TEXT_MAX_BYTES * 4));
     let text = fold(clean.trim(), SAID_MAX_BYTES).into_owned();
@@ -303,7 +275,6 @@ pub fn said(words: &str, by: Option<&str>) -> Option<Fact> {
 }
 
 /// The fact that a call began.
-#[must_use]
 pub fn called(call: &str, line: &str) -> Fact {
     Fact::Called { call: bounded(call, CALL_MAX_BYTES), line: crate::text::one_line(line, CALL_MAX_BYTES) }
 }

@@ -121,7 +121,6 @@ fn now(session: &Session) -> Vec<Item> {
     items
 }
 
-/// What the session said last.
 fn last_words(session: &Session) -> String {
     let said = session.said.iter().rfind(|said| said.by.is_none()).map(|said| said.text.as_str());
     let ended = Some(session.last_words.as_str()).filter(|words| !words.is_empty() && !session.turn_open);

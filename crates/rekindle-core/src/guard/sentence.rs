@@ -25,25 +25,20 @@ const CLOSING: [char; 12] = ['"', '\'', ')', ']', '*', '_', '”', '“', '’',
 /// Marks after which a long sentence can be cut.
 const CLAUSE_ENDS: [char; 5] = [';', '；', '—', '–', '、'];
 
-/// One sentence of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// Its words.
     pub text: &'a str,
     /// The paragraph that it belongs to, from 0; the entries of a list are one paragraph.
     pub paragraph: usize,
-    /// Whether it opens it.
     pub opens: bool,
 }
 
 /// The sentences of a text, in order.
-#[must_use]
 pub fn split(text: &str) -> Vec<&str> {
     parts(text).into_iter().map(|part| part.text).collect()
 }
 
 /// The sentences of a text with where they stand.
-#[must_use]
 pub fn parts(text: &str) -> Vec<Part<'_>> {
     let mut found: Vec<Part<'_>> = Vec::new();
     let (mut in_code, mut blank, mut listed) = (false, false, false);
@@ -82,8 +77,6 @@ pub fn parts(text: &str) -> Vec<Part<'_>> {
     found
 }
 
-/// Whether a sentence asks something.
-#[must_use]
 pub fn asks(sentence: &str) -> bool {
     sentence.trim_end_matches(CLOSING).ends_with(['?', '？', '؟'])
 }
@@ -102,7 +95,6 @@ fn without_marks(line: &str) -> &str {
     numbered.unwrap_or(line).trim()
 }
 
-/// Cuts a line into sentences.
 fn sentences<'a>(line: &'a str, found: &mut Vec<&'a str>) {
     let mut from = 0;
     let mut in_code = false;

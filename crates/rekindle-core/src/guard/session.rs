@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fact::{Fact, Outcome, Record, TaskStatus, Todo, bounded};
 use super::sentence::{asks, split};
-use add::Source;
+use add::ToldBy;
 
 /// Prompts kept; the first ones say what the session is for and are never forgotten.
 pub const PROMPTS_MAX: usize = 200;
@@ -83,7 +83,6 @@ pub enum Then {
     Nothing,
     /// The person spoke.
     Prompt,
-    /// A tool was called.
     Called {
         /// The tool and what it was given.
         line: String,
@@ -95,9 +94,7 @@ pub enum Then {
 #[serde(default)]
 pub struct Said {
     pub at: u64,
-    /// The words.
     pub text: String,
-    /// Which helper said it.
     pub by: Option<String>,
     /// What came right before.
     pub after: After,
@@ -108,25 +105,19 @@ pub struct Said {
 /// A call without an end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenCall {
-    /// The call's id.
     pub call: String,
     /// The tool and what it was given.
     pub line: String,
-    /// When it began.
     pub at: u64,
 }
 
 /// A task of the session's list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// Its id in the program.
     pub id: String,
-    /// Its title.
     pub subject: String,
-    /// What is to be done.
     pub description: String,
     pub status: TaskStatus,
-    /// Who has it.
     pub owner: Option<String>,
     /// Tasks that must be finished before.
     pub blocked_by: Vec<String>,
@@ -137,24 +128,20 @@ pub struct Task {
 /// A helper: a subagent, a teammate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Helper {
-    /// The call that started it.
     pub call: Option<String>,
     /// Its id, once the program gave it one.
     pub id: Option<String>,
-    /// What it is called.
     pub name: String,
     pub kind: String,
     /// What it was told to do.
     pub prompt: String,
     /// How its work ended; nothing while it runs.
     pub outcome: Option<Outcome>,
-    /// Its last words.
     pub words: String,
     /// When it last changed.
     pub at: u64,
 }
 
-/// A file that was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     pub path: String,
@@ -167,40 +154,31 @@ pub struct Written {
 /// A command that failed or had an effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ran {
-    /// The call's id.
     pub call: String,
-    /// The command line.
     pub line: String,
     /// What went wrong.
     pub failure: Option<String>,
     /// The end of what it printed.
     pub printed: String,
-    /// Which helper ran it.
     pub by: Option<String>,
     pub at: u64,
 }
 
-/// A question to the person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    /// The call's id.
     pub call: String,
-    /// The question.
     pub text: String,
     /// The answer, once there is one.
     pub answer: Option<String>,
-    /// When it was asked.
     pub at: u64,
 }
 
 /// When and for what the session was last told again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retold {
-    /// How often.
     pub times: u32,
     /// The compactions counted then.
     pub compaction: u32,
-    /// The process that was told.
     pub process: Option<serde_json::Value>,
     /// Whether nothing but beginnings was heard since.
     pub quiet: bool,
@@ -222,7 +200,6 @@ pub struct Session {
     pub after: (After, After),
     /// Whether the transcript told of nothing but a compaction since the last one: a second line about it is the same.
     pub read_quiet: bool,
-    /// What was noted on purpose.
     pub notes: Vec<Prompt>,
     /// The session's tasks, in the order in which they were made.
     pub tasks: Vec<Task>,
@@ -234,7 +211,6 @@ pub struct Session {
     pub files: Vec<Written>,
     /// Commands that failed or had an effect.
     pub commands: Vec<Ran>,
-    /// Questions to the person.
     pub questions: Vec<Question>,
     /// The plan last read or written.
     pub plan_file: Option<String>,
@@ -256,7 +232,6 @@ pub struct Session {
     pub turn_open: bool,
     /// Whether the person has typed something in this very session, not in one that it goes on with.
     pub own_work: bool,
-    /// The session's last words.
     pub last_words: String,
     /// How it ended: whether that was meant, and the program's word.
     pub ended: Option<(bool, String)>,
@@ -266,7 +241,6 @@ pub struct Session {
     pub transcript: Option<String>,
     /// How far that was read.
     pub read_to: u64,
-    /// The program's process.
     pub process: Option<serde_json::Value>,
     /// Sessions that this one goes on with.
     pub inherits: Vec<String>,
@@ -287,7 +261,7 @@ impl Session {
         self.records += 1;
         // What the transcript holds came before what the hook tells now.
         for fact in &record.read {
-            self.follow(fact, Source::Transcript, record.at);
+            self.follow(fact, ToldBy::Transcript, record.at);
             if let Fact::Compacted { summary } = fact {
                 // Hooks and transcript are counted apart, never added. A transcript may have two lines for one compaction, a
                 // boundary and a summary: without work between them they are one.
@@ -305,7 +279,7 @@ impl Session {
         }
         for fact in &record.facts {
             self.note_quiet(fact);
-            self.follow(fact, Source::Hook, record.at);
+            self.follow(fact, ToldBy::Hook, record.at);
             self.take(fact, record.at);
         }
     }
@@ -335,13 +309,11 @@ impl Session {
     }
 
     /// How often the context was compacted.
-    #[must_use]
     pub fn compactions(&self) -> u32 {
         self.noticed.max(self.boundaries)
     }
 
     /// Whether there is anything to tell.
-    #[must_use]
     pub fn has_content(&self) -> bool {
         !(self.prompts.is_empty()
             && self.said.is_empty()
@@ -355,13 +327,11 @@ impl Session {
     }
 
     /// Whether it did anything but talk.
-    #[must_use]
     pub fn has_worked(&self) -> bool {
         !(self.files.is_empty() && self.commands.is_empty() && self.tasks.is_empty() && self.todos.is_empty())
     }
 
     /// Whether something was left unfinished: a turn, a task, a helper, a question.
-    #[must_use]
     pub fn has_open_work(&self) -> bool {
         self.turn_open
             || self.limit.is_some()
@@ -373,14 +343,12 @@ impl Session {
     }
 
     /// The question that the session's last message ends with, unless the person has spoken since.
-    #[must_use]
     pub fn asked_in_words(&self) -> Option<&str> {
         let last = self.said.iter().rfind(|said| said.by.is_none()).filter(|said| said.then == Then::Nothing)?;
         split(&last.text).pop().filter(|sentence| asks(sentence))
     }
 
     /// Tasks completed, and all of them.
-    #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         let statuses = self.tasks.iter().map(|task| task.status).chain(self.todos.iter().map(|todo| todo.status));
         let listed: Vec<TaskStatus> = statuses.filter(|status| *status != TaskStatus::Deleted).collect();
@@ -393,7 +361,6 @@ impl Session {
     }
 
     /// Whether a fact would change something. Only of tasks it is asked: programs tell their whole list again and again.
-    #[must_use]
     pub fn is_news(&self, fact: &Fact) -> bool {
         let Fact::Task { id, subject, description, status, owner, blocked_by } = fact else {
             return true;
@@ -456,7 +423,6 @@ impl Session {
 
 impl Task {
     /// Whether it is still to be done.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         is_open(self.status)
     }

@@ -10,7 +10,6 @@ use crate::text::{one_line, truncate_bytes};
 pub const MAX_BYTES: usize = 10_000;
 
 /// The file's text. `key` names the session, `dir` is where it works.
-#[must_use]
 pub fn render(session: &Session, key: &str, dir: &str) -> String {
     let mut out = format!("# Session State: {}\n\n- Directory: {}\n", one_line(key, 120), one_line(dir, 300));
     let (done, all) = session.progress();
@@ -30,12 +29,12 @@ pub fn render(session: &Session, key: &str, dir: &str) -> String {
             let _ = writeln!(out, "- Ended: {}", one_line(reason, 80));
         }
         Some((false, reason)) => {
-            let _ = writeln!(out, "- Ended without being asked to: {}", one_line(reason, 80));
+            let _ = writeln!(out, "- Ended unexpectedly: {}", one_line(reason, 80));
         }
         None => {}
     }
     for earlier in &session.inherits {
-        let _ = writeln!(out, "- Goes on with: {}", one_line(earlier, 120));
+        let _ = writeln!(out, "- Continues: {}", one_line(earlier, 120));
     }
     let room = MAX_BYTES.saturating_sub(out.len());
     out += &lists::texts(session, room);

@@ -28,7 +28,6 @@ const QUOTES: [(char, char); 8] =
     [('`', '`'), ('"', '"'), ('„', '“'), ('„', '”'), ('“', '”'), ('«', '»'), ('「', '」'), ('『', '』')];
 
 /// The distinct terms of a text, in small letters.
-#[must_use]
 pub fn terms(text: &str) -> BTreeMap<String, Kind> {
     let mut found = BTreeMap::new();
     quoted(text, &mut found);

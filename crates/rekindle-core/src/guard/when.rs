@@ -7,18 +7,15 @@ use super::session::Session;
 /// A moment at which something can be put into the session's context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chance<'a> {
-    /// A context begins.
     Begins(Beginning),
     /// The person has typed something.
     Prompt(&'a str),
-    /// A tool was used.
     Tool,
 }
 
 /// Why a session is told again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
-    /// Its context was compacted.
     Compacted,
     /// It goes on after a pause.
     Resumed,
@@ -32,7 +29,6 @@ pub enum Occasion {
     Asked,
 }
 
-/// What is to be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Telling {
     pub occasion: Occasion,
@@ -47,7 +43,6 @@ const OFFERED_MS: u64 = 14 * 24 * 60 * 60 * 1000;
 
 /// Whether a session that no longer lives is offered to a new one: somebody spoke in it, something was left open or it was killed while it worked, and it did not end
 /// as it was meant to. Whoever leaves because of a limit means to come back.
-#[must_use]
 pub fn offered(session: &Session, now_ms: u64) -> bool {
     let meant = session.limit.is_none() && session.ended.as_ref().is_some_and(|(meant, _)| *meant);
     let recent = now_ms.saturating_sub(session.last_at) < OFFERED_MS;
@@ -58,7 +53,6 @@ pub fn offered(session: &Session, now_ms: u64) -> bool {
 
 /// Whether to tell the session now. `inherits`: it has just taken over a session that died with work open. `missing`: what the
 /// transcript shows is less than what was read of it before.
-#[must_use]
 pub fn telling(session: &Session, chance: &Chance<'_>, inherits: bool, missing: bool) -> Option<Telling> {
     if !session.has_content() {
         return None;

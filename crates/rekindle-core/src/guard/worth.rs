@@ -18,12 +18,10 @@ const SAME_PERCENT: usize = 75;
 /// Sentences that hold a term and are compared for saying the same: a term that stands in more of them tells nothing apart.
 const COMPARED_MAX: usize = 12;
 
-/// A sentence with its score.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentence<'a> {
     /// Its message, by its place in the session.
     pub message: usize,
-    /// Its words.
     pub text: &'a str,
     /// What it is worth among the others; higher is kept first.
     pub score: u64,
@@ -41,13 +39,11 @@ struct Candidate<'a> {
 }
 
 /// The sentences of a session in their order, without those that a later one repeats.
-#[must_use]
 pub fn sentences(session: &Session) -> Vec<Sentence<'_>> {
     sentences_of(session, session.said.len())
 }
 
 /// The same of its first `messages` messages alone.
-#[must_use]
 pub fn sentences_of(session: &Session, messages: usize) -> Vec<Sentence<'_>> {
     let candidates = candidates(session, messages);
     let spread = spread(session, &candidates);

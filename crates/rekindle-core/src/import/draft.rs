@@ -35,6 +35,8 @@ pub(super) struct Item {
     pub(super) artifacts: Vec<String>,
     pub(super) reading: Vec<String>,
     pub(super) timeout_ms: Option<u64>,
+    /// Commands that prove it; only of a document that the person wrote for this purpose.
+    pub(super) accept: Vec<String>,
 }
 
 impl Item {
@@ -51,6 +53,8 @@ impl Item {
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub(super) title: String,
+    /// What everybody is told.
+    pub(super) goal: Vec<Part>,
     pub(super) items: Vec<Item>,
     /// Keys that stand for several items: whoever comes after one comes after all of its members.
     pub(super) groups: BTreeMap<String, Vec<String>>,

@@ -17,6 +17,9 @@ use crate::{
 /// Longest id made from a source's key: room for the number that makes it unique.
 const ID_MAX_BYTES: usize = NAME_MAX_BYTES - 8;
 
+/// Longest command: one line of a script, not a script.
+const COMMAND_MAX_BYTES: usize = 1_000;
+
 /// Words that an empty list is written with: as an id they would be read as nothing.
 const NOTHING: [&str; 3] = ["none", "nothing", "n/a"];
 
@@ -210,6 +213,9 @@ fn document(
         format.name()
     ));
     let mut cut = Vec::new();
+    if quoted(&mut out, &draft.goal) {
+        cut.push("the context");
+    }
     let mut order: Vec<usize> = (0..ids.len()).collect();
     order.sort_by_key(|task| waves[*task]);
     let mut wave = None;
@@ -248,6 +254,9 @@ fn write_item(out: &mut String, item: &Item, id: &str, blockers: &[&str]) -> boo
     ];
     for (key, value) in &keys {
         value.iter().for_each(|value| out.push_str(&format!("- {key}: {value}\n")));
+    }
+    for command in item.accept.iter().filter_map(|command| check(command)) {
+        out.push_str(&format!("- accept: {command}\n"));
     }
     let whole = Part { label: "", text: item.title.clone() };
     let said: Vec<Part> = match item.parts.as_slice() {
@@ -288,6 +297,15 @@ fn quoted(out: &mut String, parts: &[Part]) -> bool {
         }
     }
     cut
+}
+
+/// A command as the value of a key: in as many backticks as it takes.
+fn check(command: &str) -> Option<String> {
+    let command = one_line(command, COMMAND_MAX_BYTES);
+    let longest = command.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let ticks = "`".repeat(longest + 1);
+    let pad = if command.starts_with('`') || command.ends_with('`') { " " } else { "" };
+    (!command.is_empty() && !command.ends_with('…')).then(|| format!("{ticks}{pad}{command}{pad}{ticks}"))
 }
 
 /// Harmless text whose only line ends are `\n`: Markdown takes a lone carriage return for one too.

@@ -31,7 +31,6 @@ const SHORT_BYTES: usize = 100;
 /// So many of the newest are worth the most; what is older fades.
 const NEWEST: usize = 24;
 
-/// The calls that are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Calls {
@@ -46,13 +45,11 @@ pub struct Calls {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastCall {
     pub tool: String,
-    /// What it was called with.
     pub input: String,
     /// Whether it can change something.
     pub acts: bool,
     /// Whether it worked; nothing where its end was not seen.
     pub ok: Option<bool>,
-    /// What it printed.
     pub output: String,
     /// Whether an earlier attempt made it.
     pub earlier: bool,

@@ -28,7 +28,8 @@ pub fn write(plan: &Plan, named: bool) -> Result<Written, String> {
         let mut text = format!("{head}# {}\n\n", plan.title);
         push_text(&mut text, goal);
         // Ends whatever section the goal ends in, and says nothing by itself.
-        let in_section = goal.lines().any(|line| line.starts_with("##") || line.starts_with("# ") || line.starts_with("--"));
+        let in_section =
+            goal.lines().any(|line| line.starts_with("##") || line.starts_with("# ") || line.starts_with("--"));
         if !rules.is_empty() || in_section {
             text.push_str("## Dispatch rules\n\n");
         }
@@ -44,7 +45,8 @@ pub fn write(plan: &Plan, named: bool) -> Result<Written, String> {
     };
     let (goals, all_rules) = ([plan.goal.clone(), quote(&plan.goal)], [rules.to_owned(), quote(rules)]);
     let ways = goals.iter().flat_map(|goal| all_rules.iter().map(move |rules| (goal, rules)));
-    let found = ways.map(|(goal, rules)| (top(goal, rules), goal, rules)).find(|(text, goal, rules)| says(text, goal, rules));
+    let found =
+        ways.map(|(goal, rules)| (top(goal, rules), goal, rules)).find(|(text, goal, rules)| says(text, goal, rules));
     let Some((mut text, goal, said)) = found else { return Err("the plan's title or settings".to_owned()) };
     quoted.extend((*goal != plan.goal).then(|| "the goal".to_owned()));
     quoted.extend((said != rules).then(|| "the dispatch rules".to_owned()));
@@ -99,11 +101,13 @@ fn task_text(plan: &Plan, task: &PlanTask) -> Option<(String, bool)> {
         let blockers: String = task.blocked_by.iter().map(|id| format!("### {id}: A task\n\nIts text.\n\n")).collect();
         let whole = format!("# Plan\n\n{blockers}{text}{NEXT}");
         let Parsed { plan: Some(found), .. } = parse("plan", whole.as_bytes()) else { return false };
-        let Some(found) = found.tasks.get(task.blocked_by.len()).filter(|_| found.tasks.len() == task.blocked_by.len() + 2)
+        let Some(found) =
+            found.tasks.get(task.blocked_by.len()).filter(|_| found.tasks.len() == task.blocked_by.len() + 2)
         else {
             return false;
         };
-        let meant = PlanTask { line: found.line, wave: wave.unwrap_or(found.wave), body: body.to_owned(), ..task.clone() };
+        let meant =
+            PlanTask { line: found.line, wave: wave.unwrap_or(found.wave), body: body.to_owned(), ..task.clone() };
         *found == meant
     };
     for body in [task.body.clone(), quote(&task.body)] {

@@ -14,15 +14,12 @@ use crate::view;
 /// Longest result shown of one task; the whole of it is in the store.
 const RESULT_MAX_BYTES: usize = 4 * 1024;
 
-/// The file's name for a plan.
-#[must_use]
 pub fn file_name(plan_name: &str) -> String {
     let slug = name_from(plan_name).unwrap_or_else(|| "plan".to_owned());
     format!("build-status--{slug}.md")
 }
 
 /// The file's text. Without a run there is none.
-#[must_use]
 pub fn render(state: &State) -> Option<String> {
     let run = state.run.as_ref()?;
     let row = view::run_row(state)?;
@@ -46,7 +43,6 @@ pub fn render(state: &State) -> Option<String> {
 }
 
 /// The highest wave with open tasks among those that have begun; before any has, the first one.
-#[must_use]
 pub fn current_wave(state: &State) -> Option<u32> {
     let begun = |task: &Task| task.state.is_terminal() || task.attempts > 0 || task.state != TaskState::Pending;
     let highest_begun = in_plan_order(state)

@@ -19,7 +19,6 @@ const WORDS_MAX_BYTES: usize = 600;
 
 /// The file's text, at most [`MAX_BYTES`]. `files` are modified files that are known from elsewhere than checkpoints.
 /// Without a run there is no text.
-#[must_use]
 pub fn render(state: &State, files: &[String]) -> Option<String> {
     let out = head(state)?;
     let sections = [
@@ -172,7 +171,7 @@ fn next_steps(state: &State) -> Vec<Item> {
                 let rest = rest.map(|rest| format!(", left: {}", label(&rest))).unwrap_or_default();
                 (format!("- finish {id}{rest}\n"), 1)
             }
-            TaskState::Pending if state.unmet_blockers(id).is_empty() => (format!("- {} {id}\n", next_verb(task)), 0),
+            TaskState::Pending if state.blockers_met(id) => (format!("- {} {id}\n", next_verb(task)), 0),
             TaskState::Pending | TaskState::Blocked | TaskState::Complete | TaskState::Skipped => continue,
         };
         items.push(Item { text, weight });

@@ -15,19 +15,15 @@ pub const TOLD_KEPT: usize = 8;
 pub struct CliSession {
     /// How its attempt was started.
     pub strategy: Strategy,
-    /// The session that was to be resumed.
     pub resumes: Option<String>,
     /// It was started only to report, after an end without one.
     pub asks_for_report: bool,
-    /// The session's id.
     pub session: Option<String>,
-    /// The model.
     pub model: Option<String>,
     /// What it has used, and how full its context is.
     pub measure: Measure,
     /// When that was last put down.
     pub measured_at: Option<Time>,
-    /// How often it was compacted.
     pub compactions: u32,
     /// Answers of the model at the last compaction.
     pub compacted_at_turn: Option<u64>,
@@ -47,7 +43,6 @@ pub struct CliSession {
     pub reported: bool,
     /// Whether the last thing it said of its task was a question.
     pub asked: bool,
-    /// What it said last.
     pub last_words: String,
     /// It asked them with its program's own tool for questions.
     pub asks: bool,
@@ -99,7 +94,6 @@ pub struct Astray {
 pub struct ToldMessage {
     /// Its number within the attempt.
     pub number: u32,
-    /// The message.
     pub text: String,
 }
 
@@ -123,6 +117,19 @@ pub struct Gate {
     /// Which probe since that reset comes at the end of the wait.
     #[serde(default)]
     pub probe: u32,
+    /// The end of the wait for an overloaded provider: no clock that is set moves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overloaded_until: Option<Time>,
+    /// The end of the wait for the limit alone, where the provider is overloaded besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_until: Option<Time>,
     /// How many agents may run at once after the wait.
     pub allowed: u32,
+}
+
+impl Gate {
+    /// The end of the wait for a limit, whatever else is waited for.
+    pub fn limit_until(&self) -> Option<Time> {
+        if self.overloaded_until.is_some() { self.limit_until } else { self.until }
+    }
 }

@@ -19,7 +19,6 @@ pub struct LastAttempts {
 
 impl LastAttempts {
     /// The newest attempt at a stage.
-    #[must_use]
     pub fn at(&self, stage: Stage) -> Option<AttemptId> {
         match stage {
             Stage::Implement => self.implement,
@@ -29,13 +28,10 @@ impl LastAttempts {
     }
 
     /// The newest attempt at any stage.
-    #[must_use]
     pub fn newest(&self) -> Option<AttemptId> {
         self.implement.max(self.review).max(self.audit)
     }
 
-    /// Whether nobody was at it.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.newest().is_none()
     }

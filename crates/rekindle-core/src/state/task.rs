@@ -9,7 +9,6 @@ use crate::review::{GivenVerdict, Merging, Rework, Stage, Verdict};
 use crate::state::LastAttempts;
 use crate::time::Time;
 
-/// How a task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
@@ -29,19 +28,16 @@ pub enum TaskState {
 
 impl TaskState {
     /// Whether nothing more happens to it without an operator or the disk reopening it.
-    #[must_use]
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Complete | Self::Failed | Self::Skipped)
     }
 
     /// Whether tasks behind it may begin.
-    #[must_use]
     pub fn unblocks(self) -> bool {
         matches!(self, Self::Complete | Self::Skipped)
     }
 }
 
-/// One task of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// Its place in the plan.
@@ -103,7 +99,6 @@ pub struct Task {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Workflow {
-    /// Where it stands.
     pub stage: Stage,
     /// Attempts of critics that count.
     pub review_tries: u32,
@@ -162,19 +157,16 @@ pub enum Word {
 
 impl Task {
     /// Whether a claim or the acceptance of its work is under way: nothing else is decided about it meanwhile.
-    #[must_use]
     pub fn is_being_proven(&self) -> bool {
         self.claim.is_some() || self.workflow.merging.is_some()
     }
 
     /// Whether its parts are worked on in its place.
-    #[must_use]
     pub fn is_in_parts(&self) -> bool {
         !self.workflow.parts.is_empty() && self.holder.is_none() && !self.state.is_terminal()
     }
 
     /// Attempts that count at the stage where it stands.
-    #[must_use]
     pub fn tries(&self) -> u32 {
         match self.workflow.stage {
             Stage::Implement => self.attempts,
@@ -193,20 +185,17 @@ impl Task {
     }
 
     /// The newest attempt at the stage where it stands.
-    #[must_use]
     pub fn last_attempt(&self) -> Option<AttemptId> {
         self.last_attempts.at(self.workflow.stage)
     }
 
     /// Whether it was split and nobody has looked at the whole since.
-    #[must_use]
     pub fn waits_for_parts(&self) -> bool {
         let free = self.state == TaskState::Pending && self.holder.is_none() && self.workflow.stage == Stage::Implement;
         free && !self.workflow.parts.is_empty()
     }
 
     /// Whether its work has begun and is not through: others leave its files alone.
-    #[must_use]
     pub fn is_between_stages(&self) -> bool {
         !self.state.is_terminal()
             && (self.workflow.stage != Stage::Implement

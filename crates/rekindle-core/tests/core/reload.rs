@@ -12,7 +12,8 @@ use rekindle_core::state::{RunPhase, TaskState, Word};
 
 use crate::harness::{Story, exit_code, task};
 
-const TWO: &str = "# Demo\n\n### T1: a\n- accept: `one`\n\nDo a.\n\n### T2: b\n- blocked by: T1\n- accept: `two`\n\nDo b.\n";
+const TWO: &str =
+    "# Demo\n\n### T1: a\n- accept: `one`\n\nDo a.\n\n### T2: b\n- blocked by: T1\n- accept: `two`\n\nDo b.\n";
 
 fn parsed(text: &str) -> plan::Plan {
     let parsed = plan::parse("demo", text.as_bytes());
@@ -183,7 +184,11 @@ fn a_removed_task_is_skipped_on_record_and_its_agent_is_stopped() {
     let mut story = Story::of(TWO);
     story.started(1);
     let step = reload(&mut story, "# Demo\n\n### T2: b\n- accept: `two`\n\nDo b.\n");
-    assert!(names(&step).starts_with(&["plan_reloaded ".to_owned(), "task_skipped T1".to_owned()]), "{:?}", names(&step));
+    assert!(
+        names(&step).starts_with(&["plan_reloaded ".to_owned(), "task_skipped T1".to_owned()]),
+        "{:?}",
+        names(&step)
+    );
     assert!(names(&step).contains(&"stop_ordered T1".to_owned()));
     assert_eq!(state_of(&story, "T1"), TaskState::Skipped);
     assert!(refused(&story.order(Order::Retry { task: task("T1") })).contains("no longer in the plan"));
@@ -275,10 +280,14 @@ fn parts_follow_the_blockers_of_their_whole() {
     let mut story = Story::of(TWO);
     story.order(Order::Split { task: task("T2"), subtasks: vec!["one".into(), "two".into()] });
     // T1 now waits for T2: that is no circle, since T2 and its parts wait for nothing any more.
-    let turned = "# Demo\n\n### T1: a\n- blocked by: T2\n- accept: `one`\n\nDo a.\n\n### T2: b\n- accept: `two`\n\nDo b.\n";
+    let turned =
+        "# Demo\n\n### T1: a\n- blocked by: T2\n- accept: `one`\n\nDo a.\n\n### T2: b\n- accept: `two`\n\nDo b.\n";
     assert_eq!(reload(&mut story, turned).reply, Reply::Accepted);
     assert!(story.state.unmet_blockers(&task("T2.1")).is_empty());
-    assert!(refused(&reload(&mut story, &turned.replace("T2: b", "T2.1: b").replace("by: T2", "by: T2.1"))).contains("part"));
+    assert!(
+        refused(&reload(&mut story, &turned.replace("T2: b", "T2.1: b").replace("by: T2", "by: T2.1")))
+            .contains("part")
+    );
 }
 
 #[test]
@@ -288,7 +297,9 @@ fn a_text_that_would_be_a_heading_is_quoted() {
     assert_eq!(story.state.plan_task(&task("T3")).expect("planned").body, "> ### T9: sneaked in\n>\n> do");
     let written = plan::write(&story.state.present_plan().expect("a plan"), false).expect("written");
     assert_eq!(parsed(&written.text).tasks.len(), 3);
-    assert!(refused(&add(&mut story, NewTask { title: "two\nlines".into(), ..new_task("T4", &[]) })).contains("one line"));
+    assert!(
+        refused(&add(&mut story, NewTask { title: "two\nlines".into(), ..new_task("T4", &[]) })).contains("one line")
+    );
 }
 
 #[test]
@@ -353,7 +364,11 @@ fn the_operators_word_is_final() {
     let mut story = Story::of(TWO);
     story.started(1);
     let step = story.order(Order::Complete { task: task("T1"), result: Some("by hand".into()) });
-    assert!(names(&step).starts_with(&["operator_completed T1".into(), "task_completed T1".into()]), "{:?}", names(&step));
+    assert!(
+        names(&step).starts_with(&["operator_completed T1".into(), "task_completed T1".into()]),
+        "{:?}",
+        names(&step)
+    );
     story.order(Order::Fail { task: task("T2"), reason: "not worth it".into() });
     doubt(&mut story);
     assert_eq!(state_of(&story, "T1"), TaskState::Complete);

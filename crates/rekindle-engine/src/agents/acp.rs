@@ -14,7 +14,7 @@ use rekindle_shim::bundle::Stdin;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
+use super::{About, Adapter, Examination, Launch, Permissions, Place, Program, Reader, Start, find_program};
 
 /// The name in `kind = "…"`.
 pub const KIND: &str = "acp";
@@ -30,28 +30,23 @@ const SETUP: &str = "acp.json";
 pub struct Setup {
     /// The agent's program and its arguments.
     pub command: Vec<String>,
-    /// Where it works.
     pub cwd: PathBuf,
     /// The command that serves rekindle's tools.
     pub mcp: Vec<String>,
     /// The session to load; nothing begins a new one.
     pub resume: Option<String>,
-    /// The model to ask for.
     pub model: Option<String>,
     /// Whether everything it asks permission for is allowed.
     pub full: bool,
 }
 
-/// The adapter.
 pub struct Acp;
 
-impl Adapter for Acp {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
+static ABOUT: About = About::new(KIND);
 
-    fn program(&self) -> Option<&'static str> {
-        None
+impl Adapter for Acp {
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn traits(&self, program: &Program) -> Traits {

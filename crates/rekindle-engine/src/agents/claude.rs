@@ -18,13 +18,9 @@ use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
 use serde_json::json;
 
-use super::guard_adapter::Guarded;
 use super::history::Record;
-use super::hook_installer::Installable;
-use super::{Adapter, Launch, Permissions, Place, Program, Reader, Start, hook_events, quote};
-
-/// The newest version that `cargo xtask agents` was run with.
-const TRIED_UP_TO: &str = "2.1.325";
+use super::interactive::Interactive;
+use super::{About, Adapter, Launch, Permissions, Place, Program, Reader, Start, hook_events, quote};
 
 /// The name in `kind = "…"`.
 pub const KIND: &str = "claude";
@@ -59,24 +55,22 @@ const LOGIN_VARS: [&str; 6] = [
 /// Directories of sessions that are looked through for one that is not where it should be; a user has one per directory.
 const MAX_PROJECTS: usize = 10_000;
 
-/// The adapter.
 pub struct Claude;
 
+static ABOUT: About = About {
+    program: Some("claude"),
+    install_hint: Some("npm install -g @anthropic-ai/claude-code"),
+    tried_up_to: Some("2.1.325"),
+    keeps_transcript: true,
+    login_hint: "run `claude` and log in, or set ANTHROPIC_API_KEY",
+    guarded: Some(&Claude),
+    installable: Some(&Claude),
+    ..About::new(KIND)
+};
+
 impl Adapter for Claude {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
-
-    fn program(&self) -> Option<&'static str> {
-        Some("claude")
-    }
-
-    fn install_hint(&self) -> Option<&'static str> {
-        Some("npm install -g @anthropic-ai/claude-code")
-    }
-
-    fn tried_up_to(&self) -> Option<&'static str> {
-        Some(TRIED_UP_TO)
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn traits(&self, program: &Program) -> Traits {
@@ -131,6 +125,18 @@ impl Adapter for Claude {
         Ok(launch)
     }
 
+    fn open(&self, place: &Place<'_>, session: &str) -> Option<Result<Interactive, String>> {
+        Some(Interactive::of(self, place, &["--resume", session]).map(|mut open| {
+            open.env_remove = NESTED.map(str::to_owned).into();
+            let full = place.program.permissions == Permissions::Full;
+            if full && rustix::process::geteuid().is_root() {
+                open.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
+            }
+            open.and(full.then_some("--dangerously-skip-permissions"))
+                .and(place.program.args.iter().map(String::as_str))
+        }))
+    }
+
     fn reader(&self) -> Box<dyn Reader> {
         Box::<stream::Stream>::default()
     }
@@ -151,10 +157,6 @@ impl Adapter for Claude {
         dirs.take(MAX_PROJECTS).flatten().map(|dir| dir.path().join(&name)).find(|path| path.is_file())
     }
 
-    fn keeps_transcript(&self) -> bool {
-        true
-    }
-
     fn history(&self, record: &Record<'_>) -> History {
         history::history(record)
     }
@@ -169,18 +171,6 @@ impl Adapter for Claude {
 
     fn login(&self, place: &Place<'_>) -> Option<String> {
         place.login_by(&LOGIN_VARS).or_else(|| login_by_file(place))
-    }
-
-    fn login_hint(&self) -> &'static str {
-        "run `claude` and log in, or set ANTHROPIC_API_KEY"
-    }
-
-    fn guarded(&self) -> Option<&'static dyn Guarded> {
-        Some(&Claude)
-    }
-
-    fn installable(&self) -> Option<&'static dyn Installable> {
-        Some(&Claude)
     }
 }
 

@@ -22,13 +22,9 @@ use rekindle_core::activity::History;
 use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
 
-use super::guard_adapter::Guarded;
 use super::history::Record;
-use super::hook_installer::Installable;
-use super::{Adapter, Launch, Permissions, Place, Program, Reader, Start, hook_events, quote};
-
-/// The newest version that `cargo xtask agents` was run with.
-const TRIED_UP_TO: &str = "0.166.0";
+use super::interactive::Interactive;
+use super::{About, Adapter, Launch, Permissions, Place, Program, Reader, Start, hook_events, quote};
 
 /// The name in `kind = "…"`.
 pub const KIND: &str = "codex";
@@ -42,24 +38,22 @@ const MCP_START_S: u64 = 60;
 /// Variables that log it in, in the order in which they are shown.
 const LOGIN_VARS: [&str; 2] = ["CODEX_API_KEY", "CODEX_ACCESS_TOKEN"];
 
-/// The adapter.
 pub struct Codex;
 
+static ABOUT: About = About {
+    program: Some("codex"),
+    install_hint: Some("npm install -g @openai/codex"),
+    tried_up_to: Some("0.166.0"),
+    keeps_transcript: true,
+    login_hint: "run `codex login`, or set CODEX_API_KEY",
+    guarded: Some(&Codex),
+    installable: Some(&Codex),
+    ..About::new(KIND)
+};
+
 impl Adapter for Codex {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
-
-    fn program(&self) -> Option<&'static str> {
-        Some("codex")
-    }
-
-    fn install_hint(&self) -> Option<&'static str> {
-        Some("npm install -g @openai/codex")
-    }
-
-    fn tried_up_to(&self) -> Option<&'static str> {
-        Some(TRIED_UP_TO)
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn traits(&self, program: &Program) -> Traits {
@@ -96,16 +90,20 @@ impl Adapter for Codex {
         Ok(Launch::new(argv, Stdin::File, start.prompt))
     }
 
+    fn open(&self, place: &Place<'_>, session: &str) -> Option<Result<Interactive, String>> {
+        let full = place.program.permissions == Permissions::Full;
+        Some(Interactive::of(self, place, &["resume"]).map(|open| {
+            let open = open.and(full.then_some("--dangerously-bypass-approvals-and-sandbox"));
+            open.and(place.program.args.iter().map(String::as_str)).and([session])
+        }))
+    }
+
     fn reader(&self) -> Box<dyn Reader> {
         Box::<stream::Stream>::default()
     }
 
     fn transcript(&self, place: &Place<'_>, session: &str) -> Option<PathBuf> {
         rollout::find(&home(place)?.join("sessions"), session)
-    }
-
-    fn keeps_transcript(&self) -> bool {
-        true
     }
 
     fn history(&self, record: &Record<'_>) -> History {
@@ -122,18 +120,6 @@ impl Adapter for Codex {
 
     fn login(&self, place: &Place<'_>) -> Option<String> {
         place.login_by(&LOGIN_VARS).or_else(|| login_by_file(place))
-    }
-
-    fn login_hint(&self) -> &'static str {
-        "run `codex login`, or set CODEX_API_KEY"
-    }
-
-    fn guarded(&self) -> Option<&'static dyn Guarded> {
-        Some(&Codex)
-    }
-
-    fn installable(&self) -> Option<&'static dyn Installable> {
-        Some(&Codex)
     }
 }
 

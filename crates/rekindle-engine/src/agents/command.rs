@@ -4,21 +4,18 @@ use rekindle_core::activity::Activity;
 use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
 
-use super::{Adapter, Examination, Launch, Place, Program, Reader, Source, Start, find_program};
+use super::{About, Adapter, Examination, Launch, LineSource, Place, Program, Reader, Start, find_program};
 
 /// The name in `kind = "…"`.
 pub const KIND: &str = "command";
 
-/// The adapter.
 pub struct Command;
 
-impl Adapter for Command {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
+static ABOUT: About = About::new(KIND);
 
-    fn program(&self) -> Option<&'static str> {
-        None
+impl Adapter for Command {
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn traits(&self, _program: &Program) -> Traits {
@@ -44,7 +41,7 @@ impl Adapter for Command {
 struct Silent;
 
 impl Reader for Silent {
-    fn line(&mut self, _source: Source, _line: &str, _whole: bool) -> Vec<Activity> {
+    fn line(&mut self, _source: LineSource, _line: &str, _whole: bool) -> Vec<Activity> {
         Vec::new()
     }
 }

@@ -3,27 +3,22 @@
 use rekindle_core::time::Time;
 use serde_json::Value;
 
-/// A field that is a string.
-#[must_use]
 pub fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_str()
 }
 
 /// A field that is a number, cut to a whole one; less than nothing is not there.
-#[must_use]
 pub fn number(value: &Value, name: &str) -> Option<u64> {
     let field = value.get(name)?;
     field.as_u64().or_else(|| field.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64))
 }
 
 /// A field that is a list; empty where there is none.
-#[must_use]
 pub fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// The words in a tool's output: a string, or the texts of a list of parts.
-#[must_use]
 pub fn words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -36,7 +31,6 @@ pub fn words(value: &Value) -> String {
 }
 
 /// A moment that is given in seconds since 1970; nothing where it is out of every reasonable range.
-#[must_use]
 pub fn time_of_seconds(seconds: u64) -> Option<Time> {
     i64::try_from(seconds).ok()?.checked_mul(1000).map(Time)
 }

@@ -21,13 +21,9 @@ use rekindle_shim::bundle::Stdin;
 use rekindle_shim::ladder::{Rung, StopSignal};
 use serde_json::{Value, json};
 
-use super::guard_adapter::Guarded;
 use super::history::Record;
-use super::hook_installer::Installable;
-use super::{Adapter, Compaction, Launch, Permissions, Place, Program, Reader, Start};
-
-/// The newest version that `cargo xtask agents` was run with.
-const TRIED_UP_TO: &str = "0.61.0";
+use super::interactive::Interactive;
+use super::{About, Adapter, Compaction, Launch, Permissions, Place, Program, Reader, Start};
 
 /// The name in `kind = "…"`.
 pub const KIND: &str = "gemini";
@@ -47,24 +43,23 @@ const LOGIN_VARS: [&str; 3] = ["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLI
 /// Files of its home that log it in.
 const LOGIN_FILES: [&str; 2] = ["oauth_creds.json", "gemini-credentials.json"];
 
-/// The adapter.
 pub struct Gemini;
 
+static ABOUT: About = About {
+    program: Some("gemini"),
+    install_hint: Some("npm install -g @google/gemini-cli"),
+    tried_up_to: Some("0.61.0"),
+    keeps_transcript: true,
+    login_hint: "run `gemini` once and log in, or set GEMINI_API_KEY; with permissions = \"default\" it works only in folders that it was \
+         told to trust, without a shell and without writing files",
+    guarded: Some(&Gemini),
+    installable: Some(&Gemini),
+    ..About::new(KIND)
+};
+
 impl Adapter for Gemini {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
-
-    fn program(&self) -> Option<&'static str> {
-        Some("gemini")
-    }
-
-    fn install_hint(&self) -> Option<&'static str> {
-        Some("npm install -g @google/gemini-cli")
-    }
-
-    fn tried_up_to(&self) -> Option<&'static str> {
-        Some(TRIED_UP_TO)
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn traits(&self, program: &Program) -> Traits {
@@ -108,6 +103,14 @@ impl Adapter for Gemini {
         Ok(launch)
     }
 
+    fn open(&self, place: &Place<'_>, session: &str) -> Option<Result<Interactive, String>> {
+        let full = place.program.permissions == Permissions::Full;
+        Some(
+            Interactive::of(self, place, &["--resume", session])
+                .map(|open| open.and(full.then_some("--yolo")).and(place.program.args.iter().map(String::as_str))),
+        )
+    }
+
     fn reader(&self) -> Box<dyn Reader> {
         Box::new(reader::GeminiReader::default())
     }
@@ -129,10 +132,6 @@ impl Adapter for Gemini {
 
     fn history(&self, record: &Record<'_>) -> History {
         history::history(record)
-    }
-
-    fn keeps_transcript(&self) -> bool {
-        true
     }
 
     fn hook_answer(&self, asked: &str, text: &str) -> Option<String> {
@@ -157,19 +156,6 @@ impl Adapter for Gemini {
             let file = LOGIN_FILES.iter().map(|name| home.join(name)).find(|file| file.is_file())?;
             Some(format!("by {}", file.display()))
         })
-    }
-
-    fn login_hint(&self) -> &'static str {
-        "run `gemini` once and log in, or set GEMINI_API_KEY; with permissions = \"default\" it works only in folders that it was \
-         told to trust, without a shell and without writing files"
-    }
-
-    fn guarded(&self) -> Option<&'static dyn Guarded> {
-        Some(&Gemini)
-    }
-
-    fn installable(&self) -> Option<&'static dyn Installable> {
-        Some(&Gemini)
     }
 }
 

@@ -33,7 +33,6 @@ impl Record<'_> {
 pub struct Calls(Vec<Held>);
 
 impl Calls {
-    /// A call is recorded.
     pub fn begun(&mut self, id: &str, tool: &str, input: &str) {
         if self.0.iter().rev().any(|held| held.id == id) || self.0.len() == CALLS_MAX {
             return;
@@ -49,7 +48,6 @@ impl Calls {
         }
     }
 
-    /// All of them.
     pub fn into_held(self) -> Vec<Held> {
         self.0
     }

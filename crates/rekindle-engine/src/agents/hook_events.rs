@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::fields;
 use super::guard_adapter::{Heard, Moment};
 
-pub use used::{Stage, Use, answered, asked, said, status};
+pub use used::{CallStage, Use, answered, asked, said, status};
 
 /// What one program means by its tools and by prompts that no person typed.
 pub struct Dialect {
@@ -34,7 +34,6 @@ const OWN_FAILURES: [&str; 3] = ["invalid_request", "max_output_tokens", "model_
 /// Longest description of a task in a fact: the list is told often, and the program still has the whole.
 pub const DESCRIPTION_MAX_BYTES: usize = 600;
 
-/// What an event means.
 pub fn read(asked: &Value, dir: PathBuf, dialect: &Dialect) -> Option<Heard> {
     let event = fields::text(asked, "hook_event_name")?;
     let session = fields::text(asked, "session_id").filter(|id| !id.is_empty())?;
@@ -165,9 +164,9 @@ fn common_event(event: &str, asked: &Value, by: Option<&str>, dialect: &Dialect)
     };
     let ended = if (dialect.ends_batch)(tool) { Moment::Batch } else { Moment::Tool };
     match event {
-        "PreToolUse" => (Moment::Tool, used(Stage::Called)),
-        "PostToolUse" => (ended, used(Stage::Answered(asked.get("tool_response").unwrap_or(&nothing)))),
-        "PostToolUseFailure" => (ended, used(Stage::Failed(fields::text(asked, "error").unwrap_or_default()))),
+        "PreToolUse" => (Moment::Tool, used(CallStage::Called)),
+        "PostToolUse" => (ended, used(CallStage::Answered(asked.get("tool_response").unwrap_or(&nothing)))),
+        "PostToolUseFailure" => (ended, used(CallStage::Failed(fields::text(asked, "error").unwrap_or_default()))),
         "TaskCreated" => (Moment::Tool, task(asked, None).into_iter().collect()),
         "TaskCompleted" => (Moment::Batch, task(asked, Some(TaskStatus::Completed)).into_iter().collect()),
         _ => (Moment::Other, Vec::new()),

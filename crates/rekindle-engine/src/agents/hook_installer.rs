@@ -30,7 +30,6 @@ impl Scope {
     /// All, the nearest first.
     pub const ALL: [Self; 3] = [Self::Local, Self::Project, Self::User];
 
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Local => "local",
@@ -39,8 +38,6 @@ impl Scope {
         }
     }
 
-    /// The scope of a name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.name() == name)
     }
@@ -59,13 +56,10 @@ pub struct Places<'a> {
 
 impl Places<'_> {
     /// A variable that is set to something.
-    #[must_use]
     pub fn set(&self, name: &str) -> Option<String> {
         (self.var)(name).filter(|value| !value.is_empty())
     }
 
-    /// The user's home.
-    #[must_use]
     pub fn home(&self) -> Option<PathBuf> {
         self.set("HOME").map(PathBuf::from)
     }
@@ -74,7 +68,6 @@ impl Places<'_> {
 /// A moment at which a program calls rekindle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The program's name for it.
     pub name: &'static str,
     /// Which tools or sources it is wanted for; nothing means all.
     pub matcher: Option<&'static str>,
@@ -110,15 +103,11 @@ pub struct OwnFile {
 /// One of our entries as it stands in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// At which event.
     pub event: String,
     /// The position of its group among those of the event.
     pub group: usize,
-    /// The group's matcher.
     pub matcher: Option<String>,
-    /// Its position in the group.
     pub position: usize,
-    /// The whole entry.
     pub handler: Value,
     pub call: Call,
 }
@@ -135,7 +124,6 @@ pub struct Left {
 
 impl Left {
     /// Of the allowance that will be used up first.
-    #[must_use]
     pub fn usage(&self) -> Option<u8> {
         self.five_hours.into_iter().chain(self.seven_days).min()
     }
@@ -158,7 +146,6 @@ pub trait Installable: Adapter {
     /// The file for a scope; nothing where the user has no home.
     fn file(&self, scope: Scope, places: &Places<'_>) -> Option<PathBuf>;
 
-    /// How its hooks are written.
     fn form(&self) -> Form;
 
     /// One entry, as ordered fields.

@@ -18,13 +18,9 @@ use rekindle_shim::bundle::Stdin;
 use serde_json::{Map, Value, json};
 
 use super::foreign::json_object;
-use super::guard_adapter::Guarded;
 use super::history::Record;
-use super::hook_installer::Installable;
-use super::{Adapter, Launch, Permissions, Place, Program, Reader, Start};
-
-/// The newest version that `cargo xtask agents` was run with.
-const TRIED_UP_TO: &str = "1.18.33";
+use super::interactive::Interactive;
+use super::{About, Adapter, Launch, Permissions, Place, Program, Reader, Start};
 
 /// The name in `kind = "…"`.
 pub const KIND: &str = "opencode";
@@ -57,24 +53,21 @@ const KEYS: [&str; 8] = [
     "GITHUB_TOKEN",
 ];
 
-/// The adapter.
 pub struct Opencode;
 
+static ABOUT: About = About {
+    program: Some("opencode"),
+    install_hint: Some("npm install -g opencode-ai"),
+    tried_up_to: Some("1.18.33"),
+    login_hint: "run `opencode auth login`, or set the key of a provider, such as ANTHROPIC_API_KEY",
+    guarded: Some(&Opencode),
+    installable: Some(&Opencode),
+    ..About::new(KIND)
+};
+
 impl Adapter for Opencode {
-    fn kind(&self) -> &'static str {
-        KIND
-    }
-
-    fn program(&self) -> Option<&'static str> {
-        Some("opencode")
-    }
-
-    fn install_hint(&self) -> Option<&'static str> {
-        Some("npm install -g opencode-ai")
-    }
-
-    fn tried_up_to(&self) -> Option<&'static str> {
-        Some(TRIED_UP_TO)
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn traits(&self, program: &Program) -> Traits {
@@ -120,6 +113,11 @@ impl Adapter for Opencode {
         Ok(launch)
     }
 
+    fn open(&self, place: &Place<'_>, session: &str) -> Option<Result<Interactive, String>> {
+        let opened = Interactive::of(self, place, &["--session", session]);
+        Some(opened.map(|open| open.and(place.program.args.iter().map(String::as_str))))
+    }
+
     fn reader(&self) -> Box<dyn Reader> {
         Box::new(reader::OpencodeReader::default())
     }
@@ -135,18 +133,6 @@ impl Adapter for Opencode {
 
     fn login(&self, place: &Place<'_>) -> Option<String> {
         login(place)
-    }
-
-    fn login_hint(&self) -> &'static str {
-        "run `opencode auth login`, or set the key of a provider, such as ANTHROPIC_API_KEY"
-    }
-
-    fn guarded(&self) -> Option<&'static dyn Guarded> {
-        Some(&Opencode)
-    }
-
-    fn installable(&self) -> Option<&'static dyn Installable> {
-        Some(&Opencode)
     }
 }
 

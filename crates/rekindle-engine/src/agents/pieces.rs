@@ -14,7 +14,6 @@ const PLAN_WORDS: [&str; 10] =
     ["plan", "plans", "spec", "specs", "specification", "task", "tasks", "todo", "todos", "roadmap"];
 
 /// Whether a path looks like that of a plan: Markdown in a folder of plans, or with a name that says so.
-#[must_use]
 pub fn looks_like_plan(path: &str) -> bool {
     let path = Path::new(path);
     let end = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
@@ -25,7 +24,6 @@ pub fn looks_like_plan(path: &str) -> bool {
 }
 
 /// The questions of a call that asks the person, with their choices.
-#[must_use]
 pub fn questions(input: &Value) -> String {
     let one = |question: &Value| {
         let choices: Vec<&str> = list(question, "options").iter().filter_map(|choice| text(choice, "label")).collect();
@@ -37,7 +35,6 @@ pub fn questions(input: &Value) -> String {
 }
 
 /// The end of a text: of what a command printed, a commit's id and an error's last line stand there.
-#[must_use]
 pub fn tail(words: &str, max_bytes: usize) -> String {
     fact::bounded(tail_bytes(words.trim(), max_bytes), max_bytes)
 }

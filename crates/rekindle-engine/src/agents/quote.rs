@@ -1,20 +1,17 @@
 //! Words as others read them: on a shell's command line and in a TOML value.
 
 /// A command as one line for a shell: every word in single quotes.
-#[must_use]
 pub fn shell(words: &[String]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
     quoted.join(" ")
 }
 
-#[must_use]
 pub fn toml(text: &str) -> String {
     // A JSON string is a TOML one but for the one control character that JSON leaves as it is.
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
 /// A TOML array of strings.
-#[must_use]
 pub fn toml_list(texts: &[String]) -> String {
     let quoted: Vec<String> = texts.iter().map(|text| toml(text)).collect();
     format!("[{}]", quoted.join(","))

@@ -27,8 +27,6 @@ pub struct Session {
 }
 
 impl Session {
-    /// The session of this process.
-    #[must_use]
     pub fn of_this_process() -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         Self {
@@ -41,7 +39,6 @@ impl Session {
     }
 
     /// Whether there is a desktop that can show something.
-    #[must_use]
     pub fn has_desktop(&self) -> bool {
         program(self).is_some()
     }

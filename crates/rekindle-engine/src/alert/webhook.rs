@@ -38,7 +38,6 @@ pub struct Target {
     pub loopback: bool,
 }
 
-/// What is sent.
 #[derive(Serialize)]
 struct Posted<'a> {
     /// Given only where it is not a call for a person, which is what every post was at first.
@@ -63,10 +62,7 @@ enum Tried {
     Never(String),
 }
 
-/// Looks at a URL's shape.
-///
-/// # Errors
-/// What is wrong with it, without repeating it.
+/// Looks at a URL's shape. The error says what is wrong with it, without repeating it.
 pub fn check(url: &str) -> Result<Target, String> {
     let (scheme, rest) = url.split_once("://").ok_or("it is not a URL: write https://HOST/PATH")?;
     let encrypted = match scheme {
@@ -92,10 +88,6 @@ pub fn check(url: &str) -> Result<Target, String> {
 }
 
 impl Webhook {
-    /// A webhook at a URL.
-    ///
-    /// # Errors
-    /// When it cannot be one.
     pub fn new(url: &str) -> Result<Self, String> {
         let target = check(url)?;
         let config = ureq::Agent::config_builder()
@@ -110,10 +102,8 @@ impl Webhook {
         Ok(Self { url: url.to_owned(), agent: config.build().into() })
     }
 
-    /// Posts an alert. `may_go_on` waits before another try and says whether to make it.
-    ///
-    /// # Errors
-    /// Why it was not taken, fit to be shown: the URL is not in it.
+    /// Posts an alert. `may_go_on` waits before another try and says whether to make it. The error says why it was not
+    /// taken, fit to be shown: the URL is not in it.
     pub fn tell(&self, alert: &Alert, may_go_on: &mut dyn FnMut(Duration) -> bool) -> Result<(), String> {
         let body = posted(alert);
         let mut waits = WAITS.iter();

@@ -39,9 +39,6 @@ const SPEAK_WITHIN: Duration = Duration::from_secs(30);
 const ANCESTORS: usize = 64;
 
 /// Opens the control socket of a state directory. The caller holds the coordinator's lock, so a socket left there is a dead one's.
-///
-/// # Errors
-/// When the socket cannot be made.
 pub fn open<M: From<Called> + Send + 'static>(state_dir: &Path, messages: SyncSender<M>) -> io::Result<()> {
     match std::fs::remove_file(state_dir.join(SOCKET)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

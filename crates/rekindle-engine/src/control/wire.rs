@@ -14,16 +14,13 @@ pub const LINE_LIMIT: usize = 4 * 1024 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Envelope {
-    /// Version of the words.
     pub version: u32,
     /// The agent's token; none means the operator.
     #[serde(default)]
     pub token: Option<String>,
-    /// What is asked.
     pub call: Request,
 }
 
-/// What can be asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "call", rename_all = "snake_case", expecting = "not a call that this version knows, or a part of one")]
 pub enum Request {
@@ -51,13 +48,11 @@ pub enum Request {
 
 impl Request {
     /// A report made on the command line.
-    #[must_use]
     pub fn report(report: Report) -> Self {
         Self::Report { report, mcp: false }
     }
 }
 
-/// What came of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Response {
@@ -66,34 +61,39 @@ pub enum Response {
     /// Nothing changed: it was already done.
     Already,
     /// The claim is proven and the task is complete.
-    Complete { task: TaskId },
+    Complete {
+        task: TaskId,
+    },
     /// The claim is proven and a reviewer looks at the work next.
     HandedOn {
         task: TaskId,
-        /// Who.
         to: Role,
     },
-    /// The claim is not proven.
-    NotProven { task: TaskId, evidence: Evidence },
+    NotProven {
+        task: TaskId,
+        evidence: Evidence,
+    },
     /// The question was put down.
     Asked {
-        /// Its number.
         question: QuestionId,
+    },
+    /// The order is acted on after a moment, unless it is taken back.
+    Placed {
+        /// What it is taken back by.
+        number: u64,
     },
     /// The answer of a person.
     Answered {
         question: QuestionId,
-        /// The answer.
         text: String,
     },
-    /// The agent's tasks.
     Tasks {
-        /// In order.
         tasks: Vec<TaskLine>,
     },
     /// What the agent has to be told.
-    Context { text: String },
-    /// Not taken.
+    Context {
+        text: String,
+    },
     Refused {
         /// Why, and what to do.
         reason: String,
@@ -113,7 +113,6 @@ pub struct TaskLine {
     pub state: String,
     /// The epoch it is held in.
     pub epoch: Epoch,
-    /// What proves it.
     pub accept: Vec<String>,
     /// What must exist.
     pub artifacts: Vec<String>,
@@ -159,10 +158,7 @@ mod tests {
                 r#"{"call":"add_task","id":"T1","title":"t","text":"","after":[],"accept":["true"],"artifacts":[],"agent":null,"timeout_ms":null}"#,
             ),
             (
-                Order::Edit {
-                    task: task(),
-                    edit: Box::new(TaskEdit { timeout_ms: Some(5), ..TaskEdit::default() }),
-                },
+                Order::Edit { task: task(), edit: Box::new(TaskEdit { timeout_ms: Some(5), ..TaskEdit::default() }) },
                 r#"{"call":"edit_task","task":"T1","edit":{"timeout_ms":5}}"#,
             ),
         ];

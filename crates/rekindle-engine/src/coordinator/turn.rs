@@ -65,25 +65,19 @@ impl Arrived {
     }
 
     /// Whether this is as much as one turn takes.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.grew.len() + self.others.len() >= MESSAGES_PER_COMMIT
     }
 
-    /// Whether nothing has arrived.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.grew.is_empty() && self.others.is_empty()
     }
 
-    /// Whether there is output.
-    #[must_use]
     pub fn has_output(&self) -> bool {
         !self.grew.is_empty()
     }
 
     /// Whether there is output and nothing else: nobody waits for a decision on it.
-    #[must_use]
     pub fn is_output_alone(&self) -> bool {
         self.has_output() && self.others.is_empty()
     }
@@ -110,11 +104,8 @@ pub enum Next {
 
 /// What a coordinator takes over with.
 pub struct Start {
-    /// Its process.
     pub pid: u32,
-    /// The limits in force.
     pub limits: Limits,
-    /// The machine's boot.
     pub boot_id: String,
     /// How long ago that was.
     pub boottime_ms: u64,
@@ -178,9 +169,6 @@ impl<W: World, H: House> Loop<W, H> {
     }
 
     /// Puts down what a coordinator begins with: a new run, the highest attempt that the log has lost, the branch that was made.
-    ///
-    /// # Errors
-    /// When the store refuses.
     pub fn begin(
         &mut self,
         new_run: Option<Input>,
@@ -203,9 +191,6 @@ impl<W: World, H: House> Loop<W, H> {
     }
 
     /// Takes the state over, after a look at the machine and at the spools of attempts that have ended.
-    ///
-    /// # Errors
-    /// When the store refuses.
     pub fn start(&mut self, start: Start) -> Result<Next, Error> {
         let short = self.house.short();
         // A run that was paused for want of room and does not wait would be paused again before anybody looks.
@@ -218,10 +203,8 @@ impl<W: World, H: House> Loop<W, H> {
         Ok(self.next())
     }
 
-    /// Handles what has arrived, then what is due. After a refusal of the store it goes on with what is left.
-    ///
-    /// # Errors
-    /// When the store refuses for a reason that does not pass. Agents go on; the next coordinator adopts them.
+    /// Handles what has arrived, then what is due. After a refusal of the store it goes on with what is left. Fails
+    /// when the store refuses for a reason that does not pass. Agents go on; the next coordinator adopts them.
     pub fn turn(&mut self, arrived: Arrived) -> Result<Next, Error> {
         let unread = self.driver.unread();
         let mut outcome = self.driver.handle(arrived.in_order(unread));
@@ -263,9 +246,6 @@ impl<W: World, H: House> Loop<W, H> {
     }
 
     /// Ends what was begun, and writes the files for people a last time.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.driver.world().finish();
         let now = self.driver.world().now();
@@ -274,7 +254,6 @@ impl<W: World, H: House> Loop<W, H> {
         Ok(())
     }
 
-    /// What to wait for.
     fn next(&mut self) -> Next {
         if self.driver.is_over() {
             return Next::Over(self.driver.state().run.as_ref().map_or(RunPhase::Created, |run| run.phase));

@@ -25,7 +25,6 @@ pub enum Notice {
     Polling(Refusal),
 }
 
-/// Tells a person.
 pub type Teller = Box<dyn Fn(&Notice)>;
 
 impl Coordinator {

@@ -22,7 +22,6 @@ pub(super) const LINES_PER_COMMIT: usize = 2_000;
 
 /// An event in the store's words. It is stored as decided, or replay would not give the same state: what must not be stored
 /// is redacted before it reaches a decision.
-#[must_use]
 pub fn encode(event: &Event) -> NewEvent {
     NewEvent {
         time_ms: event.time.0,
@@ -36,10 +35,8 @@ pub fn encode(event: &Event) -> NewEvent {
 }
 
 impl<W: World> Driver<W> {
-    /// Makes everything decided so far durable, then performs its effects and sends its answers.
-    ///
-    /// # Errors
-    /// When the store refuses: nothing was acted on and nothing was answered; calling again tries again.
+    /// Makes everything decided so far durable, then performs its effects and sends its answers. Fails when the store
+    /// refuses: nothing was acted on and nothing was answered; calling again tries again.
     pub fn commit(&mut self) -> Result<(), Error> {
         self.append_pending()?;
         let Pending { effects, answers, kept, .. } = std::mem::take(&mut self.pending);

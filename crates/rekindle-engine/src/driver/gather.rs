@@ -13,6 +13,7 @@ use rekindle_core::text;
 use super::spools::{CHUNK_BYTES, Progress, set_offset};
 use super::{Driver, Error};
 use crate::ingest::{Cursor, Record};
+use crate::refusal;
 use crate::store::{SpoolGap, SpoolOffset, Stream};
 use crate::world::World;
 
@@ -76,10 +77,15 @@ impl<W: World> Driver<W> {
                 self.refused(Refused::Attempt(attempt), refusal);
                 Ok(())
             }
-            Found::NeverStarted => {
-                let reason = "its supervisor ended before it could start the agent".to_owned();
-                self.take(Input::AttemptNotStarted { attempt, reason });
+            // Whoever had it stopped knows why it never began.
+            Found::NeverStarted if !wanted => {
+                self.take(Input::AttemptLost { attempt, with_host: false });
                 self.forget(attempt);
+                Ok(())
+            }
+            Found::NeverStarted => {
+                // Nothing of the agent was begun: that is the machine's doing, which costs no attempt and holds starts for a moment.
+                self.refused(Refused::Attempt(attempt), refusal::no_supervisor());
                 Ok(())
             }
             ended => self.end_as_found(attempt, &ended),
@@ -143,7 +149,6 @@ impl<W: World> Driver<W> {
     }
 
     /// How many entries the driver keeps beside the state and the store: as many as attempts are alive, whatever has ended.
-    #[must_use]
     pub fn entries(&self) -> usize {
         let maps = self.spools.len() + self.heard_from.len() + self.own_bytes.len() + self.noticed.len();
         maps + self.more_to_read.len() + self.ending.len() + self.waiters.len() + self.waiting.len()
@@ -220,9 +225,6 @@ impl<W: World> Driver<W> {
     }
 
     /// Reads parts of spools again whose lines a repaired store has lost. What they said is in the log; only lines are added.
-    ///
-    /// # Errors
-    /// When the store refuses.
     pub fn reindex(&mut self, gaps: &[SpoolGap]) -> Result<(), Error> {
         // A transcript is not ours and is not indexed: what it said that mattered is in the log.
         for gap in gaps.iter().filter(|gap| gap.stream != Stream::Transcript) {
@@ -234,9 +236,6 @@ impl<W: World> Driver<W> {
     /// Takes what attempts that have ended left in their spools beyond what is stored: a database that lost its newest pages
     /// has forgotten how far it had read, and nobody reads on for them. What they said was decided long ago; only lines are
     /// added. `all` of them are looked at when the store says that it lost something, else the newest.
-    ///
-    /// # Errors
-    /// When the store refuses.
     pub fn index_ended(&mut self, all: bool) -> Result<(), Error> {
         let ended = self.state.attempts.iter().rev().filter(|(_, found)| found.phase == AttemptPhase::Ended);
         let limit = if all { usize::MAX } else { ENDED_LOOKED_AT };

@@ -19,19 +19,11 @@ pub enum LoadError {
     Store(#[from] store::Error),
     /// An event is not of a kind that this version knows.
     #[error("event {seq} ({kind}) cannot be read: {reason}")]
-    Event {
-        /// Its place.
-        seq: u64,
-        kind: String,
-        /// What is wrong.
-        reason: String,
-    },
+    Event { seq: u64, kind: String, reason: String },
 }
 
-/// The state and the place of the newest event in it.
-///
-/// # Errors
-/// When the store refuses, or holds an event that this version does not know.
+/// The state and the place of the newest event in it. Fails when the store refuses, or holds an event that this version
+/// does not know.
 pub fn load(store: &(impl Read + ?Sized)) -> Result<(State, u64), LoadError> {
     // A snapshot that this version cannot read is no loss: the events before it tell the same.
     let snapshot = store.latest_snapshot()?.and_then(|found| {
@@ -56,9 +48,6 @@ pub fn load(store: &(impl Read + ?Sized)) -> Result<(State, u64), LoadError> {
 }
 
 /// The place of the newest stored state that this version takes; 0 where the log is replayed.
-///
-/// # Errors
-/// When the store refuses.
 pub(super) fn stored_state(store: &(impl Read + ?Sized)) -> Result<u64, store::Error> {
     #[derive(serde::Deserialize)]
     struct Head {
@@ -72,17 +61,11 @@ pub(super) fn stored_state(store: &(impl Read + ?Sized)) -> Result<u64, store::E
 }
 
 /// Where the log ends.
-///
-/// # Errors
-/// When the store refuses.
 pub fn stored_head(store: &(impl Read + ?Sized)) -> Result<u64, store::Error> {
     Ok(store.head()?.last_seq)
 }
 
-/// A stored event in the core's words.
-///
-/// # Errors
-/// When it was written by a version that knows other events.
+/// A stored event in the core's words. Fails when it was written by a version that knows other events.
 pub fn decode(stored: &StoredEvent) -> Result<Event, LoadError> {
     let bad = |reason: String| LoadError::Event { seq: stored.seq, kind: stored.kind.clone(), reason };
     let agent = stored.agent.as_ref().map(AgentName::new).transpose().map_err(|error| bad(error.to_string()))?;

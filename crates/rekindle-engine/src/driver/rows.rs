@@ -15,14 +15,15 @@ use super::{Driver, Error};
 use crate::store::{self, Read, Row, Table};
 use crate::world::World;
 
+/// Room for the text of one row: more than most take.
+const ROW_BYTES: usize = 1_024;
+
 /// Every row that the state tells.
-#[must_use]
 pub fn all_rows(state: &State) -> Vec<Row> {
     touched_rows(state, &Touched::everything(state))
 }
 
 /// The rows that events have touched.
-#[must_use]
 pub fn touched_rows(state: &State, touched: &Touched) -> Vec<Row> {
     let Some(run) = state.run.as_ref().map(|run| run.id.to_string()) else { return Vec::new() };
     let mut rows = Vec::new();
@@ -50,7 +51,10 @@ pub fn touched_rows(state: &State, touched: &Touched) -> Vec<Row> {
 }
 
 fn json<T: Serialize>(row: &T) -> String {
-    serde_json::to_string(row).expect("a row holds nothing that JSON cannot")
+    // Most rows are longer than what a text begins with by itself.
+    let mut json = Vec::with_capacity(ROW_BYTES);
+    serde_json::to_writer(&mut json, row).expect("a row holds nothing that JSON cannot");
+    String::from_utf8(json).expect("JSON is UTF-8")
 }
 
 /// How many touched tasks or attempts may wait for their rows: well before the state lets go of the first of them.
@@ -145,9 +149,6 @@ fn is_whole(state: &State, rows: &[Row]) -> bool {
 }
 
 /// The rows of all runs as the log tells them, event by event.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn rows_from_log(store: &(impl Read + ?Sized)) -> Result<Vec<Row>, Error> {
     let (mut state, mut seq, mut touched) = (State::default(), 0, Touched::default());
     let mut rows = BTreeMap::new();

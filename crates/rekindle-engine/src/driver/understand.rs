@@ -66,7 +66,6 @@ impl<W: World> Driver<W> {
     }
 
     /// What an agent is in the middle of, for a person who asks why it counts as silent.
-    #[must_use]
     pub fn open_call(&self, attempt: AttemptId) -> Option<String> {
         let call = self.spools.get(&attempt)?.understood.as_ref()?.fold.open_call()?;
         let call = self.clean(&format!("{}: {}", call.tool, call.input));
@@ -75,7 +74,6 @@ impl<W: World> Driver<W> {
 
     /// Whether an agent is known to wait for its model and for nothing else: no call of it is open, nobody works for it in the
     /// background, and its program is not about to try again by itself.
-    #[must_use]
     pub fn waits_for_model(&self, attempt: AttemptId) -> bool {
         let understood = self.spools.get(&attempt).and_then(|spools| spools.understood.as_ref());
         understood.is_some_and(|understood| {
@@ -86,9 +84,6 @@ impl<W: World> Driver<W> {
 
     /// Stops agents whose programs have tried again by themselves for longer than they may be silent: words about failing
     /// are no sign of life.
-    ///
-    /// # Errors
-    /// When the store refuses.
     pub fn break_storms(&mut self) -> Result<(), Error> {
         let awake = self.awake();
         let limit_ms = self.state.limits.silence_ms;

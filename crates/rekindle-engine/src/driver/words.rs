@@ -23,7 +23,6 @@ pub(super) struct Printed {
 }
 
 impl Printed {
-    /// Takes a line.
     pub(super) fn line(&mut self, line: &str) {
         let line = line.trim();
         if line.is_empty() {

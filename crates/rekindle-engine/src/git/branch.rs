@@ -11,11 +11,9 @@ const NAMES_MAX: u32 = 1_000;
 /// How a run comes to its branch.
 #[derive(Clone, Copy, Debug)]
 pub enum Start<'a> {
-    /// A new run.
     New,
     /// A run that goes on.
     Continue {
-        /// The branch that it had.
         branch: &'a str,
         /// The newest commit on it that the caller knows of.
         known: Option<&'a str>,
@@ -27,7 +25,6 @@ pub enum Start<'a> {
 pub struct Base {
     /// Its branch, without `refs/heads/`.
     pub branch: String,
-    /// The commit that the branch is at.
     pub commit: String,
     /// What a person should know.
     pub notes: Vec<String>,
@@ -37,19 +34,14 @@ pub struct Base {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     pub branch: String,
-    /// Its newest commit.
     pub commit: String,
     /// Commits that the user's HEAD does not have.
     pub ahead: u64,
-    /// What to type.
     pub take: String,
 }
 
 impl Repo {
-    /// Makes sure that the run has its branch.
-    ///
-    /// # Errors
-    /// When git fails, or a branch that goes on is gone without a trace.
+    /// Makes sure that the run has its branch. Fails when git does, or a branch that goes on is gone without a trace.
     pub fn begin(&self, slug: &str, run: &str, start: Start<'_>) -> Result<Base> {
         names::check(slug)?;
         names::check(run)?;
@@ -133,9 +125,6 @@ impl Work {
 
     /// Those of `paths` (as in the plan, below the project's directory) that `commit` brought and the run's branch has no
     /// longer. What was never committed, as ignored build results, is not missed.
-    ///
-    /// # Errors
-    /// When git fails.
     pub fn missing(&self, commit: &str, paths: &[String]) -> Result<Vec<String>> {
         let tip = self.tip(None, &mut Vec::new())?;
         let mut missing = Vec::new();
@@ -148,9 +137,6 @@ impl Work {
     }
 
     /// What to tell the person who takes the result.
-    ///
-    /// # Errors
-    /// When git fails.
     pub fn summary(&self) -> Result<Summary> {
         let commit = self.tip(None, &mut Vec::new())?;
         let range = match self.repo.commit("HEAD")? {

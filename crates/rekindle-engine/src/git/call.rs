@@ -103,12 +103,10 @@ pub(super) struct Call {
     repo: Option<Repo>,
 }
 
-/// What git answered.
 #[derive(Debug)]
 pub(super) struct Answer {
     /// Its exit code; -1 when it was killed.
     pub code: i32,
-    /// What it printed.
     pub out: Vec<u8>,
     /// What it complained about.
     pub err: String,
@@ -116,7 +114,6 @@ pub(super) struct Answer {
 }
 
 impl Call {
-    /// A call in a directory.
     pub fn new(dir: &Path) -> Self {
         Self {
             dir: dir.to_owned(),
@@ -133,13 +130,11 @@ impl Call {
         }
     }
 
-    /// Adds an argument.
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.arguments.push(argument.as_ref().to_owned());
         self
     }
 
-    /// Adds arguments.
     pub fn args<T: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = T>) -> Self {
         self.arguments.extend(arguments.into_iter().map(|a| a.as_ref().to_owned()));
         self
@@ -351,7 +346,6 @@ impl Call {
 }
 
 impl Answer {
-    /// Its complaint as an error.
     pub fn failed(&self) -> Error {
         let said = self.err.trim();
         let said = if said.is_empty() { format!("exit code {}", self.code) } else { said.replace('\n', "; ") };
@@ -385,7 +379,6 @@ pub(super) fn is_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Bytes of git as a path.
 pub(super) fn path(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes.to_vec()))
 }
@@ -396,13 +389,11 @@ pub(super) fn records(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Asks git something about a directory, for people to read: the beginning of the answer, or nothing when git has none.
-#[must_use]
 pub fn ask(dir: &Path, arguments: &[&str], bytes: usize) -> Option<String> {
     ask_within(dir, arguments, bytes, LONG_MS)
 }
 
 /// The same for somebody who cannot wait long.
-#[must_use]
 pub fn ask_within(dir: &Path, arguments: &[&str], bytes: usize, ms: u64) -> Option<String> {
     let answer = Call::new(dir).args(arguments).files().limit(ms).beginning(bytes).run().ok()?;
     let said = String::from_utf8_lossy(&answer.out);

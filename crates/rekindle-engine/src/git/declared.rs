@@ -33,7 +33,7 @@ const LIST: &str = "rekindle-artifacts";
 
 /// Where files are staged.
 #[derive(Clone, Copy)]
-pub(super) struct Stage<'a> {
+pub(super) struct Staging<'a> {
     pub at: &'a Checkout,
     /// An index of our own; none means the checkout's.
     pub index: Option<&'a Path>,
@@ -42,10 +42,8 @@ pub(super) struct Stage<'a> {
 }
 
 impl Work {
-    /// Says which paths, as in the plan, the tasks of a workspace promise. It counts from now on.
-    ///
-    /// # Errors
-    /// When the name cannot be a workspace's.
+    /// Says which paths, as in the plan, the tasks of a workspace promise. It counts from now on. Fails when the name
+    /// cannot be a workspace's.
     pub fn declare(&self, key: &str, artifacts: &[String]) -> Result<()> {
         super::names::check(key)?;
         let paths: BTreeSet<PathBuf> = artifacts.iter().filter_map(|path| self.repo.declared_path(path)).collect();
@@ -84,9 +82,6 @@ impl Repo {
     }
 
     /// Whether git ignores a declared artifact, which may not be there yet and may be a folder.
-    ///
-    /// # Errors
-    /// When git cannot say.
     pub fn ignores_artifact(&self, path: &str) -> Result<bool> {
         let Some(inside) = self.declared_path(path) else {
             return Ok(false);
@@ -102,7 +97,7 @@ impl Repo {
     }
 
     /// Adds what is declared and ignored to an index in which everything else is staged.
-    pub(super) fn force(&self, stage: &Stage<'_>, declared: &BTreeSet<PathBuf>) -> Result<Vec<Left>> {
+    pub(super) fn force(&self, stage: &Staging<'_>, declared: &BTreeSet<PathBuf>) -> Result<Vec<Left>> {
         let at = stage.at;
         let (real, ignored) = self.ignored(stage, declared)?;
         let (mut files, mut bytes, mut names, mut left) = (0, 0, Vec::new(), Vec::new());
@@ -133,7 +128,7 @@ impl Repo {
     }
 
     /// Declared artifacts that are on disk and, in whole or in part, neither in an index nor in a repository inside.
-    pub(super) fn untaken(&self, stage: &Stage<'_>, declared: &BTreeSet<PathBuf>) -> Result<Vec<Left>> {
+    pub(super) fn untaken(&self, stage: &Staging<'_>, declared: &BTreeSet<PathBuf>) -> Result<Vec<Left>> {
         let at = stage.at;
         let (real, mut untaken) = self.ignored(stage, declared)?;
         for artifact in &real {
@@ -151,8 +146,8 @@ impl Repo {
 
     /// What declared paths are in the end, and the ignored files below them, as far as they are not in an index. A repository
     /// inside ends with a slash.
-    fn ignored(&self, stage: &Stage<'_>, declared: &BTreeSet<PathBuf>) -> Result<(BTreeSet<PathBuf>, Vec<PathBuf>)> {
-        let Stage { at, index, raw } = *stage;
+    fn ignored(&self, stage: &Staging<'_>, declared: &BTreeSet<PathBuf>) -> Result<(BTreeSet<PathBuf>, Vec<PathBuf>)> {
+        let Staging { at, index, raw } = *stage;
         let real: BTreeSet<PathBuf> = declared.iter().flat_map(|path| behind_links(&at.dir, path)).collect();
         if real.is_empty() {
             return Ok((real, Vec::new()));

@@ -26,21 +26,17 @@ const FORM: [&str; 8] = [
     "--no-relative",
 ];
 
-/// Where changes were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangesIn {
     /// In the commit that was merged.
     Merged,
     /// In a worktree that is still there.
     Worktree,
-    /// In the newest snapshot.
     Snapshot,
 }
 
-/// What work changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changes {
-    /// Where they were found.
     pub place: ChangesIn,
     /// A unified diff, or its beginning.
     pub patch: String,
@@ -52,9 +48,6 @@ pub struct Changes {
 
 impl Work {
     /// What the work of a key changes: what was merged, else what stands in its worktree, else its newest snapshot.
-    ///
-    /// # Errors
-    /// When git fails.
     pub fn changes(&self, key: &str, merged: Option<&str>, most: usize) -> Result<Option<Changes>> {
         if let Some(commit) = merged.filter(|commit| call::is_id(commit)) {
             let before = match self.repo.commit(&format!("{commit}^1"))? {

@@ -8,15 +8,11 @@ use super::{Repo, Result};
 
 impl Repo {
     /// The file of patterns that belongs to this clone alone and is never committed; all worktrees share it.
-    #[must_use]
     pub fn exclude_file(&self) -> PathBuf {
         self.common.join("info/exclude")
     }
 
     /// Whether a file of the project, named from its directory, is in the index.
-    ///
-    /// # Errors
-    /// When git cannot say.
     pub fn tracks(&self, file: &Path) -> Result<bool> {
         let dir = self.project_in(&self.top);
         let out = Call::new(&dir).args(["ls-files", "-z", "--"]).arg(file).ok()?;
@@ -24,9 +20,6 @@ impl Repo {
     }
 
     /// Whether git ignores a file of the project, named from its directory, that it does not track.
-    ///
-    /// # Errors
-    /// When git cannot say.
     pub fn ignores(&self, file: &Path) -> Result<bool> {
         let dir = self.project_in(&self.top);
         // This command knows no literal pathspecs, and the names that are asked about hold no magic.
@@ -34,7 +27,6 @@ impl Repo {
     }
 
     /// The pattern that matches one file of the project and no other; nothing where its name is no text.
-    #[must_use]
     pub fn pattern(&self, file: &Path) -> Option<String> {
         let path = self.prefix.join(file);
         let mut pattern = "/".to_owned();

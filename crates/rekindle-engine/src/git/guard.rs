@@ -17,7 +17,6 @@ const PLAIN_MERGE: &str = "git merge-file -q %A %O %B";
 pub(super) enum Run {
     /// Those of the operator and of the machine.
     Operators,
-    /// None at all.
     Nothing,
 }
 

@@ -114,7 +114,6 @@ impl Repo {
         Ok(call.env("GIT_ATTR_SOURCE", nothing))
     }
 
-    /// The tree of an index.
     pub(super) fn write_tree(&self, at: &Checkout, index: Option<&Path>) -> Result<String> {
         let call = self.call_at(at).arg("write-tree");
         match index {

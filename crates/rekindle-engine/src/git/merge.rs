@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::call::records;
-use super::declared::Stage;
+use super::declared::Staging;
 use super::nested::Take;
 use super::refs::Moved;
 use super::snapshot::Place;
@@ -13,7 +13,6 @@ use super::{Checkout, Error, Left, Result, Work, call, held, names};
 /// Merges lost to somebody else's before giving up; each loss means that another one went through.
 const LOST_MAX: u32 = 100;
 
-/// What a merge came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Accepted {
     /// It is in the run's branch.
@@ -51,10 +50,8 @@ enum Joined {
 
 impl Work {
     /// Takes accepted work into the run's branch. `known` is the newest commit of that branch that the caller knows of, for
-    /// the case that somebody has deleted it.
-    ///
-    /// # Errors
-    /// When git fails, or the branch is checked out; doing it again goes on where it stopped.
+    /// the case that somebody has deleted it. Fails when git does, or the branch is checked out; doing it again goes
+    /// on where it stopped.
     pub fn accept(&self, key: &str, message: &str, known: Option<&str>) -> Result<Accepted> {
         self.alone(key, || {
             let (mut left, mut notes) = (Vec::new(), Vec::new());
@@ -102,7 +99,7 @@ impl Work {
         let head = verify()?;
         let declared = self.declared(key, at)?;
         let staged = self.repo.stage(at, None, false)?;
-        let stage = Stage { at, index: None, raw: false };
+        let stage = Staging { at, index: None, raw: false };
         let mut left = self.repo.force(&stage, &declared)?;
         left.extend(self.repo.take_nested(at, None, head.as_deref(), staged, Take::Foreign)?);
         left.extend(self.repo.untaken(&stage, &declared)?);

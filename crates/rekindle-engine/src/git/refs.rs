@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use super::call::{self, Call, records};
 use super::{Error, Repo, Result};
 
-/// One ref's move.
 #[derive(Debug)]
 pub(super) enum Move<'a> {
     /// It must not exist.
@@ -32,7 +31,6 @@ impl Repo {
         self.call().args(["rev-parse", "--verify", "--quiet", "--end-of-options", &name]).id_if_any()
     }
 
-    /// The tree of a commit.
     pub(super) fn tree(&self, commit: &str) -> Result<String> {
         self.call().args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).id()
     }
@@ -78,7 +76,6 @@ impl Repo {
         Ok(None)
     }
 
-    /// A commit of a tree.
     pub(super) fn commit_tree(&self, tree: &str, parents: &[&str], message: &str) -> Result<String> {
         let mut call = self.call().args(["commit-tree", tree, "-F", "-"]);
         for parent in parents {

@@ -11,7 +11,6 @@ use super::snapshot::Place;
 use super::{Error, Left, Result, Work, held};
 use crate::save::move_if_there;
 
-/// What became of a removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removed {
     /// It is gone, or was never there.
@@ -21,10 +20,8 @@ pub enum Removed {
 }
 
 impl Work {
-    /// Removes a workspace and its branch. What is neither merged nor snapshotted is snapshotted first.
-    ///
-    /// # Errors
-    /// When git or the disk fails; nothing that is nowhere else is gone then.
+    /// Removes a workspace and its branch. What is neither merged nor snapshotted is snapshotted first. Fails when git
+    /// or the disk fails; nothing that is nowhere else is gone then.
     pub fn remove(&self, key: &str, attempt: u64, label: &str) -> Result<Removed> {
         names::check(label)?;
         self.alone(key, || self.remove_alone(key, attempt, label))

@@ -10,7 +10,6 @@ use super::{Checkout, Error, Repo, Result, names};
 /// A snapshot that can be restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
-    /// Its ref.
     pub reference: String,
     pub run: String,
     /// Its workspace: a task's or an agent's name.
@@ -25,20 +24,15 @@ pub struct Leftover {
     pub files: Vec<String>,
 }
 
-/// What a restoration did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
     /// Files that the snapshot holds.
     pub files: usize,
-    /// Files that were written.
     pub written: usize,
 }
 
 impl Repo {
     /// All snapshots, oldest first; of one workspace or of all.
-    ///
-    /// # Errors
-    /// When git fails.
     pub fn snapshots(&self, key: Option<&str>) -> Result<Vec<Leftover>> {
         let format =
             "%(refname)%00%(objectname)%00%(committerdate:unix)%00%(trailers:key=Rekindle-Base,valueonly,separator=)";
@@ -84,10 +78,8 @@ impl Repo {
     }
 
     /// Writes the files of a snapshot into a directory. Files that are there with other content are overwritten only with
-    /// `force`; files that the snapshot does not have stay.
-    ///
-    /// # Errors
-    /// When files would be overwritten, or git or the disk fails.
+    /// `force`; files that the snapshot does not have stay. Fails when files would be overwritten, or git or the disk
+    /// fails.
     pub fn restore(&self, commit: &str, dir: &Path, force: bool) -> Result<Restored> {
         std::fs::create_dir_all(dir).map_err(|e| Error::io(dir, e))?;
         let dir = dir.canonicalize().map_err(|e| Error::io(dir, e))?;
@@ -122,10 +114,8 @@ impl Repo {
         Ok(Restored { files, written: absent + differing.len() })
     }
 
-    /// Makes a branch of a snapshot; one of that name must not exist.
-    ///
-    /// # Errors
-    /// When the name is taken or cannot be a branch's, or git fails.
+    /// Makes a branch of a snapshot; one of that name must not exist. Fails when the name is taken or cannot be a
+    /// branch's, or git fails.
     pub fn restore_as_branch(&self, commit: &str, branch: &str) -> Result<()> {
         let commit = there(self.commit(commit)?, commit)?;
         self.call().args(["check-ref-format", "--branch", branch]).ok()?;

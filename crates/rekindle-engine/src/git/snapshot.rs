@@ -1,7 +1,7 @@
 //! Snapshots: everything in a checkout that is not ignored, and what its tasks declared, as a commit under a hidden ref. Files, index and HEAD of the
 //! checkout stay as they are. The ref is written last, so a snapshot is there whole or not at all.
 
-use super::declared::Stage;
+use super::declared::Staging;
 use super::links::Link;
 use super::names;
 use super::nested::Take;
@@ -23,7 +23,6 @@ pub enum Place {
 /// Something that could not be taken, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// The path in the checkout.
     pub path: String,
     /// The reason, to follow the path in a sentence.
     pub why: &'static str,
@@ -39,7 +38,6 @@ impl Left {
     }
 }
 
-/// What a snapshot holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The commit that holds everything; none where there is nothing yet to hold.
@@ -50,7 +48,6 @@ pub struct Snapshot {
     pub left: Vec<Left>,
 }
 
-/// What is to be kept.
 struct Seen {
     head: Option<String>,
     tree: String,
@@ -60,10 +57,7 @@ struct Seen {
 }
 
 impl Work {
-    /// Takes a snapshot of a workspace at an attempt's boundary.
-    ///
-    /// # Errors
-    /// When git fails; what was there before still is.
+    /// Takes a snapshot of a workspace at an attempt's boundary. If git fails, what was there before still is.
     pub fn snapshot(&self, place: Place, key: &str, attempt: u64, label: &str) -> Result<Snapshot> {
         names::check(label)?;
         self.alone(key, || self.snapshot_alone(place, key, attempt, label))
@@ -119,7 +113,7 @@ impl Work {
         let staged = self.repo.write_tree(at, Some(&index)).ok();
         let taken = self.repo.stage(at, Some(&index), true)?;
         let declared = self.declared(key, at)?;
-        let stage = Stage { at, index: Some(&index), raw: true };
+        let stage = Staging { at, index: Some(&index), raw: true };
         let mut left = self.repo.force(&stage, &declared)?;
         left.extend(self.repo.take_nested(at, Some(&index), head.as_deref(), taken, Take::Changed)?);
         left.extend(self.repo.untaken(&stage, &declared)?);

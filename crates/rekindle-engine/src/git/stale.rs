@@ -40,7 +40,6 @@ const LOCKLESS: &[&str] = &["fsmonitor--daemon", "cat-file", "credential-cache--
 /// Words about locks that wait to be put on record; more of them only repeat the first.
 const NOTES_MAX: usize = 100;
 
-/// Whose a lock is.
 enum Whose {
     /// Of one of our worktrees, which is here.
     Worktrees(PathBuf),
@@ -98,7 +97,6 @@ impl Repo {
     }
 
     /// What was put down since the last time.
-    #[must_use]
     pub fn notes(&self) -> Vec<String> {
         std::mem::take(&mut *held(&self.locks.notes))
     }

@@ -17,7 +17,6 @@ const FOUND: &str = "found";
 pub struct Workspace {
     /// Where to work: the project's directory in the worktree.
     pub dir: PathBuf,
-    /// The worktree.
     pub top: PathBuf,
     /// The commit that it stands at.
     pub head: String,
@@ -28,10 +27,8 @@ pub struct Workspace {
 }
 
 impl Work {
-    /// The workspace of a key, made or mended as needed.
-    ///
-    /// # Errors
-    /// When git fails, or something that rekindle did not make stands in its place.
+    /// The workspace of a key, made or mended as needed. Fails when git does, or something that rekindle did not make
+    /// stands in its place.
     pub fn workspace(&self, key: &str) -> Result<Workspace> {
         self.alone(key, || self.workspace_alone(key))
     }

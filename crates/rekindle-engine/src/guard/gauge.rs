@@ -14,9 +14,6 @@ pub const LOW: u8 = 10;
 
 /// Keeps what is left of context and allowance, in percent, if it has passed the mark since it was last kept. A session that
 /// nobody guards has no journal, and gets none.
-///
-/// # Errors
-/// When it cannot be kept.
 pub fn keep(session_dir: &Path, context: Option<u8>, usage: Option<u8>) -> io::Result<()> {
     if !session_dir.join(journal::FILE).exists() {
         return Ok(());

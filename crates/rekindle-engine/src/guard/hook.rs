@@ -33,16 +33,13 @@ pub const LAUNCHED_VARIABLE: &str = "REKINDLE_GUARD_LAUNCHED";
 /// Where a session's things are.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// Guard's directory.
     pub guard_dir: PathBuf,
     /// The project's state directory, which may not exist.
     pub state_dir: PathBuf,
 }
 
-/// Hears `heard` and prints what has to be told.
-///
-/// # Errors
-/// When something could not be kept; what had to be told is told all the same.
+/// Hears `heard` and prints what has to be told. Fails when something could not be kept; what had to be told is told
+/// all the same.
 pub fn run(
     program: &dyn Guarded,
     heard: Heard,
@@ -264,7 +261,7 @@ impl Hearing<'_> {
 
     /// What the transcript of a session that died holds beyond what was read of it.
     fn rest_of(&self, died: &Known) -> Vec<Fact> {
-        let program = KINDS.of(died.program()).and_then(|kind| kind.guarded());
+        let program = KINDS.of(died.program()).and_then(|kind| kind.about().guarded);
         let path = died.session.transcript.as_ref();
         let (Some(program), Some(path)) = (program, path) else {
             return Vec::new();

@@ -30,7 +30,6 @@ use manifest::{Ledger, ManifestEntry};
 pub use edit::Existing;
 pub use look::{Standing, State, chained_command, hooks_file, look};
 
-/// Why nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no home to find the user's settings in.
@@ -41,23 +40,10 @@ pub enum Error {
     NotAPath(PathBuf),
     /// The file is no JSON.
     #[error("{} is not valid JSON (line {line}, column {column}: {why}), nothing was changed: correct it first", path.display())]
-    Broken {
-        /// The file.
-        path: PathBuf,
-        line: usize,
-        column: usize,
-        /// What is wrong.
-        why: String,
-    },
+    Broken { path: PathBuf, line: usize, column: usize, why: String },
     /// Something in the file has another type than it must have.
     #[error("{what} in {} is not {wanted}, nothing was changed: correct it first", path.display())]
-    WrongType {
-        /// The file.
-        path: PathBuf,
-        what: String,
-        /// What it has to be.
-        wanted: &'static str,
-    },
+    WrongType { path: PathBuf, what: String, wanted: &'static str },
     /// Git tracks the file, so a change would be everybody's.
     #[error("git tracks {}, so it is not yours alone: use --project to install for everybody, or --user for yourself", .0.display())]
     Tracked(PathBuf),
@@ -76,14 +62,8 @@ pub enum Error {
     /// Not UTF-8.
     #[error("{} is not UTF-8 text", .0.display())]
     NotText(PathBuf),
-    /// Longer than settings are.
     #[error("{} is longer than {most} bytes: this is not a settings file", path.display())]
-    TooLong {
-        /// The file.
-        path: PathBuf,
-        /// The limit.
-        most: u64,
-    },
+    TooLong { path: PathBuf, most: u64 },
     /// Somebody wrote it in between.
     #[error("{} was changed by another program just now: try again", .0.display())]
     Changed(PathBuf),
@@ -104,7 +84,6 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// The answer.
         source: io::Error,
     },
 }
@@ -129,7 +108,6 @@ impl Error {
 /// Where rekindle is called, and which rekindle.
 #[derive(Clone, Copy)]
 pub struct Site<'a> {
-    /// Where settings are.
     pub places: Places<'a>,
     /// The project's state directory, made if need be.
     pub state: &'a Path,
@@ -171,11 +149,9 @@ pub enum Change {
     Same,
 }
 
-/// An installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
     pub file: PathBuf,
-    /// What became of it.
     pub change: Change,
     /// The events that call rekindle; none where the file is ours alone.
     pub events: Vec<&'static str>,
@@ -187,10 +163,7 @@ pub struct Installed {
     pub chained: Option<String>,
 }
 
-/// Installs one program's hooks.
-///
-/// # Errors
-/// Why it cannot be done; nothing was changed then.
+/// Installs one program's hooks. The error says why it cannot be done; nothing was changed then.
 pub fn install(
     site: &Site<'_>,
     program: &dyn Installable,
@@ -261,9 +234,7 @@ pub struct Removed {
 }
 
 /// Takes one program's hooks out of the settings of a scope, and out of whichever other files the manifest names for it.
-///
-/// # Errors
-/// Why a file cannot be changed; it is as it was then.
+/// The error says why a file cannot be changed; it is as it was then.
 pub fn uninstall(site: &Site<'_>, program: &dyn Installable, scope: Scope) -> Result<Vec<Removed>, Error> {
     let (dir, base) = site.ledger_dir(scope)?;
     let mut ledger = Ledger::take_if_there(&dir, &base)?;

@@ -32,7 +32,6 @@ const LOCK_PAUSE_MS: u64 = 5;
 /// Longest chain of sessions that went on with one another.
 const INHERITED_DEPTH: usize = 8;
 
-/// One session's journal.
 #[derive(Debug)]
 pub struct Journal {
     dir: PathBuf,
@@ -50,9 +49,6 @@ struct Sum {
 
 impl Journal {
     /// Opens a session's journal, making it where it is missing.
-    ///
-    /// # Errors
-    /// When it cannot be made or opened.
     pub fn open(dir: &Path) -> io::Result<Self> {
         let path = dir.join(FILE);
         let file = match Self::options().open(&path) {
@@ -77,9 +73,6 @@ impl Journal {
     }
 
     /// Appends a record, durably when this returns; says how long the journal was before and is now.
-    ///
-    /// # Errors
-    /// When it cannot be written or synced.
     pub fn append(&mut self, record: &Record) -> io::Result<(u64, u64)> {
         let line = serde_json::to_string(record)?;
         // A line feed in front: whatever was torn before ends there. Blank lines are skipped.
@@ -104,17 +97,11 @@ impl Journal {
     }
 
     /// What it adds up to.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn session(&self) -> io::Result<Session> {
         session(&self.dir)
     }
 
     /// Keeps the sum so far, for the next reading.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn keep_sum(&self) -> io::Result<Session> {
         let sum = sum(&self.dir, INHERITED_DEPTH)?;
         atomic::save(&self.dir, SUM_FILE, &serde_json::to_vec(&sum)?)?;
@@ -123,17 +110,11 @@ impl Journal {
 }
 
 /// What a session's journal adds up to, for a reader.
-///
-/// # Errors
-/// When it cannot be read.
 pub fn session(dir: &Path) -> io::Result<Session> {
     Ok(sum(dir, INHERITED_DEPTH)?.session)
 }
 
 /// The same after its first `records` records.
-///
-/// # Errors
-/// When it cannot be read.
 pub fn session_after(dir: &Path, records: u64) -> io::Result<Session> {
     let mut sum = Sum { version: SUM_VERSION, offset: 0, session: Session::default() };
     add_up(dir, &mut sum, INHERITED_DEPTH, records)?;

@@ -39,7 +39,6 @@ const NAMED_MAX: usize = 5;
 /// Everything that was looked up.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// A sentence each.
     pub sentences: Vec<String>,
     /// The team, where the plan has a name that one would be called after.
     pub team: Option<Team>,
@@ -47,7 +46,6 @@ pub struct Found {
 }
 
 /// Looks everything up.
-#[must_use]
 pub fn look(whom: &Whom<'_>, var: &dyn Fn(&str) -> Option<String>) -> Found {
     let Whom { program, session, key, dir, state_dir, .. } = *whom;
     let run = run(state_dir);
@@ -86,7 +84,6 @@ fn files(session: &Session, dir: &Path) -> Option<String> {
     })
 }
 
-/// Where the repository stands.
 fn repository(dir: &Path) -> Option<String> {
     let ask = |arguments: &[&str]| git::ask_within(dir, arguments, GIT_BYTES, GIT_MS);
     let last = ask(&["log", "-1", "--format=%h %s"])?;

@@ -13,7 +13,6 @@ use super::{place, sessions};
 use crate::agents::KINDS;
 
 /// The session that calls, by the variable that its program sets for those it starts.
-#[must_use]
 pub fn calling(var: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     KINDS.guarded().find_map(|program| {
         let session = var(program.session_variable()?).filter(|session| !session.is_empty())?;
@@ -22,15 +21,10 @@ pub fn calling(var: &dyn Fn(&str) -> Option<String>) -> Option<String> {
 }
 
 /// The session of this directory that was last heard of.
-#[must_use]
 pub fn newest(guard_dir: &Path) -> Option<String> {
     sessions::all(guard_dir).into_iter().next().map(|known| known.key)
 }
 
-/// Notes it.
-///
-/// # Errors
-/// When it cannot be kept.
 pub fn note(guard_dir: &Path, key: &str, words: &str, work_dir: &Path) -> io::Result<()> {
     let dir = guard_dir.join(key);
     let mut journal = Journal::open(&dir)?;

@@ -18,7 +18,6 @@ const DIR_MODE: u32 = 0o700;
 
 /// Guard's directory for a project: the user's own for `root` where sessions were kept there before, else that in `state_dir` where
 /// it exists, else the user's. So a state directory that comes into being later takes no session away.
-#[must_use]
 pub fn of(state_dir: &Path, root: &Path, var: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let name = root.file_name().map(|name| plain(&name.to_string_lossy())).unwrap_or_default();
     let hash = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
@@ -31,7 +30,6 @@ pub fn of(state_dir: &Path, root: &Path, var: &dyn Fn(&str) -> Option<String>) -
 
 /// Where a session is kept, for somebody in `dir` who may be deep inside its project or in another one: upwards from there, then
 /// among all that the user has.
-#[must_use]
 pub fn of_session(key: &str, dir: &Path, var: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let upwards = dir.ancestors().map(|above| above.join(".rekindle").join(DIR_NAME));
     let users = users(var).into_iter().filter_map(|dir| std::fs::read_dir(dir).ok());
@@ -40,7 +38,6 @@ pub fn of_session(key: &str, dir: &Path, var: &dyn Fn(&str) -> Option<String>) -
 }
 
 /// Guard's directory for all that belongs to the user and to no project.
-#[must_use]
 pub fn users(var: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let given = var("XDG_STATE_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
     let base = match given {
@@ -51,7 +48,6 @@ pub fn users(var: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
 }
 
 /// The name of a session's directory: its program and its id, harmless as a file's name.
-#[must_use]
 pub fn key(program: &str, session: &str) -> String {
     let fit = !session.is_empty()
         && session.len() <= ID_MAX_BYTES
@@ -63,9 +59,6 @@ pub fn key(program: &str, session: &str) -> String {
 }
 
 /// Makes a directory with all above it that are missing, for the owner alone.
-///
-/// # Errors
-/// When it cannot be made.
 pub fn make(dir: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(DIR_MODE).create(dir)
 }

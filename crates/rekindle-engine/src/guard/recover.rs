@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rekindle_core::guard::recovery::{Facts, text};
+use rekindle_core::guard::recovery::{RecoveryFacts, text};
 use rekindle_core::guard::session::Session;
 use rekindle_core::guard::when::Telling;
 
@@ -18,7 +18,6 @@ pub struct Whom<'a> {
     pub program: &'a dyn Guarded,
     /// The session whose record it is.
     pub session: &'a Session,
-    /// That session's key.
     pub key: &'a str,
     /// The directory with the state's file.
     pub session_dir: &'a Path,
@@ -31,11 +30,10 @@ pub struct Whom<'a> {
 }
 
 /// The text for it. Every one carries a mark of its own: programs drop what they have already shown.
-#[must_use]
 pub fn compose(whom: &Whom<'_>, telling: Telling, var: &dyn Fn(&str) -> Option<String>) -> String {
     let found = lookup::look(whom, var);
     let heard_until = moment(whom.session.last_at);
-    text(&Facts {
+    text(&RecoveryFacts {
         session: whom.session,
         key: whom.key,
         telling,

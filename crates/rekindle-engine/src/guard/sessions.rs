@@ -16,7 +16,6 @@ const LOOKED_AT_MAX: usize = 40;
 pub struct Known {
     /// The name of its directory.
     pub key: String,
-    /// Its directory.
     pub dir: PathBuf,
     /// What its journal adds up to.
     pub session: Session,
@@ -24,27 +23,23 @@ pub struct Known {
 
 impl Known {
     /// The program's name in the key.
-    #[must_use]
     pub fn program(&self) -> &str {
         self.key.split_once('-').map_or(self.key.as_str(), |(program, _)| program)
     }
 
     /// Whether its process lives; where nothing is known of it, it does not.
-    #[must_use]
     pub fn lives(&self) -> bool {
         self.session.ended.is_none() && process_lives(&self.session)
     }
 }
 
 /// Whether the process that a session last ran in is alive.
-#[must_use]
 pub fn process_lives(session: &Session) -> bool {
     let id: Option<ProcId> = session.process.as_ref().and_then(|id| serde_json::from_value(id.clone()).ok());
     id.is_some_and(|id| matches!(id.open(), Ok(Opened::Ours(_) | Opened::Likely(_))))
 }
 
 /// The sessions of a place, the one last heard of first.
-#[must_use]
 pub fn all(guard_dir: &Path) -> Vec<Known> {
     let mut known: Vec<Known> = newest_first(guard_dir).into_iter().take(LOOKED_AT_MAX).filter_map(load).collect();
     known.sort_by_key(|known| std::cmp::Reverse(known.session.last_at));
@@ -71,7 +66,6 @@ fn load(dir: PathBuf) -> Option<Known> {
 
 /// The session that a new one goes on with: the last that is not alive, died with work open and was not taken up. Whoever has taken
 /// it up was heard of after it, so nothing older has to be looked at.
-#[must_use]
 pub fn died(guard_dir: &Path, own_key: &str, now_ms: u64) -> Option<Known> {
     let mut taken_up: Vec<String> = Vec::new();
     let others = newest_first(guard_dir).into_iter().filter(|dir| dir.file_name().is_none_or(|name| name != own_key));
@@ -88,7 +82,6 @@ pub fn died(guard_dir: &Path, own_key: &str, now_ms: u64) -> Option<Known> {
 
 /// The session that a new one was launched for, unless one that lives has taken it up: what the launched one starts in turn is not
 /// launched for it.
-#[must_use]
 pub fn launched(guard_dir: &Path, key: &str) -> Option<Known> {
     let mut known = all(guard_dir);
     if known.iter().any(|known| known.session.inherits.iter().any(|earlier| earlier == key) && known.lives()) {

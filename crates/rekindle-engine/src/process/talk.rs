@@ -20,10 +20,7 @@ pub struct Talk {
 
 impl Talk {
     /// Starts it. `take` gets every line of up to `line_max` bytes, and nothing once its output has ended; it says whether it
-    /// wants more.
-    ///
-    /// # Errors
-    /// When the program or a thread cannot be started.
+    /// wants more. Fails when the program or a thread cannot be started.
     pub fn start(
         command: &mut Command,
         line_max: u64,
@@ -42,10 +39,7 @@ impl Talk {
         Ok(Self { group, outbox: Some(outbox) })
     }
 
-    /// Sends it a line.
-    ///
-    /// # Errors
-    /// When it does not read, or its input was closed.
+    /// Sends it a line. Fails when it does not read, or its input was closed.
     pub fn send(&self, line: &str) -> io::Result<()> {
         let outbox = self.outbox.as_ref().ok_or(ErrorKind::NotConnected)?;
         outbox.try_send(format!("{line}\n").into_bytes()).map_err(|error| match error {
@@ -59,8 +53,6 @@ impl Talk {
         self.outbox = None;
     }
 
-    /// Whether it has ended.
-    #[must_use]
     pub fn has_ended(&self) -> bool {
         self.group.has_ended()
     }
@@ -89,9 +81,6 @@ impl Talk {
 }
 
 /// Starts a thread that nobody waits for.
-///
-/// # Errors
-/// When there is none to be had.
 pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().name(name.to_owned()).spawn(work).map(|_ends_with_its_pipe| ())
 }

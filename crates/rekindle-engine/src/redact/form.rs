@@ -7,7 +7,6 @@ use std::ops::Range;
 /// taken out and not read again.
 const VALUE_MAX_BYTES: usize = 512;
 
-/// A form of credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// `sk-…`: OpenAI, Anthropic and others.
@@ -196,7 +195,6 @@ pub(super) fn leaves_private_key_open(line: &str) -> bool {
     })
 }
 
-/// Whether a private key ends on this line.
 pub(super) fn ends_private_key(line: &str) -> bool {
     line.contains("-----END ")
 }

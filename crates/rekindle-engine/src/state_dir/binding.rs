@@ -35,10 +35,7 @@ pub enum Standing {
     /// Not bound yet, and nothing speaks against it.
     Unbound,
     /// Bound by this user on this machine to another path: it was moved, renamed or copied.
-    Moved {
-        /// Where it was.
-        from: PathBuf,
-    },
+    Moved { from: PathBuf },
 }
 
 /// Why a directory is not taken for this user's own.
@@ -48,9 +45,7 @@ pub enum Foreign {
     Tracked,
     /// It is open to others and bound to nobody: a checkout or an archive made it, not rekindle.
     CameAlong,
-    /// It is another user's.
     OtherUser,
-    /// It is from another machine.
     OtherMachine,
 }
 
@@ -82,7 +77,6 @@ impl Binding {
 
 impl StateDir {
     /// How the directory stands to its place.
-    #[must_use]
     pub fn standing(&self) -> &Standing {
         &self.standing
     }

@@ -38,11 +38,9 @@ const MAX_OWNER_BYTES: u64 = 64 * 1024;
 pub struct Owner {
     /// Its process id, on its host.
     pub pid: u32,
-    /// Its host's name.
     pub host: String,
     /// Since when, in milliseconds since the Unix epoch.
     pub since_ms: i64,
-    /// The plan it runs.
     pub plan: String,
     /// Which process it is, provably; nothing where an earlier version wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,7 +49,6 @@ pub struct Owner {
 
 impl Owner {
     /// This process, as an owner.
-    #[must_use]
     pub fn this_process(now_ms: i64, plan: &str) -> Self {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let process = Process::own().ok().map(|process| Box::new(process.id().clone()));
@@ -59,7 +56,6 @@ impl Owner {
     }
 
     /// Whether its process is proven to have ended.
-    #[must_use]
     pub fn is_dead(&self) -> bool {
         let found = self.process.as_deref().map(ProcId::open);
         matches!(found, Some(Ok(Opened::Gone | Opened::OtherBoot)))
@@ -80,7 +76,6 @@ pub struct CoordinatorLock {
 
 impl CoordinatorLock {
     /// Whether the lock file was deleted, as with the whole directory: then another coordinator may hold what is there now.
-    #[must_use]
     pub fn is_lost(&self) -> bool {
         self.file.metadata().is_ok_and(|meta| meta.nlink() == 0)
     }

@@ -37,7 +37,6 @@ pub fn sqlite_version() -> &'static str {
     rusqlite::version()
 }
 
-/// How to open.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
     /// The time, for the name of a backup before a migration.
@@ -46,7 +45,6 @@ pub struct Options {
     pub whole_check: bool,
 }
 
-/// What opening found and did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpenReport {
     /// There was none; it was made.
@@ -73,7 +71,6 @@ pub struct OpenReport {
 /// How a damaged database was replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repaired {
-    /// The damage.
     pub why: String,
     /// Where the damaged files are now.
     pub kept_aside: PathBuf,
@@ -88,7 +85,6 @@ pub struct Repaired {
 /// A part of a spool that was read once, but whose lines are not in the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpoolGap {
-    /// The attempt whose spool it is.
     pub attempt: u64,
     /// Which of its two files.
     pub stream: Stream,
@@ -203,7 +199,6 @@ impl SqliteReader {
     }
 
     /// Events that were read and checked through it so far.
-    #[must_use]
     pub fn events_read(&self) -> u64 {
         self.pool.events_read()
     }

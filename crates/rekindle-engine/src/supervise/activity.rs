@@ -6,24 +6,17 @@ use rekindle_shim::bundle::ShimRecord;
 use rekindle_shim::tree::{Activity, Table};
 
 /// What the tree under this shim has done so far; `None` when the shim is gone.
-///
-/// # Errors
-/// When the process table cannot be read.
 pub fn activity(record: &ShimRecord) -> io::Result<Option<Activity>> {
     Ok(activity_in(&Table::scan()?, record))
 }
 
 /// How long the connections of its tree have been quiet, in milliseconds; nothing where it has none.
-///
-/// # Errors
-/// When the process table cannot be read.
 pub fn connections_quiet_ms(record: &ShimRecord) -> io::Result<Option<u64>> {
     let table = Table::scan()?;
     Ok(activity_in(&table, record).and_then(|_| table.connections_quiet_ms(record.shim.pid)))
 }
 
 /// The same in a table that was read once for many.
-#[must_use]
 pub fn activity_in(table: &Table, record: &ShimRecord) -> Option<Activity> {
     let row = table.row(record.shim.pid)?;
     // Enough for looking; a confused number costs a wrong sample, not a signal.

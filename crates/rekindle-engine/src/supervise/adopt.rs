@@ -53,7 +53,6 @@ pub enum Probe {
 }
 
 /// Looks at one bundle, for at most `budget`.
-#[must_use]
 pub fn probe(dir: &Path, budget: Duration) -> Probe {
     match look(dir, budget) {
         Ok(probe) => probe,
@@ -63,7 +62,6 @@ pub fn probe(dir: &Path, budget: Duration) -> Probe {
 }
 
 /// Looks at many bundles at once; the answers are in the order of the question.
-#[must_use]
 pub fn probe_all(dirs: &[PathBuf], budget: Duration) -> Vec<Probe> {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = (2 * cores).min(THREADS_MAX).min(dirs.len());

@@ -21,34 +21,22 @@ pub enum ControlError {
     Client(#[from] client::Error),
 }
 
-/// Has the shim climb a ladder; its spec's own for `None`.
-///
-/// # Errors
-/// When the shim does not accept within the budget.
+/// Has the shim climb a ladder; its spec's own for `None`. Fails when the shim does not accept within the budget.
 pub fn stop(dir: &Path, ladder: Option<Vec<Rung>>, budget: Duration) -> Result<(), ControlError> {
     Ok(connect(dir, budget)?.stop(ladder)?)
 }
 
 /// Has the shim end the whole tree now.
-///
-/// # Errors
-/// As [`stop`].
 pub fn kill(dir: &Path, budget: Duration) -> Result<(), ControlError> {
     Ok(connect(dir, budget)?.kill()?)
 }
 
 /// Sends one line to the agent's standard input. On an error send it again under the same name: it acts once.
-///
-/// # Errors
-/// As [`stop`].
 pub fn send_line(dir: &Path, id: &str, line: &str, budget: Duration) -> Result<Delivered, ControlError> {
     Ok(connect(dir, budget)?.stdin(id, line)?)
 }
 
 /// Ends the agent's standard input.
-///
-/// # Errors
-/// As [`stop`].
 pub fn close_stdin(dir: &Path, budget: Duration) -> Result<(), ControlError> {
     Ok(connect(dir, budget)?.close_stdin()?)
 }

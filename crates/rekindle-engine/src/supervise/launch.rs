@@ -50,7 +50,6 @@ pub enum LaunchError {
 
 impl LaunchError {
     /// Whether nothing was begun for want of room, and what the machine lacks then.
-    #[must_use]
     pub fn refusal(&self, at: &Path) -> Option<Refusal> {
         match self {
             Self::Bundle(bundle::Error::Io { source, .. }) | Self::Spawn(source) => refusal::of(source, at),
@@ -86,23 +85,17 @@ impl Default for Launcher {
 
 impl Launcher {
     /// Another program that knows the hidden subcommands.
-    #[must_use]
     pub fn new(program: PathBuf) -> Self {
         Self { program }
     }
 
-    /// Creates the bundle and starts its shim.
-    ///
-    /// # Errors
-    /// [`LaunchError::Exists`] when the bundle is there, in whatever state: the caller probes and decides.
+    /// Creates the bundle and starts its shim. [`LaunchError::Exists`] when the bundle is there, in whatever state: the
+    /// caller probes and decides.
     pub fn launch(&self, dir: &Path, spec: &Spec, prompt: Option<&[u8]>) -> Result<Launched, LaunchError> {
         self.launch_prepared(dir, spec, prompt, |_| Ok(()))
     }
 
     /// The same, with more put into the bundle before the shim is started.
-    ///
-    /// # Errors
-    /// As [`Launcher::launch`].
     pub fn launch_prepared(
         &self,
         dir: &Path,
@@ -119,8 +112,6 @@ impl Launcher {
     }
 
     /// Starts the shim of a bundle that was created and never started. Safe to repeat: a bundle starts once.
-    ///
-    /// # Errors
     /// [`LaunchError::Held`] when a shim is there already.
     pub fn start(&self, dir: &Path) -> Result<Launched, LaunchError> {
         let bundle = Bundle::open(dir)?.ok_or_else(|| LaunchError::Absent(dir.to_owned()))?;

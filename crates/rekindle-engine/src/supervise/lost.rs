@@ -40,10 +40,8 @@ pub enum LostError {
     Io(#[from] io::Error),
 }
 
-/// Ends the tree of an attempt whose shim died. Bounded in time; safe to repeat.
-///
-/// # Errors
-/// When the shim lives, or the system does not let us look.
+/// Ends the tree of an attempt whose shim died. Bounded in time; safe to repeat. Fails when the shim lives, or the
+/// system does not let us look.
 pub fn end_lost_tree(record: &ShimRecord, nonce: &str) -> Result<Ended, LostError> {
     match record.shim.open()? {
         Opened::OtherBoot | Opened::OtherNamespace => {

@@ -26,7 +26,7 @@ use std::thread::JoinHandle;
 use rekindle_shim::bundle::ShimRecord;
 use rekindle_shim::clock;
 
-use self::source::{Source, WatchEvent};
+use self::source::{EventSource, WatchEvent};
 use self::state::{Entry, Flushed, State};
 use super::Launched;
 
@@ -74,7 +74,7 @@ pub struct Watch {
 
 #[derive(Debug)]
 struct Shared {
-    source: Source,
+    source: EventSource,
     state: Mutex<State>,
     stopping: AtomicBool,
 }
@@ -88,39 +88,28 @@ impl Shared {
 
 impl Watch {
     /// Starts watching, for a receiver whose channel has a bound. Without a queue of the system's it looks by itself.
-    ///
-    /// # Errors
-    /// When the system refuses a thread.
+    /// Fails when the system refuses a thread.
     pub fn start(observations: SyncSender<Observation>) -> io::Result<Self> {
         let shared =
-            Arc::new(Shared { source: Source::new(), state: Mutex::default(), stopping: AtomicBool::new(false) });
+            Arc::new(Shared { source: EventSource::new(), state: Mutex::default(), stopping: AtomicBool::new(false) });
         let for_thread = Arc::clone(&shared);
         let thread =
             std::thread::Builder::new().name("watch".to_owned()).spawn(move || run(&for_thread, &observations))?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Watches a bundle whose shim was started by this process, and reaps it in the end.
-    ///
-    /// # Errors
-    /// When the key is in use.
+    /// Watches a bundle whose shim was started by this process, and reaps it in the end. Fails when the key is in use.
     pub fn add_launched(&self, key: BundleKey, dir: &Path, launched: Launched) -> Result<(), Twice> {
         self.add(key, Entry::launched(dir, launched.shim))
     }
 
     /// The same for a shim that could not be pinned, by its number.
-    ///
-    /// # Errors
-    /// As [`Watch::add_launched`].
     pub fn add_unpinned(&self, key: BundleKey, dir: &Path, pid: u32) -> Result<(), Twice> {
         self.add(key, Entry::unpinned(dir, pid))
     }
 
     /// Watches a bundle whose shim was started by someone else. Without a record the shim is found once it has
     /// written one.
-    ///
-    /// # Errors
-    /// As [`Watch::add_launched`].
     pub fn add_adopted(&self, key: BundleKey, dir: &Path, record: Option<&ShimRecord>) -> Result<(), Twice> {
         self.add(key, Entry::adopted(dir, record))
     }
@@ -132,13 +121,11 @@ impl Watch {
     }
 
     /// Whether the system refused to watch a bundle that is watched here, so that it is looked at instead.
-    #[must_use]
     pub fn lacks_watches(&self) -> bool {
         self.shared.state().lacks_watches()
     }
 
     /// The exit code of a shim of ours that was reaped, while its bundle is watched.
-    #[must_use]
     pub fn shim_code(&self, key: BundleKey) -> Option<i32> {
         self.shared.state().code(key)
     }

@@ -24,15 +24,11 @@ const KEPT_REPORT_BYTES: u64 = 1024 * 1024;
 /// A report that an agent left in its bundle while no coordinator was there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeptReport {
-    /// The token it came with.
     pub token: String,
     pub report: Report,
 }
 
 /// Saves a report after those that are there already. Two at the same instant may share a number, never a name.
-///
-/// # Errors
-/// When it cannot be written.
 pub fn save(bundle: &Path, report: &KeptReport) -> io::Result<PathBuf> {
     let dir = bundle.join(REPORTS_DIR);
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
@@ -48,10 +44,7 @@ pub fn save(bundle: &Path, report: &KeptReport) -> io::Result<PathBuf> {
     Ok(dir.join(name))
 }
 
-/// All of them in order, with their files.
-///
-/// # Errors
-/// When the machine has no room to read them.
+/// All of them in order, with their files. Fails when the machine has no room to read them.
 pub(super) fn read(bundle: &Path) -> io::Result<(Vec<KeptReport>, Vec<PathBuf>)> {
     let (mut reports, mut files) = (Vec::new(), Vec::new());
     for path in kept_files(&bundle.join(REPORTS_DIR))? {

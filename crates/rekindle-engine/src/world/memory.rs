@@ -9,14 +9,13 @@ use rekindle_core::input::Found;
 use rekindle_core::time::Time;
 use rekindle_shim::tree::Activity;
 
-use super::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
+use super::{Admission, CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
 use crate::agents::Reader;
 use crate::alert::Alert;
 use crate::clock::Clock;
 use crate::evidence::Outputs;
 use crate::store::Stream;
 
-/// The outside.
 pub struct MemoryWorld {
     /// The time, where it stands still.
     pub time: Time,
@@ -36,7 +35,6 @@ pub struct MemoryWorld {
     pub activity: Option<Activity>,
     /// Where outputs of checks are kept.
     pub outputs: Option<Outputs>,
-    /// Attempts that were to be launched.
     pub launched: Vec<AttemptId>,
     /// Tasks whose checks were to be run.
     pub checks: Vec<(TaskId, Epoch)>,
@@ -78,16 +76,16 @@ impl World for MemoryWorld {
         self.reader.map(|reader| reader())
     }
 
-    fn launch(&mut self, order: LaunchOrder) -> Taken {
+    fn launch(&mut self, order: LaunchOrder) -> Admission {
         self.launched.push(order.attempt);
-        Taken::Yes
+        Admission::Yes
     }
 
     fn stop(&mut self, _: AttemptId, _: bool) {}
 
-    fn run_checks(&mut self, order: CheckOrder) -> Taken {
+    fn run_checks(&mut self, order: CheckOrder) -> Admission {
         self.checks.push((order.task, order.epoch));
-        Taken::Yes
+        Admission::Yes
     }
 
     fn keep_output(&mut self, output: &str) -> Option<String> {
@@ -126,8 +124,8 @@ impl World for MemoryWorld {
 
     fn merge(&mut self, _: MergeOrder) {}
 
-    fn check_health(&mut self, _: &[String]) -> Taken {
-        Taken::Yes
+    fn check_health(&mut self, _: &[String]) -> Admission {
+        Admission::Yes
     }
 
     fn ask_usage(&mut self) {}

@@ -5,6 +5,7 @@ use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{MergeOutcome, Noted, Refused};
 use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{Baseline, CheckResult, Evidence};
+use rekindle_core::steering::PersonProcess;
 
 use crate::control::Called;
 
@@ -15,7 +16,6 @@ pub enum Message {
         attempt: AttemptId,
         /// The agent's process.
         pid: u32,
-        /// Its shim's process.
         shim_pid: u32,
     },
     /// An attempt could not be started.
@@ -25,64 +25,49 @@ pub enum Message {
         reason: String,
     },
     /// The machine had no room for something: nothing of it was begun.
-    Refused {
-        /// For what.
-        what: Refused,
-        /// What it lacks.
-        refusal: Refusal,
-    },
+    Refused { what: Refused, refusal: Refusal },
     /// An agent wrote something.
     Grew { attempt: AttemptId },
     /// An attempt's shim is gone: its exit record, or the lack of one, tells the rest.
     Ended { attempt: AttemptId },
     /// The checks of a claim have ended.
-    ChecksDone {
-        task: TaskId,
-        /// The epoch of the claim.
-        epoch: Epoch,
-        evidence: Evidence,
-    },
+    ChecksDone { task: TaskId, epoch: Epoch, evidence: Evidence },
     /// The checks of a task were run before its agent was started.
     BaselineSeen {
         /// The attempt that is being started.
         attempt: AttemptId,
         task: TaskId,
-        /// What they said.
         baseline: Baseline,
     },
     /// Accepted work was merged, or could not be.
-    Merged {
-        task: TaskId,
-        epoch: Epoch,
-        /// How it went.
-        outcome: MergeOutcome,
-    },
+    Merged { task: TaskId, epoch: Epoch, outcome: MergeOutcome },
     /// Something outside was put right, or is waited for: it goes on record.
     Noted(Noted),
     /// The plan's health commands were run.
-    HealthChecked {
-        /// What they said.
-        results: Vec<CheckResult>,
-    },
+    HealthChecked { results: Vec<CheckResult> },
     /// The user's command was asked what is left of the allowance.
     UsageSeen(UsageLeft),
     /// No sign of life.
-    Silent {
+    Silent { attempt: AttemptId, quiet_ms: u64, evidence: String },
+    /// A message was written to a running agent's input.
+    MessageTaken {
         attempt: AttemptId,
-        /// How long.
-        quiet_ms: u64,
-        /// What was looked at.
-        evidence: String,
+        /// The message's number within the attempt.
+        number: u32,
+    },
+    /// The program in which a person worked on a task has ended.
+    PersonLeft {
+        task: TaskId,
+        by: PersonProcess,
+        /// What changed meanwhile, a line each.
+        changed: Vec<String>,
     },
     /// Somebody spoke through the control socket.
     Called(Called),
     /// A signal to this process, or `rekindle pause`.
     Pause(PauseReason),
     /// The machine was looked at.
-    Pressure {
-        /// What it is short of.
-        short: Option<Refusal>,
-    },
+    Pressure { short: Option<Refusal> },
     /// A look at the whole store beside the work found damage.
     StoreDamaged { problem: String },
     /// The plan's file differs from the pinned plan.

@@ -9,6 +9,7 @@ mod checks;
 mod cli_session;
 mod disk;
 mod launch;
+mod person;
 mod settle;
 mod workspaces;
 
@@ -26,11 +27,12 @@ use rekindle_core::activity::{History, Ledger, Transcript};
 use rekindle_core::event::ClockSeen;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
+use rekindle_core::steering::PersonProcess;
 use rekindle_core::time::Time;
 use rekindle_shim::bundle::{self, Bundle, ShimRecord};
 use rekindle_shim::tree::Activity;
 
-use super::{CheckOrder, KeptReport, LaunchOrder, LeaveOrder, MergeOrder, Message, Notice, Taken, World, kept};
+use super::{Admission, CheckOrder, KeptReport, LaunchOrder, LeaveOrder, MergeOrder, Message, Notice, World, kept};
 use crate::agents::history::Record;
 use crate::agents::{Program, Reader};
 use crate::alert::{Alert, Alerts, Channels, Session};
@@ -40,6 +42,7 @@ use crate::control::Answerer;
 use crate::evidence::Outputs;
 use crate::git::Work;
 use crate::living::Living;
+use crate::person::WorkedOn;
 use crate::state_dir::StateDir;
 use crate::store::Stream;
 use crate::supervise::{self, BundleKey, Launcher, Observation, PROBE_BUDGET, Watch};
@@ -80,11 +83,12 @@ struct Shared {
     watch: Watch,
     messages: SyncSender<Message>,
     stop_grace_ms: u64,
+    /// Programs of people that are being watched.
+    people: Mutex<BTreeSet<u32>>,
     /// Claims whose checks run, and the health commands as a claim without a task: a second order for one of them changes nothing.
     checking: Mutex<BTreeSet<Option<(TaskId, Epoch)>>>,
 }
 
-/// The real outside.
 pub struct RealWorld {
     clock: Clock,
     shared: Arc<Shared>,
@@ -101,10 +105,8 @@ pub struct RealWorld {
 }
 
 impl RealWorld {
-    /// The outside of a state directory, with the project's directory and the run's share of its repository.
-    ///
-    /// # Errors
-    /// When processes cannot be watched or the directory cannot be written.
+    /// The outside of a state directory, with the project's directory and the run's share of its repository. Fails when
+    /// processes cannot be watched or the directory cannot be written.
     pub fn new(
         clock: Clock,
         dir: &StateDir,
@@ -134,6 +136,7 @@ impl RealWorld {
             watch: Watch::start(observed)?,
             messages: messages.clone(),
             stop_grace_ms,
+            people: Mutex::default(),
             checking: Mutex::default(),
         });
         let (bundles, living) = (shared.bundles.clone(), shared.living.clone());
@@ -216,18 +219,18 @@ impl World for RealWorld {
         Some(self.clock.seen())
     }
 
-    fn launch(&mut self, order: LaunchOrder) -> Taken {
+    fn launch(&mut self, order: LaunchOrder) -> Admission {
         if self.launched.insert(order.attempt) {
             return launch::in_background(&self.shared, order);
         }
-        Taken::Yes
+        Admission::Yes
     }
 
     fn stop(&mut self, attempt: AttemptId, at_once: bool) {
         launch::stop_in_background(&self.shared, attempt, at_once);
     }
 
-    fn run_checks(&mut self, order: CheckOrder) -> Taken {
+    fn run_checks(&mut self, order: CheckOrder) -> Admission {
         checks::in_background(&self.shared, order)
     }
 
@@ -297,7 +300,7 @@ impl World for RealWorld {
 
     fn history(&mut self, attempt: AttemptId, cli: &str, session: &str, ledger: &Ledger) -> History {
         let Some((adapter, _)) = self.shared.adapter(cli) else { return History::Unknown };
-        let keeps = adapter.keeps_transcript();
+        let keeps = adapter.about().keeps_transcript;
         match self.tail(attempt, cli, session).map(cli_session::Tail::end) {
             Some(Ok((lines, whole))) => adapter.history(&Record { lines: &lines, whole, ledger }),
             None if !keeps => adapter.history(&Record { lines: "", whole: true, ledger }),
@@ -306,7 +309,7 @@ impl World for RealWorld {
     }
 
     fn transcript_state(&mut self, attempt: AttemptId, cli: &str, session: &str) -> Transcript {
-        let keeps = self.shared.adapter(cli).is_some_and(|(adapter, _)| adapter.keeps_transcript());
+        let keeps = self.shared.adapter(cli).is_some_and(|(adapter, _)| adapter.about().keeps_transcript);
         let none = if keeps { Transcript::Missing } else { Transcript::Unknown };
         self.tail(attempt, cli, session).map_or(none, cli_session::Tail::state)
     }
@@ -318,6 +321,10 @@ impl World for RealWorld {
 
     fn tell(&mut self, attempt: AttemptId, cli: &str, number: u32, text: &str) {
         cli_session::tell_in_background(&self.shared, attempt, cli, number, text);
+    }
+
+    fn watch_person(&mut self, task: &TaskId, by: &PersonProcess, place: WorkedOn) {
+        person::watch_in_background(&self.shared, task.clone(), by.clone(), place);
     }
 
     fn close_input(&mut self, attempt: AttemptId) {
@@ -362,7 +369,7 @@ impl World for RealWorld {
         workspaces::leave_in_background(&self.shared, order);
     }
 
-    fn check_health(&mut self, commands: &[String]) -> Taken {
+    fn check_health(&mut self, commands: &[String]) -> Admission {
         checks::health_in_background(&self.shared, commands)
     }
 
@@ -418,7 +425,6 @@ impl World for RealWorld {
 
 impl RealWorld {
     /// Processes of agents whose bundles were deleted and who do not end.
-    #[must_use]
     pub fn outlasting(&self) -> Vec<u32> {
         self.shared.living.as_ref().map_or_else(Vec::new, |living| living.outlasting(&self.shared.bundles))
     }

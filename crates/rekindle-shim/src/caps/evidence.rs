@@ -26,7 +26,6 @@ const KILLED_CODE: i32 = 128 + KILL;
 /// Share of a limit on each process, in tenths, that its largest process reached when it met the limit.
 const REACHED_TENTHS: u64 = 9;
 
-/// How an agent ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct End {
     pub(crate) code: Option<i32>,

@@ -25,15 +25,12 @@ const NESTED_MAX: usize = 256;
 /// An attempt's group: one directory in each hierarchy that has something to hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// Its directories.
     #[serde(default)]
     pub dirs: Vec<Dir>,
 }
 
-/// One directory of a group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dir {
-    /// Where it is.
     pub path: PathBuf,
     /// What kind of group it is.
     pub by: By,
@@ -112,7 +109,6 @@ impl Group {
     }
 
     /// Those of its directories that are called after this attempt: the rest are not believed.
-    #[must_use]
     pub fn proven(&self, attempt: &str, nonce: &str) -> Self {
         let name = super::name(attempt, nonce);
         let scope = super::scope::unit(&name);
@@ -124,20 +120,15 @@ impl Group {
         self.dirs.iter().any(|dir| dir.memory)
     }
 
-    /// What caps its memory.
-    #[must_use]
     pub fn memory_by(&self) -> By {
         self.dirs.iter().find(|dir| dir.memory_capped).map_or(By::Nothing, |dir| dir.by)
     }
 
-    /// What caps its processes.
-    #[must_use]
     pub fn processes_by(&self) -> By {
         self.dirs.iter().find(|dir| dir.processes).map_or(By::Nothing, |dir| dir.by)
     }
 
     /// What its memory controller counted; nothing where none counts.
-    #[must_use]
     pub fn oom(&self) -> Option<Oom> {
         let dir = self.dirs.iter().find(|dir| dir.memory)?;
         let read = |name: &str| fs::read_to_string(dir.path.join(name)).ok();
@@ -152,7 +143,6 @@ impl Group {
     }
 
     /// How often a process was refused for its cap; 0 where none counts.
-    #[must_use]
     pub fn processes_refused(&self) -> u64 {
         let dir = self.dirs.iter().find(|dir| dir.processes);
         let events = dir.and_then(|dir| fs::read_to_string(dir.path.join("pids.events")).ok());
@@ -172,7 +162,6 @@ impl Group {
     }
 
     /// How many processes are in it.
-    #[must_use]
     pub fn population(&self) -> usize {
         self.pids().len()
     }
@@ -182,7 +171,6 @@ impl Group {
     }
 
     /// Pins all that live in it.
-    #[must_use]
     pub fn members(&self) -> Vec<Process> {
         let pinned = self.pids().into_iter().filter_map(|pid| Process::pin(pid).map(|(process, _)| process));
         // Read again once it is pinned: the number may have gone to another since.

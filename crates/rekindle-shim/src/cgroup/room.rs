@@ -18,7 +18,6 @@ pub struct Room {
 }
 
 /// The least room that the groups of this process leave it; nothing where none of them limits it.
-#[must_use]
 pub fn room() -> Option<Room> {
     let layout = Layout::here();
     let dirs = [(&layout.unified, &SECOND), (&layout.memory, &FIRST)];

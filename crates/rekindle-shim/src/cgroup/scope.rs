@@ -20,8 +20,6 @@ const LOOK_MS: u64 = 5;
 /// The program that speaks to systemd.
 const BUSCTL: &str = "busctl";
 
-/// The unit of a group.
-#[must_use]
 pub fn unit(name: &str) -> String {
     format!("{name}.scope")
 }

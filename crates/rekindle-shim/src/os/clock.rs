@@ -5,19 +5,16 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Milliseconds that count only while the machine is awake: deadlines and graces, so that a suspended laptop
 /// does not wake up to a dead agent.
-#[must_use]
 pub fn monotonic_ms() -> u64 {
     millis(clock_gettime(ClockId::Monotonic))
 }
 
 /// Milliseconds since the machine started, suspension included.
-#[must_use]
 pub fn boottime_ms() -> u64 {
     millis(clock_gettime(super::BOOTTIME))
 }
 
 /// Wall time in milliseconds since 1970, for people.
-#[must_use]
 pub fn wall_ms() -> u64 {
     millis(clock_gettime(ClockId::Realtime))
 }

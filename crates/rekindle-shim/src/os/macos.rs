@@ -168,7 +168,6 @@ impl Handle {
         Ok(rustix::process::kill_process(self.pid, signal)?)
     }
 
-    /// Whether it has ended.
     pub fn exited(&self) -> bool {
         let mut fds = [PollFd::new(&self.queue, PollFlags::IN)];
         matches!(poll(&mut fds, Some(&super::clock::timeout(0))), Ok(n) if n > 0)

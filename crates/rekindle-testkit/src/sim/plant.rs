@@ -69,11 +69,17 @@ pub enum Plant {
     OtherTask,
     /// The checks of the plan as it was at first are run, whatever a person has changed.
     OldChecks,
+    /// An agent that was killed for lack of memory is told as crashed.
+    WantAsCrash,
+    /// An attempt that cannot be looked at is taken for lost.
+    UnknownAsLost,
+    /// Artifacts that cannot be looked at are taken for missing.
+    UnseenAsMissing,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 36] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -107,6 +113,9 @@ impl Plant {
         Self::StalePlan,
         Self::OtherTask,
         Self::OldChecks,
+        Self::WantAsCrash,
+        Self::UnknownAsLost,
+        Self::UnseenAsMissing,
     ];
 
     /// Its name on the command line.
@@ -146,6 +155,9 @@ impl Plant {
             Self::StalePlan => "stale-plan",
             Self::OtherTask => "other-task",
             Self::OldChecks => "old-checks",
+            Self::WantAsCrash => "want-as-crash",
+            Self::UnknownAsLost => "unknown-as-lost",
+            Self::UnseenAsMissing => "unseen-as-missing",
         }
     }
 

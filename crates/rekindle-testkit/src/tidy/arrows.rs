@@ -116,7 +116,7 @@ fn agent_names(source: &Source, findings: &mut Vec<Finding>) {
     }
     // Comments count too: many of them are help that people read.
     let text = source.text.to_ascii_lowercase();
-    for name in KINDS.iter().filter(|kind| kind.program().is_some()).map(|kind| kind.kind()) {
+    for name in KINDS.iter().filter(|kind| kind.about().program.is_some()).map(|kind| kind.kind()) {
         let own = [format!("{ADAPTERS}/{name}.rs"), format!("{ADAPTERS}/{name}/")];
         let other = OTHER_MEANINGS.iter().any(|(path, word)| source.path.starts_with(path) && *word == name);
         if other || own.iter().any(|own| source.path.starts_with(own.as_str())) {

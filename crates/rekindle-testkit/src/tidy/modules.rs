@@ -8,16 +8,6 @@ use super::{Finding, Repo, place};
 /// The crates that are held to it.
 const HELD: &[&str] = &["rekindle", "rekindle-core", "rekindle-engine"];
 
-/// A crate and two of its modules, in alphabetical order.
-type Pair<'a> = (&'a str, &'a str, &'a str);
-
-/// Pairs that still import each other. The list can only shrink: an entry that is no longer needed is a finding.
-const STILL_TWO_WAY: &[Pair<'_>] =
-    &[("rekindle", "cli", "commands"), ("rekindle", "commands", "web"), ("rekindle", "error", "ui")];
-
-/// The file that holds the list.
-const LIST: &str = "crates/rekindle-testkit/src/tidy/modules.rs";
-
 /// A line that names another module of the same crate.
 struct Use<'a> {
     file: &'a str,
@@ -29,26 +19,11 @@ struct Use<'a> {
 type Uses<'a> = BTreeMap<(&'a str, &'a str), Vec<Use<'a>>>;
 
 pub(super) fn check(repo: &Repo, findings: &mut Vec<Finding>) {
-    hold(repo, STILL_TWO_WAY, findings);
-}
-
-pub(super) fn hold(repo: &Repo, still_two_way: &[Pair<'_>], findings: &mut Vec<Finding>) {
     for package in HELD {
         let uses = uses(repo, package);
-        let is_two_way = |one, other| uses.contains_key(&(one, other)) && uses.contains_key(&(other, one));
-        let allowed = |one, other| still_two_way.contains(&(*package, one, other));
-        for (one, other) in uses.keys().filter(|(one, other)| one < other && is_two_way(one, other)) {
-            if !allowed(*one, *other) {
-                findings.push(two_way(&uses, one, other));
-            }
-        }
-        let whole = ["lib.rs", "main.rs"].map(|root| format!("crates/{package}/src/{root}"));
-        for (_, one, other) in still_two_way.iter().filter(|(of, ..)| of == package) {
-            // A repository without the crate's root is planted: nothing can be said about the rest of it.
-            if whole.iter().any(|root| repo.texts.contains_key(root)) && !is_two_way(one, other) {
-                let what = format!("`{one}` and `{other}` of {package} do not import each other any more");
-                findings.push(Finding::new(LIST, 0, what, "delete the entry: this list can only shrink"));
-            }
+        let back = |one: &str, other: &str| one < other && uses.contains_key(&(other, one));
+        for (one, other) in uses.keys().filter(|(one, other)| back(one, other)) {
+            findings.push(two_way(&uses, one, other));
         }
     }
 }

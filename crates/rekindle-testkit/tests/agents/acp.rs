@@ -72,7 +72,7 @@ fn opencode_is_killed_in_a_tool_and_its_session_is_loaded() {
     let sessions = bed.sessions();
     assert!(sessions.len() == 2 && sessions[0] == sessions[1], "{sessions:?}\n{}", bed.story());
     let resumed = &bed.server.main()[1];
-    assert!(resumed.mentions(WORD) && resumed.mentions("Your session goes on"), "{}", resumed.last_text());
+    assert!(resumed.mentions(WORD) && resumed.mentions("Your session continues"), "{}", resumed.last_text());
     let replayed =
         of_type(&bed, 2, "update").iter().any(|line| line["update"]["sessionUpdate"] == "user_message_chunk");
     assert!(!replayed, "what was said before is not taken for new");

@@ -135,7 +135,7 @@ fn is_told_after_a_death(cli: Cli) {
     let next = lead.die_and_begin_anew(begin(cli, &lead));
     assert_eq!(told(&next), 1, "{}", lead.story());
     lead.assert_told(&next, &KEPT);
-    lead.assert_told(&next, &["ended with work open", "was running, no end is known: `"]);
+    lead.assert_told(&next, &["ended with unfinished work", "was running, no end is known: `"]);
     let printed = lead.rig.ok(&["guard", "recover"]);
     for words in KEPT {
         assert!(printed.contains(words), "recover lacks {words:?}: {printed}");

@@ -26,8 +26,8 @@ fn killed_in_a_tool_is_resumed_and_leaves_nothing(cli: Cli) {
     let sessions = bed.sessions();
     assert!(sessions.len() == 2 && sessions[0] == sessions[1], "the same session: {sessions:?}\n{}", bed.story());
     let resumed = &bed.server.main()[1];
-    assert!(resumed.mentions("Your session goes on"), "it is told why: {}", resumed.last_text());
-    let told = resumed.messages.iter().rev().find(|message| message.text.contains("Your session goes on"));
+    assert!(resumed.mentions("Your session continues"), "it is told why: {}", resumed.last_text());
+    let told = resumed.messages.iter().rev().find(|message| message.text.contains("Your session continues"));
     let told = told.map(|message| message.text.clone()).unwrap_or_default();
     assert!(told.contains("tool-runs.new"), "it is told of the call that was cut off: {told}");
     lean::assert_resume_is_short(resumed, || bed.story());

@@ -99,7 +99,7 @@ fn bare_command(bed: &Bed) -> std::process::Command {
 
 /// A resumed session is told little. What it is told of the work itself (calls, commits) is behind fences and is not counted.
 pub fn assert_resume_is_short(asked: &Asked, story: impl FnOnce() -> String) {
-    let prompt = prompt(asked, "# Your session goes on").unwrap_or_else(|| panic!("no resume\n{}", story()));
+    let prompt = prompt(asked, "# Your session continues").unwrap_or_else(|| panic!("no resume\n{}", story()));
     let own: usize = prompt.lines().filter(|line| !line.starts_with("| ")).map(|line| line.len() + 1).sum();
     let tokens = own / TOKEN_BYTES;
     println!("resume: {tokens} tokens");

@@ -30,7 +30,7 @@ fn met(cli: Cli, trouble: Answer, fault: Fault) {
 /// is left alone for a while, and its session goes on.
 #[test]
 fn program_that_asks_without_end_is_stopped() {
-    let not_resumed = [When::Purpose(Purpose::Main), When::Nowhere("Your session goes on".to_owned())];
+    let not_resumed = [When::Purpose(Purpose::Main), When::Nowhere("Your session continues".to_owned())];
     let script = Script::new().then(work()).whenever(not_resumed, bye().end(End::Unfinished)).then(done()).then(bye());
     let bed = Bed::new(Cli::Opencode, script);
     bed.finish(bed.rig.run());
@@ -43,7 +43,7 @@ fn program_that_asks_without_end_is_stopped() {
 
 /// Refused credentials stop the program at once and ask a person, whose answer lets its session go on.
 fn refused_credentials_ask_a_person(cli: Cli) {
-    let not_resumed = [When::Purpose(Purpose::Main), When::Nowhere("Your session goes on".to_owned())];
+    let not_resumed = [When::Purpose(Purpose::Main), When::Nowhere("Your session continues".to_owned())];
     let script = Script::new().then(work()).whenever(not_resumed, Answer::fail(Fail::Auth)).then(done()).then(bye());
     let bed = Bed::new(cli, script);
     let run = bed.rig.run();

@@ -48,7 +48,7 @@ fn a_coordinator_tells_where_its_agent_stands() {
     rig.await_file("here");
     let plain = ask(&rig, "plain", "");
     assert_eq!(plain.code, Some(0));
-    for part in ["The task's own words.", "- accept: `test -e made`", "half way", "the rest", "Go on with T1"] {
+    for part in ["The task's own words.", "- accept: `test -e made`", "half way", "the rest", "Continue with T1"] {
         assert!(plain.out.contains(part), "{part} is not in:\n{}", plain.out);
     }
     assert!(plain.out.len() <= 9_500);
@@ -121,7 +121,7 @@ fn a_hook_before_every_request_adds_to_the_summary_of_a_compaction_and_says_the_
     assert_eq!((messages.len(), &answer["hookSpecificOutput"]["hookEventName"]), (1, &Value::from("BeforeModel")));
     let text = messages[0]["content"].as_str().expect("a text");
     assert!(text.starts_with("<state_snapshot>so far</state_snapshot>\n\n"), "{text}");
-    assert!(text.contains("The task's own words.") && text.contains("Go on with T1"), "{text}");
+    assert!(text.contains("The task's own words.") && text.contains("Continue with T1"), "{text}");
     assert_eq!(compacted().out, first.out, "what has not changed is not sent anew");
     nothing(&ask(&rig, "gemini", "no JSON"));
     rig.touch("leave");

@@ -35,6 +35,7 @@ mod session;
 mod signals;
 mod smoke;
 mod stalled;
+mod steering;
 mod storm;
 mod tally;
 mod top;

@@ -73,7 +73,7 @@ fn a_split_makes_tasks_of_its_parts() {
     let whole = client.call("task_done", json!({ "task": "T1", "result": "all" })).wrong();
     assert!(whole.text.contains("report its parts instead, in order: T1.1, T1.2"), "{}", whole.text);
     let first = client.call("task_done", json!({ "task": "T1.1", "result": "read" })).good();
-    assert!(first.text.contains("Go on with T1.2: write"), "{}", first.text);
+    assert!(first.text.contains("Continue with T1.2: write"), "{}", first.text);
     rig.touch("made");
     let last = client.call("task_done", json!({ "task": "T1.2", "result": "written" })).good();
     assert!(last.text.contains("end your turn"), "{}", last.text);
@@ -133,7 +133,7 @@ fn proves_and_goes_on(rig: &Rig, client: &mut Client) {
     rig.touch("made");
     let complete = client.call("task_done", done.clone()).good();
     assert_eq!(complete.fields["state"], "complete");
-    assert!(complete.text.contains("Go on with T2: second"), "{}", complete.text);
+    assert!(complete.text.contains("Continue with T2: second"), "{}", complete.text);
     let again = client.call("task_done", done).good();
     assert!(again.text.contains("already complete"), "{}", again.text);
     let claims = rig.events_of("task_claimed");

@@ -29,7 +29,10 @@ fn a_living_coordinator_takes_a_changed_plan_over() {
     let rig = Rig::new(PLAN, WAITS);
     let run = rig.run();
     rig.await_file("here");
-    rig.write("plan.md", &more(PLAN).replace("### T1: first\n- accept: `test -s made`", "### T1: first\n- accept: `test -e made`"));
+    rig.write(
+        "plan.md",
+        &more(PLAN).replace("### T1: first\n- accept: `test -s made`", "### T1: first\n- accept: `test -e made`"),
+    );
     rig.ok(&["plan", "reload", "--yes"]);
     rig.until("T1 is proven by its new check", || {
         let proven = rig.events_of("checks_finished").into_iter().filter(|event| event["task"] == "T1").count();
@@ -163,7 +166,9 @@ fn run_asks_at_a_terminal() {
     shows("+ T3 third");
     shows("[y/N]");
     tmux(&["send-keys", "y", "Enter"]);
-    rig.until("T3 is complete", || (rig.status()["run"]["state"] == "complete" && states(&rig).len() == 3).then_some(()));
+    rig.until("T3 is complete", || {
+        (rig.status()["run"]["state"] == "complete" && states(&rig).len() == 3).then_some(())
+    });
     tmux(&["kill-server"]);
     assert_eq!(states(&rig), ["T1 complete", "T2 complete", "T3 complete"]);
 }

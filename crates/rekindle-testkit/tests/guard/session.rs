@@ -28,7 +28,7 @@ impl Played {
     /// The whole case, up to where its context is compacted.
     pub fn new(case: &Case) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let program = KINDS.of("claude").and_then(|kind| kind.guarded()).expect("guarded");
+        let program = KINDS.of("claude").and_then(|kind| kind.about().guarded).expect("guarded");
         let mut played = Self { dir, program, calls: 0, words: None };
         std::fs::create_dir_all(played.project()).expect("a project");
         assert_eq!(played.hook("SessionStart", json!({ "source": "startup" })), None);

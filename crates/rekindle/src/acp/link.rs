@@ -28,7 +28,6 @@ const ENDS_WITHIN_MS: u64 = 1_500;
 /// Between two looks at whether it has left.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What can happen.
 #[derive(Debug)]
 pub(super) enum Event {
     /// The agent said something in the protocol.
@@ -37,11 +36,9 @@ pub(super) enum Event {
     Noise(String),
     /// The agent's output has ended.
     Gone,
-    /// A prompt came.
     Prompt(String),
     /// No further prompt comes.
     InputClosed,
-    /// A signal came.
     Signal(i32),
 }
 

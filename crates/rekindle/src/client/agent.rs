@@ -52,13 +52,11 @@ pub(crate) struct Agent {
 
 impl Agent {
     /// The agent that this process was started by, if it was started by one.
-    #[must_use]
     pub(crate) fn from_environment(project: &Project) -> Option<Self> {
         Self::told(&AttemptVariables::default(), &project.state_dir)
     }
 
     /// The agent of an attempt, if its token is known. `state_dir` is the project's, where the attempt names none.
-    #[must_use]
     pub(crate) fn told(told: &AttemptVariables, state_dir: &Path) -> Option<Self> {
         let token = told.get(TOKEN)?;
         let named = told.path(STATE_DIR_VARIABLE);
@@ -70,16 +68,12 @@ impl Agent {
     }
 
     /// The same agent, speaking through its tools.
-    #[must_use]
     pub(crate) fn with_tools(mut self) -> Self {
         self.mcp = true;
         self
     }
 
-    /// What it has to be told after a compaction, asked for once.
-    ///
-    /// # Errors
-    /// When nobody answers within that time.
+    /// What it has to be told after a compaction, asked for once. Fails when nobody answers within that time.
     pub(crate) fn context(&self, patience: Duration) -> Result<String> {
         match self.door.call(Request::Context, patience) {
             Ok(Response::Context { text }) => Ok(text),
@@ -89,10 +83,8 @@ impl Agent {
         }
     }
 
-    /// Reports, and waits for the answer.
-    ///
-    /// # Errors
-    /// When the coordinator refuses, or is away and the report cannot be kept either.
+    /// Reports, and waits for the answer. Fails when the coordinator refuses, or is away and the report cannot be kept
+    /// either.
     pub(crate) fn report(&self, report: &Report) -> Result<Outcome> {
         let patience = match report {
             Report::Done { .. } => CLAIM_PATIENCE,
@@ -110,10 +102,7 @@ impl Agent {
         }
     }
 
-    /// Gives a sign of life. Says whether somebody took it.
-    ///
-    /// # Errors
-    /// When the coordinator refuses.
+    /// Gives a sign of life. Says whether somebody took it. Fails when the coordinator refuses.
     pub(crate) fn heartbeat(&self) -> Result<bool> {
         match self.ask(&Request::Heartbeat, ANSWER_PATIENCE) {
             Ok(Response::Refused { reason }) => Err(CliError::refused(reason)),
@@ -122,10 +111,7 @@ impl Agent {
         }
     }
 
-    /// The agent's own tasks.
-    ///
-    /// # Errors
-    /// When the coordinator refuses or is away.
+    /// The agent's own tasks. Fails when the coordinator refuses or is away.
     pub(crate) fn tasks(&self) -> Result<Vec<TaskLine>> {
         match self.ask(&Request::MyTasks, ANSWER_PATIENCE) {
             Ok(Response::Tasks { tasks }) => Ok(tasks),
@@ -135,10 +121,8 @@ impl Agent {
         }
     }
 
-    /// Asks and waits for a person, over any number of coordinators.
-    ///
-    /// # Errors
-    /// When the coordinator refuses, or whoever reads the answer is gone.
+    /// Asks and waits for a person, over any number of coordinators. Fails when the coordinator refuses, or whoever
+    /// reads the answer is gone.
     pub(crate) fn ask_and_wait(&self, question: &Report) -> Result<String> {
         let asked = self.insist(|| {
             let report = question.clone();
@@ -198,10 +182,7 @@ impl Agent {
     }
 }
 
-/// The task that an agent means: the one named, else its first.
-///
-/// # Errors
-/// When neither is there, or the name is none.
+/// The task that an agent means: the one named, else its first. Fails when neither is there, or the name is none.
 pub(crate) fn task_or_own(named: Option<&str>) -> Result<TaskId> {
     let name = named.map(str::to_owned).or_else(|| variable(TASK));
     let Some(name) = name else {

@@ -17,7 +17,6 @@ pub(crate) struct AttemptVariables {
 
 impl AttemptVariables {
     /// What the bundle says, where one is named and can be read; the environment answers for the rest.
-    #[must_use]
     pub(crate) fn of(bundle: Option<&Path>) -> Self {
         let Some(dir) = bundle else { return Self::default() };
         let spec = Bundle::open(dir).ok().flatten().and_then(|bundle| bundle.spec().ok().flatten());
@@ -27,31 +26,26 @@ impl AttemptVariables {
     }
 
     /// A variable that says something.
-    #[must_use]
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         self.recorded.get(name).filter(|value| !value.is_empty()).cloned().or_else(|| variable(name))
     }
 
     /// A variable that names a place.
-    #[must_use]
     pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
         self.get(name).map(PathBuf::from)
     }
 
     /// The role of the attempt.
-    #[must_use]
     pub(crate) fn role(&self) -> Role {
         self.get(ROLE).and_then(|name| Role::of(&name)).unwrap_or_default()
     }
 
     /// Whether its task was tried before.
-    #[must_use]
     pub(crate) fn tried_before(&self) -> bool {
         self.get(NUMBER).and_then(|number| number.parse::<u32>().ok()).is_some_and(|number| number > 1)
     }
 
     /// The tasks of the attempt by name, in order.
-    #[must_use]
     pub(crate) fn tasks(&self) -> Vec<String> {
         let all = self.get(TASKS).unwrap_or_default();
         all.split(',').filter(|task| !task.is_empty()).map(str::to_owned).collect()

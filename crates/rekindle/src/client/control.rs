@@ -56,28 +56,22 @@ pub(crate) struct ControlSocket {
 
 impl ControlSocket {
     /// A control socket, for an agent with a token or for the operator.
-    #[must_use]
     pub(crate) fn new(path: PathBuf, token: Option<String>) -> Self {
         Self { path, token }
     }
 
     /// The operator's control socket of a state directory.
-    #[must_use]
     pub(crate) fn of_state_dir(dir: &Path) -> Self {
         Self::new(dir.join(SOCKET), None)
     }
 
     /// The same socket for an agent.
-    #[must_use]
     pub(crate) fn speaking_as(mut self, token: String) -> Self {
         self.token = Some(token);
         self
     }
 
-    /// Asks once and waits for the answer, at most that long.
-    ///
-    /// # Errors
-    /// When nobody listens, or no answer came.
+    /// Asks once and waits for the answer, at most that long. Fails when nobody listens, or no answer came.
     pub(crate) fn call(&self, call: Request, patience: Duration) -> Result<Response, Away> {
         let mut stream = match connect(&self.path) {
             // Its queue is full: it lets nobody in.

@@ -32,14 +32,13 @@ pub(crate) enum Taken {
     Now,
     /// Nothing changed: it was already done.
     Already,
+    /// It is acted on after a moment; until then it can be taken back by this number.
+    Placed(u64),
     /// A pause, and no coordinator is running to stop agents: the caller has to do it.
     NobodyThere,
 }
 
-/// Gives an order and waits until it is durable.
-///
-/// # Errors
-/// When it is refused, or there is no run.
+/// Gives an order and waits until it is durable. Fails when it is refused, or there is no run.
 pub(crate) fn give(project: &Project, order: &Order) -> Result<Taken> {
     if variable(TOKEN).is_some() {
         return Err(for_operator());
@@ -56,6 +55,7 @@ pub(crate) fn give(project: &Project, order: &Order) -> Result<Taken> {
         };
         match door.call(Request::Order(order.clone()), ANSWER_PATIENCE) {
             Ok(Response::Accepted | Response::Complete { .. }) => return Ok(Taken::Now),
+            Ok(Response::Placed { number }) => return Ok(Taken::Placed(number)),
             Ok(Response::Already) => return Ok(Taken::Already),
             Ok(Response::Refused { reason }) => return Err(CliError::refused(reason)),
             Ok(answer) => return Err(unexpected(&answer)),
@@ -76,9 +76,7 @@ fn stalled(stall: &Stall) -> CliError {
 }
 
 /// Refuses an agent of a run that wants to coordinate or watch it: it would wait for itself, or become its own supervisor.
-///
-/// # Errors
-/// When the caller is an agent of this very state directory.
+/// Fails when the caller is an agent of this very state directory.
 pub(crate) fn refuse_own_agent(project: &Project) -> Result<()> {
     let own = variable(TOKEN).and(variable(SOCKET)).is_some_and(|socket| {
         let dir = Path::new(&socket).parent().map(Path::to_owned);
@@ -98,6 +96,7 @@ fn offline(dir: &StateDir, order: Order) -> Result<Taken> {
     match reply {
         Reply::Refused { reason } => Err(CliError::refused(reason)),
         Reply::Already => Ok(Taken::Already),
+        Reply::Placed(number) => Ok(Taken::Placed(number)),
         Reply::Accepted | Reply::Verifying { .. } | Reply::Asked(_) => Ok(Taken::Now),
     }
 }

@@ -11,7 +11,6 @@ pub(crate) struct Stall {
 
 impl Stall {
     /// The process that listens at the other end.
-    #[must_use]
     pub(crate) fn of(stream: &UnixStream) -> Self {
         let peer = rustix::net::sockopt::socket_peercred(stream).ok();
         let pid = peer.and_then(|peer| u32::try_from(peer.pid.as_raw_nonzero().get()).ok());
@@ -19,13 +18,11 @@ impl Stall {
     }
 
     /// A process that let nobody in.
-    #[must_use]
     pub(crate) fn unnamed() -> Self {
         Self { pid: None, state: None }
     }
 
     /// The same, of a process that is known from elsewhere.
-    #[must_use]
     pub(crate) fn or_of(self, pid: Option<u32>) -> Self {
         match (self.pid, pid) {
             (None, Some(pid)) => Self { pid: Some(pid), state: state_of(pid) },
@@ -34,13 +31,11 @@ impl Stall {
     }
 
     /// Whether somebody has stopped it, or a debugger holds it.
-    #[must_use]
     pub(crate) fn is_stopped(&self) -> bool {
         matches!(self.state, Some('T' | 't'))
     }
 
     /// How it stands, in words.
-    #[must_use]
     pub(crate) fn words(&self) -> String {
         let who = self.pid.map_or_else(|| "the coordinator".to_owned(), |pid| format!("the coordinator (pid {pid})"));
         match self.state {
@@ -53,7 +48,6 @@ impl Stall {
     }
 
     /// What to do about it.
-    #[must_use]
     pub(crate) fn hint(&self) -> String {
         match (self.state, self.pid) {
             (Some('T'), Some(pid)) => format!("let it continue: kill -CONT {pid}"),

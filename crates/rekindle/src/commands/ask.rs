@@ -11,7 +11,7 @@ use crate::exit_code::Exit;
 
 /// Ask a person (for agents)
 ///
-/// The task waits for the answer, everything else goes on. Prints the question's number, or with --wait the answer.
+/// The task waits for the answer; everything else continues. Prints the question's number, or with --wait the answer.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle ask \"which database?\" --option PostgreSQL --option SQLite --wait\n  rekindle ask \"may I drop the table?\" --task T3 --context \"it holds 12 rows\""
@@ -23,7 +23,7 @@ pub(crate) struct AskArgs {
     /// The task that waits for the answer [default: your first task]
     #[arg(long, value_name = "TASK")]
     task: Option<String>,
-    /// An answer to choose from; may be given several times
+    /// An answer to choose from (repeatable)
     #[arg(long = "option", value_name = "TEXT", allow_hyphen_values = true)]
     options: Vec<String>,
     /// What a person needs to know to answer
@@ -34,7 +34,6 @@ pub(crate) struct AskArgs {
     wait: bool,
 }
 
-/// Asks.
 pub(crate) fn run(args: &AskArgs, context: &Context) -> Result<Exit> {
     let Some(agent) = context.agent() else {
         return Err(CliError::usage("only an agent can ask: REKINDLE_TOKEN is not set")

@@ -9,7 +9,7 @@ use super::verdict::{VerdictArgs, give};
 use crate::error::Result;
 use crate::exit_code::Exit;
 
-/// Give the verdict of an audit (for auditors)
+/// Report the verdict of an audit (for auditors)
 ///
 /// Exits with 0 when the verdict is accepted, with 1 and the reason when it is refused.
 #[derive(Debug, Args)]
@@ -23,15 +23,14 @@ pub(crate) struct AuditArgs {
 
 #[derive(Debug, Subcommand)]
 enum AuditCommand {
-    /// Every criterion is proven
+    /// Confirm that every criterion is proven
     Pass(VerdictArgs),
-    /// Something is not as it should be
+    /// Report criteria that do not hold
     Fail(VerdictArgs),
-    /// It cannot be judged until a person has fixed something
+    /// Report that a person must fix something before the work can be judged
     Blocked(VerdictArgs),
 }
 
-/// Gives it.
 pub(crate) fn run(args: &AuditArgs, context: &Context) -> Result<Exit> {
     let (given, verdict) = match &args.command {
         AuditCommand::Pass(given) => (given, Verdict::Pass),

@@ -44,11 +44,11 @@ const OUTCOME: &str = "outcome.json";
 /// The time that is left for the last run to be cleaned up.
 const CLEAN_UP_MS: u64 = 1_000;
 
-/// Inject faults into a run of your plan, in a sandbox, and judge every promise
+/// Inject faults into sandboxed runs of your plan and check every promise that rekindle makes
 ///
-/// The plan runs in a copy of the project in a temporary directory, once for each fault. Stand-ins do the work: they need no account, and
-/// the plan's own checks give way to one that a stand-in can pass. What is judged is how rekindle holds, by what the stand-ins wrote down
-/// themselves. Ends with 0 when every promise held. Your checkout, your state and your agents are not touched.
+/// Runs the plan in a copy of the project, in a temporary directory, once per fault. Stand-ins do the work: they need no account, and
+/// the plan's own checks are replaced by one that a stand-in can pass. rekindle is judged by what the stand-ins recorded themselves.
+/// Exits with 0 when every promise held. Your checkout, your state and your agents are not touched.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle chaos plan.md\n  rekindle chaos --list\n  rekindle chaos --fault kill-coordinator --fault full-disk --rounds 5\n  rekindle chaos --fault kill-all --seed 7 --keep"
@@ -60,22 +60,22 @@ pub(crate) struct ChaosArgs {
     /// List the faults
     #[arg(long)]
     list: bool,
-    /// Inject this fault; may be given several times [default: all]
+    /// Inject this fault (repeatable) [default: all]
     #[arg(long, value_name = "NAME", value_enum, hide_possible_values = true)]
     fault: Vec<Fault>,
-    /// Run each fault so many times
+    /// Run each fault this many times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
-    /// Choose victims and moments by this number [default: another one each time]
+    /// Choose victims and moments from this seed [default: random]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Begin no run after so long, and give up the one that is under way
+    /// Start no new run after this time, and abandon the current one
     #[arg(long = "for", value_name = "TIME", default_value = "10m")]
     time: String,
-    /// Let the configured agents do the work: they cost what they cost, and run the plan's own checks
+    /// Let the configured agents do the work, at their usual cost and with the plan's own checks
     #[arg(long)]
     real_agents: bool,
-    /// Keep the sandbox and say where it is; one in which a promise was broken is always kept
+    /// Keep the sandbox and say where it is; a sandbox with a broken promise is always kept
     #[arg(long)]
     keep: bool,
     /// Print JSON
@@ -95,10 +95,7 @@ struct Summary<'a> {
     outcomes: Vec<Outcome>,
 }
 
-/// Runs it.
-///
-/// # Errors
-/// When the plan, the configuration or the sandbox do not allow it.
+/// Runs it. Fails when the plan, the configuration or the sandbox do not allow it.
 pub(crate) fn run(args: &ChaosArgs, context: &Context) -> Result<Exit> {
     if args.list {
         return show::list(context);
@@ -225,7 +222,6 @@ fn apart(spec: &Spec) -> Result<Outcome> {
 }
 
 /// The run of a directory, in the namespace that this process has.
-#[must_use]
 pub(crate) fn round_main(dir: &Path) -> ExitCode {
     let played = || -> Result<()> {
         let failed = |error: std::io::Error| CliError::internal("the sandbox failed").because(&error);

@@ -8,27 +8,27 @@ use crate::client::agent::task_or_own;
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 
-/// Say where you stand with a task (for agents)
+/// Report your progress on a task (for agents)
 ///
-/// A replacement starts from it when you crash, hang or run out of context.
+/// If you crash, hang or run out of context, a replacement continues from it.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle checkpoint \"parser done, tests missing\" --completed parser --remaining tests --file src/parse.rs --progress 60"
 )]
 pub(crate) struct CheckpointArgs {
-    /// One line on where you stand
+    /// Your progress in one line
     #[arg(value_name = "STATUS", default_value = "", hide_default_value = true, allow_hyphen_values = true)]
     status: String,
     /// The task [default: your first task]
     #[arg(long, value_name = "TASK")]
     task: Option<String>,
-    /// Something that is done; may be given several times
+    /// Something that is done (repeatable)
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     completed: Vec<String>,
-    /// Something that is left; may be given several times
+    /// Something that is left (repeatable)
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     remaining: Vec<String>,
-    /// A file that was touched; may be given several times
+    /// A file that you changed (repeatable)
     #[arg(long = "file", value_name = "PATH")]
     files: Vec<String>,
     /// Progress in percent
@@ -36,7 +36,6 @@ pub(crate) struct CheckpointArgs {
     progress: Option<u8>,
 }
 
-/// Reports the checkpoint.
 pub(crate) fn run(args: &CheckpointArgs, context: &Context) -> Result<Exit> {
     let Some(agent) = context.agent() else {
         return Err(CliError::usage("only an agent can save checkpoints: REKINDLE_TOKEN is not set"));
@@ -50,7 +49,7 @@ pub(crate) fn run(args: &CheckpointArgs, context: &Context) -> Result<Exit> {
     };
     if checkpoint == Checkpoint::default() {
         return Err(CliError::usage("the checkpoint is empty")
-            .hint("say where you stand: rekindle checkpoint \"parser done\" --remaining tests"));
+            .hint("say what is done: rekindle checkpoint \"parser done\" --remaining tests"));
     }
     let task = task_or_own(args.task.as_deref())?;
     let outcome = agent.report(&Report::Checkpoint { task, checkpoint })?;

@@ -1,10 +1,9 @@
 //! `rekindle completions`: what a shell needs to complete rekindle's commands.
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
 use super::Context;
-use crate::cli::Cli;
 use crate::error::Result;
 use crate::exit_code::Exit;
 
@@ -16,10 +15,9 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-/// Prints them.
-pub(crate) fn run(args: &CompletionsArgs, context: &Context) -> Result<Exit> {
+pub(crate) fn run(args: &CompletionsArgs, mut program: Command, context: &Context) -> Result<Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "rekindle", &mut script);
+    clap_complete::generate(args.shell, &mut program, "rekindle", &mut script);
     context.ui.raw(&script)?;
     Ok(Exit::Success)
 }

@@ -66,7 +66,6 @@ impl Text {
     }
 }
 
-/// Prints it.
 pub(crate) fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let Some((format, bundle)) = read(arguments) else { return ExitCode::SUCCESS };
     let (give, take) = sync_channel(1);

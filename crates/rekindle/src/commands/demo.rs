@@ -32,9 +32,9 @@ const SHOW_MS: u32 = 300;
 /// The plan of the demonstration.
 const PLAN: &str = include_str!("demo/plan.md");
 
-/// Show it working: a crash, a hang, a lie and a kill -9 of the coordinator, in under half a minute
+/// See a run survive a crash, a hang, a lie and a kill -9 of its coordinator, in under half a minute
 ///
-/// Runs a small plan in a temporary directory with a stand-in for an AI agent. Needs nothing and spends no tokens.
+/// Runs a small plan in a temporary directory with a stand-in for an AI agent. Needs no setup and spends no tokens.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle demo\n  rekindle demo --keep    keep the directory, to look at it with status, events, why and logs"
@@ -45,10 +45,7 @@ pub(crate) struct DemoArgs {
     keep: bool,
 }
 
-/// Shows it.
-///
-/// # Errors
-/// When something that the demonstration promises did not happen.
+/// Shows it. Fails when something that the demonstration promises did not happen.
 pub(crate) fn run(args: &DemoArgs, context: &Context) -> Result<Exit> {
     let failed = |error: std::io::Error| CliError::internal("cannot set the demonstration up").because(&error);
     let holder = tempfile::Builder::new().prefix("rekindle-demo-").tempdir().map_err(failed)?;

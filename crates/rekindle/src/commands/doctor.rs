@@ -16,11 +16,11 @@ use crate::error::Result;
 use crate::exit_code::Exit;
 use crate::ui::{Align, Table, Tone, one_line};
 
-/// Look for trouble, and show the effective configuration
+/// Check the setup and show the effective configuration
 ///
-/// Checks every configured agent: its program, its version, its login, and a start that is prepared but not made. Asks no
-/// model anything and starts nothing that the project brings: no command of its configuration, no program inside it. Exits
-/// with 1 when something keeps rekindle from working.
+/// Checks every configured agent: program, version, login, and a dry run of its start. Sends no request to a model and
+/// starts nothing that belongs to the project: no command from its configuration, no program inside it. Exits with 1 when
+/// something keeps rekindle from working.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// Print JSON
@@ -59,13 +59,9 @@ impl Verdict {
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
 pub(crate) struct Finding {
-    /// What.
     pub name: String,
-    /// How it was found.
     pub verdict: Verdict,
-    /// What was seen.
     pub text: String,
-    /// What to do.
     pub hint: Option<String>,
 }
 
@@ -86,7 +82,6 @@ struct SettingJson {
     origin: String,
 }
 
-/// Looks.
 pub(crate) fn run(args: &DoctorArgs, context: &Context) -> Result<Exit> {
     let sources = Sources { file: context.project.config.as_deref(), ..Sources::default() };
     let config = Config::load(&sources.with_environment());

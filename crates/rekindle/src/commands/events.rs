@@ -5,14 +5,13 @@ use std::collections::BTreeSet;
 use clap::Args;
 use rekindle_core::time::Time;
 use rekindle_engine::store::StoredEvent;
-use serde::Serialize;
-use serde_json::Value;
 
 use super::Context;
+use crate::contract::event::EventJson;
 use crate::error::Result;
 use crate::exit_code::Exit;
 use crate::story;
-use crate::ui::{Tone, clock_time, one_line, stamp};
+use crate::ui::{Tone, clock_time, one_line};
 
 /// Pause between two looks at the log while following: short enough to feel live, rare enough to cost nothing.
 const LOOK_MS: u32 = 200;
@@ -29,47 +28,14 @@ pub(crate) struct EventsArgs {
     /// Keep printing new events until the run ends or pauses
     #[arg(long, short)]
     follow: bool,
-    /// Only those about a task
+    /// Only events about this task
     #[arg(long, value_name = "TASK")]
     task: Option<String>,
-    /// Only those of a kind; may be given several times
+    /// Only events of this kind (repeatable)
     #[arg(long = "kind", value_name = "KIND")]
     kinds: Vec<String>,
 }
 
-/// An event, for programs.
-#[derive(Serialize)]
-pub(crate) struct EventJson<'a> {
-    seq: u64,
-    time: String,
-    run: &'a str,
-    kind: &'a str,
-    agent: Option<&'a str>,
-    task: Option<&'a str>,
-    epoch: Option<u64>,
-    details: Value,
-    hash: String,
-}
-
-impl<'a> EventJson<'a> {
-    /// Of an event in the log.
-    #[must_use]
-    pub(crate) fn of(event: &'a StoredEvent) -> Self {
-        Self {
-            seq: event.seq,
-            time: stamp(Time(event.time_ms)),
-            run: &event.run,
-            kind: &event.kind,
-            agent: event.agent.as_deref(),
-            task: event.task.as_deref(),
-            epoch: event.epoch,
-            details: serde_json::from_str(&event.details).unwrap_or_default(),
-            hash: event.hash.to_string(),
-        }
-    }
-}
-
-/// Shows them.
 pub(crate) fn run(args: &EventsArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     if let Some(task) = &args.task {

@@ -22,7 +22,7 @@ use crate::exit_code::Exit;
 /// Where the machine's administrator keeps settings.
 const SYSTEM: &str = "/etc";
 
-/// Keep the thread of your own coding sessions through compactions, crashes and closed terminals
+/// Keep your own coding sessions on track through compactions, crashes and closed terminals
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
     #[command(subcommand)]
@@ -37,7 +37,6 @@ enum GuardCommand {
     Uninstall(uninstall::UninstallArgs),
 }
 
-/// Runs what was asked for.
 pub(crate) fn run(args: &GuardArgs, context: &Context) -> Result<Exit> {
     match &args.command {
         GuardCommand::Install(args) => install::run(args, context),
@@ -51,7 +50,7 @@ pub(crate) fn run(args: &GuardArgs, context: &Context) -> Result<Exit> {
 #[derive(Debug, Args)]
 struct Chosen {
     #[arg(long, value_name = "CLI", value_delimiter = ',', value_parser = parser(), hide_possible_values = true)]
-    #[arg(help = format!("The program: {}; may be given several times", kinds("or")))]
+    #[arg(help = format!("The program: {} (repeatable)", kinds("or")))]
     cli: Vec<String>,
 }
 
@@ -126,7 +125,7 @@ fn find(name: &str, root: &Path) -> Option<PathBuf> {
 
 /// Every program that is installed here.
 pub(crate) fn installed(kinds: Kinds, root: &Path) -> Vec<&'static dyn Installable> {
-    let there = |program: &&dyn Installable| program.program().is_some_and(|name| find(name, root).is_some());
+    let there = |program: &&dyn Installable| program.about().program.is_some_and(|name| find(name, root).is_some());
     kinds.installable().filter(there).collect()
 }
 

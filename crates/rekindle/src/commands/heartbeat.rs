@@ -12,7 +12,6 @@ use crate::exit_code::Exit;
 #[derive(Debug, Args)]
 pub(crate) struct HeartbeatArgs {}
 
-/// Gives it.
 pub(crate) fn run(_args: &HeartbeatArgs, context: &Context) -> Result<Exit> {
     let Some(agent) = context.agent() else {
         return Err(CliError::usage("only an agent can send a heartbeat: REKINDLE_TOKEN is not set"));

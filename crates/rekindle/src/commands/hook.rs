@@ -30,7 +30,7 @@ const TOKEN_VARIABLE: &str = "REKINDLE_TOKEN";
 /// Record one hook event of a guarded session (called by the installed hooks)
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It reads the event as JSON from standard input, keeps it in the session's journal and always exits with 0.\n\
+    after_help = "Reads the event as JSON from standard input, records it in the session's journal and always exits with 0.\n\
                         `rekindle guard install` writes the hooks that call it."
 )]
 pub(crate) struct HookArgs {
@@ -63,7 +63,7 @@ fn take_event(
     log_dir: &mut Option<PathBuf>,
 ) -> std::result::Result<(), String> {
     let cli = cli.ok_or("the program's name is missing: rekindle hook CLI")?;
-    let program = KINDS.of(cli).and_then(|kind| kind.guarded());
+    let program = KINDS.of(cli).and_then(|kind| kind.about().guarded);
     let program = program.ok_or_else(|| format!("this version guards no program called {cli:?}"))?;
     let mut input = Vec::new();
     if std::io::stdin().is_terminal() {

@@ -40,14 +40,14 @@ rekindle task done "$REKINDLE_TASK" --result "wrote out/$REKINDLE_TASK.txt"
 
 /// Write rekindle.toml and an example plan
 ///
-/// Every agent whose program is installed gets a table; without any, a shell script stands in for one. Existing files
-/// are left as they are.
+/// Adds a table for every agent whose program is installed; if there is none, a shell script stands in for one. Existing
+/// files are left as they are.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle init && rekindle run plan.md\n  rekindle init --agent-command my-agent --non-interactive"
 )]
 pub(crate) struct InitArgs {
-    /// The program to run as the agent, with its arguments; it is given its prompt on standard input
+    /// The program to run as the agent, with its arguments; it gets its prompt on standard input
     #[arg(long, value_name = "WORD", num_args = 1.., allow_hyphen_values = true)]
     agent_command: Vec<String>,
 }

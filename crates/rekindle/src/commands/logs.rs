@@ -21,7 +21,7 @@ const FOUND_MAX: usize = 1_000;
 
 /// Show what agents have printed
 ///
-/// All epochs of an agent in order, or all agents together.
+/// Shows all attempts of one agent in order, or all agents together.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle logs developer-T3 --tail 50\n  rekindle logs --follow\n  rekindle logs --grep \"error E0308\""
@@ -59,7 +59,6 @@ struct LineJson<'a> {
     torn: bool,
 }
 
-/// Shows them.
 pub(crate) fn run(args: &LogsArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     let run = view.the_run()?;

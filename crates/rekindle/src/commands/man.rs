@@ -3,19 +3,18 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::Man;
 use rekindle_core::plan::nearest::nearest;
 
 use super::Context;
-use crate::cli::Cli;
 use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::output_file::{self, Existing};
 
 /// Print a manual page, or write all of them
 ///
-/// Without a command it is the page of rekindle itself.
+/// Without a command, prints the page of rekindle itself.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle man run | man -l -\n  rekindle man --out ~/.local/share/man/man1    then: man rekindle-run"
@@ -29,9 +28,9 @@ pub(crate) struct ManArgs {
     out: Option<PathBuf>,
 }
 
-/// Prints or writes them.
-pub(crate) fn run(args: &ManArgs, context: &Context) -> Result<Exit> {
-    let pages = pages()?;
+/// Prints or writes the pages of `program`, the whole command line.
+pub(crate) fn run(args: &ManArgs, program: Command, context: &Context) -> Result<Exit> {
+    let pages = pages(program)?;
     let Some(dir) = &args.out else {
         let words: Vec<&str> = std::iter::once("rekindle").chain(args.command.iter().map(String::as_str)).collect();
         let name = words.join("-");
@@ -49,7 +48,6 @@ pub(crate) fn run(args: &ManArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// One command's page.
 struct Page {
     /// Its name, as it is looked up: `rekindle-task-done`.
     name: String,
@@ -69,9 +67,9 @@ fn unknown(words: &str, pages: &[Page]) -> CliError {
     CliError::usage(format!("there is no command `{words}`")).hint(hint)
 }
 
-fn pages() -> Result<Vec<Page>> {
+fn pages(program: Command) -> Result<Vec<Page>> {
     // The word `help` is a command of its own only at the terminal.
-    let mut root = Cli::command().disable_help_subcommand(true);
+    let mut root = program.disable_help_subcommand(true);
     root.build();
     let mut pages = Vec::new();
     collect(&root, "rekindle", &mut pages)?;

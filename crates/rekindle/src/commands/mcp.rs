@@ -12,8 +12,8 @@ use crate::mcp;
 
 /// Serve an agent's tools over the Model Context Protocol (for agents)
 ///
-/// Speaks MCP on standard input and output and ends with its input. rekindle hands it to the agents it starts; there is
-/// nothing to set up.
+/// Speaks MCP on standard input and output and exits when its input ends. rekindle configures it for the agents it starts;
+/// there is nothing to set up.
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {
     /// The attempt's directory, which identifies the agent [default: REKINDLE_TOKEN identifies it]

@@ -12,7 +12,7 @@ use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::view::View;
 
-/// Note a decision for every later brief; outside a run, for the guarded session that calls it
+/// Record a decision for every later brief; outside a run, for the guarded session that calls it
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle note \"errors are JSON problem details, everywhere\"")]
 pub(crate) struct NoteArgs {

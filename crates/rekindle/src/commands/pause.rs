@@ -13,26 +13,20 @@ use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::view::View;
 
-/// Pause the run after asking agents for a checkpoint; go on with `rekindle resume`
+/// Pause the run after asking agents for a checkpoint; continue with `rekindle resume`
 #[derive(Debug, Args)]
 pub(crate) struct PauseArgs {}
 
-/// Pause the run at once: agents are stopped without grace; go on with `rekindle resume`
+/// Pause the run at once, without giving agents time to finish; continue with `rekindle resume`
 #[derive(Debug, Args)]
 pub(crate) struct StopArgs {}
 
-/// Pauses.
-///
-/// # Errors
-/// When there is no run, or it is over.
+/// Pauses. Fails when there is no run, or it is over.
 pub(crate) fn run(_args: &PauseArgs, context: &Context) -> Result<Exit> {
     order(context, PauseReason::Operator)
 }
 
-/// Pauses at once.
-///
-/// # Errors
-/// When there is no run, or it is over.
+/// Pauses at once. Fails when there is no run, or it is over.
 pub(crate) fn stop(_args: &StopArgs, context: &Context) -> Result<Exit> {
     order(context, PauseReason::Stop)
 }
@@ -40,12 +34,12 @@ pub(crate) fn stop(_args: &StopArgs, context: &Context) -> Result<Exit> {
 fn order(context: &Context, reason: PauseReason) -> Result<Exit> {
     let state = View::open(&context.project)?.the_run()?.row.state;
     match orders::give(&context.project, &Order::Pause(reason))? {
-        Taken::Now => context.ui.say("pausing; go on with: rekindle resume"),
+        Taken::Now | Taken::Placed(_) => context.ui.say("pausing; continue with: rekindle resume"),
         Taken::NobodyThere if matches!(state.as_str(), "created" | "running" | "pausing" | "waiting") => {
             return alone(context, reason);
         }
         Taken::NobodyThere if state != "paused" => return Err(CliError::refused("the run is finished")),
-        Taken::Already | Taken::NobodyThere => context.ui.say("it is already paused; go on with: rekindle resume"),
+        Taken::Already | Taken::NobodyThere => context.ui.say("it is already paused; continue with: rekindle resume"),
     }
     Ok(Exit::Success)
 }
@@ -60,6 +54,6 @@ fn alone(context: &Context, reason: PauseReason) -> Result<Exit> {
     let gone = |_| CliError::internal("the coordinator ended before it could be told to pause");
     coordinator.sender().send(Message::Pause(reason)).map_err(gone)?;
     coordinator.drive().map_err(coordinator_error)?;
-    context.ui.say("paused: no coordinator was running, its agents are stopped; go on with: rekindle resume");
+    context.ui.say("paused: no coordinator was running, its agents are stopped; continue with: rekindle resume");
     Ok(Exit::Success)
 }

@@ -13,10 +13,10 @@ use crate::ui::{Tone, harmless, one_line, stamp};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle questions\n  rekindle answer 3 \"use PostgreSQL\"")]
 pub(crate) struct QuestionsArgs {
-    /// Print a JSON list of all of them; the answer of an open one is null
+    /// Print all questions as a JSON list; the answer of an open question is null
     #[arg(long)]
     json: bool,
-    /// Answered ones too; JSON always has them
+    /// Include answered questions; JSON always does
     #[arg(long)]
     all: bool,
 }
@@ -34,7 +34,6 @@ struct QuestionJson<'a> {
     asked_at: String,
 }
 
-/// Shows them.
 pub(crate) fn run(args: &QuestionsArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     let mut questions = match view.run()? {
@@ -79,11 +78,12 @@ fn show(context: &Context, question: &QuestionRow) -> Result<()> {
     for line in harmless(&question.context).lines() {
         ui.line(&format!("   {}", paint.tone(Tone::Dim, line)))?;
     }
-    for option in &question.options {
-        ui.line(&format!("   - {}", one_line(option)))?;
+    for (index, option) in question.options.iter().enumerate() {
+        ui.line(&format!("   {}. {}", index + 1, one_line(option)))?;
     }
     match &question.answer {
         Some(answer) => ui.line(&format!("   answered: {}", one_line(answer))),
-        None => ui.line(&format!("   answer it: rekindle answer {} TEXT", question.id)),
+        None if question.options.is_empty() => ui.line(&format!("   answer it: rekindle answer {} TEXT", question.id)),
+        None => ui.line(&format!("   answer it: rekindle answer {} NUMBER, or rekindle answer {0} TEXT", question.id)),
     }
 }

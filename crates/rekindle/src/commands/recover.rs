@@ -7,7 +7,7 @@ use super::Context;
 use crate::error::Result;
 use crate::exit_code::Exit;
 
-/// Replace an agent now: a running one is stopped, and its tasks go to a replacement with a full brief
+/// Replace an agent now: stop it if it is running, and give its tasks to a new agent with a full brief
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle status\n  rekindle recover developer-T3")]
 pub(crate) struct RecoverArgs {
@@ -15,7 +15,6 @@ pub(crate) struct RecoverArgs {
     agent: String,
 }
 
-/// Orders it.
 pub(crate) fn run(args: &RecoverArgs, context: &Context) -> Result<Exit> {
     // Asked first because only the view knows the names that come near.
     let view = context.view()?;

@@ -13,7 +13,7 @@ use crate::picture::RunReader;
 use crate::report::{gather, html, junit, markdown, trace};
 use crate::story::chapters;
 
-/// Write an account of a run: tasks, proof, recoveries, questions, decisions, cost
+/// Report on a run: tasks, proof, recoveries, questions, decisions, cost
 ///
 /// Reads only the store, whether or not a coordinator is running. Without a flag, Markdown goes to standard output. The HTML
 /// file is self-contained: it needs no network and no script.
@@ -39,7 +39,6 @@ pub(crate) struct ReportArgs {
     run: Option<String>,
 }
 
-/// Writes it.
 pub(crate) fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
     let standard = Path::new(STANDARD_OUTPUT);
     let named = [&args.html, &args.markdown, &args.junit, &args.trace];

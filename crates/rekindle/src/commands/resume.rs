@@ -7,9 +7,9 @@ use super::run::{RunOptions, continue_run};
 use crate::error::Result;
 use crate::exit_code::Exit;
 
-/// Go on with the paused or interrupted run
+/// Continue the paused or interrupted run
 ///
-/// The same as running its plan again, without having to name it.
+/// The same as running its plan again, without naming it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle resume\n  rekindle resume --detach")]
 pub(crate) struct ResumeArgs {
@@ -17,7 +17,6 @@ pub(crate) struct ResumeArgs {
     options: RunOptions,
 }
 
-/// Goes on.
 pub(crate) fn run(args: &ResumeArgs, context: &Context) -> Result<Exit> {
     continue_run(&args.options, context)
 }

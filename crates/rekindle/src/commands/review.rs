@@ -15,7 +15,7 @@ use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::ui::one_line;
 
-/// Give the verdict of a review (for critics), or see what critics look at
+/// Report the verdict of a review (for critics), or show what critics must look for
 ///
 /// A verdict exits with 0 when it is accepted, with 1 and the reason when it is refused.
 #[derive(Debug, Args)]
@@ -29,17 +29,17 @@ pub(crate) struct ReviewArgs {
 
 #[derive(Debug, Subcommand)]
 enum ReviewCommand {
-    /// The work is good
+    /// Accept the work
     Pass(VerdictArgs),
-    /// It goes back to its developer
+    /// Send the work back to its developer
     Fail(VerdictArgs),
     Focus(FocusArgs),
 }
 
-/// Show what critics are told to look at because auditors found that critics had missed it
+/// Show what critics are told to look for: problems that they missed and auditors found
 #[derive(Debug, Args)]
 struct FocusArgs {
-    /// Forget all of it
+    /// Forget them
     #[arg(long, conflicts_with = "json")]
     reset: bool,
     /// Print JSON
@@ -55,7 +55,6 @@ struct FocusJson {
     focus: Vec<FocusArea>,
 }
 
-/// Runs the subcommand.
 pub(crate) fn run(args: &ReviewArgs, context: &Context) -> Result<Exit> {
     match &args.command {
         ReviewCommand::Pass(given) => give(given, Role::Critic, Verdict::Pass, context),

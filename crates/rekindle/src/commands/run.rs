@@ -20,10 +20,10 @@ use crate::config::Flag;
 use crate::error::Result;
 use crate::exit_code::Exit;
 
-/// Run a plan, or go on with its unfinished run
+/// Run a plan, or continue its unfinished run
 ///
 /// Agents work under supervision and are replaced when they crash, hang or stop early. Ctrl-C pauses, a second Ctrl-C stops
-/// at once; the same command goes on later. Closing the terminal stops nothing.
+/// at once; the same command continues later. Closing the terminal stops nothing.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle run plan.md\n  rekindle run plan.md --detach && rekindle logs --follow\n  rekindle run plan.md --max-agents 8 --no-wait"
@@ -45,19 +45,19 @@ pub(crate) struct RunOptions {
     /// Run in the background
     #[arg(long)]
     pub detach: bool,
-    /// Exit with code 4 instead of waiting when nothing can go on without a person or a reset
+    /// Exit with code 4 instead of waiting when every open task waits for a person or a usage reset
     #[arg(long)]
     pub no_wait: bool,
     /// Do not replace agents that fail
     #[arg(long)]
     pub no_recover: bool,
-    /// Agents that may run at once
+    /// Run at most this many agents at once
     #[arg(long, value_name = "N")]
     pub max_agents: Option<String>,
     /// The agent for tasks that name none
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
-    /// Go on even though the log has lost events of attempts whose bundles exist
+    /// Continue although the log has lost the events of attempts that left files on disk
     #[arg(long)]
     pub forget_lost: bool,
     /// How progress is shown on standard error

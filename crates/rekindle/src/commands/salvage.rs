@@ -16,10 +16,10 @@ use crate::project::Project;
 use crate::ui::{Align, Table, elapsed, stamp};
 use crate::view::View;
 
-/// List and restore the snapshots of what agents left on disk
+/// List and restore snapshots of the files that agents left
 ///
-/// A snapshot of a task's files, tracked and untracked, is taken at every boundary of an attempt. Without --to or --branch
-/// the snapshots are listed; with one of them the newest is restored, or that of one attempt.
+/// rekindle takes a snapshot of a task's files, tracked and untracked, when an attempt starts and when it ends. Without --to
+/// or --branch, lists the snapshots; with either, restores the newest, or the one of --attempt.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle salvage\n  rekindle salvage T3\n  rekindle salvage T3 --attempt 7 --to /tmp/t3\n  rekindle salvage T3 --branch t3-again"
@@ -27,13 +27,13 @@ use crate::view::View;
 pub(crate) struct SalvageArgs {
     /// Only snapshots of this task [default: all]
     task: Option<String>,
-    /// Only those of this attempt
+    /// Only snapshots of this attempt
     #[arg(long, value_name = "N")]
     attempt: Option<u64>,
     /// Restore the files into this directory
     #[arg(long, value_name = "DIR", requires = "task", conflicts_with = "branch")]
     to: Option<PathBuf>,
-    /// Make a new branch from them
+    /// Create a branch with the files
     #[arg(long, value_name = "NAME", requires = "task")]
     branch: Option<String>,
     /// Overwrite files in DIR that differ
@@ -68,7 +68,6 @@ struct RestoredJson<'a> {
     written: usize,
 }
 
-/// Lists or restores.
 pub(crate) fn run(args: &SalvageArgs, context: &Context) -> Result<Exit> {
     let repo = Repo::of(&context.project.root)?;
     let mut found = repo.snapshots(None)?;

@@ -35,12 +35,11 @@ pub(crate) struct ServeArgs {
     /// Show everything, change nothing
     #[arg(long)]
     read_only: bool,
-    /// Another host name that browsers may use for it; may be given several times
+    /// Another host name by which browsers may reach it (repeatable)
     #[arg(long = "allow-host", value_name = "NAME")]
     allow_host: Vec<String>,
 }
 
-/// Serves it.
 pub(crate) fn run(args: &ServeArgs, context: &Context) -> Result<Exit> {
     let ui = &context.ui;
     orders::refuse_own_agent(&context.project)?;
@@ -84,7 +83,6 @@ fn address_of(args: &ServeArgs) -> Result<SocketAddr> {
 }
 
 /// Prints every route as JSON.
-#[must_use]
 pub(crate) fn print_routes() -> ExitCode {
     let ui = Ui::new(ColorChoice::default());
     let printed = ui.json(&routes::TABLE).and_then(|()| ui.flush());

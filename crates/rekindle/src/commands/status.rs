@@ -1,28 +1,23 @@
-//! `rekindle status`: how the run stands. Others script against its JSON.
-
-mod json;
-
-use std::collections::BTreeMap;
+//! `rekindle status`: the state of the run. Its JSON is in `contract`.
 
 use clap::Args;
-use rekindle_core::ids::TaskId;
 use rekindle_core::team::Class;
 use rekindle_core::time::Time;
-use rekindle_core::view::{AttemptRow, QuestionRow, TaskRow};
+use rekindle_core::view::{AttemptRow, TaskRow};
 use rekindle_engine::clock;
 
-use self::json::StatusJson;
 use super::Context;
 use crate::caps;
+use crate::contract::status::{Shown, for_programs, open};
 use crate::error::Result;
 use crate::exit_code::Exit;
 use crate::ui::{Align, Table, Tone, dollars, elapsed, one_line, short_count};
-use crate::view::{Counts, RunView, Spent, View, newest_of_each};
+use crate::view::{Counts, RunView};
 
 /// Narrowest terminal on which what agents have used gets columns of its own.
 const USED_MIN_WIDTH: usize = 100;
 
-/// Show how the run stands
+/// Show the state of the run, its tasks and its agents
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rekindle status\n  rekindle status --json | jq '.tasks[] | select(.state == \"failed\")'"
@@ -36,41 +31,6 @@ pub(crate) struct StatusArgs {
     all: bool,
 }
 
-/// What is shown, read at one moment.
-#[derive(Default)]
-struct Shown {
-    tasks: Vec<TaskRow>,
-    agents: Vec<AttemptRow>,
-    spent: BTreeMap<TaskId, Spent>,
-    questions: Vec<QuestionRow>,
-}
-
-impl Shown {
-    fn read(run: Option<&RunView<'_>>, all: bool) -> Result<Self> {
-        let Some(run) = run else { return Ok(Self::default()) };
-        let attempts = run.attempts()?;
-        Ok(Self {
-            tasks: run.tasks()?,
-            spent: Spent::by_task(&attempts),
-            agents: if all { attempts } else { newest_of_each(attempts) },
-            questions: run.questions()?,
-        })
-    }
-}
-
-/// What `status --json` shows, of a run of the caller's choice; without a state, what is shown before the first run.
-///
-/// # Errors
-/// When the store cannot be read.
-pub(crate) fn for_programs(view: Option<&View>, run: Option<&RunView<'_>>, all: bool) -> Result<StatusJson> {
-    let coordinator = view.map_or(Ok(None), View::coordinator)?;
-    let lag = view.map_or(Ok(None), View::lag)?;
-    let shown = Shown::read(run, all)?;
-    let caps = view.map_or_else(rekindle_engine::caps::standing, |view| view.caps(&shown.agents));
-    Ok(json::whole(run, shown, coordinator, lag, &caps))
-}
-
-/// Shows it.
 pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     let run = view.run()?;
@@ -91,10 +51,6 @@ pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
         None => context.ui.say("there is no run yet"),
     }
     Ok(Exit::Success)
-}
-
-fn open(questions: &[QuestionRow]) -> impl Iterator<Item = &QuestionRow> {
-    questions.iter().filter(|question| question.answer.is_none())
 }
 
 fn show(run: &RunView<'_>, shown: &Shown, coordinator: Option<Option<u32>>, context: &Context) -> Result<()> {
@@ -240,7 +196,7 @@ fn advise(run: &RunView<'_>, shown: &Shown, coordinated: bool, context: &Context
         ui.hint(&format!("rekindle answer {} TEXT", question.id));
     }
     if run.row.plan_changed {
-        ui.warn("the plan's file differs from the plan of this run, which goes on with its own");
+        ui.warn("the plan file has changed since this run started; the run keeps the plan it started with");
     }
     if !coordinated && !matches!(run.row.state.as_str(), "complete" | "failed") {
         ui.hint("go on: rekindle resume");

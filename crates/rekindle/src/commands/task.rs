@@ -155,7 +155,8 @@ fn fail(args: &FailArgs, context: &Context) -> Result<Exit> {
             return Err(CliError::usage("no task was named").hint("name it: rekindle task fail T1"));
         };
         let order = Order::Fail { task: task_id(task)?, reason: args.reason.clone() };
-        return context.order(&order, &format!("task {task} has failed on your word; reopen it: rekindle task retry {task}"));
+        return context
+            .order(&order, &format!("task {task} has failed on your word; reopen it: rekindle task retry {task}"));
     };
     let report = Report::Fail { task: task_or_own(args.task.as_deref())?, reason: args.reason.clone() };
     report_only(&agent, &report, context)

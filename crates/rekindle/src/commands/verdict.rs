@@ -17,13 +17,13 @@ use crate::exit_code::Exit;
 pub(crate) struct VerdictArgs {
     /// The task [default: your own]
     task: Option<String>,
-    /// What is wrong; may be given several times
+    /// A problem (repeatable)
     #[arg(long, value_name = "TEXT", alias = "issue", allow_hyphen_values = true)]
     issues: Vec<String>,
-    /// What must be done about it; may be given several times
+    /// What must be done about it (repeatable)
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     required: Vec<String>,
-    /// What is good as it is; may be given several times
+    /// What is good as it is (repeatable)
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     passed: Vec<String>,
 }

@@ -55,7 +55,6 @@ struct DecisionJson {
     details: Value,
 }
 
-/// Tells it.
 pub(crate) fn run(args: &WhyArgs, context: &Context) -> Result<Exit> {
     let view = context.view()?;
     let run = view.the_run()?;

@@ -35,7 +35,6 @@ const OURS: &str = "REKINDLE_";
 /// One `[agents.NAME]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Agent {
-    /// What it says.
     pub program: Program,
     /// The line of the file on which it stands.
     pub line: usize,
@@ -43,7 +42,6 @@ pub(crate) struct Agent {
 
 impl Agent {
     /// What it can do, with its account and its stand-in.
-    #[must_use]
     pub(crate) fn traits(&self) -> Traits {
         let found = self.program.kind.traits(&self.program);
         Traits {
@@ -54,27 +52,22 @@ impl Agent {
     }
 
     /// The program that is started, as it would be typed: the one configured, else its kind's own.
-    #[must_use]
     pub(crate) fn program_name(&self) -> &str {
         match self.program.command.first() {
             Some(program) => program,
-            None => self.program.kind.program().unwrap_or_default(),
+            None => self.program.kind.about().program.unwrap_or_default(),
         }
     }
 
     /// Finds its program on the `PATH` that it will have; `path` is the operator's.
-    ///
-    /// # Errors
-    /// When it cannot be started.
     pub(crate) fn find(&self, path: Option<&OsStr>, workspace: &Path) -> Result<PathBuf, Missing> {
         let own = self.program.env.get("PATH").map(OsStr::new);
         find(self.program_name(), own.or(path), workspace)
     }
 
     /// What to do when its program cannot be started.
-    #[must_use]
     pub(crate) fn missing_hint(&self, missing: &Missing) -> String {
-        let install = self.program.kind.install_hint().filter(|_| self.program.command.is_empty());
+        let install = self.program.kind.about().install_hint.filter(|_| self.program.command.is_empty());
         match (missing, install) {
             (Missing::NotOnPath(_), Some(install)) => {
                 format!("install it: {install}; or write where it is: command = [\"/path/to/{}\"]", self.program_name())
@@ -164,7 +157,7 @@ fn read_one(reader: &mut Reader<'_>, name: &str, span: Range<usize>, table: &DeT
         kind: kind?,
         command: command?,
     };
-    if program.command.is_empty() && program.kind.program().is_none() {
+    if program.command.is_empty() && program.kind.about().program.is_none() {
         let hint = "write command = [\"program\", \"argument\"]".to_owned();
         reader.problem(span, format!("[agents.{name}] has no `command`"), Some(hint));
         return None;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use super::keys::{KEYS, Key, Wrong, sections};
 use super::{Layer, Origin};
-use crate::ui::Diagnostic;
+use crate::diagnostic::Diagnostic;
 use rekindle_core::plan::nearest::nearest;
 
 /// How all of our variables begin.

@@ -13,7 +13,7 @@ use super::agents::{self, Agent};
 use super::keys::{KEYS, Key, Shape, Value, Wrong, sections};
 use super::places;
 use super::{Layer, Origin};
-use crate::ui::{Diagnostic, SourceSpan};
+use crate::diagnostic::{Diagnostic, SourceSpan};
 use rekindle_core::plan::nearest::nearest;
 use rekindle_core::role::Role;
 
@@ -23,10 +23,8 @@ pub(super) const FILE_MAX_BYTES: u64 = 1024 * 1024;
 /// The section with a table for each role.
 const ROLES: &str = "roles";
 
-/// What a file says.
 #[derive(Debug, Default)]
 pub(super) struct File {
-    /// Its settings.
     pub layer: Layer,
     pub agents: BTreeMap<String, Agent>,
     /// Its environments: the words before every check, by name.
@@ -156,7 +154,6 @@ impl Reader<'_> {
         }
     }
 
-    /// The value of a setting.
     pub(super) fn value(&mut self, key: &Key, value: &Spanned<DeValue<'_>>) -> Option<Value> {
         let read = match (key.shape, value.get_ref()) {
             (Shape::Command, DeValue::Array(_)) => return agents::words(self, key.leaf(), value).map(Value::Command),

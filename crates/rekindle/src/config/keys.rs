@@ -6,14 +6,11 @@ use rekindle_core::size;
 use rekindle_engine::alert::Finished;
 use rekindle_engine::caps::Memory;
 
-/// What a setting may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// A whole number in a range.
     Count {
-        /// The smallest.
         min: u64,
-        /// The largest.
         max: u64,
     },
     /// A span of time of at least so much.
@@ -27,7 +24,6 @@ pub(crate) enum Shape {
     Switch,
     /// Any text, nothing included.
     Text,
-    /// One of these words.
     OneOf(&'static [&'static str]),
     /// Names: a list, or one text with commas between them.
     Names,
@@ -35,14 +31,12 @@ pub(crate) enum Shape {
     Command,
 }
 
-/// A setting's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     /// A whole number.
     Count(u64),
     /// A span of time in milliseconds.
     DurationMs(u64),
-    /// A cap on memory.
     Memory(Memory),
     /// True or false.
     Switch(bool),
@@ -54,24 +48,20 @@ pub(crate) enum Value {
 
 impl Value {
     /// A whole number, if it is one.
-    #[must_use]
     pub(crate) fn count(&self) -> Option<u64> {
         if let Self::Count(number) = self { Some(*number) } else { None }
     }
 
     /// A cap on memory, if it is one.
-    #[must_use]
     pub(crate) fn memory(&self) -> Option<Memory> {
         if let Self::Memory(memory) = self { Some(*memory) } else { None }
     }
 }
 
-/// A setting.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key {
     /// Section and key, as `section.key`.
     pub name: &'static str,
-    /// What it may be.
     pub shape: Shape,
     /// Its default, as it would be written.
     pub default: &'static str,
@@ -150,32 +140,25 @@ pub(super) const AGENT_MEMORY: Key = key("memory_max", Shape::Memory, "auto");
 pub(super) const AGENT_PROCESSES: Key = key("processes_max", PROCESSES, "4096");
 
 impl Key {
-    /// The setting of a name.
-    #[must_use]
     pub(crate) fn find(name: &str) -> Option<&'static Key> {
         KEYS.iter().find(|key| key.name == name)
     }
 
-    #[must_use]
     pub(crate) fn section(&self) -> &'static str {
         self.name.rsplit_once('.').map_or("", |(section, _)| section)
     }
 
     /// Its name within its section.
-    #[must_use]
     pub(crate) fn leaf(&self) -> &'static str {
         self.name.rsplit_once('.').map_or(self.name, |(_, leaf)| leaf)
     }
 
-    #[must_use]
     pub(crate) fn default_value(&self) -> Value {
         self.from_text(self.default).expect("a test reads every default")
     }
 
-    /// Reads a value written as text: a variable, a flag, the front matter.
-    ///
-    /// # Errors
-    /// What is wrong, and what to write.
+    /// Reads a value written as text: a variable, a flag, the front matter. The error says what is wrong, and what to
+    /// write.
     #[expect(clippy::wrong_self_convention, reason = "the key reads a text; nothing is converted into a key")]
     pub(crate) fn from_text(&self, text: &str) -> Result<Value, Wrong> {
         match self.shape {
@@ -204,10 +187,7 @@ impl Key {
         }
     }
 
-    /// Reads a whole number.
-    ///
-    /// # Errors
-    /// When the setting is none, or it is out of range.
+    /// Reads a whole number. Fails when the setting is none, or it is out of range.
     #[expect(clippy::wrong_self_convention, reason = "the key reads a number; nothing is converted into a key")]
     pub(crate) fn from_count(&self, number: u64) -> Result<Value, Wrong> {
         match self.shape {
@@ -229,7 +209,6 @@ impl Key {
     }
 
     /// What it should have been, for a value of another shape.
-    #[must_use]
     pub(crate) fn wrong_shape(&self, found: &str) -> Wrong {
         let (is, example) = match self.shape {
             Shape::Count { .. } => ("a whole number", self.default.to_owned()),
@@ -293,9 +272,7 @@ impl Key {
 /// Why a value was not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
-    /// What is wrong.
     pub message: String,
-    /// What to write.
     pub hint: String,
 }
 

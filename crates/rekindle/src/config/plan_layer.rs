@@ -4,10 +4,9 @@ use rekindle_core::plan::{FrontMatter, Isolation, Setting};
 
 use super::keys::{KEYS, Key, Value, Wrong};
 use super::{Layer, Origin};
-use crate::ui::Diagnostic;
+use crate::diagnostic::Diagnostic;
 use rekindle_core::plan::nearest::nearest;
 
-/// Reads what a plan sets.
 pub(super) fn read(path: &str, settings: &FrontMatter) -> (Layer, Vec<Diagnostic>) {
     let mut layer = Layer::default();
     let mut problems = Vec::new();

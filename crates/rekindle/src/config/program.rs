@@ -11,19 +11,15 @@ pub(crate) enum Missing {
     /// No directory of `PATH` has it.
     #[error("`{0}` was not found on PATH")]
     NotOnPath(String),
-    /// There is no such file.
     #[error("{0} does not exist")]
     NoFile(PathBuf),
     #[error("{0} is a directory")]
     Directory(PathBuf),
-    /// It may not be executed.
     #[error("{0} is not executable")]
     NotExecutable(PathBuf),
 }
 
 impl Missing {
-    /// What to do about it.
-    #[must_use]
     pub(crate) fn hint(&self) -> String {
         match self {
             Self::NotOnPath(program) => format!("install `{program}`, or write its whole path into rekindle.toml"),
@@ -34,9 +30,6 @@ impl Missing {
 }
 
 /// Finds a program. One with a slash is taken relative to where agents work.
-///
-/// # Errors
-/// When it cannot be started.
 pub(crate) fn find(program: &str, path: Option<&OsStr>, workspace: &Path) -> Result<PathBuf, Missing> {
     if program.contains('/') {
         let file = workspace.join(program);

@@ -30,19 +30,14 @@ pub(super) fn needed(plan: &Plan) -> Vec<Role> {
 }
 
 impl Config {
-    /// The agents of the roles that name one.
-    ///
-    /// # Errors
-    /// When one of them is not configured.
+    /// The agents of the roles that name one. Fails when one of them is not configured.
     pub(super) fn role_agents(&self) -> Result<BTreeMap<Role, String>> {
         let named = Role::ALL.into_iter().filter(|role| !self.text(keys(*role).0).is_empty());
         named.map(|role| Ok((role, self.agent_of(role)?.to_owned()))).collect()
     }
 
-    /// The agent that takes a role where its task names none: the role's own, else the default.
-    ///
-    /// # Errors
-    /// When that agent is not configured.
+    /// The agent that takes a role where its task names none: the role's own, else the default. Fails when that agent
+    /// is not configured.
     pub(crate) fn agent_of(&self, role: Role) -> Result<&str> {
         let (key, _) = keys(role);
         let name = self.text(key);
@@ -56,10 +51,8 @@ impl Config {
         Ok(known)
     }
 
-    /// The prompts of the roles that have one of their own, read and looked through.
-    ///
-    /// # Errors
-    /// When one cannot be read, holds a placeholder that is none, or leaves no room for what is put into it.
+    /// The prompts of the roles that have one of their own, read and looked through. Fails when one cannot be read,
+    /// holds a placeholder that is none, or leaves no room for what is put into it.
     pub(crate) fn prompts(&self, project: &Path) -> Result<BTreeMap<Role, String>> {
         let files = self.prompt_files(project);
         files.into_iter().map(|(role, path)| Ok((role, self.read_prompt(role, &path)?))).collect()

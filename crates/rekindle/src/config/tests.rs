@@ -238,7 +238,7 @@ fn what_an_agent_is_reaches_the_engine_and_the_decisions() {
 fn every_kind_with_a_program_of_its_own_needs_no_more_than_its_name() {
     for adapter in KINDS.iter() {
         let config = load(&format!("[agents.a]\nkind = \"{}\"\n", adapter.kind()));
-        let Some(program) = adapter.program() else {
+        let Some(program) = adapter.about().program else {
             let error = config.expect_err("it has no program of its own");
             assert_eq!(problems(&error)[0].0, "[agents.a] has no `command`", "{}", adapter.kind());
             continue;
@@ -251,7 +251,7 @@ fn every_kind_with_a_program_of_its_own_needs_no_more_than_its_name() {
         let empty = tempfile::tempdir().expect("tempdir");
         let error = config.check_plan(&plan, Some(empty.path().as_os_str()), empty.path()).expect_err("not there");
         assert_eq!(error.causes, [format!("`{program}` was not found on PATH")]);
-        let install = adapter.install_hint().unwrap_or_else(|| panic!("{program} says how it is installed"));
+        let install = adapter.about().install_hint.unwrap_or_else(|| panic!("{program} says how it is installed"));
         assert!(error.hints[0].contains(install), "{:?}", error.hints);
     }
 }

@@ -5,7 +5,6 @@ use rekindle_core::ids::TaskId;
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-/// A call's arguments.
 pub(super) struct Arguments<'a> {
     tool: &'a str,
     given: &'a JsonObject,
@@ -18,7 +17,6 @@ impl<'a> Arguments<'a> {
         Self { tool, given, own }
     }
 
-    /// The task that is meant.
     pub(super) fn task(&self) -> Result<TaskId, String> {
         let yours = match self.own {
             [] => String::new(),
@@ -46,7 +44,6 @@ impl<'a> Arguments<'a> {
         Ok(Some(text).filter(|text| !text.trim().is_empty()))
     }
 
-    /// A list of texts.
     pub(super) fn list(&self, name: &str) -> Result<Vec<String>, String> {
         let wrong = || format!("`{name}` of `{}` must be a list of texts", self.tool);
         let items = match self.value(name) {

@@ -26,10 +26,7 @@ pub(super) enum Order {
 }
 
 impl Order {
-    /// Reads a call.
-    ///
-    /// # Errors
-    /// What is wrong with it, for the model.
+    /// Reads a call. The error says what is wrong with it, for the model.
     pub(super) fn read(tool: &str, given: &JsonObject, own: &[String]) -> Result<Self, String> {
         let given = Arguments::new(tool, given, own);
         let report = match tool {
@@ -136,7 +133,7 @@ fn list(agent: &Agent, own: &[String]) -> ToolAnswer {
         Err(_) => {
             let tasks: Vec<_> = own.iter().map(|id| json!({ "id": id })).collect();
             let message = format!(
-                "no coordinator is running, so their state is not known; your tasks: {}. Go on with them; reports are kept",
+                "no coordinator is running, so their state is not known; your tasks: {}. Continue with them; reports are kept",
                 own.join(", ")
             );
             ToolAnswer::good(message).with("tasks", json!(tasks)).with("kept", json!(true))
@@ -171,7 +168,7 @@ fn answered(agent: &Agent, report: &Report, answer: Response) -> ToolAnswer {
             ToolAnswer::good(format!("a person has answered: {text}")).with("question", json!(question)).with("answer", json!(text))
         }
         (Report::Start { task }, Response::Accepted | Response::Already) => {
-            ToolAnswer::good(format!("task {task} is in progress; go on with it"))
+            ToolAnswer::good(format!("task {task} is in progress; continue with it"))
         }
         (Report::Fail { task, .. }, Response::Accepted | Response::Already) => {
             ToolAnswer::good(format!("task {task} is given up. {}", next(agent)))
@@ -201,17 +198,17 @@ fn next(agent: &Agent) -> String {
     let open = |line: &TaskLine| !matches!(line.state.as_str(), "complete" | "failed" | "skipped");
     match agent.tasks() {
         Ok(tasks) => match tasks.into_iter().find(open) {
-            Some(task) => format!("Go on with {}: {}", task.id, task.title),
+            Some(task) => format!("Continue with {}: {}", task.id, task.title),
             None => "None of your tasks is left: end your turn now".to_owned(),
         },
-        Err(_) => "Go on with your next task, or end your turn if there is none".to_owned(),
+        Err(_) => "Continue with your next task, or end your turn if there is none".to_owned(),
     }
 }
 
 fn kept(report: &Report) -> ToolAnswer {
     let more = match report {
         Report::Done { .. } => {
-            ". The checks have not run: run the `accept` commands yourself and repair what fails, then go on with your next \
+            ". The checks have not run: run the `accept` commands yourself and repair what fails, then continue with your next \
              task, or end your turn if there is none"
         }
         Report::Verdict { .. } => ". You are done: end your turn now",
@@ -238,6 +235,6 @@ fn failed(error: &CliError) -> ToolAnswer {
         text.push_str(": ");
         text.push_str(cause);
     }
-    text.push_str(". Call it again; if that fails too, go on with your work and end your turn when it is done");
+    text.push_str(". Call it again; if that fails too, continue your work and end your turn when it is done");
     ToolAnswer::wrong(text)
 }

@@ -16,10 +16,8 @@ const OUTPUT_MAX_BYTES: usize = 6 * 1024;
 /// Checks told in full; a plan with more has most of them passing.
 const CHECKS_TOLD: usize = 20;
 
-/// An answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ToolAnswer {
-    /// Whether it was done.
     pub ok: bool,
     /// Whether the model has to do something about it before it goes on.
     pub error: bool,
@@ -28,7 +26,6 @@ pub(super) struct ToolAnswer {
 }
 
 impl ToolAnswer {
-    /// It was done.
     pub(super) fn good(message: String) -> Self {
         Self { ok: true, error: false, message, fields: JsonObject::new() }
     }
@@ -44,7 +41,6 @@ impl ToolAnswer {
         self
     }
 
-    /// As the protocol has it.
     pub(super) fn into_result(self) -> CallToolResult {
         let mut fields = self.fields;
         let message = harmless(&self.message);

@@ -53,10 +53,8 @@ pub(super) fn in_one(again: bool) -> Tool {
     tool(IN_ONE, words, properties, &["kind", "task", "text"], false)
 }
 
-/// A call of the tool that stands for all of them, as a call of the tool that is meant.
-///
-/// # Errors
-/// What is wrong with it, for the model.
+/// A call of the tool that stands for all of them, as a call of the tool that is meant. The error says what is wrong
+/// with it, for the model.
 pub(super) fn meant(given: &JsonObject) -> Result<(&'static str, JsonObject), String> {
     let kind = given.get("kind").and_then(Value::as_str).unwrap_or_default().trim();
     let Some((kind, field)) = KINDS.into_iter().find(|(known, _)| *known == kind) else {
@@ -134,7 +132,7 @@ fn for_everybody() -> Vec<Tool> {
         ),
         tool(
             "checkpoint",
-            "Save where you stand: a successor goes on from it.",
+            "Save your progress: a replacement continues from it.",
             vec![
                 task.clone(),
                 ("status", text()),

@@ -209,16 +209,14 @@ impl App {
     }
 
     fn popup_step(&mut self, by: isize) {
-        let height = usize::from(self.size.1);
+        let size = self.size;
         match &mut self.popup {
             Some(Popup::Answer(answer)) => answer.step(by.signum()),
             Some(Popup::Copy(menu)) => menu.at = step(menu.at, by, menu.items.len()),
             Some(Popup::Runs(list)) => list.at = step(list.at, by, list.kept().len()),
             Some(Popup::Hits(list)) => list.at = step(list.at, by, list.hits.iter().flatten().count()),
             Some(Popup::Help(help)) => {
-                // The box has a border above and below, and a little of the screen around it.
-                let hidden = help.kept().len().saturating_sub(height.saturating_sub(4));
-                help.top = step(help.top, by, hidden + 1);
+                help.top = step(help.top, by, help.last_top(size) + 1);
             }
             _ => {}
         }
@@ -256,7 +254,11 @@ impl App {
             split.parts.push(split.line.text().trim().to_owned());
             split.line = LineEdit::default();
         } else if split.parts.len() < split.act.asks_for().map_or(0, |(_, least)| least) {
-            let many = if matches!(split.act, Act::Split(..)) { "type at least two parts, one per line" } else { "type something first" };
+            let many = if matches!(split.act, Act::Split(..)) {
+                "type at least two parts, one per line"
+            } else {
+                "type something first"
+            };
             self.warn(many.to_owned());
         } else {
             self.ask(split.act.told(split.parts));

@@ -1,7 +1,6 @@
 //! Large numbers and sums of money, short for people.
 
 /// A count with at most four characters before its unit: 950, 12.3k, 1.2M.
-#[must_use]
 pub(crate) fn short_count(count: u64) -> String {
     // A number is rounded before its unit is chosen: 999,999 is a million, not a thousand thousand.
     match count {
@@ -13,7 +12,6 @@ pub(crate) fn short_count(count: u64) -> String {
 }
 
 /// Dollars, to the cent; what is less is not nothing.
-#[must_use]
 pub(crate) fn dollars(amount: f64) -> String {
     if amount > 0.0 && amount < 0.005 {
         return "<$0.01".to_owned();

@@ -1,53 +1,17 @@
 //! A wrong place in a file, shown with an excerpt of the file around it.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use super::{Paint, Tone, harmless};
+use crate::diagnostic::{Diagnostic, SourceSpan, floor_boundary};
 
 /// Longest line of an excerpt: a longer one would bury its own marker.
 const EXCERPT_LINE_MAX: usize = 2_000;
 
-/// One wrong or doubtful place in a file.
-#[derive(Clone, Debug)]
-pub(crate) struct Diagnostic {
-    /// Whether it is only doubtful.
-    pub warning: bool,
-    /// What is wrong: one lower-case line.
-    pub message: String,
-    /// What to do.
-    pub hint: Option<String>,
-    /// Where it stands, if it stands in a file.
-    pub place: Option<SourceSpan>,
-}
-
-/// A place in a file.
-#[derive(Clone, Debug)]
-pub(crate) struct SourceSpan {
-    /// The file, as the caller named it.
-    pub path: String,
-    /// Its whole text.
-    pub source: Arc<str>,
-    /// The place, in bytes of the text.
-    pub span: Range<usize>,
-}
-
 impl Diagnostic {
-    /// Something wrong that stands in no file.
-    pub(crate) fn error(message: impl Into<String>, hint: Option<String>) -> Self {
-        Self { warning: false, message: message.into(), hint, place: None }
-    }
-
-    /// Whether it keeps the file from being used.
-    #[must_use]
-    pub(crate) fn is_error(&self) -> bool {
-        !self.warning
-    }
-
     /// The message, the excerpt with the place marked, and the hint.
-    #[must_use]
     pub(crate) fn render(&self, paint: Paint, width: usize) -> String {
         let Some(place) = &self.place else {
             return self.render_plain(paint);
@@ -78,13 +42,6 @@ impl Diagnostic {
 }
 
 impl SourceSpan {
-    /// The line of the place, counted from 1.
-    #[must_use]
-    pub(crate) fn line(&self) -> usize {
-        let at = floor_boundary(&self.source, self.span.start);
-        self.source[..at].matches('\n').count() + 1
-    }
-
     /// The line the place begins on, cut and made harmless, with its number and the place in it.
     fn excerpt(&self) -> (String, usize, Range<usize>) {
         let text: &str = &self.source;
@@ -105,14 +62,6 @@ impl SourceSpan {
 fn printable(text: &str) -> String {
     let text = text.trim_end_matches('\r').trim_start_matches('\u{feff}');
     text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
-}
-
-fn floor_boundary(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
 }
 
 #[cfg(test)]

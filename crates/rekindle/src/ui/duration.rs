@@ -5,7 +5,6 @@ use jiff::tz::TimeZone;
 use rekindle_core::time::Time;
 
 /// A moment for programs: RFC 3339 in UTC, to the millisecond.
-#[must_use]
 pub(crate) fn stamp(time: Time) -> String {
     match Timestamp::from_millisecond(time.0) {
         Ok(moment) => format!("{moment:.3}"),
@@ -14,7 +13,6 @@ pub(crate) fn stamp(time: Time) -> String {
 }
 
 /// A moment for people: the local time of day.
-#[must_use]
 pub(crate) fn clock_time(time: Time) -> String {
     match Timestamp::from_millisecond(time.0) {
         Ok(moment) => moment.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string(),
@@ -23,7 +21,6 @@ pub(crate) fn clock_time(time: Time) -> String {
 }
 
 /// A moment for people who look at `now`: the local time of day, with the date and the zone when it is another day.
-#[must_use]
 pub(crate) fn near_time(time: Time, now: Time) -> String {
     near_time_in(time, now, &TimeZone::system())
 }
@@ -38,7 +35,6 @@ fn near_time_in(time: Time, now: Time, zone: &TimeZone) -> String {
 }
 
 /// A span for people: two units at most.
-#[must_use]
 pub(crate) fn elapsed(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {

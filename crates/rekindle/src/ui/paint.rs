@@ -47,7 +47,6 @@ impl Tone {
     }
 
     /// The tone of a task's, run's or agent's state.
-    #[must_use]
     pub(crate) fn of_state(state: &str) -> Self {
         match state {
             "complete" | "ok" => Self::Good,
@@ -70,8 +69,6 @@ impl Paint {
     #[cfg(test)]
     pub(crate) const OFF: Self = Self { on: false };
 
-    /// Decides for a stream.
-    #[must_use]
     pub(crate) fn for_stream(choice: ColorChoice, is_terminal: bool) -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -83,14 +80,10 @@ impl Paint {
         Self { on }
     }
 
-    /// Whether there are colours.
-    #[must_use]
     pub(crate) fn is_on(self) -> bool {
         self.on
     }
 
-    /// Text in a tone.
-    #[must_use]
     pub(crate) fn tone(self, tone: Tone, text: &str) -> String {
         if self.on && !text.is_empty() { format!("\x1b[{}m{text}\x1b[0m", tone.code()) } else { text.to_owned() }
     }

@@ -1,6 +1,6 @@
 //! A line of a run's progress: the verb first and aligned, readable in a log file.
 
-use super::table::{cut, width_of};
+use super::columns::{cut, width_of};
 use super::{Paint, Tone, one_line};
 
 /// Columns of the verb; the longest in use has eleven letters.
@@ -9,7 +9,6 @@ const VERB_WIDTH: usize = 12;
 /// Columns of the task's name and title.
 const TASK_WIDTH: usize = 24;
 
-/// One line of progress.
 #[derive(Clone, Debug)]
 pub(crate) struct StatusLine<'a> {
     /// What happened, in capitals.
@@ -22,13 +21,11 @@ pub(crate) struct StatusLine<'a> {
     pub progress: (usize, usize),
     /// The task's id and title; empty when it is about the run.
     pub task: &'a str,
-    /// The rest.
     pub text: &'a str,
 }
 
 impl StatusLine<'_> {
     /// The line, no wider than the terminal where that is possible.
-    #[must_use]
     pub(crate) fn render(&self, paint: Paint, width: usize) -> String {
         let verb = paint.tone(self.tone, &format!("{:>VERB_WIDTH$}", self.verb));
         #[expect(clippy::cast_precision_loss, reason = "shown with one digit after the point")]

@@ -37,7 +37,6 @@ pub(super) fn seal(headers: &mut HeaderMap) {
 }
 
 /// The same headers as text, for the one answer that is given before HTTP is spoken.
-#[must_use]
 pub(super) fn sealed_text() -> String {
     let lines = FIXED.into_iter().map(|(name, value)| format!("{name}: {value}\r\n"));
     lines.chain(["cache-control: no-store\r\n".to_owned()]).collect()
@@ -48,9 +47,7 @@ pub(super) fn sealed_text() -> String {
 pub(crate) struct Problem {
     /// The number that browsers and programs look at.
     pub status: StatusCode,
-    /// What is wrong.
     pub error: String,
-    /// What to do.
     pub hint: Option<String>,
     /// A page of ours to go on to.
     pub link: Option<String>,
@@ -62,8 +59,6 @@ impl Problem {
         Self { status, error: error.into(), hint: None, link: None }
     }
 
-    /// Adds what to do.
-    #[must_use]
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
@@ -84,7 +79,6 @@ impl Problem {
     }
 
     /// As an answer: a small page for a page, JSON for everything else.
-    #[must_use]
     pub(crate) fn answer(&self, access: Access) -> Response {
         if access == Access::Page {
             return page(self.status, &self.as_page());
@@ -137,7 +131,6 @@ struct ProblemJson<'a> {
     hint: Option<&'a str>,
 }
 
-/// An answer of a type.
 pub(super) fn typed(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;

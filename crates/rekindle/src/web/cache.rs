@@ -43,16 +43,12 @@ struct Sight {
 
 impl Looks {
     /// At a project.
-    #[must_use]
     pub(super) fn new(project: &Project, wanted: Option<String>) -> Self {
         let project = project.clone();
         Self { project, wanted, view: Mutex::default(), eyes: Mutex::default(), indexes: Mutex::default() }
     }
 
     /// The state; nothing before the first run.
-    ///
-    /// # Errors
-    /// When it cannot be used.
     pub(super) fn view(&self) -> Result<Option<Arc<View>>> {
         let mut kept = lock(&self.view);
         if kept.is_none() && self.project.state_dir.try_exists().unwrap_or(true) {
@@ -62,23 +58,17 @@ impl Looks {
     }
 
     /// The place of the newest event.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(super) fn head(&self) -> Result<u64> {
         self.view()?.map_or(Ok(0), |view| view.last_event())
     }
 
     /// The run that a request is about: the one it names, else the server's, else the newest.
-    #[must_use]
     pub(super) fn asked<'a>(&'a self, named: Option<&'a str>) -> Option<&'a str> {
         named.filter(|name| !name.is_empty()).or(self.wanted.as_deref())
     }
 
-    /// The picture of a run; nothing before the first one. `now` looks again however young the last one is.
-    ///
-    /// # Errors
-    /// When the store cannot be read, or there is no such run.
+    /// The picture of a run; nothing before the first one. `now` looks again however young the last one is. Fails when
+    /// the store cannot be read, or there is no such run.
     pub(super) fn picture(&self, named: Option<&str>, now: bool) -> Result<Option<Arc<Picture>>> {
         let Some(view) = self.view()? else { return Ok(None) };
         let sight = self.sight(self.asked(named));
@@ -111,9 +101,6 @@ impl Looks {
     }
 
     /// Asks something of the run that a request is about.
-    ///
-    /// # Errors
-    /// When there is none, or the question fails.
     pub(super) fn with_run<T>(
         &self,
         named: Option<&str>,
@@ -128,10 +115,8 @@ impl Looks {
         Ok(ask(&run)?)
     }
 
-    /// Asks something of an attempt's log with what is known of its lines, after taking in what is new.
-    ///
-    /// # Errors
-    /// When there is no such attempt, or the question fails.
+    /// Asks something of an attempt's log with what is known of its lines, after taking in what is new. Fails when
+    /// there is no such attempt, or the question fails.
     pub(super) fn with_log<T>(
         &self,
         named: Option<&str>,
@@ -165,7 +150,6 @@ impl Looks {
 }
 
 /// What is said before the first run.
-#[must_use]
 pub(super) fn no_run() -> Problem {
     Problem::absent("there is no run yet").hint("start one: rekindle run plan.md")
 }

@@ -23,9 +23,6 @@ pub(super) struct Token(String);
 
 impl Token {
     /// A new one from the operating system's randomness.
-    ///
-    /// # Errors
-    /// When there is none.
     pub(super) fn new() -> Result<Self> {
         let mut bytes = [0; TOKEN_BYTES];
         getrandom::fill(&mut bytes)
@@ -34,13 +31,11 @@ impl Token {
     }
 
     /// Its text, for the one line that is printed and the cookie.
-    #[must_use]
     pub(super) fn text(&self) -> &str {
         &self.0
     }
 
     /// Whether somebody knows it; how long the answer takes says nothing about how much of it is right.
-    #[must_use]
     pub(super) fn is(&self, given: &str) -> bool {
         let differing =
             self.0.bytes().zip(given.bytes()).fold(0, |found, (a, b)| std::hint::black_box(found | (a ^ b)));
@@ -56,10 +51,8 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Of a bound address and of whatever else it may be called.
-    ///
-    /// # Errors
-    /// When a name could not stand in a browser's address.
+    /// Of a bound address and of whatever else it may be called. Fails when a name could not stand in a browser's
+    /// address.
     pub(super) fn new(bound: SocketAddr, allowed: &[String]) -> Result<Self> {
         let (ip, port) = (bound.ip(), bound.port());
         let mut own = match bound {
@@ -94,7 +87,6 @@ impl Names {
     }
 
     /// Why a request is not for us; nothing when it is. Names are compared exactly, letter by letter.
-    #[must_use]
     pub(super) fn refusal(&self, uri: &Uri, headers: &HeaderMap) -> Option<&'static str> {
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok());
@@ -135,13 +127,11 @@ fn checked(name: &str) -> Result<String> {
 }
 
 /// The name of the cookie: two servers on one machine must not take each other's.
-#[must_use]
 pub(super) fn cookie_name(port: u16) -> String {
     format!("rekindle-{port}")
 }
 
 /// Whether a request shows the token in its headers: as a bearer or as the cookie.
-#[must_use]
 pub(super) fn shows_token(token: &Token, port: u16, headers: &HeaderMap) -> bool {
     let bearers: Vec<&str> = headers.get_all(AUTHORIZATION).iter().filter_map(|value| value.to_str().ok()).collect();
     if !bearers.is_empty() {
@@ -159,13 +149,11 @@ pub(super) fn shows_token(token: &Token, port: u16, headers: &HeaderMap) -> bool
 }
 
 /// Whether a browser says that a request comes from a page of somebody else.
-#[must_use]
 pub(super) fn from_elsewhere(headers: &HeaderMap) -> bool {
     headers.get_all(FETCH_SITE).iter().any(|site| site != "same-origin" && site != "none")
 }
 
 /// The token in an address, and the address without it; nothing when there is none in it.
-#[must_use]
 pub(super) fn token_in(uri: &Uri) -> Option<(String, String)> {
     let pairs: Vec<&str> = uri.query()?.split('&').collect();
     let given = pairs.iter().find_map(|pair| pair.strip_prefix("token="))?;

@@ -73,7 +73,6 @@ impl Room {
 }
 
 impl Seat {
-    #[must_use]
     pub(super) fn number(&self) -> u64 {
         self.number
     }

@@ -47,7 +47,6 @@ pub(crate) struct Route {
     pub method: &'static str,
     /// Its path; names in braces match one segment.
     pub path: &'static str,
-    /// What it is for.
     pub access: Access,
     #[serde(skip)]
     handler: fn(Arc<Web>, Ask) -> Answering,
@@ -60,28 +59,21 @@ pub(crate) struct Ask {
     /// What stands after the question mark.
     pub query: BTreeMap<String, String>,
     pub headers: HeaderMap,
-    /// What it brings.
     pub body: Body,
 }
 
 impl Ask {
-    /// A segment of the path.
-    #[must_use]
     pub(crate) fn segment(&self, name: &str) -> &str {
         self.path.get(name).map_or("", String::as_str)
     }
 
     /// A number after the question mark.
-    ///
-    /// # Errors
-    /// When it is none.
     pub(crate) fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Problem> {
         let given = self.query.get(name);
         given.map(|text| text.parse().map_err(|_| Problem::bad(format!("`{name}` is not a number")))).transpose()
     }
 
     /// Whether a switch after the question mark is on.
-    #[must_use]
     pub(crate) fn is_on(&self, name: &str) -> bool {
         self.query.get(name).is_some_and(|value| !matches!(value.as_str(), "0" | "false"))
     }
@@ -224,11 +216,16 @@ fn trade(web: &Web, given: &str, without: &str) -> Answer {
 
 async fn nowhere(State(web): State<Arc<Web>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
-    let problem = match admit(&web, &parts) {
-        Ok(()) => Problem::absent("there is nothing here").hint("pages begin at /, the API at /api/status"),
-        Err(stranger) => stranger,
-    };
-    problem.answer(form_of(&parts.uri))
+    let form = form_of(&parts.uri);
+    match admit(&web, &parts) {
+        Ok(()) if form == Access::Page => {
+            let problem = Problem::absent("there is no such page");
+            let query = Query::try_from_uri(&parts.uri).map(|query| query.0).unwrap_or_default();
+            pages::nowhere(web, query, problem).await
+        }
+        Ok(()) => Problem::absent("there is nothing here").hint("the API begins at /api/status").answer(form),
+        Err(stranger) => stranger.answer(form),
+    }
 }
 
 async fn no_method(request: Request) -> Response {

@@ -16,7 +16,7 @@ use super::answer::{Problem, typed};
 use super::cache::{Looks, lock};
 use super::flow::Flow;
 use super::routes::{Answer, Ask};
-use crate::commands::events::EventJson;
+use crate::contract::event::EventJson;
 use crate::error::Result;
 
 /// Listeners at once: more than any team opens, few enough to serve.

@@ -20,7 +20,10 @@ fn an_exported_plan_is_accepted_and_says_the_same() {
     for list in ["added", "changed", "removed", "about_plan"] {
         assert_eq!(json[list].as_array().map(Vec::len), Some(0), "{list}: {json}\n{text}");
     }
-    assert!(environment.run(&["plan", "export", "--out", "now.md"]).contains("already exists"), "never rewritten unasked");
+    assert!(
+        environment.run(&["plan", "export", "--out", "now.md"]).contains("already exists"),
+        "never rewritten unasked"
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Longest that anything awaited may take on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(20);
@@ -43,6 +43,11 @@ impl Environment {
 
     pub fn path(&self, name: &str) -> PathBuf {
         self.root().join(name)
+    }
+
+    /// The text of a file of the project.
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).expect("a file of the project")
     }
 
     /// Writes a file.

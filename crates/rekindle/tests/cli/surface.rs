@@ -12,46 +12,48 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out| Usage: rekindle [OPTIONS] <COMMAND>
     out| 
     out| Commands:
-    out|   demo         Show it working: a crash, a hang, a lie and a kill -9 of the coordinator, in under
+    out|   demo         See a run survive a crash, a hang, a lie and a kill -9 of its coordinator, in under
     out|                half a minute
     out|   init         Write rekindle.toml and an example plan
     out|   plan         Check, show or import a plan
-    out|   run          Run a plan, or go on with its unfinished run
-    out|   status       Show how the run stands
+    out|   run          Run a plan, or continue its unfinished run
+    out|   status       Show the state of the run, its tasks and its agents
     out|   top          Watch a run live, answer its questions and act on its tasks
     out|   serve        Show runs in a browser, live
     out|   logs         Show what agents have printed
     out|   events       Show all events of the run
     out|   why          Show every decision about a task with its evidence
-    out|   pause        Pause the run after asking agents for a checkpoint; go on with `rekindle resume`
-    out|   stop         Pause the run at once: agents are stopped without grace; go on with `rekindle resume`
-    out|   resume       Go on with the paused or interrupted run
-    out|   recover      Replace an agent now: a running one is stopped, and its tasks go to a replacement
+    out|   pause        Pause the run after asking agents for a checkpoint; continue with `rekindle resume`
+    out|   stop         Pause the run at once, without giving agents time to finish; continue with `rekindle
+    out|                resume`
+    out|   resume       Continue the paused or interrupted run
+    out|   recover      Replace an agent now: stop it if it is running, and give its tasks to a new agent
     out|                with a full brief
-    out|   salvage      List and restore the snapshots of what agents left on disk
+    out|   salvage      List and restore snapshots of the files that agents left
     out|   task         List, report on and change tasks
-    out|   review       Give the verdict of a review (for critics), or see what critics look at
-    out|   audit        Give the verdict of an audit (for auditors)
-    out|   checkpoint   Say where you stand with a task (for agents)
+    out|   review       Report the verdict of a review (for critics), or show what critics must look for
+    out|   audit        Report the verdict of an audit (for auditors)
+    out|   checkpoint   Report your progress on a task (for agents)
     out|   ask          Ask a person (for agents)
     out|   questions    Show the questions that agents have asked
     out|   answer       Answer a question that an agent asked
-    out|   note         Note a decision for every later brief; outside a run, for the guarded session that
+    out|   note         Record a decision for every later brief; outside a run, for the guarded session that
     out|                calls it
-    out|   report       Write an account of a run: tasks, proof, recoveries, questions, decisions, cost
+    out|   report       Report on a run: tasks, proof, recoveries, questions, decisions, cost
     out|   heartbeat    Send a heartbeat (for agents)
-    out|   guard        Keep the thread of your own coding sessions through compactions, crashes and closed
+    out|   guard        Keep your own coding sessions on track through compactions, crashes and closed
     out|                terminals
     out|   hook         Record one hook event of a guarded session (called by the installed hooks)
     out|   mcp          Serve an agent's tools over the Model Context Protocol (for agents)
-    out|   doctor       Look for trouble, and show the effective configuration
-    out|   chaos        Inject faults into a run of your plan, in a sandbox, and judge every promise
+    out|   doctor       Check the setup and show the effective configuration
+    out|   chaos        Inject faults into sandboxed runs of your plan and check every promise that rekindle
+    out|                makes
     out|   completions  Print completions for a shell
     out|   man          Print a manual page, or write all of them
     out|   help         Print this message or the help of the given subcommand(s)
     out| 
     out| Options:
-    out|       --state-dir <DIR>  Keep the state here instead of in .rekindle of the project [env:
+    out|       --state-dir <DIR>  Keep the state in this directory instead of the project's .rekindle [env:
     out|                          REKINDLE_STATE_DIR]
     out|       --color <WHEN>     When to use colours [default: auto]
     out|   -h, --help             Print help
@@ -59,10 +61,10 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out| 
     out| Exit codes:
     out|   0    done; for `run`: every task is complete or skipped
-    out|   1    it failed: an internal error, an order refused, a claim not proven
+    out|   1    failure: an internal error, a refused order, an unproven claim
     out|   2    bad usage, configuration or plan
     out|   3    `run` ended with failed tasks
-    out|   4    `run` was paused by `rekindle pause`, or --no-wait and only a person or a reset is missing
+    out|   4    `run` was paused with `rekindle pause`, or had --no-wait and waits for a person or a reset
     out|   130  Ctrl-C (the run is paused)
     out|   143  SIGTERM (the run is paused)
     out| 
@@ -108,7 +110,8 @@ fn every_command_has_a_help() {
     out|           The outcome in a few words
     out| 
     out|       --state-dir <DIR>
-    out|           Keep the state here instead of in .rekindle of the project [env: REKINDLE_STATE_DIR]
+    out|           Keep the state in this directory instead of the project's .rekindle [env:
+    out|           REKINDLE_STATE_DIR]
     out| 
     out|       --color <WHEN>
     out|           When to use colours

@@ -29,7 +29,7 @@ fn the_checks_stand_there_word_for_word_however_much_there_is_to_say() {
     assert!(text.len() <= REINJECT_BYTES, "{}", text.len());
     assert!(text.contains("- accept: `cargo test --package 'a b' -- --nocapture`"), "{text}");
     assert!(text.contains("1. lexer") || text.contains("part 0 "), "{text}");
-    assert!(text.contains("Go on with T2") && text.ends_with("counts as a failed attempt.\n\n"), "{text}");
+    assert!(text.contains("Continue with T2") && text.ends_with("counts as a failed attempt.\n\n"), "{text}");
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn an_agent_with_nothing_left_is_told_to_end() {
     for task in &mut facts.tasks {
         task.standing = Standing::Completed;
     }
-    assert!(reinject(&facts).contains("Every task of yours is complete"));
+    assert!(reinject(&facts).contains("All your tasks are complete"));
 }
 
 #[test]

@@ -132,8 +132,8 @@ fn work_that_was_sent_back_is_told_to_fresh_and_resumed_agents() {
         has(&render(&facts), &["Do what T2 says."]);
         has(&reinject(&facts), &["Do what T2 says."]);
     }
-    has(&render_resumed(&sent_back(ReworkSource::Critic, "x")), &["Your work was sent back: mend it"]);
-    has(&render(&sent_back(ReworkSource::Critic, "x")), &["has been sent back"]);
+    has(&render_resumed(&sent_back(ReworkSource::Critic, "x")), &["Your work was sent back: fix it"]);
+    has(&render(&sent_back(ReworkSource::Critic, "x")), &["finished and sent back"]);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn the_whole_plan_is_put_before_it_again_or_where_it_stands() {
     facts.whole_plan = Some((1..=4_000).map(line).collect());
     let text = reinject(&facts);
     assert!(text.len() <= REINJECT_BYTES, "{}", text.len());
-    has(&text, &["more bytes, read them in /repo/plan.md]", "Go on with T2"]);
+    has(&text, &["more bytes, read them in /repo/plan.md]", "Continue with T2"]);
 }
 
 #[test]

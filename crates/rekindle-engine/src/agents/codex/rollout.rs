@@ -55,7 +55,6 @@ impl Rollout {
         self.windows.iter().filter(|(used, _)| *used >= 100.0).filter_map(|(_, resets)| *resets).max()
     }
 
-    /// Takes one line.
     pub fn line(&mut self, value: &Value) -> Vec<Activity> {
         self.seen = true;
         let payload = &value["payload"];

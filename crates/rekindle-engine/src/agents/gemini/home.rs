@@ -36,10 +36,7 @@ fn base(place: &Place<'_>) -> Option<PathBuf> {
     place.set(HOME).or_else(|| place.set("HOME")).map(PathBuf::from)
 }
 
-/// Adds the home to a launch.
-///
-/// # Errors
-/// When the user's home or settings cannot be read.
+/// Adds the home to a launch. Fails when the user's home or settings cannot be read.
 pub(super) fn add(start: &Start<'_>, place: &Place<'_>, launch: &mut Launch) -> Result<(), String> {
     let base = base(place).ok_or("HOME is not set: the agent's own settings cannot be found")?;
     let folder = base.join(FOLDER);

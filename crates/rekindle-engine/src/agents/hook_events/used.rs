@@ -19,7 +19,7 @@ const FAILURE_MAX_BYTES: usize = 400;
 
 /// How far the use is.
 #[derive(Clone, Copy, Debug)]
-pub enum Stage<'a> {
+pub enum CallStage<'a> {
     /// It was asked for.
     Called,
     /// It went well, with this answer: text, or the program's own structure.
@@ -28,16 +28,12 @@ pub enum Stage<'a> {
     Failed(&'a str),
 }
 
-/// One use of a tool.
 #[derive(Clone, Copy, Debug)]
 pub struct Use<'a> {
-    /// Its id.
     pub call: &'a str,
     pub tool: &'a str,
-    /// What it was given.
     pub input: &'a Value,
-    /// How far it is.
-    pub stage: Stage<'a>,
+    pub stage: CallStage<'a>,
     /// Which helper used it; nothing means the session itself.
     pub by: Option<&'a str>,
     /// Where it was used; may be empty where that is not told.
@@ -50,7 +46,6 @@ impl Use<'_> {
         fields::text(self.input, name).filter(|text| !text.is_empty())
     }
 
-    /// The command was run.
     pub fn command(&self, line: &str, failure: Option<&str>, printed: &str) -> Fact {
         Fact::Command {
             call: self.call.to_owned(),

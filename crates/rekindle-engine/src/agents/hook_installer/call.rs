@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use super::super::quote;
 
-/// What rekindle is called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     Hook,
@@ -14,8 +13,6 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// The subcommand.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Hook => "hook",
@@ -26,17 +23,13 @@ impl Verb {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The program that is called.
     pub rekindle: PathBuf,
-    /// What for.
     pub verb: Verb,
-    /// By which program.
     pub kind: String,
 }
 
 impl Call {
     /// The shell's command line; nothing where the path is no text. Without the program, `otherwise` is run, or nothing.
-    #[must_use]
     pub fn line(rekindle: &Path, verb: Verb, kind: &str, otherwise: Option<&str>) -> Option<String> {
         let path = quote::shell(&[rekindle.to_str()?.to_owned()]);
         // A command may end with a comment: the bracket stands on a line of its own.
@@ -45,7 +38,6 @@ impl Call {
     }
 
     /// The call that a command line is, if it is one of ours.
-    #[must_use]
     pub fn read(line: &str) -> Option<Self> {
         let (path, rest) = word(line.strip_prefix("test -x ")?)?;
         let (again, rest) = word(rest.strip_prefix(" && ")?)?;

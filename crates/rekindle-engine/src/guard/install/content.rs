@@ -10,14 +10,15 @@ const NOTE: &str = "# added by rekindle guard install; rekindle guard uninstall 
 pub enum Content {
     /// Hooks among others' settings.
     Entries {
-        /// Of which program.
         kind: &'static str,
         /// The key of its status line.
         status_line: Option<&'static str>,
         wanted: Wanted,
     },
-    /// A file that is ours.
-    Own { file: &'static OwnFile, text: String },
+    Own {
+        file: &'static OwnFile,
+        text: String,
+    },
     /// Patterns in a list of them.
     Lines {
         /// Those that are to stand there.

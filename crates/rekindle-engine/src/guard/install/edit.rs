@@ -17,13 +17,11 @@ const MARK: char = '\u{feff}';
 /// Why a text cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// It is no JSON.
     Broken(Broken),
     /// Something in it is not what it has to be.
     WrongType {
         /// What, as a path of keys; empty for the whole.
         key: String,
-        /// What it has to be.
         wanted: &'static str,
     },
 }
@@ -58,7 +56,6 @@ impl Group {
 /// All that is to stand in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// The hooks.
     pub groups: Vec<Group>,
     /// The key of the status line and its command.
     pub status_line: Option<(&'static str, String)>,
@@ -67,7 +64,6 @@ pub struct Wanted {
 /// What of ours stands in a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Existing {
-    /// The hooks.
     pub entries: Vec<Entry>,
     /// The command of the status line, if it is ours.
     pub status_line: Option<(String, Call)>,
@@ -81,7 +77,6 @@ impl Existing {
         hooks && self.status_line.as_ref().map(|(line, _)| line) == wanted.status_line.as_ref().map(|(_, line)| line)
     }
 
-    /// Whether there is nothing.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.status_line.is_none()
     }

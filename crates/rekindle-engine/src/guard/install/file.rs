@@ -15,7 +15,6 @@ use crate::state_dir::sync_dir;
 /// A file as it was found.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// What stands in it.
     pub text: String,
     /// Where it really lies, past symbolic links.
     target: PathBuf,
@@ -72,7 +71,6 @@ pub fn put(path: &Path, seen: Option<&Seen>, text: &str) -> Result<(), Error> {
     atomic::save_as(dir, name, text.as_bytes(), access).map_err(|error| Error::io(path, error))
 }
 
-/// Removes a file as it was seen.
 pub fn remove(path: &Path, seen: &Seen) -> Result<(), Error> {
     check_writable(path, Some(seen))?;
     unchanged(path, Some(seen))?;
@@ -92,7 +90,6 @@ pub fn missing_dirs(path: &Path) -> Vec<PathBuf> {
     missing
 }
 
-/// Makes them.
 pub fn make_dirs(dirs: &[PathBuf]) -> Result<(), Error> {
     for dir in dirs {
         match std::fs::create_dir(dir) {

@@ -11,9 +11,7 @@ use crate::agents::hook_installer::{Event, Form, Installable, Scope};
 /// How one file of one program stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// The program.
     pub kind: &'static str,
-    /// For whom.
     pub scope: Scope,
     pub file: PathBuf,
     /// What of ours is in it.
@@ -23,7 +21,6 @@ pub struct Standing {
 /// What of ours is in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Nothing.
     Absent,
     /// The file cannot be understood, so its program does not understand it either.
     Unreadable(String),
@@ -134,7 +131,6 @@ pub fn chained_command(site: &Site<'_>, program: &dyn Installable, strongest: Sc
 }
 
 /// Hooks as a file of their own, for a plugin: entries as a program has them, with another command.
-#[must_use]
 pub fn hooks_file(program: &dyn Installable, events: &[Event], description: &str, command: &str) -> Option<String> {
     let groups = events.iter().map(|event| Group {
         event: event.name,

@@ -27,7 +27,6 @@ const PATIENCE_MS: u64 = 5_000;
 /// Between two looks.
 const LOOK_MS: u64 = 20;
 
-/// One file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestEntry {
     /// Where it is; from the project's directory where it lies below.
@@ -35,7 +34,6 @@ pub struct ManifestEntry {
     /// Whose settings it holds; nothing for a list of patterns.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub kind: String,
-    /// For whom.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub scope: String,
     /// What stood in it; nothing where it was not there.
@@ -56,7 +54,6 @@ impl ManifestEntry {
         self.made(text) || self.before.as_deref() == Some(text)
     }
 
-    /// Whether a text is what was made.
     pub fn made(&self, text: &str) -> bool {
         self.after.contains(&hash(text))
     }
@@ -149,7 +146,6 @@ impl Ledger {
         }
     }
 
-    /// Forgets a file.
     pub fn forget(&mut self, path: &Path) {
         let base = self.base.clone();
         self.manifest.files.retain(|record| base.join(&record.path) != path);

@@ -23,7 +23,6 @@ pub enum Json {
 }
 
 impl Json {
-    /// An object of these fields.
     pub fn object<'a>(fields: impl IntoIterator<Item = (&'a str, Json)>) -> Self {
         Self::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
@@ -40,7 +39,6 @@ pub struct Broken {
     pub line: usize,
     /// The column, from 1.
     pub column: usize,
-    /// What is wrong there.
     pub why: String,
 }
 

@@ -26,9 +26,7 @@ pub struct Kept {
     pub number: u64,
     /// The last event in it.
     pub seq: u64,
-    /// When it was taken.
     pub time_ms: i64,
-    /// The file.
     pub path: PathBuf,
 }
 

@@ -123,7 +123,6 @@ fn set(conn: &Connection, name: &str, value: i64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The number a pragma has.
 pub fn pragma(conn: &Connection, name: &str) -> Result<i64, Error> {
     conn.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0)).map_err(fault)
 }

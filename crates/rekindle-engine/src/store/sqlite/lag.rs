@@ -12,10 +12,7 @@ pub enum Lag {
     /// It lacks the newest events.
     Behind { events: u64 },
     /// It holds another event than its log at the same place.
-    Differs {
-        /// The place.
-        seq: u64,
-    },
+    Differs { seq: u64 },
 }
 
 impl std::fmt::Display for Lag {
@@ -30,9 +27,6 @@ impl std::fmt::Display for Lag {
 
 /// Compares a database with the end of its shadow log. The log is read first: it is written after the database, so a database
 /// that is whole is never older than what was read.
-///
-/// # Errors
-/// When one of them cannot be read.
 pub fn lag(dir: &StateDir, reader: Option<&SqliteReader>) -> Result<Option<Lag>, Error> {
     let Some(logged) = shadow::quick_end(&dir.shadow())? else { return Ok(None) };
     let Some(reader) = reader else { return Ok(Some(Lag::Missing { events: logged.last_seq })) };

@@ -26,7 +26,6 @@ const CREATING: &str = "creating.tmp";
 
 /// What opening gives to the writer.
 pub struct Opened {
-    /// The writer's connection.
     pub conn: Connection,
     /// The shadow log, level with it.
     pub shadow: Shadow,

@@ -79,7 +79,6 @@ impl Pool {
         events
     }
 
-    /// Asks with one of the connections.
     pub fn ask<T>(&self, question: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
         // After a repair the path leads to another file: connections to the old one would answer from the past.
         let now = Identity::of(&self.path)?;

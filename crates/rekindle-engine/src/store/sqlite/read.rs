@@ -69,7 +69,6 @@ pub fn events(conn: &Connection, after_seq: u64, limit: usize) -> Result<Vec<Sto
     Ok(events)
 }
 
-/// An event from its columns.
 pub fn event_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<StoredEvent> {
     Ok(StoredEvent {
         seq: row.get::<_, i64>(0)?.cast_unsigned(),
@@ -158,7 +157,6 @@ fn checked_row(table: Table, row: &rusqlite::Row<'_>) -> Result<Row, Error> {
     Ok(read)
 }
 
-/// Rows of a derived table.
 pub fn rows(conn: &Connection, table: Table, run: Option<&str>) -> Result<Vec<Row>, Error> {
     let sql = format!("SELECT run, key, ord, json, sum FROM {} WHERE ?1 IS NULL OR run = ?1", table_name(table));
     let mut query = conn.prepare_cached(&sql).map_err(fault)?;

@@ -16,12 +16,10 @@ use crate::store::{Error, Head, SpoolOffset, Stream};
 /// Offsets by spool.
 pub type Offsets = BTreeMap<(u64, Stream), u64>;
 
-/// What a replay did.
 #[derive(Debug, Default)]
 pub struct Replayed {
     /// Where the log ends now.
     pub head: Head,
-    /// Events added.
     pub events: u64,
     /// Where spools stood after the last of them, as far as the shadow log says.
     pub offsets: Offsets,

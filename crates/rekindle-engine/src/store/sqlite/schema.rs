@@ -19,7 +19,6 @@ pub fn newest(migrations: &[&str]) -> i64 {
     i64::try_from(migrations.len()).unwrap_or(i64::MAX)
 }
 
-/// The version a database has.
 pub fn version(conn: &Connection) -> Result<i64, Error> {
     pragma(conn, "user_version")
 }

@@ -53,7 +53,6 @@ impl ShadowRecord {
     }
 }
 
-/// An event in a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShadowEvent {
     seq: u64,

@@ -13,7 +13,6 @@ struct Answer {
 }
 
 /// Reads an answer; nothing where it is none.
-#[must_use]
 pub fn read(said: &str) -> Option<UsageLeft> {
     let answer: Answer = serde_json::from_str(said.trim()).ok()?;
     if !(0.0..=100.0).contains(&answer.remaining_percent) {

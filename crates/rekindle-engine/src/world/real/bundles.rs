@@ -40,7 +40,6 @@ impl std::fmt::Display for Lost {
 }
 
 /// Looks for attempts above the highest one that the log knows.
-#[must_use]
 pub fn lost(state_dir: &Path, known: u64) -> Option<Lost> {
     let bundles = state_dir.join("attempts");
     let names = std::fs::read_dir(&bundles).ok()?.flatten().map(|entry| entry.file_name());
@@ -66,10 +65,8 @@ fn number(name: &str) -> Option<u64> {
     name.split('-').next()?.parse().ok()
 }
 
-/// The nonce of an attempt's bundle, by its spec; nothing where there is no spec that can be read.
-///
-/// # Errors
-/// When the bundle is another's.
+/// The nonce of an attempt's bundle, by its spec; nothing where there is no spec that can be read. Fails when the
+/// bundle is another's.
 pub(super) fn nonce(shared: &Shared, attempt: AttemptId, epoch: Epoch) -> Result<Option<String>, String> {
     let spec = Bundle::open(&shared.bundle(attempt)).ok().flatten().and_then(|bundle| bundle.spec().ok().flatten());
     let Some(spec) = spec else { return Ok(None) };
@@ -82,10 +79,8 @@ pub(super) fn nonce(shared: &Shared, attempt: AttemptId, epoch: Epoch) -> Result
     }
 }
 
-/// Makes way for a new attempt: whatever stands under its number and is another's is set aside.
-///
-/// # Errors
-/// When somebody lives in it, or it cannot be moved.
+/// Makes way for a new attempt: whatever stands under its number and is another's is set aside. Fails when somebody
+/// lives in it, or it cannot be moved.
 pub(super) fn make_way(shared: &Shared, attempt: AttemptId, epoch: Epoch) -> Result<(), String> {
     let Err(reason) = nonce(shared, attempt, epoch) else { return Ok(()) };
     let dir = shared.bundle(attempt);
@@ -97,9 +92,6 @@ pub(super) fn make_way(shared: &Shared, attempt: AttemptId, epoch: Epoch) -> Res
 }
 
 /// Sets a bundle aside under another name; nothing is deleted. Answers the reason with its new place.
-///
-/// # Errors
-/// When it cannot be moved.
 pub(super) fn set_aside(shared: &Shared, attempt: AttemptId, reason: &str) -> Result<String, String> {
     let dir = shared.bundle(attempt);
     let name = |count| match count {

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::Shared;
 use crate::agents::{Adapter, OWN_DIR, Place, Program};
 use crate::supervise;
+use crate::world::Message;
 
 /// How long a shim may take to take a message.
 const MESSAGE_BUDGET: Duration = Duration::from_secs(5);
@@ -126,6 +127,7 @@ pub(super) fn tell_in_background(shared: &Arc<Shared>, attempt: AttemptId, cli: 
         let id = format!("told-{number}");
         for _ in 0..MESSAGE_TRIES {
             if supervise::send_line(&dir, &id, &line, MESSAGE_BUDGET).is_ok() {
+                let _leaving = worker.messages.send(Message::MessageTaken { attempt, number });
                 return;
             }
         }
@@ -150,10 +152,7 @@ pub(super) fn close_in_background(shared: &Arc<Shared>, attempt: AttemptId) {
     let _stopped_later = std::thread::Builder::new().name("let-go".to_owned()).spawn(close);
 }
 
-/// Writes an adapter's files into a bundle.
-///
-/// # Errors
-/// What could not be written.
+/// Writes an adapter's files into a bundle. The error says what could not be written.
 pub(super) fn write_files<'a>(
     bundle: &Path,
     files: impl IntoIterator<Item = (&'a String, &'a String)>,
@@ -170,10 +169,7 @@ pub(super) fn write_files<'a>(
     Ok(())
 }
 
-/// Makes an adapter's links in a bundle whose own directory is there.
-///
-/// # Errors
-/// What could not be linked.
+/// Makes an adapter's links in a bundle whose own directory is there. The error says what could not be linked.
 pub(super) fn make_links<'a>(
     bundle: &Path,
     links: impl IntoIterator<Item = (&'a String, &'a PathBuf)>,

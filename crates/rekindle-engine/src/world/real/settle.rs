@@ -79,5 +79,6 @@ fn exit_of(record: &ExitRecord, bundles: &Path) -> Exit {
         out_of_memory: record.out_of_memory.is_some(),
         memory_cap: record.out_of_memory.as_ref().and_then(|found| found.cap),
         refused: refused.map(|error| refusal::words(error.errno, bundles)),
+        by_itself: record.start_error.is_none() && !record.stop_requested && !record.timed_out,
     }
 }

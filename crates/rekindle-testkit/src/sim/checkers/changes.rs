@@ -196,7 +196,8 @@ impl Checkers {
     /// A word does not get lost: only a reopening takes it back.
     pub(super) fn word_kept(&self, event: &Event, before: Option<Word>) -> Verdict {
         let now = event.task.as_ref().and_then(|id| self.replayed.tasks.get(id)).and_then(|task| task.workflow.word);
-        let reopened = matches!(event.body, Body::Task(TaskEvent::TaskReopened { .. } | TaskEvent::WorkflowFailed { .. }));
+        let reopened =
+            matches!(event.body, Body::Task(TaskEvent::TaskReopened { .. } | TaskEvent::WorkflowFailed { .. }));
         require(before.is_none() || now.is_some() || reopened, Invariant::Word, || {
             format!("a person's word was lost: {}", line(event))
         })

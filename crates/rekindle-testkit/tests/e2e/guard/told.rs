@@ -152,7 +152,7 @@ fn a_new_session_after_a_death_but_not_beside_a_living_one() {
     process.kill().expect("killed");
     process.wait().expect("reaped");
     let told = assert_kept_but_the_wait(lead.begins("second", "startup"));
-    assert!(told.contains("ended with work open"), "{told}");
+    assert!(told.contains("ended with unfinished work"), "{told}");
     assert_eq!(lead.begins("second", "startup"), None, "once");
     assert_eq!(lead.begins("third", "startup"), None, "the second has taken it up");
     // What was taken up is the second's own now.

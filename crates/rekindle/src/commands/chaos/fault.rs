@@ -37,20 +37,17 @@ pub(super) enum Fault {
 
 impl Fault {
     /// The name, as it is typed.
-    #[must_use]
     pub(super) fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
     /// What it does, in a line.
-    #[must_use]
     pub(super) fn what(self) -> String {
         let value = self.to_possible_value();
         value.and_then(|value| value.get_help().map(ToString::to_string)).unwrap_or_default()
     }
 
     /// What a stand-in does by itself, as it is ordered to.
-    #[must_use]
     pub(super) fn order(self) -> Option<&'static str> {
         match self {
             Self::AgentCrash => Some("crash"),
@@ -62,13 +59,11 @@ impl Fault {
     }
 
     /// Whether only a stand-in can show it.
-    #[must_use]
     pub(super) fn needs_stand_in(self) -> bool {
         self.order().is_some() || self == Self::UsageLimit
     }
 
     /// Whether the run needs a namespace of its own, so that the machine's limits stay as they are for everybody else.
-    #[must_use]
     pub(super) fn needs_namespace(self) -> bool {
         matches!(self, Self::NoInotify | Self::FullDisk)
     }

@@ -38,9 +38,6 @@ const LIMIT_MS: u64 = 4_000;
 const WATCHES: &str = "/proc/sys/user/max_inotify_watches";
 
 /// Where the state is kept, and what has to be there before.
-///
-/// # Errors
-/// When it cannot be made.
 pub(super) fn state_dir(spec: &Spec) -> io::Result<PathBuf> {
     if spec.fault != Fault::FullDisk {
         return Ok(spec.root.join(crate::project::STATE_DIR_NAME));
@@ -56,9 +53,6 @@ pub(super) fn state_dir(spec: &Spec) -> io::Result<PathBuf> {
 }
 
 /// What is arranged before the run begins.
-///
-/// # Errors
-/// When it cannot be arranged.
 pub(super) fn before<'a>(spec: &Spec, victims: impl Iterator<Item = &'a String>) -> io::Result<()> {
     let witness = Witness::of(&spec.dir);
     if let Some(order) = spec.fault.order() {
@@ -73,10 +67,8 @@ pub(super) fn before<'a>(spec: &Spec, victims: impl Iterator<Item = &'a String>)
     }
 }
 
-/// The chosen moment of an attempt has come.
-///
-/// # Errors
-/// When the fault could not be injected for a reason other than that its victim has just ended.
+/// The chosen moment of an attempt has come. Fails when the fault could not be injected for a reason other than that
+/// its victim has just ended.
 pub(super) fn at(round: &mut Round<'_>, held: &Held) -> io::Result<()> {
     let fault = round.spec.fault;
     match fault {
@@ -122,9 +114,6 @@ pub(super) fn at(round: &mut Round<'_>, held: &Held) -> io::Result<()> {
 }
 
 /// What goes on beside the run.
-///
-/// # Errors
-/// When it cannot.
 pub(super) fn meanwhile(round: &mut Round<'_>) -> io::Result<()> {
     if round.spec.fault == Fault::UsageLimit && round.evidence.injected == 0 {
         let paused = super::verdict::events(&round.project())

@@ -10,12 +10,9 @@ use rustix::process::Signal;
 
 /// An attempt's process and its supervisor.
 pub(super) struct Held {
-    /// The bundle's number.
     pub bundle: u64,
     pub tasks: Vec<String>,
-    /// What was to be run.
     pub spec: Spec,
-    /// Who runs.
     pub record: ShimRecord,
     /// Whether it has not ended, as far as its bundle tells.
     pub open: bool,
@@ -23,7 +20,6 @@ pub(super) struct Held {
 
 impl Held {
     /// Kills one of the two, if it is proven to be the one that was recorded. Says whether it was.
-    #[must_use]
     pub(super) fn kill(&self, who: &ProcId) -> bool {
         self.pin(who).is_some_and(|process| process.signal(Signal::KILL).is_ok())
     }
@@ -39,13 +35,11 @@ impl Held {
 }
 
 /// Everything that ever ran in an attempt.
-#[must_use]
 pub(super) fn attempts(state: &Path) -> Vec<Held> {
     bundles(&state.join("attempts")).into_iter().filter_map(|path| held(&path)).collect()
 }
 
 /// Processes of attempts and checks that still live, described, with how many bundles were looked at.
-#[must_use]
 pub(super) fn living(state: &Path) -> (Vec<Process>, usize) {
     let checks = bundles(&state.join("checks")).into_iter().flat_map(|task| bundles(&task));
     let all: Vec<PathBuf> = bundles(&state.join("attempts")).into_iter().chain(checks).collect();

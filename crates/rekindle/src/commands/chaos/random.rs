@@ -5,7 +5,6 @@ pub(super) struct Random(u64);
 
 impl Random {
     /// One that begins with a seed.
-    #[must_use]
     pub(super) fn new(seed: u64) -> Self {
         Self(seed)
     }

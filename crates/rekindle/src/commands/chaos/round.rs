@@ -44,10 +44,8 @@ const LAST_LOOK_MS: u64 = 10_000;
 pub(super) struct Spec {
     /// The run's directory.
     pub dir: PathBuf,
-    /// The project in it.
     pub root: PathBuf,
     pub fault: Fault,
-    /// Which of its kind.
     pub round: u32,
     /// What chance goes by.
     pub seed: u64,
@@ -61,27 +59,21 @@ pub(super) struct Spec {
     pub plant: bool,
 }
 
-/// What became of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Outcome {
     pub fault: Fault,
-    /// Which of its kind.
     pub round: u32,
-    /// How often it was injected.
     pub injected: u32,
     /// Why it was not, where it was not.
     pub not_injected: Option<String>,
-    /// How long it took.
     pub took_ms: u64,
     /// The promises, looked at.
     pub findings: Vec<Finding>,
-    /// Its directory.
     pub dir: PathBuf,
 }
 
 impl Outcome {
     /// One of a fault that did not happen.
-    #[must_use]
     pub(super) fn without(spec: &Spec, why: impl Into<String>) -> Self {
         Self {
             fault: spec.fault,
@@ -94,8 +86,6 @@ impl Outcome {
         }
     }
 
-    /// Whether a promise was broken.
-    #[must_use]
     pub(super) fn is_broken(&self) -> bool {
         self.findings.iter().any(|finding| !finding.broken.is_empty())
     }
@@ -103,9 +93,7 @@ impl Outcome {
 
 /// A run under way.
 pub(super) struct Round<'a> {
-    /// What it is to be.
     pub spec: &'a Spec,
-    /// Its state directory.
     pub state: PathBuf,
     /// What happened so far.
     pub evidence: Evidence,
@@ -115,10 +103,7 @@ pub(super) struct Round<'a> {
     stop: &'a AtomicBool,
 }
 
-/// Plays it.
-///
-/// # Errors
-/// When the sandbox itself fails.
+/// Plays it. Fails when the sandbox itself fails.
 pub(super) fn play(spec: &Spec, stop: &AtomicBool) -> Result<Outcome> {
     let failed = |error: io::Error| crate::error::CliError::internal("the sandbox failed").because(&error);
     let began_ms = clock::boottime_ms();
@@ -199,17 +184,11 @@ impl Round<'_> {
     }
 
     /// The coordinator, pinned: our own child, which keeps its number until we wait for it.
-    ///
-    /// # Errors
-    /// When it cannot be pinned.
     pub(super) fn coordinator(&self) -> io::Result<Process> {
         Process::of_child(self.coordinator.id())
     }
 
     /// Kills the coordinator and starts the next one. Says whether it was killed: it may just have ended.
-    ///
-    /// # Errors
-    /// When that is refused.
     pub(super) fn replace_coordinator(&mut self) -> io::Result<bool> {
         self.coordinator.kill()?;
         let killed = self.coordinator.wait()?.code().is_none();
@@ -224,8 +203,6 @@ impl Round<'_> {
         self.evidence.seen.extend(events.into_iter().map(|event| (event.seq, event.hash)));
     }
 
-    /// The sandbox's project.
-    #[must_use]
     pub(super) fn project(&self) -> Project {
         Project::from(&self.spec.root, Some(&self.state))
     }
@@ -302,15 +279,11 @@ fn bystander(root: &Path) -> io::Result<Child> {
 }
 
 /// Whether a run can be read at all.
-#[must_use]
 pub(super) fn readable(project: &Project) -> bool {
     View::open(project).is_ok_and(|view| matches!(view.run(), Ok(Some(_))))
 }
 
-/// Stops and lets go on, through a pinned process.
-///
-/// # Errors
-/// When it has ended.
+/// Stops and lets go on, through a pinned process. Fails when it has ended.
 pub(super) fn freeze(process: &Process, ms: u32) -> io::Result<()> {
     process.signal(Signal::STOP)?;
     ui::pause(ms);

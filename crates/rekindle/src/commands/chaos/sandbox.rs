@@ -39,7 +39,6 @@ pub(super) struct Sandbox {
     pristine: PathBuf,
     /// Where the project is below a copy.
     below: PathBuf,
-    /// Whether it is a repository.
     pub git: bool,
     /// The plan as the sandbox runs it.
     pub plan: String,
@@ -49,9 +48,6 @@ pub(super) struct Sandbox {
 
 impl Sandbox {
     /// Copies the project.
-    ///
-    /// # Errors
-    /// When it cannot be copied.
     pub(super) fn new(
         base: &Path,
         project: &Project,
@@ -93,9 +89,6 @@ impl Sandbox {
     }
 
     /// A fresh copy of the project for one run, in a directory of its own. Returns the project's directory.
-    ///
-    /// # Errors
-    /// When it cannot be made.
     pub(super) fn copy_for(&self, dir: &Path, fault: Fault, config: &Config) -> io::Result<PathBuf> {
         let copy_of = dir.join("project");
         std::fs::create_dir_all(dir)?;
@@ -131,15 +124,11 @@ impl Sandbox {
 }
 
 /// The file that a stand-in writes for a task.
-#[must_use]
 pub(super) fn task_file(task: &str) -> String {
     format!("{task}.txt")
 }
 
 /// What a task declares, as it was written down for its stand-in.
-///
-/// # Errors
-/// When that cannot be read.
 pub(super) fn artifacts(dir: &Path, task: &str) -> io::Result<Vec<String>> {
     let text = std::fs::read_to_string(dir.join("artifacts.json"))?;
     let all: BTreeMap<String, Vec<String>> = serde_json::from_str(&text)?;

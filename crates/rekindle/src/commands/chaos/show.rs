@@ -18,10 +18,6 @@ use crate::ui::elapsed;
 /// Pieces of evidence that are shown of a promise; the rest is in the JSON.
 const SHOWN: usize = 5;
 
-/// Lists the faults.
-///
-/// # Errors
-/// When nothing can be printed.
 pub(super) fn list(context: &Context) -> Result<Exit> {
     for fault in Fault::value_variants() {
         context.ui.line(&format!("{:<18} {}", fault.name(), fault.what()))?;
@@ -115,9 +111,6 @@ struct ChaosJson<'a> {
 
 /// Prints the verdicts. Says whether every promise held: one that was never looked at did not, nor did a fault that was asked for by name
 /// and not injected.
-///
-/// # Errors
-/// When nothing can be printed.
 pub(super) fn verdicts(
     context: &Context,
     told: &Summary<'_>,

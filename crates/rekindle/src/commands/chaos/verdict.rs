@@ -60,7 +60,6 @@ impl Promise {
     ];
 
     /// In words, and what is counted.
-    #[must_use]
     pub(super) fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Acknowledged => ("nothing acknowledged is lost", "reports and events"),
@@ -102,13 +101,11 @@ pub(super) struct Evidence {
     pub gave_up: bool,
     /// Process trees that were looked for in the end.
     pub processes: usize,
-    /// Processes that were left.
     pub left: Vec<String>,
     /// Bystanders that did not live.
     pub strangers: u32,
     /// What the stand-ins wrote down.
     pub notes: Vec<Note>,
-    /// The tasks in the end.
     pub tasks: Vec<TaskFact>,
     /// Completions by task and epoch, as the log has them.
     pub completions: Vec<(String, u64)>,
@@ -120,7 +117,6 @@ pub(super) struct Evidence {
     pub garbled: Vec<String>,
 }
 
-/// A task in the end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskFact {
     pub id: String,
@@ -133,13 +129,11 @@ pub(super) struct TaskFact {
 }
 
 impl Evidence {
-    /// An attempt was hit.
     pub(super) fn hit(&mut self, held: &Held) {
         self.hits.push((held.bundle, held.tasks.clone()));
     }
 
     /// Whether an attempt at a task was hit.
-    #[must_use]
     pub(super) fn was_hit(&self, task: &str) -> bool {
         self.hits.iter().any(|(_, tasks)| tasks.iter().any(|known| known == task))
     }
@@ -163,9 +157,6 @@ impl Evidence {
 }
 
 /// All events of the run so far.
-///
-/// # Errors
-/// When there is none to read.
 pub(super) fn events(project: &Project) -> Result<Vec<StoredEvent>> {
     let view = View::open(project)?;
     let run = view.the_run()?;

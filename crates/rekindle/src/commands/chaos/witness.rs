@@ -40,7 +40,6 @@ pub(super) struct Witness(PathBuf);
 
 impl Witness {
     /// The witness of a run, in the run's directory.
-    #[must_use]
     pub(super) fn of(dir: &Path) -> Self {
         Self(dir.join("witness"))
     }
@@ -73,7 +72,6 @@ impl Witness {
     }
 
     /// The lines that the stand-in of a bundle printed, as it says.
-    #[must_use]
     pub(super) fn lines(&self, bundle: u64) -> Vec<String> {
         let text = std::fs::read_to_string(self.0.join("out").join(bundle.to_string())).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
@@ -85,7 +83,6 @@ impl Witness {
     }
 
     /// Takes the order for a task, once.
-    #[must_use]
     pub(super) fn take_order(&self, task: &str) -> Option<String> {
         let path = self.0.join("orders").join(task);
         let order = std::fs::read_to_string(&path).ok()?;

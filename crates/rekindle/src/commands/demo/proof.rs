@@ -17,9 +17,6 @@ const PROMISES: &[(&str, &str)] = &[
 ];
 
 /// Shows the proof and says whether all of it is there.
-///
-/// # Errors
-/// When the log cannot be read.
 pub(super) fn show(context: &Context, project: &Project) -> Result<bool> {
     let view = View::open(project)?;
     let run = view.the_run()?;

@@ -44,7 +44,6 @@ pub(super) struct AgentJson {
     starts: bool,
 }
 
-/// Looks at one agent.
 pub(super) fn look(
     name: &str,
     agent: &Agent,
@@ -61,7 +60,7 @@ pub(super) fn look(
         kind: traits.kind,
         program: None,
         version: None,
-        tried_up_to: agent.program.kind.tried_up_to(),
+        tried_up_to: agent.program.kind.about().tried_up_to,
         newer_than_tried: false,
         login: examination.login.as_deref().map(|login| doctor.shown(login)),
         permissions: permissions(&agent.program),
@@ -152,7 +151,7 @@ impl Doctor<'_> {
         // In the project only where that was asked for: programs read what they find where they are started.
         command.current_dir(dir).stderr(Stdio::null());
         // A program that nothing is known of need not have a version at all.
-        let known = self.agent.program.kind.program().is_some();
+        let known = self.agent.program.kind.about().program.is_some();
         let verdict = if known { Verdict::Problem } else { Verdict::Warning };
         let broken = |text: String| Finding {
             hint: Some(format!("try it yourself: {} {}", program.display(), arguments.join(" "))),

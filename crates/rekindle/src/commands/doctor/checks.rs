@@ -15,7 +15,6 @@ use crate::ui::stamp;
 /// Free space under which a run is in danger: logs of a busy fleet fill this in an hour.
 const SPACE_LOW_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// The machine and this program.
 pub(super) fn machine(project: &Project) -> Vec<Finding> {
     let system = rustix::system::uname();
     let system = format!(
@@ -149,7 +148,6 @@ pub(super) fn webhook(config: &Config) -> Option<Finding> {
     Some(found)
 }
 
-/// The configuration as a whole.
 pub(super) fn configuration(config: Result<&Config, &CliError>, project: &Project) -> Vec<Finding> {
     let config = match config {
         Ok(config) => config,

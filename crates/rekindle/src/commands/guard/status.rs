@@ -16,7 +16,7 @@ use crate::ui::{Align, Table, Tone, one_line, stamp};
 
 /// Show which programs are guarded, and what keeps the hooks from running
 ///
-/// Exits with 1 when something is installed that cannot work.
+/// Exits with 1 when installed hooks cannot run.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rekindle guard status\n  rekindle guard status --json")]
 pub(super) struct StatusArgs {

@@ -29,12 +29,11 @@ const OWN_LIMITS: Limits = Limits { within_ms: 10_000, out_max: 1 << 20, err_max
 /// Set for the user's own command, so that a line which calls us again ends there.
 const INSIDE_VARIABLE: &str = "REKINDLE_STATUS_LINE";
 
-/// Prints the line.
 pub(crate) fn main(kind: Option<&str>) -> ExitCode {
     let mut input = Vec::new();
     // A cut input is no JSON: the user's own line is drawn all the same.
     let _whole = std::io::stdin().lock().take(INPUT_MAX_BYTES).read_to_end(&mut input);
-    let Some(program) = kind.and_then(|kind| KINDS.of(kind)?.installable()) else { return ExitCode::SUCCESS };
+    let Some(program) = kind.and_then(|kind| KINDS.of(kind)?.about().installable) else { return ExitCode::SUCCESS };
     if std::env::var_os(INSIDE_VARIABLE).is_some() {
         return ExitCode::SUCCESS;
     }

@@ -18,13 +18,12 @@ const ABOUT: &str = "\
 pub(super) struct ProjectFacts {
     /// The kind's name, which its table gets as well.
     pub kind: &'static str,
-    /// What is known of it.
     pub examination: Examination,
 }
 
 /// Looks for the own program of every kind.
 pub(super) fn look(kinds: Kinds, workspace: &Path) -> Vec<ProjectFacts> {
-    let own = kinds.iter().filter(|kind| kind.program().is_some());
+    let own = kinds.iter().filter(|kind| kind.about().program.is_some());
     let found = own.map(|kind| {
         let program = Program { kind, ..Program::default() };
         let place = Place { program: &program, workspace, bundle: workspace };
@@ -38,7 +37,6 @@ pub(super) fn first(found: &[ProjectFacts]) -> Option<&ProjectFacts> {
     found.iter().find(|found| found.examination.login.is_some()).or(found.first())
 }
 
-/// The tables of all that were found.
 pub(super) fn tables(found: &[ProjectFacts]) -> String {
     let mut text = ABOUT.to_owned();
     for ProjectFacts { kind, examination } in found {
@@ -62,29 +60,25 @@ mod tests {
     use std::path::PathBuf;
 
     use rekindle_core::limits::Traits;
-    use rekindle_engine::agents::{Adapter, Kind, Launch, Reader, Start};
+    use rekindle_engine::agents::{About, Adapter, Kind, Launch, Reader, Start};
 
     use super::*;
 
     /// A kind that is installed where a path is given.
     struct Made {
-        name: &'static str,
-        program: Option<&'static str>,
+        about: About,
         path: Option<&'static str>,
         login: Option<&'static str>,
     }
 
     impl Adapter for Made {
-        fn kind(&self) -> &'static str {
-            self.name
-        }
-
-        fn program(&self) -> Option<&'static str> {
-            self.program
+        fn about(&self) -> &'static About {
+            let made: [&'static Made; 4] = [&ANY, &ABSENT, &ONE, &TWO];
+            made.into_iter().find(|made| std::ptr::eq(*made, self)).map(|made| &made.about).expect("one of those below")
         }
 
         fn traits(&self, _program: &Program) -> Traits {
-            Traits::new(self.name)
+            Traits::new(self.kind())
         }
 
         fn start(&self, _start: &Start<'_>) -> Result<Launch, String> {
@@ -96,7 +90,7 @@ mod tests {
         }
 
         fn examine(&self, place: &Place<'_>) -> Examination {
-            assert_eq!(place.program.kind.kind(), self.name);
+            assert_eq!(place.program.kind.kind(), self.kind());
             Examination {
                 program: self.path.map(PathBuf::from),
                 login: self.login.map(str::to_owned),
@@ -105,10 +99,14 @@ mod tests {
         }
     }
 
-    static ANY: Made = Made { name: "any", program: None, path: Some("/bin/any"), login: None };
-    static ABSENT: Made = Made { name: "absent", program: Some("absent"), path: None, login: Some("x") };
-    static ONE: Made = Made { name: "one", program: Some("one"), path: Some("/opt/a\nb/one"), login: None };
-    static TWO: Made = Made { name: "two", program: Some("two"), path: Some("/bin/two"), login: Some("by TWO_KEY") };
+    const fn own(name: &'static str) -> About {
+        About { program: Some(name), ..About::new(name) }
+    }
+
+    static ANY: Made = Made { about: About::new("any"), path: Some("/bin/any"), login: None };
+    static ABSENT: Made = Made { about: own("absent"), path: None, login: Some("x") };
+    static ONE: Made = Made { about: own("one"), path: Some("/opt/a\nb/one"), login: None };
+    static TWO: Made = Made { about: own("two"), path: Some("/bin/two"), login: Some("by TWO_KEY") };
 
     static ALL: Kinds = Kinds(&[Kind(&ANY), Kind(&ABSENT), Kind(&ONE), Kind(&TWO)]);
     static NONE: Kinds = Kinds(&[Kind(&ANY), Kind(&ABSENT)]);

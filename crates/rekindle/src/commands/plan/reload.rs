@@ -174,11 +174,8 @@ fn tell_how_to_go_on(context: &Context, path: &Path) -> Result<()> {
 /// The plan's agents and environments must be known here before it is taken over.
 fn check(file: &PlanFile, plan: &Plan, context: &Context) -> Result<()> {
     let shown = file.path.display().to_string();
-    let sources = Sources {
-        file: context.project.config.as_deref(),
-        plan: Some((&shown, &plan.settings)),
-        ..Sources::default()
-    };
+    let sources =
+        Sources { file: context.project.config.as_deref(), plan: Some((&shown, &plan.settings)), ..Sources::default() };
     let config = Config::load(&sources.with_environment())?;
     config.check_plan(plan, std::env::var_os("PATH").as_deref(), &context.project.root)
 }
@@ -192,7 +189,7 @@ fn take(plan: &Plan, context: &Context) -> Result<()> {
         return Err(CliError::refused(message).hint("pause the run first: rekindle pause; reload; rekindle resume"));
     }
     match orders::give(&context.project, &order)? {
-        Taken::Now => context.ui.say("the plan is reloaded"),
+        Taken::Now | Taken::Placed(_) => context.ui.say("the plan is reloaded"),
         Taken::Already | Taken::NobodyThere => context.ui.say("the run has this plan already"),
     }
     Ok(())
@@ -299,7 +296,11 @@ fn entries(state: &State, difference: &Difference) -> Entries {
 
 fn after(blockers: &[TaskId]) -> String {
     let names: Vec<&str> = blockers.iter().map(TaskId::as_str).collect();
-    if names.is_empty() { "starts when it is its turn".to_owned() } else { format!("starts after {}", names.join(", ")) }
+    if names.is_empty() {
+        "starts when it is its turn".to_owned()
+    } else {
+        format!("starts after {}", names.join(", "))
+    }
 }
 
 /// What follows for a changed task, in a word and in a sentence.
@@ -329,7 +330,9 @@ fn follows(state: &State, changed: &ChangedTask) -> (&'static str, String) {
             TaskState::Skipped => ("stays", format!("stays skipped; reopen it: rekindle task retry {id}")),
             TaskState::Failed => ("stays", format!("stays failed; reopen it: rekindle task retry {id}")),
             TaskState::InProgress if working => ("stays", "its agent goes on; it counts from now on".to_owned()),
-            TaskState::Pending | TaskState::InProgress | TaskState::Blocked => ("stays", "it counts from now on".to_owned()),
+            TaskState::Pending | TaskState::InProgress | TaskState::Blocked => {
+                ("stays", "it counts from now on".to_owned())
+            }
         },
     }
 }
@@ -367,7 +370,8 @@ fn lines(state: &State, difference: &Difference) -> Vec<String> {
     }
     if !difference.kept.is_empty() {
         let names: Vec<&str> = difference.kept.iter().map(TaskId::as_str).collect();
-        lines.push(format!("  kept although the file does not have them, because you added them: {}", names.join(", ")));
+        lines
+            .push(format!("  kept although the file does not have them, because you added them: {}", names.join(", ")));
     }
     if difference.is_empty() {
         lines.push("no task is different".to_owned());

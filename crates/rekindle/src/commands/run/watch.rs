@@ -354,9 +354,20 @@ fn matters(event: &StoredEvent) -> bool {
         | Body::Attempt(AttemptEvent::AgentAdopted { .. } | AttemptEvent::OrphanAgentDetected { .. })
         | Body::Run(RunEvent::CoordinatorRecovered(_))
         | Body::Person(
-            PersonEvent::QuestionAsked { .. } | PersonEvent::QuestionAnswered { .. } | PersonEvent::NoteRecorded { .. },
+            PersonEvent::QuestionAsked { .. }
+            | PersonEvent::QuestionAnswered { .. }
+            | PersonEvent::NoteRecorded { .. }
+            | PersonEvent::Told { given_back: false, .. }
+            | PersonEvent::TellDelivered { .. }
+            | PersonEvent::Attached { .. }
+            | PersonEvent::Detached { .. },
         )
-        | Body::Run(RunEvent::SessionPause(_) | RunEvent::SessionResume(_) | RunEvent::PlanChanged { .. } | RunEvent::PlanReloaded(_))
+        | Body::Run(
+            RunEvent::SessionPause(_)
+            | RunEvent::SessionResume(_)
+            | RunEvent::PlanChanged { .. }
+            | RunEvent::PlanReloaded(_),
+        )
         | Body::Machine(
             MachineEvent::StartsHeld(_) | MachineEvent::StartsReleased {} | MachineEvent::BreakerOpened { .. },
         )

@@ -16,7 +16,9 @@ use crate::view::task_id;
 /// It starts after the tasks named with --after. The plan's file is not changed: `rekindle plan export` writes the plan as it is
 /// now. In a finished run it is work again: continue with `rekindle run PLAN`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rekindle task add \"Document the API\" --after T3 --accept \"test -s docs/api.md\"")]
+#[command(
+    after_help = "Examples:\n  rekindle task add \"Document the API\" --after T3 --accept \"test -s docs/api.md\""
+)]
 pub(super) struct AddArgs {
     /// What is to be done, in one line
     title: String,
@@ -48,7 +50,9 @@ pub(super) struct AddArgs {
 /// Other text reopens the task. Other checks alone make rekindle prove the existing work again, without an agent. Everything
 /// else counts from the next attempt on. The plan's file is not changed.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rekindle task edit T3 --accept \"cargo test -p parser\"\n  rekindle task edit T3 --timeout 1h")]
+#[command(
+    after_help = "Examples:\n  rekindle task edit T3 --accept \"cargo test -p parser\"\n  rekindle task edit T3 --timeout 1h"
+)]
 pub(super) struct EditArgs {
     /// The task
     task: String,
@@ -103,7 +107,9 @@ pub(super) fn edit(args: &EditArgs, context: &Context) -> Result<Exit> {
         timeout_ms: timeout(args.timeout.as_deref())?,
     };
     if edit == TaskEdit::default() {
-        return Err(CliError::usage("nothing was said to change").hint("such as: --text TEXT, --accept COMMAND, --timeout 1h"));
+        return Err(
+            CliError::usage("nothing was said to change").hint("such as: --text TEXT, --accept COMMAND, --timeout 1h")
+        );
     }
     context.order(&Order::Edit { task: task.clone(), edit: Box::new(edit) }, &format!("task {task} is changed"))
 }

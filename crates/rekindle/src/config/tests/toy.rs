@@ -1,7 +1,7 @@
 //! A kind that exists only here: one adapter and one row of a table are all that the configuration needs to know it.
 
 use rekindle_core::limits::Traits;
-use rekindle_engine::agents::{Adapter, KINDS, Kind, Kinds, Launch, Program, Reader, Start};
+use rekindle_engine::agents::{About, Adapter, KINDS, Kind, Kinds, Launch, Program, Reader, Start};
 use rekindle_shim::bundle::Stdin;
 
 use super::*;
@@ -9,12 +9,9 @@ use super::*;
 struct Toy;
 
 impl Adapter for Toy {
-    fn kind(&self) -> &'static str {
-        "toy"
-    }
-
-    fn program(&self) -> Option<&'static str> {
-        Some("toy-agent")
+    fn about(&self) -> &'static About {
+        static ABOUT: About = About { program: Some("toy-agent"), ..About::new("toy") };
+        &ABOUT
     }
 
     fn traits(&self, _program: &Program) -> Traits {

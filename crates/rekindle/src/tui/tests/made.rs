@@ -69,6 +69,8 @@ pub(super) fn task(name: &str, title: &str, state: &str, wave: u32) -> TaskRow {
         by_operator: false,
         removed: false,
         by_hand: false,
+        told: Vec::new(),
+        attached: None,
     }
 }
 
@@ -197,6 +199,7 @@ pub(super) fn run(state: &str) -> RunRow {
         held: None,
         pause_reason: None,
         resumes_at: None,
+        placed: Vec::new(),
     }
 }
 

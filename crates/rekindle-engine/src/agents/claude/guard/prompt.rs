@@ -24,7 +24,6 @@ const OWN: [&str; 16] = [
     "Continue from where you left off.",
 ];
 
-/// What a text means.
 pub fn facts(text: &str) -> Vec<Fact> {
     let text = text.trim();
     if text.is_empty() || OWN.iter().any(|own| text.starts_with(own)) {

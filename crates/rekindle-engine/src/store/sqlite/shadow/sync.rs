@@ -37,7 +37,6 @@ pub struct Syncer {
 }
 
 impl Syncer {
-    /// Starts the thread.
     pub fn start() -> Result<Syncer, Error> {
         let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), thread: Mutex::new(None) });
         let theirs = Arc::clone(&shared);

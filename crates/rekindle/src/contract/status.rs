@@ -1,21 +1,24 @@
-//! How the run stands, for programs. Others script against it: a field may be added, none removed or changed.
+//! The state of a run, for programs.
+
+use std::collections::BTreeMap;
 
 use rekindle_core::event::PauseReason;
+use rekindle_core::ids::TaskId;
 use rekindle_core::report::{Checkpoint, Evidence};
 use rekindle_core::review::{GivenVerdict, Rework, Stage};
 use rekindle_core::team::Class;
 use rekindle_core::time::Time;
-use rekindle_core::view::{AttemptRow, HeldRow, TaskRow, WaitRow};
+use rekindle_core::view::{AttemptRow, HeldRow, QuestionRow, TaskRow, WaitRow};
 use rekindle_engine::agents::command;
 use rekindle_engine::caps::Held;
 use rekindle_engine::state_dir::Owner;
 use rekindle_engine::store::Lag;
 use serde::Serialize;
 
-use super::{Shown, open};
 use crate::caps::CapsJson;
+use crate::error::Result;
 use crate::ui::stamp;
-use crate::view::{Counts, REPAIR, RunView, Spent};
+use crate::view::{Counts, REPAIR, RunView, Spent, View, newest_of_each};
 
 /// The version of the JSON; a field may be added under the same one.
 const SCHEMA_VERSION: u32 = 1;
@@ -166,8 +169,42 @@ struct CoordinatorJson {
     since: Option<String>,
 }
 
-/// All of it.
-pub(super) fn whole(
+/// What is shown, read at one moment.
+#[derive(Default)]
+pub(crate) struct Shown {
+    pub tasks: Vec<TaskRow>,
+    pub agents: Vec<AttemptRow>,
+    pub spent: BTreeMap<TaskId, Spent>,
+    pub questions: Vec<QuestionRow>,
+}
+
+impl Shown {
+    pub(crate) fn read(run: Option<&RunView<'_>>, all: bool) -> Result<Self> {
+        let Some(run) = run else { return Ok(Self::default()) };
+        let attempts = run.attempts()?;
+        Ok(Self {
+            tasks: run.tasks()?,
+            spent: Spent::by_task(&attempts),
+            agents: if all { attempts } else { newest_of_each(attempts) },
+            questions: run.questions()?,
+        })
+    }
+}
+
+pub(crate) fn open(questions: &[QuestionRow]) -> impl Iterator<Item = &QuestionRow> {
+    questions.iter().filter(|question| question.answer.is_none())
+}
+
+/// What `status --json` shows, of a run of the caller's choice; without a state, what is shown before the first run.
+pub(crate) fn for_programs(view: Option<&View>, run: Option<&RunView<'_>>, all: bool) -> Result<StatusJson> {
+    let coordinator = view.map_or(Ok(None), View::coordinator)?;
+    let lag = view.map_or(Ok(None), View::lag)?;
+    let shown = Shown::read(run, all)?;
+    let caps = view.map_or_else(rekindle_engine::caps::standing, |view| view.caps(&shown.agents));
+    Ok(whole(run, shown, coordinator, lag, &caps))
+}
+
+fn whole(
     run: Option<&RunView<'_>>,
     shown: Shown,
     coordinator: Option<Option<Owner>>,
