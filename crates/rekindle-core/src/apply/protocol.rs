@@ -37,7 +37,7 @@ pub(super) fn add(state: &mut State, event: &Event, added: &Added) {
     let mut task = new_task(index, false, 0);
     task.workflow.parent.clone_from(&added.parent);
     task.workflow.health = added.health;
-    let by_hand = added.parent.is_none() && !added.health;
+    let by_hand = added.is_by_hand();
     task.workflow.by_hand = by_hand;
     if let Some(attempt) = added.holder {
         task.holder = Some(attempt);

@@ -1,7 +1,6 @@
 //! What can lie over the screen: a confirmation, an answer, parts to type, what to copy, past runs, what was found, help. Each holds its own
 //! state; what follows from it is decided by the app.
 
-use rekindle_core::ids::TaskId;
 use rekindle_core::view::RunRow;
 
 use super::edit::LineEdit;
@@ -71,11 +70,12 @@ pub(super) struct TellBox {
     pub line: LineEdit,
 }
 
-/// The parts of a task.
+/// Lines that an act has to be told: the parts of a task, a new one, its text or its checks.
 #[derive(Clone, Debug)]
 pub(super) struct SplitBox {
-    pub task: TaskId,
-    /// Parts so far.
+    /// The act, before it was told them.
+    pub act: Act,
+    /// Lines so far.
     pub parts: Vec<String>,
     /// The one being typed.
     pub line: LineEdit,
