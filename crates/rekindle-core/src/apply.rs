@@ -5,7 +5,9 @@ mod clock;
 mod machine;
 mod person;
 mod protocol;
+mod reload;
 mod settle;
+mod steering;
 
 pub use settle::may_let_go;
 
@@ -19,9 +21,12 @@ use crate::plan::Plan;
 use crate::report::Exit;
 use crate::state::{
     Attempt, AttemptPhase, Breaker, Claim, CliSession, Coordinator, Health, Inspection, LastAttempts, Past, Run,
-    RunPhase, State, Stop, Task, TaskState, Usage, Workflow,
+    RunPhase, State, Stop, Task, TaskState, Usage, Word, Workflow,
 };
 use crate::strategy::Strategy;
+
+/// The reasons of a failure that a person decided on: `task stop` and `task fail`.
+pub const WORDS_OF_FAILURE: [&str; 2] = ["stopped_by_operator", "failed_by_operator"];
 
 pub fn apply(state: &mut State, event: &Event) {
     state.ensure_index();
@@ -37,6 +42,7 @@ pub fn apply(state: &mut State, event: &Event) {
         Body::Machine(fact) => machine::apply(state, event, fact),
         Body::Person(fact) => person::apply(state, event, fact),
     }
+    steering::after(state, event);
 }
 
 fn attempt_changed(state: &mut State, event: &Event, fact: &AttemptEvent) {
@@ -96,6 +102,7 @@ fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, b
     state.gates = BTreeMap::new();
     state.usage = Usage::default();
     state.health = Health::default();
+    state.follows = BTreeMap::new();
     state.run = Some(Run {
         id: event.run.clone(),
         plan: plan.clone(),
@@ -112,6 +119,7 @@ fn run_started(state: &mut State, event: &Event, plan: &Plan, plan_path: &str, b
         work_commit: None,
         paused_at: None,
         resumes_at: None,
+        next_settings: None,
     });
 }
 
@@ -163,6 +171,9 @@ fn run_changed(state: &mut State, event: &Event, fact: &RunEvent) {
         let (boot_id, since) = (boot_id.clone(), event.time);
         coordinator_started(state, Coordinator { pid: *pid, since, boot_id, boottime_ms: *boottime_ms }, limits);
     }
+    if let RunEvent::PlanReloaded(reloaded) = fact {
+        reload::reloaded(state, reloaded);
+    }
     // What was left before says nothing of what is left now: it is asked again.
     if matches!(fact, RunEvent::SessionResume(_)) {
         state.usage.seen_at = None;
@@ -179,6 +190,12 @@ fn run_changed(state: &mut State, event: &Event, fact: &RunEvent) {
 }
 
 fn change_run(run: &mut Run, event: &Event, fact: &RunEvent, no_wait: bool) {
+    // Its configuration was made with them.
+    if let RunEvent::CoordinatorStarted { .. } = fact
+        && let Some(settings) = run.next_settings.take()
+    {
+        run.plan.settings = settings;
+    }
     match fact {
         RunEvent::CoordinatorStarted { .. } if run.phase == RunPhase::Created => run.phase = RunPhase::Running,
         // One that waited for a reset still waits for it.
@@ -231,6 +248,7 @@ fn change_run(run: &mut Run, event: &Event, fact: &RunEvent, no_wait: bool) {
         RunEvent::RunStarted { .. }
         | RunEvent::CoordinatorStarted { .. }
         | RunEvent::AttemptsLost(_)
+        | RunEvent::PlanReloaded(_)
         | RunEvent::StateReconciled { .. }
         | RunEvent::TeamChecked(_) => {}
     }
@@ -333,6 +351,9 @@ fn task_changed(state: &mut State, event: &Event, fact: &TaskEvent) {
     if let TaskEvent::TaskAdded(added) = fact {
         return protocol::add(state, event, added);
     }
+    if let TaskEvent::TaskEdited(changed) = fact {
+        return reload::edited(state, changed);
+    }
     if let TaskEvent::TaskAssigned { attempt } = fact {
         return protocol::assign(state, event, *attempt);
     }
@@ -355,6 +376,7 @@ fn task_changed(state: &mut State, event: &Event, fact: &TaskEvent) {
     if let (TaskEvent::TaskReopened { .. }, Some(run)) = (fact, state.run.as_mut()) {
         run.inspection = Inspection::None;
     }
+    reload::settled(state, id, fact);
     if matches!(
         fact,
         TaskEvent::TaskCompleted { .. } | TaskEvent::WorkflowFailed { .. } | TaskEvent::TaskSkipped { .. }
@@ -389,7 +411,7 @@ fn change_task(task: &mut Task, event: &Event, fact: &TaskEvent) {
             task.state = TaskState::InProgress;
             let (result, verdict) = (result.clone(), *verdict);
             protocol::claimed(task, *door, verdict);
-            task.claim = Some(Claim { attempt: *attempt, epoch, door: *door, result, verdict });
+            task.claim = Some(Claim { attempt: *attempt, epoch, door: *door, result, verdict, outdated: false });
         }
         TaskEvent::ChecksFinished { evidence, .. } => {
             task.evidence = Some(evidence.clone().cut());
@@ -404,6 +426,11 @@ fn change_task(task: &mut Task, event: &Event, fact: &TaskEvent) {
             task.unproven = *unproven;
             task.workflow.unreported = *unreported;
         }
+        TaskEvent::OperatorCompleted { .. } => {
+            task.workflow.word = Some(Word::Done);
+            // Whatever an agent said before, it is complete because a person says so.
+            task.workflow.unreported = true;
+        }
         TaskEvent::CheckpointSaved { checkpoint } => task.checkpoint = Some(checkpoint.clone()),
         TaskEvent::SplitProposed { subtasks } => task.split.clone_from(subtasks),
         TaskEvent::TaskRequeued { cause, counted, not_before, reason } => {
@@ -417,13 +444,15 @@ fn change_task(task: &mut Task, event: &Event, fact: &TaskEvent) {
             let tries = task.tries_mut();
             *tries = tries.saturating_sub(1);
         }
-        TaskEvent::WorkflowFailed { detail, .. } => {
+        TaskEvent::WorkflowFailed { reason, detail } => {
             end_task(task, event, TaskState::Failed);
             task.reason = Some(detail.clone());
+            task.workflow.word = WORDS_OF_FAILURE.contains(&reason.as_str()).then_some(Word::Failed);
         }
         TaskEvent::TaskSkipped { reason } => {
             end_task(task, event, TaskState::Skipped);
             task.reason = Some(reason.clone());
+            task.workflow.word = Some(Word::Skipped);
         }
         TaskEvent::TaskReopened { reason, reset_attempts } => {
             task.epoch = event.epoch.unwrap_or(Epoch(task.epoch.0 + 1));
@@ -432,6 +461,7 @@ fn change_task(task: &mut Task, event: &Event, fact: &TaskEvent) {
         TaskEvent::BaselineSeen(baseline) => task.workflow.baseline = Some(baseline.clone()),
         TaskEvent::ValidationStarted {} => task.workflow.validating = true,
         TaskEvent::TaskAdded(_)
+        | TaskEvent::TaskEdited(_)
         | TaskEvent::TaskAssigned { .. }
         | TaskEvent::TaskFailReported { .. }
         | TaskEvent::SplitSuggested { .. } => {}

@@ -9,13 +9,16 @@ mod gate;
 mod health;
 mod hold;
 mod operator;
+mod placed;
 mod probe;
 mod reconcile;
+mod reload;
 mod report;
 mod review;
 mod schedule;
 mod session;
 mod split;
+mod steer;
 mod strategy;
 mod stream;
 mod team;
@@ -60,6 +63,8 @@ pub enum Reply {
     Verifying { task: TaskId, epoch: Epoch },
     /// The question was put down.
     Asked(QuestionId),
+    /// The order is acted on after a moment, unless it is taken back by this number.
+    Placed(u64),
     Refused {
         /// Why, and what to do.
         reason: String,
@@ -70,7 +75,9 @@ pub enum Reply {
 pub fn decide(state: &mut State, now: Time, input: Input) -> Step {
     let mut turn = Turn { now: now.max(state.last_time), state, events: Vec::new() };
     let reply = route(&mut turn, input);
+    reload::settle(&mut turn);
     schedule::fill_slots(&mut turn);
+    steer::deliver(&mut turn);
     finish::finish_if_over(&mut turn);
     let events = turn.events;
     let effects = events.iter().filter_map(effect::following).collect();
@@ -107,6 +114,8 @@ fn route(turn: &mut Turn<'_>, input: Input) -> Reply {
         Input::SessionClosed { attempt, measure, transcript, cut_off, under_way } => {
             stream::session_closed(turn, attempt, measure, (transcript, cut_off, under_way))
         }
+        Input::MessageTaken { attempt, number } => steer::message_taken(turn, attempt, number),
+        Input::PersonLeft { task, by, changed } => steer::detach(turn, &task, &by, changed),
         Input::AgentSaid(said) => unreported::said(turn, said),
         Input::BaselineSeen { attempt, task, baseline } => unreported::baseline_seen(turn, attempt, &task, baseline),
         Input::DiskInspected { missing } => reconcile::disk_inspected(turn, missing),
@@ -151,6 +160,10 @@ pub fn outstanding(state: &State) -> Vec<Effect> {
         if attempt.cli_session.input_closed {
             effects.push(Effect::CloseInput { attempt: id });
         }
+    }
+    for (task, attached) in &state.steering.attached {
+        let (by, since) = (attached.by.clone(), attached.attempt);
+        effects.push(Effect::WatchPerson { task: task.clone(), by, since });
     }
     if state.run.as_ref().is_some_and(|run| run.inspection == Inspection::Asked) {
         effects.push(Effect::InspectDisk);

@@ -5,6 +5,7 @@ use crate::event::{
     TaskEvent,
 };
 use crate::ids::{AttemptId, Epoch, TaskId};
+use crate::steering::PersonProcess;
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +41,13 @@ pub enum Effect {
     },
     /// Let an agent that waits for messages leave.
     CloseInput { attempt: AttemptId },
+    /// Watch the program in which a person works on a task, and tell when it has ended.
+    WatchPerson {
+        task: TaskId,
+        by: PersonProcess,
+        /// The attempt from whose end changes are counted.
+        since: AttemptId,
+    },
     AlertPerson {
         text: String,
         /// The commands to choose from.
@@ -79,6 +87,10 @@ pub fn following(event: &Event) -> Option<Effect> {
         Body::Session(SessionEvent::InputClosed { attempt }) => Some(Effect::CloseInput { attempt: *attempt }),
         Body::Person(PersonEvent::PersonAlerted { text, choices }) => {
             Some(Effect::AlertPerson { text: text.clone(), choices: choices.clone(), task: event.task.clone() })
+        }
+        Body::Person(PersonEvent::Attached { by, attempt }) => {
+            let task = event.task.clone()?;
+            Some(Effect::WatchPerson { task, by: by.clone(), since: *attempt })
         }
         Body::Machine(MachineEvent::StartsHeld(held)) if held.alerts => Some(Effect::AlertPerson {
             text: format!("nothing new is started: {}", held.reason),

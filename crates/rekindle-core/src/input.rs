@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::activity::{Measure, StreamEvent, Transcript, UnderWay};
 use crate::event::{AgentSaid, ClockSeen, PauseReason, UsageLeft, WorkBranch};
-use crate::ids::{AttemptId, Epoch, QuestionId, RunId, TaskId};
+use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
 use crate::report::{Baseline, Channel, CheckResult, Evidence, Exit, Report};
+use crate::steering::PersonProcess;
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,6 +86,19 @@ pub enum Input {
         cut_off: Option<String>,
         /// The calls that its resumed conversation lacks or holds without an outcome.
         under_way: UnderWay,
+    },
+    /// A message was written to a running agent's input.
+    MessageTaken {
+        attempt: AttemptId,
+        /// The message's number within the attempt.
+        number: u32,
+    },
+    /// The program in which a person worked on a task has ended.
+    PersonLeft {
+        task: TaskId,
+        by: PersonProcess,
+        /// What changed meanwhile, a line each.
+        changed: Vec<String>,
     },
     /// What an agent said last: at the end of its turn, and at its own end.
     AgentSaid(AgentSaid),
@@ -271,6 +285,96 @@ pub enum Order {
     },
     /// Forget what was learned from disagreements.
     ForgetFocus,
+    /// Give a task up for good, on the operator's word.
+    #[serde(rename = "fail_task")]
+    Fail {
+        task: TaskId,
+        reason: String,
+    },
+    /// Take a changed plan over.
+    Reload {
+        plan: Box<Plan>,
+    },
+    /// Add a task to the run.
+    #[serde(rename = "add_task")]
+    Add(Box<NewTask>),
+    /// Change a task of the run.
+    #[serde(rename = "edit_task")]
+    Edit {
+        task: TaskId,
+        edit: Box<TaskEdit>,
+    },
+    /// Tell the agent of a task something.
+    Tell {
+        task: TaskId,
+        text: String,
+        /// Of the caller's making: the same order sent twice is taken once.
+        #[serde(default)]
+        key: String,
+    },
+    /// Take a task into the person's own hands; its agent is stopped.
+    Attach {
+        task: TaskId,
+        /// The program that the person works in.
+        by: PersonProcess,
+    },
+    /// Give a task back whose program has ended.
+    Detach {
+        task: TaskId,
+        by: PersonProcess,
+        /// What changed meanwhile, a line each.
+        changed: Vec<String>,
+    },
+    /// Give an order that can be taken back for a moment.
+    WithUndo {
+        order: Box<Order>,
+    },
+    /// Take such an order back.
+    Undo {
+        number: u64,
+    },
+    /// Act on orders whose moment is over, where no coordinator does.
+    ActOnDue,
+}
+
+/// A task that a person adds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewTask {
+    pub id: TaskId,
+    pub title: String,
+    #[serde(default)]
+    pub text: String,
+    /// The tasks that must be complete before it.
+    #[serde(default)]
+    pub after: Vec<TaskId>,
+    #[serde(default)]
+    pub accept: Vec<String>,
+    #[serde(default)]
+    pub artifacts: Vec<String>,
+    #[serde(default)]
+    pub agent: Option<AgentName>,
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+}
+
+/// What a person changes of a task; what is not named stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TaskEdit {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accept: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub artifacts: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Vec<TaskId>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
 }
 
 /// Of an operator's pause the socket says only whether it stops agents at once.

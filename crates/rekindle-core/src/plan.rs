@@ -17,6 +17,7 @@ mod read;
 mod settings;
 mod show;
 mod values;
+mod write;
 
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,8 @@ pub use graph::Graph;
 pub use problem::{Problem, Severity, Span};
 pub use settings::{FrontMatter, Isolation, Setting};
 pub use show::show;
+pub use values::workspace_path;
+pub use write::{Written, speakable, write};
 
 use crate::ids::{AgentName, TaskId, name_from};
 use problem::Problems;

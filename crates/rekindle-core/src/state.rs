@@ -3,6 +3,7 @@
 mod cli_session;
 mod index;
 mod last_attempts;
+mod steering;
 mod task;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -10,10 +11,10 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
-use crate::event::{ClockSeen, Outcome, PauseReason, UsageLeft};
+use crate::event::{ClockSeen, Follow, Outcome, PauseReason, UsageLeft};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, RunId, TaskId};
 use crate::limits::Limits;
-use crate::plan::{Plan, PlanTask};
+use crate::plan::{FrontMatter, Plan, PlanTask};
 use crate::report::{CheckResult, Exit, cut_outputs};
 use crate::review::{KeptDisagreement, Stage};
 use crate::role::Role;
@@ -22,7 +23,8 @@ use crate::time::Time;
 pub use cli_session::{Astray, CliSession, Gate, TOLD_KEPT, ToldMessage};
 pub use index::Index;
 pub use last_attempts::LastAttempts;
-pub use task::{Claim, Task, TaskState, Workflow};
+pub use steering::Steering;
+pub use task::{Claim, Task, TaskState, Word, Workflow};
 
 /// Decisions kept for briefs; older ones stay in the log.
 pub const NOTES_KEPT: usize = 200;
@@ -78,6 +80,12 @@ pub struct State {
     /// What was let go with older ones.
     #[serde(default)]
     pub past: Past,
+    /// What is still to follow from changes of the plan, by task.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub follows: BTreeMap<TaskId, Follow>,
+    /// What the person said to agents, holds and may still take back.
+    #[serde(default, skip_serializing_if = "Steering::is_empty")]
+    pub steering: Steering,
     /// How it is laid out: a stored state of another layout is not taken, the log tells the same.
     #[serde(default = "Layout::first")]
     pub layout: Layout,
@@ -102,8 +110,8 @@ pub struct Past {
 pub struct Layout(u32);
 
 impl Layout {
-    /// The layout of today: of tasks that ended long ago only what decisions need is kept.
-    pub const TODAY: Self = Self(2);
+    /// The layout of today: of tasks that ended long ago only what decisions need is kept, and a person's word is known as one.
+    pub const TODAY: Self = Self(3);
 
     fn first() -> Self {
         Self(1)
@@ -185,6 +193,17 @@ pub struct Run {
     /// When it goes on by itself.
     #[serde(default)]
     pub resumes_at: Option<Time>,
+    /// The settings of a plan that was taken over; the next coordinator begins with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_settings: Option<FrontMatter>,
+}
+
+impl Run {
+    /// The settings that the next coordinator begins with.
+    #[must_use]
+    pub fn settings(&self) -> &FrontMatter {
+        self.next_settings.as_ref().unwrap_or(&self.plan.settings)
+    }
 }
 
 /// The look at the disk between two waves.
@@ -304,6 +323,20 @@ pub struct Question {
     pub takes_work: bool,
     pub answer: Option<String>,
     pub asked_at: Time,
+}
+
+impl Question {
+    /// What an answer means: the text of an option where it is its number, else the answer as it is. Where an option is itself that
+    /// number, it is meant.
+    #[must_use]
+    pub fn meant(&self, answer: &str) -> String {
+        let typed = answer.trim();
+        let numbered = typed.parse::<usize>().ok().and_then(|number| self.options.get(number.checked_sub(1)?));
+        match numbered {
+            Some(option) if !self.options.iter().any(|option| option == typed) => option.clone(),
+            _ => answer.to_owned(),
+        }
+    }
 }
 
 /// A decision that was noted.
@@ -431,6 +464,9 @@ impl State {
             return None;
         }
         let root = self.root_of(id);
+        if let Some(kept) = self.tasks.get(&root).and_then(|task| task.workflow.workspace.clone()) {
+            return Some(kept);
+        }
         let Some(agent) = self.plan_task(&root)?.agent.as_ref() else { return Some(root.to_string()) };
         // A named agent has one workspace for all its tasks, called after the first of them.
         let first = self.run.as_ref()?.plan.tasks.iter().find(|task| task.agent.as_ref() == Some(agent));

@@ -2,6 +2,8 @@
 //!
 //! A row holds what a table shows; how it is shown is left to the views.
 
+mod question;
+mod steering;
 mod waits;
 
 use std::collections::BTreeSet;
@@ -10,7 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::activity::{Measure, TOKEN_BYTES};
 use crate::cause::Cause;
-use crate::event::{AttemptEvent, Body, Event, GateEvent, Outcome, PauseReason, PersonEvent, RunEvent, TaskEvent};
+use crate::event::{
+    AttemptEvent, Body, Event, GateEvent, Outcome, PauseReason, PersonEvent, RunEvent, SessionEvent, TaskEvent,
+};
 use crate::ids::{AgentName, AttemptId, Epoch, QuestionId, TaskId};
 use crate::last_words;
 use crate::plan::PlanTask;
@@ -21,6 +25,8 @@ use crate::state::{Attempt, AttemptPhase, RunPhase, State, TaskState};
 use crate::team::{Class, class_of};
 use crate::{strategy::Strategy, time::Time};
 
+pub use question::{QuestionRow, question_row};
+pub use steering::{AttachedRow, PlacedRow, ToldRow};
 pub use waits::{HeldRow, WaitRow};
 
 /// The run, as a table shows it.
@@ -56,6 +62,9 @@ pub struct RunRow {
     /// Why nothing new is started, while the machine is short of something.
     #[serde(default)]
     pub held: Option<HeldRow>,
+    /// Orders that the person can still take back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub placed: Vec<PlacedRow>,
 }
 
 /// A task, as a table shows it.
@@ -121,12 +130,41 @@ pub struct TaskRow {
     /// Where its checks run, where the plan names environments.
     #[serde(default)]
     pub environments: Vec<String>,
+    /// A person decided how it ended.
+    #[serde(default)]
+    pub by_operator: bool,
+    /// The plan no longer has it.
+    #[serde(default)]
+    pub removed: bool,
+    /// A person added it to the run.
+    #[serde(default)]
+    pub by_hand: bool,
+    /// What the person told its agent, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<ToldRow>,
+    /// The person holds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attached: Option<AttachedRow>,
 }
 
 impl TaskRow {
+    /// That a person decided how it ended, in words.
+    #[must_use]
+    pub fn decided(&self) -> Option<&'static str> {
+        match self.state.as_str() {
+            _ if !self.by_operator => None,
+            _ if self.removed && self.state == "skipped" => Some("the operator removed it from the plan"),
+            "complete" => Some("the operator decided that it is complete"),
+            "skipped" => Some("the operator skipped it"),
+            "failed" => Some("the operator gave it up"),
+            _ => None,
+        }
+    }
+
     /// What one should know of a complete task that was not both reported and proven: a mark, and the same in words.
     pub fn doubt(&self) -> Option<(&'static str, &'static str)> {
         match (self.unreported, self.unproven) {
+            _ if self.by_operator && self.state == "complete" => Some(("operator", "complete on the operator's word")),
             (true, true) => Some(("unreported", "complete on a person's word: its agent reported nothing")),
             (true, false) => Some(("unreported", "complete by its checks: its agent reported nothing")),
             (false, true) => Some(("unproven", "complete on its agent's word alone")),
@@ -179,21 +217,6 @@ pub struct AttemptRow {
     pub class: Option<Class>,
 }
 
-/// A question, as a table shows it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct QuestionRow {
-    pub id: QuestionId,
-    pub task: TaskId,
-    pub agent: AgentName,
-    pub text: String,
-    /// Answers to choose from.
-    pub options: Vec<String>,
-    /// What a person needs to know.
-    pub context: String,
-    pub answer: Option<String>,
-    pub asked_at: Time,
-}
-
 /// Rows that events have changed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Touched {
@@ -218,9 +241,10 @@ impl Touched {
     pub fn add(&mut self, state: &State, event: &Event) {
         match &event.body {
             // A coordinator brings limits, and every task's row shows its own.
-            Body::Run(RunEvent::RunStarted { .. } | RunEvent::CoordinatorStarted { .. }) => {
-                *self = Self::everything(state)
-            }
+            Body::Run(
+                RunEvent::RunStarted { .. } | RunEvent::CoordinatorStarted { .. } | RunEvent::PlanReloaded(_),
+            )
+            | Body::Task(TaskEvent::TaskEdited(_)) => *self = Self::everything(state),
             // The whole waits for its parts.
             Body::Task(TaskEvent::TaskAdded(added)) => self.tasks.extend(added.parent.clone()),
             Body::Person(PersonEvent::QuestionAsked { id, .. }) => {
@@ -235,6 +259,10 @@ impl Touched {
             Body::Attempt(AttemptEvent::AttemptEnded { attempt, .. } | AttemptEvent::Dispatched { attempt, .. }) => {
                 let tasks = state.attempts.get(attempt).map(|attempt| attempt.tasks.clone()).unwrap_or_default();
                 self.tasks.extend(tasks);
+                self.tasks.extend(steering::tasks_with_tells_of(state, *attempt));
+            }
+            Body::Session(SessionEvent::AgentTold { attempt, tell: Some(_), .. }) => {
+                self.tasks.extend(steering::tasks_with_tells_of(state, *attempt));
             }
             Body::Run(_)
             | Body::Attempt(_)
@@ -313,6 +341,7 @@ pub fn run_row(state: &State) -> Option<RunRow> {
         resumes_at: run.resumes_at,
         waits: state.gates.iter().map(|(account, gate)| WaitRow::of(account, gate)).collect(),
         held: HeldRow::of(state),
+        placed: steering::placed(state),
     })
 }
 
@@ -352,6 +381,11 @@ pub fn task_row(state: &State, id: &TaskId) -> Option<TaskRow> {
         parts: task.workflow.parts.clone(),
         environments: environments_of(state, planned),
         workspace: state.workspace_of(id),
+        by_operator: task.workflow.word.is_some() && task.state.is_terminal(),
+        removed: task.workflow.removed,
+        by_hand: task.workflow.by_hand,
+        told: steering::told(state, id),
+        attached: steering::attached(state, id),
     })
 }
 
@@ -367,6 +401,9 @@ pub fn shown_state(state: &State, id: &TaskId) -> (&'static str, Option<String>)
         return ("pending", None);
     };
     let question = || state.open_question(id).map(|id| format!("waits for an answer: rekindle answer {id} TEXT"));
+    if let Some(held) = steering::held_for_you(state, id).filter(|_| !task.state.is_terminal()) {
+        return ("blocked", Some(held));
+    }
     match task.state {
         TaskState::Pending => {
             let unmet = state.unmet_blockers(id);
@@ -435,18 +472,4 @@ pub fn attempt_row(state: &State, id: AttemptId) -> Option<AttemptRow> {
 fn last_words_of(attempt: &Attempt) -> Option<String> {
     let left_work = attempt.cause.as_ref().is_some_and(|cause| *cause != Cause::Completed);
     left_work.then(|| last_words::short(&attempt.cli_session.last_words)).flatten()
-}
-
-pub fn question_row(state: &State, id: QuestionId) -> Option<QuestionRow> {
-    let question = state.questions.get(&id)?;
-    Some(QuestionRow {
-        id,
-        task: question.task.clone(),
-        agent: question.agent.clone(),
-        text: question.text.clone(),
-        options: question.options.clone(),
-        context: question.context.clone(),
-        answer: question.answer.clone(),
-        asked_at: question.asked_at,
-    })
 }

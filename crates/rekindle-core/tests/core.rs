@@ -16,10 +16,14 @@ mod lost;
 mod machine;
 #[path = "core/properties.rs"]
 mod properties;
+#[path = "core/reload.rs"]
+mod reload;
 #[path = "core/sessions.rs"]
 mod sessions;
 #[path = "core/settled.rs"]
 mod settled;
+#[path = "core/steering.rs"]
+mod steering;
 #[path = "core/team.rs"]
 mod team;
 #[path = "core/transitions.rs"]

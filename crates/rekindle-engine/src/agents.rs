@@ -15,6 +15,7 @@ pub mod guard_adapter;
 pub mod history;
 mod hook_events;
 pub mod hook_installer;
+pub mod interactive;
 pub mod opencode;
 mod pieces;
 mod quote;
@@ -27,6 +28,7 @@ use std::path::{Path, PathBuf};
 use guard_adapter::Guarded;
 use history::Record;
 use hook_installer::Installable;
+use interactive::Interactive;
 use rekindle_core::activity::{Activity, History};
 use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
@@ -281,7 +283,7 @@ impl Launch {
 
 /// Where a line was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub enum LineSource {
     /// Standard output.
     Out,
     /// Standard error.
@@ -295,7 +297,7 @@ pub enum Source {
 pub trait Reader: Send {
     /// What one line means. A line may be anything at all: cut off, no JSON, megabytes. `whole` tells whether all of it is
     /// here.
-    fn line(&mut self, source: Source, line: &str, whole: bool) -> Vec<Activity>;
+    fn line(&mut self, source: LineSource, line: &str, whole: bool) -> Vec<Activity>;
 
     /// What follows from the end of the process, once everything it wrote was read: some programs say how it went only by
     /// their exit code, or do not mark their last message as such. `code` is nothing after a signal.
@@ -393,6 +395,11 @@ pub trait Adapter: Send + Sync {
 
     /// How it is started. The error says what is missing, and what to do.
     fn start(&self, start: &Start<'_>) -> Result<Launch, String>;
+
+    /// How a person opens a session in a terminal; nothing where this kind has no session of its own, and why it cannot be opened.
+    fn open(&self, _place: &Place<'_>, _session: &str) -> Option<Result<Interactive, String>> {
+        None
+    }
 
     fn reader(&self) -> Box<dyn Reader>;
 

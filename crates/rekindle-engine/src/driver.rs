@@ -326,6 +326,13 @@ impl<W: World> Driver<W> {
             Message::Silent { attempt, quiet_ms, evidence } => {
                 self.take(Input::AttemptSilent { attempt, quiet_ms, evidence });
             }
+            Message::MessageTaken { attempt, number } => {
+                self.take(Input::MessageTaken { attempt, number });
+            }
+            Message::PersonLeft { task, by, changed } => {
+                let changed = changed.iter().map(|line| self.clean(line)).collect();
+                self.take(Input::PersonLeft { task, by, changed });
+            }
             Message::Called(called) => self.called(called),
             Message::Pause(reason) => {
                 self.take(Input::Ordered(Order::Pause(reason)));

@@ -24,6 +24,7 @@ mod links;
 mod merge;
 mod names;
 mod nested;
+mod person;
 mod refs;
 mod remove;
 mod salvage;

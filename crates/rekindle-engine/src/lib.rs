@@ -17,6 +17,7 @@ pub mod ingest;
 pub mod isolation;
 pub mod living;
 pub mod offline;
+pub mod person;
 pub mod pressure;
 pub mod process;
 pub mod pulse;

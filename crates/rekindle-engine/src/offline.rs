@@ -3,12 +3,14 @@
 use rekindle_core::decide::{self, Reply};
 use rekindle_core::input::{Input, Order};
 use rekindle_core::state::State;
+use rekindle_core::text;
 use rekindle_core::time::Time;
 use rekindle_core::view::Touched;
 
 use crate::clock::Clock;
 use crate::control::server;
 use crate::driver::{self, LoadError};
+use crate::redact::Redactor;
 use crate::state_dir::{self, StateDir};
 use crate::store::{self, Batch, SqliteStore, Store};
 
@@ -28,7 +30,10 @@ pub enum Error {
 
 /// Decides on an order and makes it durable. The coordinator's lock is held meanwhile, so nobody else writes. Fails
 /// when a coordinator runs after all, or the store refuses.
-pub fn order(dir: &StateDir, order: Order) -> Result<Reply, Error> {
+pub fn order(dir: &StateDir, mut order: Order) -> Result<Reply, Error> {
+    if let Order::Tell { text, .. } = &mut order {
+        *text = redacted(text);
+    }
     let now_ms = crate::clock::wall().0;
     let _lock = dir.lock_coordinator(&state_dir::Owner::this_process(now_ms, "an operator's order"))?;
     let (store, _report) = SqliteStore::open(dir, store::Options { now_ms, ..Default::default() })?;
@@ -38,6 +43,13 @@ pub fn order(dir: &StateDir, order: Order) -> Result<Reply, Error> {
         return Ok(Reply::Refused { reason: "that is for the operator, not for an agent".to_owned() });
     }
     put_down(&store, order, |state| Clock::starting_after(state.last_time, state.coordinator.as_ref()).now())
+}
+
+/// A person's words without what is secret in this process's environment; a coordinator knows more secrets, but none is there.
+fn redacted(words: &str) -> String {
+    let environment = std::env::vars_os()
+        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
+    Redactor::new(environment).redact(&text::sanitize(words)).into_owned()
 }
 
 /// Decides on an order over what a store holds and makes it durable there. The caller holds the store alone.

@@ -1,6 +1,8 @@
 //! What a person can do from a view: the acts, what each will do said before it is done, and how it is ordered. Views offer and
 //! confirm them; what follows is decided in the core, as for the same commands.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{QuestionId, TaskId};
 use rekindle_core::input::Order;
@@ -141,7 +143,7 @@ impl Act {
         let mut taken = Taken::Already;
         for order in &orders {
             match orders::give(project, order)? {
-                Taken::Now => taken = Taken::Now,
+                Taken::Now | Taken::Placed(_) => taken = Taken::Now,
                 Taken::NobodyThere => return Ok("no coordinator is running".to_owned()),
                 Taken::Already => {}
             }
@@ -175,6 +177,13 @@ impl Act {
             Self::Pause => (vec![Order::Pause(PauseReason::Operator)], "the run pauses".to_owned()),
         }
     }
+}
+
+/// A key for an order that must be taken once although it may be sent twice: this process, and how many it has made.
+pub(crate) fn key_of_order() -> String {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let made = MADE.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{}-{made}", std::process::id(), rekindle_engine::clock::wall().0)
 }
 
 /// Tasks that wait for one, named; empty when none does.

@@ -65,6 +65,8 @@ enum Command {
     Recover(commands::recover::RecoverArgs),
     Salvage(commands::salvage::SalvageArgs),
     Task(commands::task::TaskArgs),
+    Tell(commands::tell::TellArgs),
+    Attach(commands::attach::AttachArgs),
     Review(commands::review::ReviewArgs),
     Audit(commands::audit::AuditArgs),
     Checkpoint(commands::checkpoint::CheckpointArgs),
@@ -96,6 +98,10 @@ pub(crate) fn hidden() -> Option<ExitCode> {
     match (command.to_str()?, first.map(PathBuf::from)) {
         (rekindle_shim::SHIM_COMMAND, Some(dir)) => Some(rekindle_shim::shim_main(&dir)),
         (rekindle_shim::STUB_COMMAND, Some(dir)) => Some(rekindle_shim::stub_main(&dir)),
+        (commands::attach::COMMAND, Some(dir)) => {
+            let task = arguments.next()?;
+            Some(commands::attach::inner_main(&dir, task.to_str()?))
+        }
         (acp::COMMAND, Some(setup)) => Some(acp::main(&setup)),
         (commands::context::COMMAND, _) => Some(commands::context::main(std::env::args_os().skip(2))),
         (commands::guard::status_line::COMMAND, kind) => {
@@ -147,6 +153,8 @@ fn run(cli: &Cli, ui: Ui) -> Result<Exit> {
         Command::Recover(args) => commands::recover::run(args, context),
         Command::Salvage(args) => commands::salvage::run(args, context),
         Command::Task(args) => commands::task::run(args, context),
+        Command::Tell(args) => commands::tell::run(args, context),
+        Command::Attach(args) => commands::attach::run(args, context),
         Command::Review(args) => commands::review::run(args, context),
         Command::Audit(args) => commands::audit::run(args, context),
         Command::Checkpoint(args) => commands::checkpoint::run(args, context),

@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod ask;
+pub(crate) mod attach;
 pub(crate) mod audit;
 pub(crate) mod chaos;
 pub(crate) mod checkpoint;
@@ -30,6 +31,7 @@ pub(crate) mod salvage;
 pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod task;
+pub(crate) mod tell;
 pub(crate) mod top;
 pub(crate) mod verdict;
 pub(crate) mod why;
@@ -70,6 +72,7 @@ impl Context {
     fn order(&self, order: &Order, done: &str) -> Result<Exit> {
         match orders::give(&self.project, order)? {
             Taken::Now => self.ui.say(done),
+            Taken::Placed(_) => self.ui.say("done in ten seconds"),
             Taken::Already => self.ui.say("already done"),
             Taken::NobodyThere => self.ui.say("no coordinator is running"),
         }

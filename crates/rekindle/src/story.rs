@@ -3,13 +3,14 @@
 
 pub(crate) mod blocks;
 pub(crate) mod chapters;
+pub(crate) mod person;
 pub(crate) mod protocol;
 pub(crate) mod session;
 
 use rekindle_core::duration;
 use rekindle_core::event::{
-    AgentSaid, AttemptEvent, Body, CompactionNear, Finish, Outcome, PauseReason, PersonEvent, Recovery, ReviewEvent,
-    RunEvent, SessionEvent, TaskEvent, TeamStanding,
+    AgentSaid, AttemptEvent, Body, ChangedPart, CompactionNear, Finish, Outcome, PauseReason, PersonEvent, Recovery,
+    ReviewEvent, RunEvent, SessionEvent, TaskEvent, TeamStanding,
 };
 use rekindle_core::ids::AttemptId;
 use rekindle_core::last_words;
@@ -52,7 +53,7 @@ pub(crate) fn attempt_of(body: &Body) -> Option<AttemptId> {
             | TaskEvent::TaskClaimed { attempt, .. }
             | TaskEvent::TaskFailReported { attempt, .. },
         )
-        | Body::Person(PersonEvent::QuestionAsked { attempt, .. })
+        | Body::Person(PersonEvent::QuestionAsked { attempt, .. } | PersonEvent::TellDelivered { attempt, .. })
         | Body::Attempt(
             AttemptEvent::AgentAdopted { attempt, .. }
             | AttemptEvent::OrphanAgentDetected { attempt, .. }
@@ -113,7 +114,7 @@ fn tell_known(body: &Body, now: Time) -> Parts {
         Body::Review(fact) => protocol::tell(fact),
         Body::Gate(fact) => session::tell_gate(fact, now),
         Body::Machine(fact) => protocol::tell_machine(fact, now),
-        Body::Person(fact) => tell_person(fact),
+        Body::Person(fact) => person::tell(fact),
     }
 }
 
@@ -169,6 +170,11 @@ fn tell_task(fact: &TaskEvent) -> Parts {
             ("REOPENED", Tone::Warning, format!("{reason}{attempts}"))
         }
         TaskEvent::BaselineSeen(baseline) => ("BEFORE", Tone::Dim, before(baseline)),
+        TaskEvent::TaskEdited(changed) => ("EDITED", Tone::Active, changed_words(&changed.parts)),
+        TaskEvent::OperatorCompleted { result } => {
+            let result = result.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+            ("OPERATOR", Tone::Active, format!("the operator says that it is complete{result}"))
+        }
         TaskEvent::TaskAdded(added) => ("ADDED", Tone::Active, protocol::added_words(added)),
         TaskEvent::SplitSuggested { reason } => ("TOO LARGE", Tone::Warning, format!("it should be split: {reason}")),
         TaskEvent::ValidationStarted {} => {
@@ -259,6 +265,12 @@ fn tell_run(fact: &RunEvent) -> Parts {
         RunEvent::PlanChanged { .. } => {
             ("CHANGED", Tone::Warning, "the plan's file differs from the plan of this run".to_owned())
         }
+        RunEvent::PlanReloaded(reload) => {
+            let (added, changed, removed) = (reload.added.len(), reload.changed.len(), reload.removed.len());
+            let text =
+                format!("the operator changed the plan: {added} tasks added, {changed} changed, {removed} removed");
+            ("RELOADED", Tone::Active, text)
+        }
         RunEvent::RunFinished(Finish { outcome, complete, failed, skipped, unreachable }) => {
             let tone = if *outcome == Outcome::Complete { Tone::Good } else { Tone::Error };
             (
@@ -279,13 +291,9 @@ fn tell_run(fact: &RunEvent) -> Parts {
     }
 }
 
-fn tell_person(fact: &PersonEvent) -> Parts {
-    match fact {
-        PersonEvent::QuestionAsked { id, text, .. } => ("ASKED", Tone::Warning, format!("question {id}: {text}")),
-        PersonEvent::QuestionAnswered { id, answer } => ("ANSWERED", Tone::Good, format!("question {id}: {answer}")),
-        PersonEvent::NoteRecorded { text } => ("NOTED", Tone::Dim, text.clone()),
-        PersonEvent::PersonAlerted { text, .. } => ("ALERT", Tone::Error, text.clone()),
-    }
+fn changed_words(parts: &[ChangedPart]) -> String {
+    let parts: Vec<&str> = parts.iter().map(|part| part.words()).collect();
+    format!("the operator changed its {}", parts.join(", "))
 }
 
 /// What a decision rests on, a line each.
@@ -328,7 +336,10 @@ pub(crate) fn evidence(body: &Body) -> Vec<String> {
         | Body::Review(_)
         | Body::Gate(_)
         | Body::Machine(_)
-        | Body::Person(_) => protocol::evidence(body),
+        | Body::Person(_) => match body {
+            Body::Person(fact) => person::evidence(fact).unwrap_or_else(|| protocol::evidence(body)),
+            _ => protocol::evidence(body),
+        },
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &SessionEvent) {
         SessionEvent::AgentOnTask { attempt } => on(state, *attempt, |cli_session| cli_session.astray = None),
         SessionEvent::CompactionStart(near) => on(state, near.attempt, |cli_session| cli_session.preparing = Some(now)),
         SessionEvent::CompactionComplete(over) => on(state, over.attempt, |cli_session| cli_session.preparing = None),
-        SessionEvent::AgentTold { attempt, number, text, reminder } => on(state, *attempt, |cli_session| {
+        SessionEvent::AgentTold { attempt, number, text, reminder, .. } => on(state, *attempt, |cli_session| {
             told(cli_session, now, ToldMessage { number: *number, text: text.clone() }, *reminder);
         }),
         SessionEvent::StatusAsked { attempt } => {

@@ -3,6 +3,7 @@
 use crate::event::{Event, PersonEvent};
 use crate::ids::AgentName;
 use crate::state::{NOTES_KEPT, Note, Question, State, TaskState};
+use crate::steering::{Attached, Placed};
 
 pub(super) fn apply(state: &mut State, event: &Event, fact: &PersonEvent) {
     match fact {
@@ -47,6 +48,30 @@ pub(super) fn apply(state: &mut State, event: &Event, fact: &PersonEvent) {
             super::settle::answers(state);
         }
         PersonEvent::NoteRecorded { text } => noted(state, event, text),
+        PersonEvent::Told { number, text, key, given_back } => {
+            super::steering::told(state, event, *number, text, key, *given_back);
+        }
+        PersonEvent::TellDelivered { number, attempt, how } => {
+            super::steering::delivered(state, event, *number, *attempt, *how);
+        }
+        PersonEvent::Attached { by, attempt } => {
+            if let Some(task) = &event.task {
+                let attached = Attached { by: by.clone(), since: event.time, attempt: *attempt };
+                state.steering.attached.insert(task.clone(), attached);
+            }
+        }
+        PersonEvent::Detached { .. } => {
+            if let Some(task) = &event.task {
+                state.steering.attached.remove(task);
+            }
+        }
+        PersonEvent::OrderPlaced { number, order, due } => {
+            state.steering.last_placed = state.steering.last_placed.max(*number);
+            state.steering.placed.insert(*number, Placed { order: (**order).clone(), due: *due });
+        }
+        PersonEvent::OrderTaken { number } | PersonEvent::OrderUndone { number } => {
+            state.steering.placed.remove(number);
+        }
         PersonEvent::PersonAlerted { .. } => {}
     }
 }

@@ -46,6 +46,7 @@ pub(super) fn oldest(state: &mut State) {
 
 fn settle(state: &mut State, id: &TaskId) {
     state.change_task(id, lighten);
+    super::steering::forget(state, id);
     let before = state.questions.len();
     state.questions.retain(|_, question| question.task != *id || question.answer.is_none());
     state.past.questions += (before - state.questions.len()) as u64;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::facts::{Answered, Asked, CheckSeen, Decision, Facts, NamedTask, PlanLine, Standing, TaskFacts, TaskResult};
+use super::persons;
 use crate::activity::UnderWay;
 use crate::ids::{AttemptId, TaskId};
 use crate::plan::PlanTask;
@@ -59,6 +60,7 @@ pub fn facts_after(state: &State, id: AttemptId, compactions: u32) -> Option<Fac
             None => facts.open_questions.push(Asked { task, question }),
         }
     }
+    facts.tells = persons::tells(state, id, attempt);
     facts.results = results(state, attempt, facts.current());
     facts.dead_ends = dead_ends(state, id, facts.current());
     facts.forgot = attempt.cli_session.resumes.as_ref().is_some_and(|session| was_compacted(state, id, session));

@@ -43,6 +43,9 @@ pub struct Facts {
     pub disk: Disk,
     /// Decisions noted during the run, newest last.
     pub decisions: Vec<Decision>,
+    /// What the person told the agents of these tasks, oldest first.
+    #[serde(default)]
+    pub tells: Vec<PersonTold>,
     /// Questions that a person has answered.
     pub answers: Vec<Answered>,
     /// Questions that nobody has answered yet.
@@ -123,6 +126,7 @@ impl Facts {
             split: Vec::new(),
             disk: Disk::default(),
             decisions: Vec::new(),
+            tells: Vec::new(),
             answers: Vec::new(),
             open_questions: Vec::new(),
             results: Vec::new(),
@@ -161,6 +165,19 @@ impl Facts {
     pub fn asks_for_split(&self) -> bool {
         !self.role.reviews() && (self.advise_split || self.attempt >= 3)
     }
+}
+
+/// A person's message, or what they changed while they held the task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersonTold {
+    /// The message's number within the run.
+    pub number: u64,
+    pub task: TaskId,
+    pub text: String,
+    /// The task was in the person's hands and is given back; the text says what changed.
+    pub given_back: bool,
+    /// The session that is resumed holds it already.
+    pub known: bool,
 }
 
 /// What belongs to review in a brief.

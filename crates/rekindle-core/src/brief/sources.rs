@@ -1,7 +1,7 @@
 //! What a run's facts say, as items with their worth: one set for every way in. A brief, the notice after a compaction and the
 //! prompt of a resumed session differ in which of them they take and in how much room there is, in nothing else.
 
-use super::{Facts, judge, parts, past, rework, under_way, whole_plan};
+use super::{Facts, judge, parts, past, persons, rework, under_way, whole_plan};
 use crate::fence::{self, Keep};
 use crate::memory::{Item, Layout, Section, calls, compose};
 use crate::text;
@@ -51,6 +51,7 @@ fn fenced(section: Section) -> bool {
             | S::Assignment
             | S::Later
             | S::Rework
+            | S::PersonsWords
             | S::Answers
             | S::Checks
             | S::Next
@@ -77,7 +78,18 @@ pub(crate) fn items(facts: &Facts, form: Form, room: usize) -> Vec<Item> {
 /// What a session that remembers cannot know: what happened since, and what rekindle has seen.
 pub(crate) fn news(facts: &Facts, form: Form, room: usize) -> Vec<Item> {
     use Section as S;
-    let news = [S::Status, S::Assignment, S::Rework, S::Issues, S::Answers, S::Asked, S::Checks, S::Failures, S::Files];
+    let news = [
+        S::Status,
+        S::Assignment,
+        S::Rework,
+        S::Issues,
+        S::PersonsWords,
+        S::Answers,
+        S::Asked,
+        S::Checks,
+        S::Failures,
+        S::Files,
+    ];
     let mut all = instructions(facts, form, room);
     all.extend(record(facts, room));
     all.retain(|item| news.contains(&item.section) || (form != Form::Plan && item.section == S::Checkpoint));
@@ -123,6 +135,7 @@ fn record(facts: &Facts, room: usize) -> Vec<Item> {
     if !facts.split.is_empty() {
         all.push(long(Section::Subtasks, 925, &past::subtasks(facts), Keep::Ends, room / 8));
     }
+    all.extend(persons::items(facts, room));
     for (index, answered) in facts.answers.iter().enumerate() {
         let (number, worth) = (index + 1, fading(920, facts.answers.len() - index));
         let answer = text::sanitize(&answered.answer);

@@ -3,7 +3,7 @@
 
 use super::facts::Facts;
 use super::sources::{self, Form};
-use super::{Room, built_in, parts};
+use super::{Room, built_in, parts, persons};
 use crate::fence::MARK;
 use crate::memory::Section;
 use crate::plan::nearest::nearest;
@@ -124,6 +124,12 @@ pub(super) fn fill(facts: &Facts, template: &str) -> String {
                 out += if value.contains(MARK) { &value } else { value.trim_end() };
             }
         }
+    }
+    if !has("brief") {
+        // Whatever the user's words leave out: what the person told the agent reaches it.
+        let told = room.fill(|room| persons::alone(facts, room.saturating_sub(2)));
+        let gap = if told.is_empty() { "" } else { "\n\n" };
+        out += &format!("{gap}{told}");
     }
     if !has("brief") && out.contains(MARK) {
         out += &about;

@@ -1,6 +1,6 @@
 //! The life and the end of an attempt: what its end is put down to, and what becomes of the work it held.
 
-use super::{About, Reply, Turn, gate, health, hold, review, session, split, strategy, team, unreported};
+use super::{About, Reply, Turn, gate, health, hold, review, session, split, steer, strategy, team, unreported};
 use crate::cause::Cause;
 use crate::duration;
 use crate::event::{AttemptEvent, MachineEvent, PersonEvent, RunEvent, TaskEvent};
@@ -19,6 +19,7 @@ pub(super) fn started(turn: &mut Turn<'_>, id: AttemptId, pid: u32, shim_pid: u3
     match turn.state.attempts.get(&id) {
         Some(attempt) if attempt.phase == AttemptPhase::Starting => {
             turn.emit_attempt(id, AttemptEvent::AgentStarted { attempt: id, pid, shim_pid, own_bytes });
+            steer::prompted(turn, id);
             Reply::Accepted
         }
         _ => Reply::Already,
@@ -156,26 +157,26 @@ pub(super) fn silent(turn: &mut Turn<'_>, id: AttemptId, quiet_ms: u64, evidence
 /// What silence means, by where the agent stands.
 fn hang_cause(state: &State, attempt: &Attempt) -> Cause {
     match stage(state, attempt) {
-        Stage::BeforeFirstEvent => Cause::HungBeforeFirstEvent,
-        Stage::AtWork => Cause::HungMidStream,
-        Stage::AfterResult => Cause::HungAfterResult,
+        SilenceStage::BeforeFirstEvent => Cause::HungBeforeFirstEvent,
+        SilenceStage::AtWork => Cause::HungMidStream,
+        SilenceStage::AfterResult => Cause::HungAfterResult,
     }
 }
 
 /// Where an agent stands, as far as silence goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum SilenceStage {
     BeforeFirstEvent,
     AtWork,
     AfterResult,
 }
 
-fn stage(state: &State, attempt: &Attempt) -> Stage {
+fn stage(state: &State, attempt: &Attempt) -> SilenceStage {
     let structured_output = state.limits.has(&attempt.cli, |traits| traits.structured_output);
     match (&attempt.cli_session.session, attempt.cli_session.turn_ended) {
-        (_, Some(_)) => Stage::AfterResult,
-        (None, None) if structured_output => Stage::BeforeFirstEvent,
-        _ => Stage::AtWork,
+        (_, Some(_)) => SilenceStage::AfterResult,
+        (None, None) if structured_output => SilenceStage::BeforeFirstEvent,
+        _ => SilenceStage::AtWork,
     }
 }
 
@@ -183,9 +184,9 @@ fn stage(state: &State, attempt: &Attempt) -> Stage {
 pub fn silence_limit_ms(state: &State, attempt: &Attempt) -> u64 {
     let limits = &state.limits;
     match stage(state, attempt) {
-        Stage::BeforeFirstEvent => limits.first_event_ms,
-        Stage::AtWork => limits.silence_ms,
-        Stage::AfterResult => limits.after_result_ms,
+        SilenceStage::BeforeFirstEvent => limits.first_event_ms,
+        SilenceStage::AtWork => limits.silence_ms,
+        SilenceStage::AfterResult => limits.after_result_ms,
     }
 }
 
@@ -196,7 +197,7 @@ pub fn silence_limit_ms(state: &State, attempt: &Attempt) -> u64 {
 /// and must not use up a task's attempts.
 pub fn answer_limit_ms(state: &State, attempt: &Attempt) -> Option<u64> {
     let tells_it =
-        state.limits.has(&attempt.cli, |traits| traits.shows_calls) && stage(state, attempt) == Stage::AtWork;
+        state.limits.has(&attempt.cli, |traits| traits.shows_calls) && stage(state, attempt) == SilenceStage::AtWork;
     let hung_before = |task: &TaskId| {
         let last = state.tasks.get(task).and_then(|task| task.last_cause.as_ref());
         last.is_some_and(|cause| cause.name() == Cause::HungMidStream.name())
@@ -333,7 +334,7 @@ pub(super) fn fail(turn: &mut Turn<'_>, id: &TaskId, reason: &str, detail: Strin
         format!("rekindle task retry {id}"),
         format!("rekindle task skip {id}"),
         format!("rekindle task split {id} 'FIRST PART' 'SECOND PART'"),
-        "edit the plan: clarify the task or raise its timeout; then run it with --again".to_owned(),
+        format!("clarify it: rekindle task edit {id} --text TEXT (or --timeout, --accept)"),
     ];
     turn.emit_task(id, PersonEvent::PersonAlerted { text, choices });
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::schedule::{Taken, validation_open};
+use super::schedule::{Occupied, validation_open};
 use super::{Turn, gate, hold, session};
 use crate::event::{Finish, Outcome, PauseReason, RunEvent};
 use crate::ids::TaskId;
@@ -50,7 +50,7 @@ pub fn standstill(state: &State) -> Standstill {
     // Agents that wait for an answer may hold every slot, a name or an artifact, and so may a task of an earlier wave: then
     // nothing behind them begins however ready it is.
     let slot_free = state.live_attempts().count() < state.limits.max_agents as usize;
-    let (taken, wave, validating) = (Taken::of(state), open_wave(state), validation_open(state));
+    let (taken, wave, validating) = (Occupied::of(state), open_wave(state), validation_open(state));
     let refused = |id: &TaskId| gate::waits_for_person(state, id, state.last_time);
     let held_back = |id: &TaskId| {
         let later = state.run.as_ref().is_some_and(|run| run.plan.explicit_waves)
@@ -67,7 +67,9 @@ pub fn standstill(state: &State) -> Standstill {
     }
     // The question about credentials may stand with a task that was since left out.
     let blocked = state.begun().any(|(_, task)| task.state == TaskState::Blocked);
-    if at_work || blocked || waiting().any(refused) {
+    let held =
+        state.steering.attached.keys().any(|id| state.tasks.get(id).is_some_and(|task| !task.state.is_terminal()));
+    if at_work || blocked || held || waiting().any(refused) {
         return Standstill::Person;
     }
     if waiting().next().is_some() { Standstill::Time } else { Standstill::Over }
@@ -115,6 +117,8 @@ pub(super) fn finish_if_over(turn: &mut Turn<'_>) {
     let busy = turn.state.attempts.values().any(|attempt| attempt.phase != AttemptPhase::Ended);
     match phase {
         RunPhase::Pausing(_) if !busy => turn.emit_run(RunEvent::RunPaused {}),
+        // What can still be taken back may change how it ends.
+        RunPhase::Running if !turn.state.steering.placed.is_empty() => {}
         RunPhase::Running => match standstill(turn.state) {
             Standstill::Over => finish(turn),
             Standstill::Person | Standstill::Reset if turn.state.limits.no_wait => {

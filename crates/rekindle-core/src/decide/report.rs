@@ -7,7 +7,7 @@ use crate::ids::{AttemptId, Epoch, QuestionId, TaskId};
 use crate::report::{Channel, Evidence, OVER, Report};
 use crate::review::{GivenVerdict, Stage, Verdict};
 use crate::role::Role;
-use crate::state::{AttemptPhase, Task, TaskState};
+use crate::state::{AttemptPhase, Claim, Task, TaskState};
 
 /// Refused reports that are written into the log for one attempt; a confused agent may send any number.
 const REFUSALS_LOGGED: u32 = 20;
@@ -238,6 +238,12 @@ pub(super) fn checks_finished(turn: &mut Turn<'_>, id: &TaskId, epoch: Epoch, mu
     };
     if claim.epoch != epoch {
         return Reply::Already;
+    }
+    if claim.outdated {
+        // Its checks were changed while they ran: the new ones decide.
+        let Claim { attempt, door, result, verdict, .. } = claim;
+        turn.emit_task(id, TaskEvent::TaskClaimed { attempt, door, result, verdict });
+        return Reply::Accepted;
     }
     health::classify(turn.state, &mut evidence);
     let passed = evidence.passed();

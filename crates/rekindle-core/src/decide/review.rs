@@ -10,7 +10,7 @@ use crate::review::{
     categorise,
 };
 use crate::role::Role;
-use crate::state::{Claim, State, Task};
+use crate::state::{Claim, State, Task, Word};
 use crate::text;
 
 /// Longest part of a check's output in the words of a rework; the whole of it stands with the evidence.
@@ -122,6 +122,10 @@ pub(super) fn checked(turn: &mut Turn<'_>, id: &TaskId, claim: &Claim, evidence:
         turn.emit_task(id, ReviewEvent::EnvironmentDisagreement(EnvironmentsDiffer { passed, failed }));
     }
     let validating = turn.state.tasks[id].workflow.validating;
+    if claim.verdict.is_none() && turn.state.tasks[id].workflow.word == Some(Word::Done) {
+        // A person said that it is complete; it was only to be brought together with what others had merged.
+        return accept(turn, id, claim.result.clone(), unproven || !evidence.passed());
+    }
     match (claim.verdict, evidence.passed()) {
         (None, true) if claim.door == Channel::Unreported => unreported::passed(turn, id, claim, unproven),
         (None | Some(Verdict::Pass), true) => proven(turn, id, claim.result.clone(), unproven),

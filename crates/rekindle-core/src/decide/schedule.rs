@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{About, Turn, finish, gate, health, hold, report, review, strategy, stream, team, usage};
+use super::{About, Turn, finish, gate, health, hold, reload, report, review, strategy, stream, team, usage};
 use crate::cause::Cause;
 use crate::event::{AttemptEvent, Body, RunEvent};
 use crate::ids::{AgentName, AttemptId, Epoch, TaskId};
@@ -17,6 +17,7 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
     if !turn.state.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running) {
         return;
     }
+    reload::prove(turn);
     review::claim_wholes(turn);
     open_wave(turn);
     if turn.state.held.is_some() || health::baseline_missing(turn.state) {
@@ -31,7 +32,7 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
     if ready(turn.state, turn.now).next().is_none() || !usage::may_dispatch(turn) {
         return;
     }
-    let mut taken = Taken::of(turn.state);
+    let mut taken = Occupied::of(turn.state);
     // Who is begun may be in the way of who comes next: what is left of the places is given out again until nobody fits.
     loop {
         let (state, now) = (&*turn.state, turn.now);
@@ -55,7 +56,7 @@ pub(super) fn fill_slots(turn: &mut Turn<'_>) {
 }
 
 /// What living attempts occupy: their names and the artifacts of everything on their lists.
-pub(super) struct Taken {
+pub(super) struct Occupied {
     agents: BTreeSet<AgentName>,
     /// Tasks of processes that have not ended, each as the whole it is a part of: nobody looks at work or goes on with it
     /// while somebody may still change it.
@@ -68,7 +69,7 @@ pub(super) struct Taken {
     begun: BTreeMap<String, TaskId>,
 }
 
-impl Taken {
+impl Occupied {
     pub(super) fn of(state: &State) -> Self {
         Self::beside(state, None)
     }
@@ -85,6 +86,9 @@ impl Taken {
         let busy = state.attempts.iter().filter(|(_, attempt)| attempt.phase != AttemptPhase::Ended);
         for (id, _) in busy.filter(|(id, _)| Some(**id) != own) {
             taken.add(state, *id);
+        }
+        for id in state.steering.attached.keys() {
+            taken.leave_to_person(state, id);
         }
         // What is between two stages, under review or sent back, is not touched by others either.
         // One that could not go on itself holds nobody up: it may be waiting for just that.
@@ -110,6 +114,14 @@ impl Taken {
             // Whoever runs comes first; of two that wait for each other's, the first goes on.
             self.artifacts.entry(artifact.clone()).or_insert_with(|| id.clone());
         }
+    }
+
+    /// Nobody works on what a person holds: not on the task, not in its workspace, and not with its agent's session.
+    fn leave_to_person(&mut self, state: &State, id: &TaskId) {
+        self.agents.extend(state.agent_for(id, state.role_of(id)));
+        self.hold(state, id);
+        self.tasks.insert(state.root_of(id));
+        self.workspaces.extend(state.workspace_of(id));
     }
 
     fn add(&mut self, state: &State, id: AttemptId) {
@@ -238,7 +250,7 @@ pub(super) fn cli_for(state: &State, id: &TaskId) -> String {
     named.map_or_else(default, str::to_owned)
 }
 
-fn dispatch(turn: &mut Turn<'_>, first: &TaskId, cli: &str, taken: &Taken) -> Option<AttemptId> {
+fn dispatch(turn: &mut Turn<'_>, first: &TaskId, cli: &str, taken: &Occupied) -> Option<AttemptId> {
     let role = turn.state.role_of(first);
     let agent = turn.state.agent_for(first, role)?;
     let tasks = list_for(turn.state, first, &cli_for(turn.state, first), taken);
@@ -291,7 +303,7 @@ fn prepared_by(state: &State, before: AttemptId) -> Option<u32> {
 
 /// The list a process is given: every open task of its named agent, in the plan's order, whose blockers are complete or
 /// stand earlier in the list, and whose artifacts nobody else is at. A task without a named agent is a list of one.
-fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Taken) -> Vec<TaskId> {
+fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Occupied) -> Vec<TaskId> {
     let mut list = vec![first.clone()];
     // Work that is reviewed ends its process: its next task is another one, which takes the session up.
     if state.reviews(Role::Critic) || state.reviews(Role::Auditor) || state.role_of(first).reviews() {
@@ -300,7 +312,7 @@ fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Taken) -> Vec<Task
     let (Some(run), Some(Some(agent))) = (&state.run, state.plan_task(first).map(|task| task.agent.clone())) else {
         return list;
     };
-    let open_wave = wave_now(state);
+    let (open_wave, place) = (wave_now(state), state.workspace_of(first));
     for planned in run.plan.tasks.iter().filter(|task| task.agent.as_ref() == Some(&agent) && task.id != *first) {
         let task = &state.tasks[&planned.id];
         let free = task.state == TaskState::Pending
@@ -308,7 +320,8 @@ fn list_for(state: &State, first: &TaskId, cli: &str, taken: &Taken) -> Vec<Task
             && task.not_before.is_none()
             // A whole is looked at when its parts have ended, not worked on behind them.
             && !task.waits_for_parts()
-            && !taken.holds_any_of(planned);
+            && !taken.holds_any_of(planned)
+            && state.workspace_of(&planned.id) == place;
         let reachable = state.unmet_blockers(&planned.id).iter().all(|blocker| list.contains(blocker));
         if free && reachable && planned.wave <= open_wave && cli_for(state, &planned.id) == cli {
             list.push(planned.id.clone());

@@ -1,6 +1,6 @@
 //! The beginning of a run, of a coordinator, and of a pause: what is taken over from before.
 
-use super::{About, Reply, Turn, attempt, health, hold, reconcile, report, review, stream};
+use super::{About, Reply, Turn, attempt, health, hold, placed, reconcile, reload, report, review, steer, stream};
 use crate::cause::Cause;
 use crate::event::{
     AttemptEvent, AttemptsLost, Pause, PauseReason, PersonEvent, Recovery, Resume, RunEvent, TeamStanding,
@@ -48,6 +48,7 @@ pub(super) fn coordinator_started(
         }
         RunPhase::Running | RunPhase::Pausing(_) | RunPhase::Waiting(_) => recover(turn, found, saved_at),
     }
+    placed::act_on_due(turn);
     reconcile::reopen_missing(turn, missing);
     validate(turn, phase, saved_at);
     if !matches!(phase, RunPhase::Finished(_)) {
@@ -132,6 +133,7 @@ fn recover(turn: &mut Turn<'_>, found: Vec<(AttemptId, Found)>, saved_at: Time) 
             Found::Alive { pid, shim_pid } => {
                 adopted += 1;
                 turn.emit_attempt(id, AttemptEvent::AgentAdopted { attempt: id, pid, shim_pid });
+                steer::prompted(turn, id);
                 match turn.state.open_tasks(id).is_empty() {
                     true => team.idle += 1,
                     false => team.working += 1,
@@ -209,6 +211,7 @@ fn mend(turn: &mut Turn<'_>) {
         }
     }
     reopen_spent(turn);
+    reload::settle(turn);
 }
 
 /// A log that ends inside a second look at a completion leaves a task open whose attempts are used up: it begins anew.

@@ -350,7 +350,13 @@ fn remind(turn: &mut Turn<'_>, id: AttemptId, why: &str) {
 /// Puts a message for a running agent down; it is delivered once this is durable.
 pub(super) fn tell(turn: &mut Turn<'_>, id: AttemptId, text: String, reminder: bool) {
     let number = cli_session(turn.state, id).told.last().map_or(1, |told| told.number + 1);
-    turn.emit_attempt(id, SessionEvent::AgentTold { attempt: id, number, text, reminder });
+    turn.emit_attempt(id, SessionEvent::AgentTold { attempt: id, number, text, reminder, tell: None });
+}
+
+/// The same for a person's message.
+pub(super) fn carry(turn: &mut Turn<'_>, id: AttemptId, text: String, tell: u64) {
+    let number = cli_session(turn.state, id).told.last().map_or(1, |told| told.number + 1);
+    turn.emit_attempt(id, SessionEvent::AgentTold { attempt: id, number, text, reminder: false, tell: Some(tell) });
 }
 
 /// Tells an agent that still works what a person answered.

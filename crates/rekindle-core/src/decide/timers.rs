@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Reply, Turn, attempt, gate, hold, session, stream, usage};
+use super::{Reply, Turn, attempt, gate, hold, placed, session, stream, usage};
 use crate::cause::Cause;
 use crate::event::AttemptEvent;
 use crate::ids::AttemptId;
@@ -34,6 +34,8 @@ enum Timer {
     TryMachine,
     /// An agent of a run that is being paused has had its time to save a checkpoint.
     PauseStop(AttemptId),
+    /// An order that could be taken back is acted on.
+    ActOnOrders,
     /// A backoff or a breaker is over; scheduling looks again.
     MayStart,
 }
@@ -48,7 +50,7 @@ impl Timer {
             | Self::HandOver(id)
             | Self::StopOverdue(id)
             | Self::PauseStop(id) => attempts.contains(id),
-            Self::Resume | Self::TryMachine | Self::MayStart => false,
+            Self::Resume | Self::TryMachine | Self::ActOnOrders | Self::MayStart => false,
         }
     }
 }
@@ -82,6 +84,9 @@ pub(super) fn fire_due(turn: &mut Turn<'_>, gone: &BTreeSet<AttemptId>) -> Reply
             Timer::Resume => session::go_on_by_itself(turn),
             Timer::TryMachine => hold::release(turn),
             Timer::PauseStop(id) => attempt::order_stop(turn, id, Cause::StoppedByOperator, false),
+            Timer::ActOnOrders => {
+                placed::act_on_due(turn);
+            }
             Timer::MayStart => {}
         }
     }
@@ -115,7 +120,8 @@ fn deadlines(state: &State) -> impl Iterator<Item = (Time, Timer)> {
     let starts = backoffs.chain(breakers).chain(gate::deadlines(state)).map(|time| (time, Timer::MayStart));
     let ended = state.run.as_ref().is_none_or(|run| matches!(run.phase, RunPhase::Finished(_) | RunPhase::Paused(_)));
     let held = hold::until(state).filter(|_| !ended).map(|time| (time, Timer::TryMachine));
-    starts.chain(attempts).chain(resume).chain(held)
+    let orders = placed::next_due(state).map(|time| (time, Timer::ActOnOrders));
+    starts.chain(attempts).chain(resume).chain(held).chain(orders)
 }
 
 fn attempt_deadlines(state: &State, id: AttemptId) -> Vec<(Time, Timer)> {

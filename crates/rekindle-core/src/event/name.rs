@@ -48,6 +48,7 @@ names! {
         DiskInspected "disk_inspected"
         WaveStarted "wave_started"
         PlanChanged "plan_changed"
+        PlanReloaded "plan_reloaded"
         BranchMade "branch_made"
         TeamChecked "team_checked"
         RunFinished "run_finished"
@@ -85,12 +86,14 @@ names! {
     }
     Task TaskEvent {
         TaskAdded "task_added"
+        TaskEdited "task_edited"
         TaskAssigned "task_assigned"
         BaselineSeen "baseline_seen"
         TaskStarted "task_started"
         TaskClaimed "task_claimed"
         ChecksFinished "checks_finished"
         TaskCompleted "task_completed"
+        OperatorCompleted "operator_completed"
         TaskFailReported "task_fail_reported"
         CheckpointSaved "checkpoint_saved"
         SplitProposed "split_proposed"
@@ -135,6 +138,13 @@ names! {
         QuestionAnswered "question_answered"
         NoteRecorded "note_recorded"
         PersonAlerted "person_alerted"
+        Told "told"
+        TellDelivered "tell_delivered"
+        Attached "attached"
+        Detached "detached"
+        OrderPlaced "order_placed"
+        OrderTaken "order_taken"
+        OrderUndone "order_undone"
     }
 }
 
@@ -207,7 +217,7 @@ mod tests {
             Cause::Crashed { code: None, signal: Some(9) },
             Cause::UsageLimit { resets_at: Some(Time(7)) },
             Cause::StartFailed { reason: "no such program".to_owned() },
-            Cause::Machine(crate::cause::Refused { reason: "no space".to_owned(), hint: "df".to_owned() }),
+            Cause::Machine(crate::cause::MachineRefusal { reason: "no space".to_owned(), hint: "df".to_owned() }),
             Cause::StoppedByOperator,
         ];
         for cause in causes {

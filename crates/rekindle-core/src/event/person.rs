@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AttemptId, QuestionId};
+use crate::input::Order;
+use crate::steering::{How, PersonProcess};
+use crate::time::Time;
 
 /// What passed between a run and a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,5 +36,51 @@ pub enum PersonEvent {
         text: String,
         /// The commands to choose from.
         choices: Vec<String>,
+    },
+    /// A person has a message for the agent of a task.
+    Told {
+        /// The message's number within the run.
+        number: u64,
+        text: String,
+        /// Tells one message from the same words sent again on purpose.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        key: String,
+        /// It says what a person did who held the task, in rekindle's words.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        given_back: bool,
+    },
+    /// An agent has a person's message.
+    TellDelivered {
+        number: u64,
+        attempt: AttemptId,
+        how: How,
+    },
+    /// A person took a task into their own hands.
+    Attached {
+        /// The program that they work in.
+        by: PersonProcess,
+        /// The attempt whose session they open.
+        attempt: AttemptId,
+    },
+    /// A person's program has ended: the task is given back.
+    Detached {
+        /// What changed meanwhile, a line each.
+        #[serde(default)]
+        changed: Vec<String>,
+    },
+    /// A person gave an order that they can take back for a moment.
+    OrderPlaced {
+        number: u64,
+        order: Box<Order>,
+        /// When it is acted on.
+        due: Time,
+    },
+    /// The moment is over: the order is acted on.
+    OrderTaken {
+        number: u64,
+    },
+    /// The person took the order back.
+    OrderUndone {
+        number: u64,
     },
 }

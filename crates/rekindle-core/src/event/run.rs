@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AttemptsLost, Finish, Pause, Recovery, Resume, TeamStanding, WorkBranch};
+use super::{AttemptsLost, Finish, Pause, PlanReloaded, Recovery, Resume, TeamStanding, WorkBranch};
 use crate::limits::Limits;
 use crate::plan::Plan;
 
@@ -61,6 +61,8 @@ pub enum RunEvent {
         /// Hash of the file now.
         hash: String,
     },
+    /// A person had the changed plan taken over.
+    PlanReloaded(Box<PlanReloaded>),
     /// The branch that accepted work goes to.
     BranchMade(WorkBranch),
     /// The agents were looked at after a pause or a crash.

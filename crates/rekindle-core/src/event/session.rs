@@ -47,6 +47,9 @@ pub enum SessionEvent {
         /// Whether it reminds the agent of its open task, which is done once.
         #[serde(default)]
         reminder: bool,
+        /// The person's message that it carries, by its number within the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tell: Option<u64>,
     },
     /// An agent that waits for messages gets no more: it is to leave.
     InputClosed {

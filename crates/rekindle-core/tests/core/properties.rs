@@ -289,11 +289,11 @@ fn outcome(state: &State, effect: Effect) -> Option<Input> {
         }
         Effect::CheckHealth => Input::HealthChecked { results: Vec::new() },
         Effect::AskUsage => Input::UsageSeen(UsageLeft { remaining_percent: Some(50), resets_at: None }),
-        Effect::AlertPerson { .. }
-        | Effect::TellEnd { .. }
-        | Effect::TellAgent { .. }
-        | Effect::RepeatRefused
-        | Effect::LeaveWorkspace { .. } => return None,
+        Effect::WatchPerson { task, by, .. } => Input::PersonLeft { task, by, changed: Vec::new() },
+        Effect::TellAgent { attempt, number, .. } => Input::MessageTaken { attempt, number },
+        Effect::AlertPerson { .. } | Effect::TellEnd { .. } | Effect::RepeatRefused | Effect::LeaveWorkspace { .. } => {
+            return None;
+        }
     })
 }
 

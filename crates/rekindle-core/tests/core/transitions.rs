@@ -113,10 +113,10 @@ fn attempts_are_used_up_and_dependants_stay_blocked() {
             agent_crashed T1 developer-T1 e3 {"attempt":3,"code":7,"signal":null}
             attempt_ended T1 developer-T1 e3 {"attempt":3,"cause":"crashed","code":7,"signal":null}
             workflow_failed T1 developer-T1 e3 {"detail":"it crashed with exit code 7; 3 of 3 attempts used","reason":"developer_crash_limit"}
-            person_alerted T1 e3 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","rekindle task split T1 'FIRST PART' 'SECOND PART'","edit the plan: clarify the task or raise its timeout; then run it with --again"],"text":"task T1 failed: it crashed with exit code 7; 3 of 3 attempts used"}
+            person_alerted T1 e3 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","rekindle task split T1 'FIRST PART' 'SECOND PART'","clarify it: rekindle task edit T1 --text TEXT (or --timeout, --accept)"],"text":"task T1 failed: it crashed with exit code 7; 3 of 3 attempts used"}
             run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":1}
             -> LeaveWorkspace { attempt: AttemptId(3) }
-            -> AlertPerson { text: "task T1 failed: it crashed with exit code 7; 3 of 3 attempts used", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "edit the plan: clarify the task or raise its timeout; then run it with --again"], task: Some(TaskId("T1")) }
+            -> AlertPerson { text: "task T1 failed: it crashed with exit code 7; 3 of 3 attempts used", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "clarify it: rekindle task edit T1 --text TEXT (or --timeout, --accept)"], task: Some(TaskId("T1")) }
             -> TellEnd { text: "the run is over, failed: 0 of 2 tasks complete, 1 failed, 1 out of reach" }
             "#);
         }
@@ -343,10 +343,10 @@ fn a_task_lost_with_two_coordinators_is_set_aside() {
             assert_snapshot!(lines(&end), @r#"
             attempt_ended T1 developer-T1 e2 {"attempt":2,"cause":"shim_lost"}
             workflow_failed T1 developer-T1 e2 {"detail":"its agent was lost in 2 coordinator crashes: set aside for a person","reason":"quarantined"}
-            person_alerted T1 e2 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","rekindle task split T1 'FIRST PART' 'SECOND PART'","edit the plan: clarify the task or raise its timeout; then run it with --again"],"text":"task T1 failed: its agent was lost in 2 coordinator crashes: set aside for a person"}
+            person_alerted T1 e2 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","rekindle task split T1 'FIRST PART' 'SECOND PART'","clarify it: rekindle task edit T1 --text TEXT (or --timeout, --accept)"],"text":"task T1 failed: its agent was lost in 2 coordinator crashes: set aside for a person"}
             run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":0}
             -> LeaveWorkspace { attempt: AttemptId(2) }
-            -> AlertPerson { text: "task T1 failed: its agent was lost in 2 coordinator crashes: set aside for a person", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "edit the plan: clarify the task or raise its timeout; then run it with --again"], task: Some(TaskId("T1")) }
+            -> AlertPerson { text: "task T1 failed: its agent was lost in 2 coordinator crashes: set aside for a person", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "clarify it: rekindle task edit T1 --text TEXT (or --timeout, --accept)"], task: Some(TaskId("T1")) }
             -> TellEnd { text: "the run is over, failed: 0 of 1 tasks complete, 1 failed" }
             "#);
         }
@@ -459,7 +459,8 @@ fn an_operator_can_skip_retry_and_complete() {
     -> LaunchAttempt { attempt: AttemptId(3) }
     "#);
     assert_snapshot!(lines(&story.order(Order::Complete { task: task("T1"), result: None })), @r#"
-    task_completed T1 developer-T1 e3 {"result":null,"unproven":true}
+    operator_completed T1 developer-T1 e3 {"result":null}
+    task_completed T1 developer-T1 e3 {"result":null,"unproven":true,"unreported":true}
     stop_ordered T1 developer-T1 e3 {"at_once":false,"attempt":3,"cause":"stopped_by_operator"}
     -> StopAttempt { attempt: AttemptId(3), at_once: false }
     "#);
@@ -497,10 +498,10 @@ fn without_recovery_the_first_failure_is_the_last() {
     agent_crashed T1 developer-T1 e1 {"attempt":1,"code":1,"signal":null}
     attempt_ended T1 developer-T1 e1 {"attempt":1,"cause":"crashed","code":1,"signal":null}
     workflow_failed T1 developer-T1 e1 {"detail":"it crashed with exit code 1; recovery is off","reason":"recovery_off"}
-    person_alerted T1 e1 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","rekindle task split T1 'FIRST PART' 'SECOND PART'","edit the plan: clarify the task or raise its timeout; then run it with --again"],"text":"task T1 failed: it crashed with exit code 1; recovery is off"}
+    person_alerted T1 e1 {"choices":["rekindle why T1","rekindle task retry T1","rekindle task skip T1","rekindle task split T1 'FIRST PART' 'SECOND PART'","clarify it: rekindle task edit T1 --text TEXT (or --timeout, --accept)"],"text":"task T1 failed: it crashed with exit code 1; recovery is off"}
     run_finished  {"complete":0,"failed":1,"outcome":"failed","skipped":0,"unreachable":0}
     -> LeaveWorkspace { attempt: AttemptId(1) }
-    -> AlertPerson { text: "task T1 failed: it crashed with exit code 1; recovery is off", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "edit the plan: clarify the task or raise its timeout; then run it with --again"], task: Some(TaskId("T1")) }
+    -> AlertPerson { text: "task T1 failed: it crashed with exit code 1; recovery is off", choices: ["rekindle why T1", "rekindle task retry T1", "rekindle task skip T1", "rekindle task split T1 'FIRST PART' 'SECOND PART'", "clarify it: rekindle task edit T1 --text TEXT (or --timeout, --accept)"], task: Some(TaskId("T1")) }
     -> TellEnd { text: "the run is over, failed: 0 of 1 tasks complete, 1 failed" }
     "#);
 }

@@ -19,6 +19,7 @@ use rekindle_shim::bundle::Stdin;
 use serde_json::json;
 
 use super::history::Record;
+use super::interactive::Interactive;
 use super::{About, Adapter, Launch, Permissions, Place, Program, Reader, Start, hook_events, quote};
 
 /// The name in `kind = "…"`.
@@ -122,6 +123,18 @@ impl Adapter for Claude {
             launch.files.insert(SETTINGS.to_owned(), settings(start));
         }
         Ok(launch)
+    }
+
+    fn open(&self, place: &Place<'_>, session: &str) -> Option<Result<Interactive, String>> {
+        Some(Interactive::of(self, place, &["--resume", session]).map(|mut open| {
+            open.env_remove = NESTED.map(str::to_owned).into();
+            let full = place.program.permissions == Permissions::Full;
+            if full && rustix::process::geteuid().is_root() {
+                open.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
+            }
+            open.and(full.then_some("--dangerously-skip-permissions"))
+                .and(place.program.args.iter().map(String::as_str))
+        }))
     }
 
     fn reader(&self) -> Box<dyn Reader> {

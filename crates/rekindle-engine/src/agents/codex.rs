@@ -23,6 +23,7 @@ use rekindle_core::limits::Traits;
 use rekindle_shim::bundle::Stdin;
 
 use super::history::Record;
+use super::interactive::Interactive;
 use super::{About, Adapter, Launch, Permissions, Place, Program, Reader, Start, hook_events, quote};
 
 /// The name in `kind = "…"`.
@@ -87,6 +88,14 @@ impl Adapter for Codex {
         }
         argv.push("-".to_owned());
         Ok(Launch::new(argv, Stdin::File, start.prompt))
+    }
+
+    fn open(&self, place: &Place<'_>, session: &str) -> Option<Result<Interactive, String>> {
+        let full = place.program.permissions == Permissions::Full;
+        Some(Interactive::of(self, place, &["resume"]).map(|open| {
+            let open = open.and(full.then_some("--dangerously-bypass-approvals-and-sandbox"));
+            open.and(place.program.args.iter().map(String::as_str)).and([session])
+        }))
     }
 
     fn reader(&self) -> Box<dyn Reader> {

@@ -22,6 +22,7 @@ use rekindle_shim::ladder::{Rung, StopSignal};
 use serde_json::{Value, json};
 
 use super::history::Record;
+use super::interactive::Interactive;
 use super::{About, Adapter, Compaction, Launch, Permissions, Place, Program, Reader, Start};
 
 /// The name in `kind = "…"`.
@@ -100,6 +101,14 @@ impl Adapter for Gemini {
         launch.argv.extend(start.program.args.iter().cloned());
         home::add(start, &place, &mut launch)?;
         Ok(launch)
+    }
+
+    fn open(&self, place: &Place<'_>, session: &str) -> Option<Result<Interactive, String>> {
+        let full = place.program.permissions == Permissions::Full;
+        Some(
+            Interactive::of(self, place, &["--resume", session])
+                .map(|open| open.and(full.then_some("--yolo")).and(place.program.args.iter().map(String::as_str))),
+        )
     }
 
     fn reader(&self) -> Box<dyn Reader> {

@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 
 use super::foreign::json_object;
 use super::history::Record;
+use super::interactive::Interactive;
 use super::{About, Adapter, Launch, Permissions, Place, Program, Reader, Start};
 
 /// The name in `kind = "…"`.
@@ -110,6 +111,11 @@ impl Adapter for Opencode {
         let command = Value::from(start.context_command("plain")).to_string();
         launch.files.insert(PLUGIN_FILE.into(), PLUGIN.replace(PLUGIN_COMMAND, &command));
         Ok(launch)
+    }
+
+    fn open(&self, place: &Place<'_>, session: &str) -> Option<Result<Interactive, String>> {
+        let opened = Interactive::of(self, place, &["--session", session]);
+        Some(opened.map(|open| open.and(place.program.args.iter().map(String::as_str))))
     }
 
     fn reader(&self) -> Box<dyn Reader> {

@@ -14,7 +14,7 @@ use super::webhook::{Webhook, check};
 use super::{Alert, Alerts, Channels, Complaints, Finished, Kind, Session};
 
 /// How long a test waits for what must come.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 fn alert() -> Alert {
     Alert {

@@ -13,8 +13,9 @@ use rekindle_core::state::{AttemptPhase, Task, TaskState};
 use super::Driver;
 use crate::agents::PLUGIN_MARK;
 use crate::alert::{Alert, Kind};
+use crate::person::WorkedOn;
 use crate::store::{StoredLine, Stream};
-use crate::world::{CheckOrder, LaunchOrder, LeaveOrder, MergeOrder, Taken, World};
+use crate::world::{Admission, CheckOrder, LaunchOrder, LeaveOrder, MergeOrder, World};
 
 impl<W: World> Driver<W> {
     pub(super) fn act(&mut self, effect: Effect) {
@@ -35,12 +36,17 @@ impl<W: World> Driver<W> {
             Effect::LeaveWorkspace { attempt } => self.leave(attempt),
             Effect::CheckHealth => {
                 let commands = self.health_commands();
-                if let Taken::Refused(refusal) = self.world.check_health(&commands) {
+                if let Admission::Refused(refusal) = self.world.check_health(&commands) {
                     self.refused(Refused::Health, refusal);
                 }
             }
             Effect::RepeatRefused => self.repeat_refused(),
             Effect::AskUsage => self.world.ask_usage(),
+            Effect::WatchPerson { task, by, since } => {
+                let workspace = self.state.workspace_of(&task);
+                let place = WorkedOn { workspace, task: task.to_string(), attempt: since.0 };
+                self.world.watch_person(&task, &by, place);
+            }
             Effect::CloseInput { attempt } => self.world.close_input(attempt),
             Effect::AlertPerson { text, choices, task } => self.alert(Kind::NeedsYou, text, choices, task),
             Effect::TellEnd { text } => self.alert(Kind::Finished, text, vec!["rekindle report".to_owned()], None),
@@ -87,7 +93,7 @@ impl<W: World> Driver<W> {
             facts,
         };
         self.own_bytes.insert(attempt, own_bytes);
-        if let Taken::Refused(refusal) = self.world.launch(order) {
+        if let Admission::Refused(refusal) = self.world.launch(order) {
             self.refused(Refused::Attempt(attempt), refusal);
         }
     }
@@ -142,7 +148,7 @@ impl<W: World> Driver<W> {
     fn run_checks(&mut self, task: &TaskId, epoch: Epoch) {
         let Some(mut order) = self.check_order(task, epoch) else { return };
         order.health = self.health_with(task);
-        if let Taken::Refused(refusal) = self.world.run_checks(order) {
+        if let Admission::Refused(refusal) = self.world.run_checks(order) {
             self.refused(Refused::Checks(task.clone(), epoch), refusal);
         }
     }

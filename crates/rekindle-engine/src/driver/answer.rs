@@ -84,9 +84,14 @@ impl<W: World> Driver<W> {
     fn operator_called(&mut self, call: Request, reply: Answerer) {
         match call {
             Request::Order(mut order) => {
-                if let Order::Split { subtasks, .. } = &mut order {
-                    let clean = subtasks.iter().map(|part| self.clean(part)).filter(|part| !part.trim().is_empty());
-                    *subtasks = clean.collect();
+                match &mut order {
+                    Order::Split { subtasks, .. } => {
+                        let clean = subtasks.iter().map(|part| self.clean(part)).filter(|part| !part.trim().is_empty());
+                        *subtasks = clean.collect();
+                    }
+                    Order::Tell { text, .. } => *text = self.clean(text),
+                    Order::Detach { changed, .. } => changed.iter_mut().for_each(|line| *line = self.clean(line)),
+                    _ => {}
                 }
                 let decided = self.take(Input::Ordered(order));
                 self.answer_later(decided, reply);
@@ -110,6 +115,7 @@ impl<W: World> Driver<W> {
                     None => Response::Asked { question },
                 }
             }
+            Reply::Placed(number) => Response::Placed { number },
             Reply::Refused { reason } => Response::Refused { reason },
             Reply::Verifying { task, epoch } => {
                 self.wait(Waiter::Claim { task, epoch, reply });

@@ -51,6 +51,11 @@ pub(super) fn base(run: &str, key: &str) -> String {
     hidden(run, key, BASE)
 }
 
+/// What a person found in a workspace when they took it into their own hands.
+pub(super) fn person(run: &str, key: &str) -> String {
+    format!("refs/rekindle-person/{}/{}", part(run), part(key))
+}
+
 /// The newest snapshot of a workspace.
 pub(super) fn last(run: &str, key: &str) -> String {
     hidden(run, key, LAST)

@@ -5,6 +5,7 @@ use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::{MergeOutcome, Noted, Refused};
 use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{Baseline, CheckResult, Evidence};
+use rekindle_core::steering::PersonProcess;
 
 use crate::control::Called;
 
@@ -48,6 +49,19 @@ pub enum Message {
     UsageSeen(UsageLeft),
     /// No sign of life.
     Silent { attempt: AttemptId, quiet_ms: u64, evidence: String },
+    /// A message was written to a running agent's input.
+    MessageTaken {
+        attempt: AttemptId,
+        /// The message's number within the attempt.
+        number: u32,
+    },
+    /// The program in which a person worked on a task has ended.
+    PersonLeft {
+        task: TaskId,
+        by: PersonProcess,
+        /// What changed meanwhile, a line each.
+        changed: Vec<String>,
+    },
     /// Somebody spoke through the control socket.
     Called(Called),
     /// A signal to this process, or `rekindle pause`.

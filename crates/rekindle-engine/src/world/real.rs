@@ -9,6 +9,7 @@ mod checks;
 mod cli_session;
 mod disk;
 mod launch;
+mod person;
 mod settle;
 mod workspaces;
 
@@ -26,11 +27,12 @@ use rekindle_core::activity::{History, Ledger, Transcript};
 use rekindle_core::event::ClockSeen;
 use rekindle_core::ids::{AttemptId, Epoch, TaskId};
 use rekindle_core::input::Found;
+use rekindle_core::steering::PersonProcess;
 use rekindle_core::time::Time;
 use rekindle_shim::bundle::{self, Bundle, ShimRecord};
 use rekindle_shim::tree::Activity;
 
-use super::{CheckOrder, KeptReport, LaunchOrder, LeaveOrder, MergeOrder, Message, Notice, Taken, World, kept};
+use super::{Admission, CheckOrder, KeptReport, LaunchOrder, LeaveOrder, MergeOrder, Message, Notice, World, kept};
 use crate::agents::history::Record;
 use crate::agents::{Program, Reader};
 use crate::alert::{Alert, Alerts, Channels, Session};
@@ -40,6 +42,7 @@ use crate::control::Answerer;
 use crate::evidence::Outputs;
 use crate::git::Work;
 use crate::living::Living;
+use crate::person::WorkedOn;
 use crate::state_dir::StateDir;
 use crate::store::Stream;
 use crate::supervise::{self, BundleKey, Launcher, Observation, PROBE_BUDGET, Watch};
@@ -80,6 +83,8 @@ struct Shared {
     watch: Watch,
     messages: SyncSender<Message>,
     stop_grace_ms: u64,
+    /// Programs of people that are being watched.
+    people: Mutex<BTreeSet<u32>>,
     /// Claims whose checks run, and the health commands as a claim without a task: a second order for one of them changes nothing.
     checking: Mutex<BTreeSet<Option<(TaskId, Epoch)>>>,
 }
@@ -131,6 +136,7 @@ impl RealWorld {
             watch: Watch::start(observed)?,
             messages: messages.clone(),
             stop_grace_ms,
+            people: Mutex::default(),
             checking: Mutex::default(),
         });
         let (bundles, living) = (shared.bundles.clone(), shared.living.clone());
@@ -213,18 +219,18 @@ impl World for RealWorld {
         Some(self.clock.seen())
     }
 
-    fn launch(&mut self, order: LaunchOrder) -> Taken {
+    fn launch(&mut self, order: LaunchOrder) -> Admission {
         if self.launched.insert(order.attempt) {
             return launch::in_background(&self.shared, order);
         }
-        Taken::Yes
+        Admission::Yes
     }
 
     fn stop(&mut self, attempt: AttemptId, at_once: bool) {
         launch::stop_in_background(&self.shared, attempt, at_once);
     }
 
-    fn run_checks(&mut self, order: CheckOrder) -> Taken {
+    fn run_checks(&mut self, order: CheckOrder) -> Admission {
         checks::in_background(&self.shared, order)
     }
 
@@ -317,6 +323,10 @@ impl World for RealWorld {
         cli_session::tell_in_background(&self.shared, attempt, cli, number, text);
     }
 
+    fn watch_person(&mut self, task: &TaskId, by: &PersonProcess, place: WorkedOn) {
+        person::watch_in_background(&self.shared, task.clone(), by.clone(), place);
+    }
+
     fn close_input(&mut self, attempt: AttemptId) {
         cli_session::close_in_background(&self.shared, attempt);
     }
@@ -359,7 +369,7 @@ impl World for RealWorld {
         workspaces::leave_in_background(&self.shared, order);
     }
 
-    fn check_health(&mut self, commands: &[String]) -> Taken {
+    fn check_health(&mut self, commands: &[String]) -> Admission {
         checks::health_in_background(&self.shared, commands)
     }
 

@@ -6,7 +6,7 @@ use rekindle_core::input::{Found, Refused};
 use rekindle_core::refusal::Refusal;
 use rekindle_core::report::{CheckResult, Evidence, Exit};
 use rekindle_engine::driver::Message;
-use rekindle_engine::world::{CheckOrder, Taken};
+use rekindle_engine::world::{Admission, CheckOrder};
 
 use super::outside::Asked;
 use super::plant::Plant;
@@ -40,13 +40,13 @@ impl Sim {
     }
 
     /// Whether the order to launch is refused before anything of it is begun.
-    pub fn launch_taken(&mut self, attempt: AttemptId) -> Taken {
+    pub fn launch_taken(&mut self, attempt: AttemptId) -> Admission {
         if !self.refuses("launch refused") {
-            return Taken::Yes;
+            return Admission::Yes;
         }
         self.say(format_args!("no room to launch attempt {attempt}"));
         self.checkers.truth.machine.attempts.insert(attempt);
-        Taken::Refused(refusal())
+        Admission::Refused(refusal())
     }
 
     /// Whether a launching thread finds no room for a bundle. Told as it is, unless a bug is planted.
@@ -84,25 +84,25 @@ impl Sim {
     }
 
     /// Whether there is no thread for checks that are not under way; nothing of them is begun.
-    pub fn checks_taken(&mut self, order: &CheckOrder) -> Taken {
+    pub fn checks_taken(&mut self, order: &CheckOrder) -> Admission {
         let key = (order.task.clone(), order.epoch);
         if self.coordinator.under_way.contains(&Asked::Checks(key.0.clone(), key.1)) || !self.refuses("checks refused")
         {
-            return Taken::Yes;
+            return Admission::Yes;
         }
         self.say(format_args!("no room to begin the checks of {} epoch {}", key.0, key.1));
         self.coordinator.asked.insert(Asked::Checks(key.0.clone(), key.1));
         self.checkers.truth.machine.checks.insert(key);
-        Taken::Refused(refusal())
+        Admission::Refused(refusal())
     }
 
     /// Whether there is none for the health commands.
-    pub fn health_taken(&mut self) -> Taken {
+    pub fn health_taken(&mut self) -> Admission {
         if self.coordinator.under_way.contains(&Asked::Health) || !self.refuses("health refused") {
-            return Taken::Yes;
+            return Admission::Yes;
         }
         self.coordinator.asked.insert(Asked::Health);
-        Taken::Refused(refusal())
+        Admission::Refused(refusal())
     }
 
     /// A look at a bundle for which there is no room: nothing is known, so nothing is concluded.

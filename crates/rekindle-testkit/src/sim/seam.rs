@@ -13,7 +13,7 @@ use rekindle_core::time::Time;
 use rekindle_engine::agents::Reader;
 use rekindle_engine::alert::Alert;
 use rekindle_engine::store::Stream;
-use rekindle_engine::world::{CheckOrder, KeptReport, LaunchOrder, MergeOrder, Taken, World};
+use rekindle_engine::world::{Admission, CheckOrder, KeptReport, LaunchOrder, MergeOrder, World};
 use rekindle_shim::tree::Activity;
 
 use super::checkers::Checkers;
@@ -71,14 +71,14 @@ impl World for SimWorld {
         self.ask(|sim| (!sim.refuses("output to keep refused")).then(|| "kept".to_owned()))
     }
 
-    fn launch(&mut self, order: LaunchOrder) -> Taken {
+    fn launch(&mut self, order: LaunchOrder) -> Admission {
         self.ask(|sim| {
             let (role, tasks, place) = (order.role, &order.tasks, order.workspace.as_deref().unwrap_or("the project"));
             sim.say(format_args!("launch attempt {} epoch {} {role} {tasks:?} in {place}", order.attempt, order.epoch));
             sim.check_effect(|checkers| checkers.allows_launch(order.attempt));
             sim.check_alone(&order);
             let taken = sim.launch_taken(order.attempt);
-            if taken == Taken::Yes {
+            if taken == Admission::Yes {
                 sim.launch(&order);
             }
             taken
@@ -93,12 +93,12 @@ impl World for SimWorld {
         });
     }
 
-    fn run_checks(&mut self, order: CheckOrder) -> Taken {
+    fn run_checks(&mut self, order: CheckOrder) -> Admission {
         self.ask(|sim| {
             sim.say(format_args!("check {} epoch {}", order.task, order.epoch));
             sim.check_effect(|checkers| checkers.allows_checks(&order.task, order.epoch));
             let taken = sim.checks_taken(&order);
-            if taken == Taken::Yes && !sim.forgets() {
+            if taken == Admission::Yes && !sim.forgets() {
                 sim.begin_checks(order);
             }
             taken
@@ -206,11 +206,11 @@ impl World for SimWorld {
         });
     }
 
-    fn check_health(&mut self, commands: &[String]) -> Taken {
+    fn check_health(&mut self, commands: &[String]) -> Admission {
         self.ask(|sim| {
             sim.check_effect(Checkers::allows_health);
             let taken = sim.health_taken();
-            if taken == Taken::Yes && !sim.forgets() {
+            if taken == Admission::Yes && !sim.forgets() {
                 sim.begin_health(commands);
             }
             taken

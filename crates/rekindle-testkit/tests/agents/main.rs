@@ -29,6 +29,7 @@ mod review;
 mod rig;
 mod scored;
 mod setting;
+mod steering;
 mod trouble;
 mod under_way;
 

@@ -34,6 +34,7 @@ mod session;
 mod signals;
 mod smoke;
 mod stalled;
+mod steering;
 mod storm;
 mod tally;
 mod top;

@@ -105,6 +105,32 @@ impl Drop for Terminal<'_> {
     }
 }
 
+/// The terminal itself says whether it is light, whatever the environment says; its answer reaches nobody else.
+#[test]
+fn a_light_terminal_is_recognised_and_its_answer_goes_nowhere() {
+    let rig = Rig::new(PLAN, AGENT);
+    let _running = rig.run();
+    rig.await_event("question_asked");
+    for (ground, wrong, colour) in [("#ffffff", "15;0", "35"), ("#fdf6e3", "15;0", "35"), ("#002b36", "0;15", "33")] {
+        let terminal = Terminal::open(&rig, 100, 30);
+        terminal.tmux(&["set-option", "-g", "window-style", &format!("bg={ground}")]);
+        terminal.line(&format!("export COLORFGBG='{wrong}'"));
+        terminal.top("");
+        // The word about the question: magenta can be read on white, yellow on black.
+        let warned = || {
+            let screen = terminal.tmux(&["capture-pane", "-p", "-e"]);
+            let before = screen.split_once("? 1 asks you")?.0.to_owned();
+            let codes = before.rsplit_once("\u{1b}[")?.1;
+            codes.trim_end_matches('m').split(';').any(|code| code == colour).then_some(())
+        };
+        until(warned).unwrap_or_else(|| panic!("{ground}: {}", terminal.tmux(&["capture-pane", "-p", "-e"])));
+        let screen = terminal.screen();
+        assert!(!screen.contains("rgb") && !screen.contains("11;"), "the answer is on the screen: {screen}");
+        terminal.keys(&["q"]);
+        terminal.assert_given_back();
+    }
+}
+
 #[test]
 fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     let rig = Rig::new(PLAN, AGENT);

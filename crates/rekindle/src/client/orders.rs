@@ -32,6 +32,8 @@ pub(crate) enum Taken {
     Now,
     /// Nothing changed: it was already done.
     Already,
+    /// It is acted on after a moment; until then it can be taken back by this number.
+    Placed(u64),
     /// A pause, and no coordinator is running to stop agents: the caller has to do it.
     NobodyThere,
 }
@@ -53,6 +55,7 @@ pub(crate) fn give(project: &Project, order: &Order) -> Result<Taken> {
         };
         match door.call(Request::Order(order.clone()), ANSWER_PATIENCE) {
             Ok(Response::Accepted | Response::Complete { .. }) => return Ok(Taken::Now),
+            Ok(Response::Placed { number }) => return Ok(Taken::Placed(number)),
             Ok(Response::Already) => return Ok(Taken::Already),
             Ok(Response::Refused { reason }) => return Err(CliError::refused(reason)),
             Ok(answer) => return Err(unexpected(&answer)),
@@ -93,6 +96,7 @@ fn offline(dir: &StateDir, order: Order) -> Result<Taken> {
     match reply {
         Reply::Refused { reason } => Err(CliError::refused(reason)),
         Reply::Already => Ok(Taken::Already),
+        Reply::Placed(number) => Ok(Taken::Placed(number)),
         Reply::Accepted | Reply::Verifying { .. } | Reply::Asked(_) => Ok(Taken::Now),
     }
 }

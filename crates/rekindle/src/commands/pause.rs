@@ -34,7 +34,7 @@ pub(crate) fn stop(_args: &StopArgs, context: &Context) -> Result<Exit> {
 fn order(context: &Context, reason: PauseReason) -> Result<Exit> {
     let state = View::open(&context.project)?.the_run()?.row.state;
     match orders::give(&context.project, &Order::Pause(reason))? {
-        Taken::Now => context.ui.say("pausing; continue with: rekindle resume"),
+        Taken::Now | Taken::Placed(_) => context.ui.say("pausing; continue with: rekindle resume"),
         Taken::NobodyThere if matches!(state.as_str(), "created" | "running" | "pausing" | "waiting") => {
             return alone(context, reason);
         }

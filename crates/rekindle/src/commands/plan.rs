@@ -2,15 +2,13 @@
 
 mod ignored;
 mod import;
+pub(crate) mod reload;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use rekindle_core::plan::{self, Problem, Severity};
 use rekindle_core::state::Run;
-use rekindle_engine::driver;
-use rekindle_engine::state_dir::StateDir;
-use rekindle_engine::store::SqliteReader;
 use serde::Serialize;
 
 use super::Context;
@@ -20,7 +18,7 @@ use crate::error::{CliError, Result};
 use crate::exit_code::Exit;
 use crate::plan_file::{DEFAULT_PLAN, PlanFile};
 
-/// Check, show or import a plan
+/// Check, show, import, change or export a plan
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     #[command(subcommand)]
@@ -32,6 +30,9 @@ enum PlanCommand {
     Check(CheckArgs),
     Show(ShowArgs),
     Import(import::ImportArgs),
+    Diff(reload::DiffArgs),
+    Reload(reload::ReloadArgs),
+    Export(reload::ExportArgs),
 }
 
 /// Report every problem of a plan at once
@@ -92,6 +93,9 @@ pub(crate) fn run(args: &PlanArgs, context: &Context) -> Result<Exit> {
         PlanCommand::Check(args) => check(args, context),
         PlanCommand::Show(args) => show(args, context),
         PlanCommand::Import(args) => import::run(args, context),
+        PlanCommand::Diff(args) => reload::diff(args, context),
+        PlanCommand::Reload(args) => reload::reload(args, context),
+        PlanCommand::Export(args) => reload::export(args, context),
     }
 }
 
@@ -183,10 +187,10 @@ fn commands_of(path: &Path, plan: &plan::Plan, context: &Context) -> Result<Vec<
     Ok(brought::by_settings(&config, path, plan).into_iter().chain(brought::by_tasks(path, plan)).collect())
 }
 
-/// The run of the state directory, with the plan that it goes by.
+/// The run of the state directory, with the plan that it goes by as it is now.
 fn pinned_plan(context: &Context) -> Result<Run> {
-    let dir = StateDir::open(&context.project.state_dir)?;
-    let reader = SqliteReader::open(&dir)?;
-    let (state, _) = driver::load(&reader).map_err(|error| CliError::internal(error.to_string()))?;
-    state.run.ok_or_else(|| CliError::usage("there is no run here").hint("start one: rekindle run plan.md"))
+    let state = reload::state_of(&context.project)?;
+    let plan = state.present_plan();
+    let run = state.run.zip(plan).map(|(run, plan)| Run { plan, ..run });
+    run.ok_or_else(|| CliError::usage("there is no run here").hint("start one: rekindle run plan.md"))
 }

@@ -78,11 +78,12 @@ fn show(context: &Context, question: &QuestionRow) -> Result<()> {
     for line in harmless(&question.context).lines() {
         ui.line(&format!("   {}", paint.tone(Tone::Dim, line)))?;
     }
-    for option in &question.options {
-        ui.line(&format!("   - {}", one_line(option)))?;
+    for (index, option) in question.options.iter().enumerate() {
+        ui.line(&format!("   {}. {}", index + 1, one_line(option)))?;
     }
     match &question.answer {
         Some(answer) => ui.line(&format!("   answered: {}", one_line(answer))),
-        None => ui.line(&format!("   answer it: rekindle answer {} TEXT", question.id)),
+        None if question.options.is_empty() => ui.line(&format!("   answer it: rekindle answer {} TEXT", question.id)),
+        None => ui.line(&format!("   answer it: rekindle answer {} NUMBER, or rekindle answer {0} TEXT", question.id)),
     }
 }

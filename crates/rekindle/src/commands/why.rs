@@ -34,6 +34,8 @@ struct WhyJson<'a> {
     title: &'a str,
     state: &'a str,
     reason: Option<&'a str>,
+    /// A person decided how it ended.
+    by_operator: bool,
     decisions: Vec<DecisionJson>,
 }
 
@@ -65,6 +67,7 @@ pub(crate) fn run(args: &WhyArgs, context: &Context) -> Result<Exit> {
             title: &task.title,
             state: &task.state,
             reason: task.reason.as_deref(),
+            by_operator: task.by_operator,
             decisions: chapters.into_iter().map(as_json).collect(),
         })?;
     } else {
@@ -128,6 +131,9 @@ fn heading(task: &TaskRow, context: &Context) -> Result<()> {
     let state = paint.tone(Tone::of_state(&task.state), &task.state);
     let attempts = format!("{} of {} attempts", task.attempts, task.attempt_limit);
     context.ui.line(&format!("{} {}: {state}, {attempts}", task.id, one_line(&task.title)))?;
+    if let Some(decided) = task.decided() {
+        context.ui.line(decided)?;
+    }
     match &task.reason {
         Some(reason) => context.ui.line(&one_line(reason)),
         None => Ok(()),

@@ -2,10 +2,11 @@
 
 use maud::{Markup, html};
 use rekindle_core::ids::TaskId;
-use rekindle_core::view::TaskRow;
+use rekindle_core::view::{AttemptRow, TaskRow};
 
 use super::frame::{Frame, run_state};
 use super::parts::{self, copy, cost, moment, span, task_link, tokens};
+use super::table::{self, Column, Line};
 use super::{Visit, acting};
 use crate::acts::Act;
 use crate::drawing::{self, Links};
@@ -13,7 +14,24 @@ use crate::error::Result;
 use crate::picture::Picture;
 use crate::picture::history::MarkKind;
 use crate::picture::standing::{self, Urgency};
-use crate::ui::one_line;
+use crate::ui::{harmless, one_line};
+
+/// Columns of the list of tasks.
+const COLUMNS: [Column; 10] = [
+    ("Task", ""),
+    ("Title", "title"),
+    ("State", "state"),
+    ("Why", "why"),
+    ("Agent", ""),
+    ("Tries", "r"),
+    ("Context", ""),
+    ("Time", "r"),
+    ("Tokens", "r"),
+    ("Cost", "r"),
+];
+
+/// Lines of a log that a card of a failed task shows.
+const LOG_END: usize = 12;
 
 /// News in the list; the events' page has all.
 const NEWS_SHOWN: usize = 12;
@@ -80,20 +98,47 @@ fn failed(visit: &Visit<'_>, picture: &Picture) -> Markup {
     html! {
         section #failed aria-labelledby="failed-title" {
             h2 #failed-title { "What failed, and why" }
-            ul.cards {
-                @for task in &failed {
-                    li.card.t-edge-error data-key=(task.id) {
-                        (parts::stands(&standing::of(picture, task))) " " (task_link(&visit.ways, task.id.as_str())) " " (one_line(&task.title))
-                        p.note { (task.reason.as_deref().map(one_line).unwrap_or_default()) }
-                        @if let Some(check) = task.evidence.iter().flat_map(|evidence| &evidence.checks).find(|check| !check.passed) {
-                            (parts::code(&format!("$ {}\n{}", check.command, check.output), "output of the check that failed"))
-                        }
-                    }
-                }
-            }
+            ul.cards { @for task in &failed { (failed_card(visit, picture, task)) } }
             div.acts { (acting::button(visit, picture, &again, "Retry what failed…")) }
         }
     }
+}
+
+/// A task that failed: why, what its check and its agent said last, and what can be done about it.
+fn failed_card(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
+    let check = task.evidence.iter().flat_map(|evidence| &evidence.checks).find(|check| !check.passed);
+    let last = picture.attempts_of(&task.id).next_back();
+    let lines = last.map(|attempt| log_end(visit, attempt)).unwrap_or_default();
+    html! {
+        li.card.t-edge-error data-key=(task.id) {
+            div.card-head {
+                (parts::stands(&standing::of(picture, task))) (task_link(&visit.ways, task.id.as_str()))
+                strong.card-title { (one_line(&task.title)) }
+                div.card-acts {
+                    (acting::button(visit, picture, &Act::Retry(task.id.clone()), "Retry…"))
+                    (acting::button(visit, picture, &Act::Skip(task.id.clone()), "Skip…"))
+                }
+            }
+            p.card-why { (task.reason.as_deref().map(one_line).unwrap_or_default()) }
+            @if let Some(check) = check {
+                (parts::code(&format!("$ {}\n{}", check.command, check.output), "output of the check that failed"))
+            }
+            @if let Some(attempt) = last.filter(|_| !lines.is_empty()) {
+                details.tail open[check.is_none()] {
+                    summary { "The end of its log" }
+                    (parts::code(&lines, "end of its log"))
+                    p { a href=(visit.ways.log(attempt.attempt)) { "The whole log" } }
+                }
+            }
+        }
+    }
+}
+
+/// The last lines of a log; nothing where it cannot be read, as the card says why the task failed without it too.
+fn log_end(visit: &Visit<'_>, attempt: &AttemptRow) -> String {
+    let lines = visit.read(|run| run.tail(Some(attempt.name.as_str()), LOG_END)).unwrap_or_default();
+    let of_attempt = lines.iter().filter(|line| line.line.attempt == attempt.attempt.0);
+    of_attempt.map(|line| harmless(&line.line.text)).collect::<Vec<_>>().join("\n")
 }
 
 fn inbox(visit: &Visit<'_>, picture: &Picture) -> Markup {
@@ -143,6 +188,8 @@ fn tasks(visit: &Visit<'_>, picture: &Picture) -> Markup {
         rows.sort_by_key(|(task, _)| standing::urgency(picture, task));
     }
     let spent = picture.spent_by_task();
+    let lines: Vec<Line> =
+        rows.iter().map(|(task, standing)| row(visit, picture, task, standing, spent.get(&task.id))).collect();
     html! {
         section #tasks aria-labelledby="tasks-title" {
             div.head {
@@ -155,17 +202,7 @@ fn tasks(visit: &Visit<'_>, picture: &Picture) -> Markup {
                     span.dim role="status" { (rows.len()) " of " (picture.tasks.len()) }
                 }
             }
-            div.scroll tabindex="0" role="region" aria-label="Tasks" {
-                table.rows {
-                    caption.sr { "Tasks, how each stands, and what it waits for" }
-                    thead { tr {
-                        @for (name, class) in [("Task", ""), ("Title", ""), ("State", ""), ("Why", ""), ("Agent", ""), ("Tries", "r"), ("Context", ""), ("Time", "r"), ("Tokens", "r"), ("Cost", "r")] {
-                            th scope="col" class=(class) { (name) }
-                        }
-                    } }
-                    tbody { @for (task, standing) in &rows { (row(visit, picture, task, standing, spent.get(&task.id))) } }
-                }
-            }
+            (table::table("Tasks", "Tasks, how each stands, and what it waits for", "tasks", &COLUMNS, &lines))
             @if rows.is_empty() { p.dim { "No task matches." } }
         }
     }
@@ -182,26 +219,28 @@ fn row(
     task: &TaskRow,
     standing: &standing::Standing,
     spent: Option<&crate::view::Spent>,
-) -> Markup {
+) -> Line {
     let newest = picture.attempts_of(&task.id).next_back();
     let needs = standing::urgency(picture, task) == Urgency::NeedsYou;
-    html! {
-        tr.needs[needs] data-key=(task.id) data-state=(task.state) {
-            th scope="row" { (task_link(&visit.ways, task.id.as_str())) (copy(task.id.as_str())) }
-            td.title { (one_line(&task.title)) }
-            td { (parts::stands(standing)) }
-            td.why { (parts::note(picture, task, standing)) }
-            td {
-                @if let Some(attempt) = newest { a href=(visit.ways.log(attempt.attempt)) { (one_line(attempt.name.as_str())) } }
-                @else { span.dim { (task.agent.as_ref().map(|name| one_line(name.as_str())).unwrap_or_default()) } }
-            }
-            td.r { span.num { (task.attempts) "/" (task.attempt_limit) } }
-            td { (parts::context(newest.and_then(|attempt| attempt.measure))) }
-            td.r { @if let Some(from) = task.started_at {
-                (span(from, task.ended_at.or_else(|| picture.coordinator.is_none().then(|| picture.until())), picture.now))
-            } @else { span.dim { "–" } } }
-            td.r { (tokens(spent)) }
-            td.r { (cost(spent)) }
-        }
-    }
+    let until = task.ended_at.or_else(|| picture.coordinator.is_none().then(|| picture.until()));
+    let planned = || task.agent.as_ref().map(|name| html! { span.dim { (one_line(name.as_str())) } });
+    let agent =
+        |attempt: &AttemptRow| html! { a href=(visit.ways.log(attempt.attempt)) { (one_line(attempt.name.as_str())) } };
+    let cells = vec![
+        Some(html! { (task_link(&visit.ways, task.id.as_str())) (copy(task.id.as_str())) }),
+        Some(parts::title(&task.title)),
+        Some(parts::stands(standing)),
+        standing
+            .note
+            .as_ref()
+            .map(|note| html! { span.line title=(one_line(note)) { (parts::note(picture, task, standing)) } }),
+        newest.map(agent).or_else(planned),
+        (task.attempts > 0).then(|| html! { span.num { (task.attempts) "/" (task.attempt_limit) } }),
+        parts::context_cell(newest.and_then(|attempt| attempt.measure)),
+        task.started_at.map(|from| span(from, until, picture.now)),
+        parts::tokens_cell(spent),
+        parts::cost_cell(spent),
+    ];
+    let class = if needs { "needs" } else { "" };
+    Line { class, state: Some(task.state.clone()), ..Line::new(&task.id, cells) }
 }

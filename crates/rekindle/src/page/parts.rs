@@ -194,6 +194,27 @@ pub(super) fn cost(spent: Option<&Spent>) -> Markup {
     }
 }
 
+/// The same for a cell: nothing where nobody said.
+pub(super) fn tokens_cell(spent: Option<&Spent>) -> Option<Markup> {
+    spent.is_some_and(|spent| spent.tokens > 0).then(|| tokens(spent))
+}
+
+/// Dollars for a cell.
+pub(super) fn cost_cell(spent: Option<&Spent>) -> Option<Markup> {
+    spent.is_some_and(|spent| spent.cost_usd.is_some()).then(|| cost(spent))
+}
+
+/// A context for a cell.
+pub(super) fn context_cell(measure: Option<Measure>) -> Option<Markup> {
+    measure.and_then(|measure| measure.remaining_percent()).map(|_| context(measure))
+}
+
+/// A title on one line; whoever points at it sees all of it.
+pub(super) fn title(text: &str) -> Markup {
+    let text = one_line(text);
+    html! { span.line title=(text) { (text) } }
+}
+
 /// What one attempt has used.
 pub(super) fn spent(attempt: &AttemptRow) -> Spent {
     Spent::by_all(std::slice::from_ref(attempt))

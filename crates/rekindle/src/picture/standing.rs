@@ -40,6 +40,7 @@ pub(crate) enum Urgency {
 pub(crate) fn of(picture: &Picture, task: &TaskRow) -> Standing {
     let note = || task.reason.as_deref().map(one_line);
     match task.state.as_str() {
+        "complete" if task.by_operator => ended("✔", "+", "done by you", Tone::Good, task),
         "complete" if task.unreported => ended("✔", "+", "done, unreported", Tone::Warning, task),
         "complete" if task.unproven => ended("✔", "+", "done, unproven", Tone::Warning, task),
         "complete" => ended("✔", "+", "done", Tone::Good, task),

@@ -136,6 +136,11 @@ fn proof(task: &TaskReport) -> String {
         many => format!("; {many} claims refused"),
     };
     let shown = match (row.state.as_str(), &row.evidence) {
+        ("complete", _) if row.by_operator => "the operator's word".to_owned(),
+        ("failed" | "skipped", _) if row.by_operator => {
+            let reason = row.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            format!("{}{reason}", row.decided().unwrap_or_default())
+        }
         ("complete", Some(evidence)) if row.unreported && !row.unproven => format!("{}; unreported", passed(evidence)),
         ("complete", _) if row.unreported => "a person's word; unreported".to_owned(),
         ("complete", _) if row.unproven => "its agent's word alone".to_owned(),

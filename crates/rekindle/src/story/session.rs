@@ -24,6 +24,9 @@ pub(super) fn tell(fact: &SessionEvent, now: Time) -> Parts {
             ("SESSION", Tone::Dim, format!("{session_id}{model}"))
         }
         SessionEvent::AgentMeasured { measure, .. } => ("MEASURED", Tone::Dim, measured(measure)),
+        SessionEvent::AgentTold { tell: Some(tell), .. } => {
+            ("TOLD", Tone::Dim, format!("message {tell} is on its way"))
+        }
         SessionEvent::AgentTold { text, .. } => ("TOLD", Tone::Active, short(text)),
         SessionEvent::InputClosed { .. } => ("CLOSED", Tone::Dim, "it gets no more messages and must exit".to_owned()),
         SessionEvent::AgentFailed { failure, .. } => ("TROUBLE", Tone::Warning, failed(failure, now)),
@@ -193,7 +196,13 @@ mod tests {
             (lost, "SESSION: s started where t should have continued"),
             (Body::Session(SessionEvent::AgentMeasured { attempt, measure: Measure::default() }), "MEASURED: 0 tokens"),
             (
-                Body::Session(SessionEvent::AgentTold { attempt, number: 1, text: "a\nb".into(), reminder: false }),
+                Body::Session(SessionEvent::AgentTold {
+                    attempt,
+                    number: 1,
+                    text: "a\nb".into(),
+                    reminder: false,
+                    tell: None,
+                }),
                 "TOLD: a b",
             ),
             (Body::Session(SessionEvent::InputClosed { attempt }), "CLOSED: it gets no more messages and must exit"),

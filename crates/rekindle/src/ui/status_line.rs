@@ -1,6 +1,6 @@
 //! A line of a run's progress: the verb first and aligned, readable in a log file.
 
-use super::table::{cut, width_of};
+use super::columns::{cut, width_of};
 use super::{Paint, Tone, one_line};
 
 /// Columns of the verb; the longest in use has eleven letters.

@@ -103,7 +103,7 @@ pub(super) async fn skip(web: Arc<Web>, ask: Ask) -> Answer {
         };
         refusal(&picture, &act)?;
         match orders::give(&web.looks.project, &Order::Skip { task, reason })? {
-            Taken::Now | Taken::NobodyThere => Ok(done(format!("task {id} is skipped"))),
+            Taken::Now | Taken::Placed(_) | Taken::NobodyThere => Ok(done(format!("task {id} is skipped"))),
             Taken::Already => Ok(done("already done".to_owned())),
         }
     })

@@ -1,17 +1,19 @@
 //! The routes that people open: pages, and the files they are drawn with. What stands in a page is made in `page`.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
 
 use rekindle_core::ids::AttemptId;
 
 use super::Web;
 use super::answer::{self, Problem, typed};
-use super::routes::{Answer, Ask};
+use super::routes::{Access, Answer, Ask};
 use crate::page::{self, Page, Site};
 
 /// `/`.
@@ -67,13 +69,29 @@ async fn show(web: Arc<Web>, ask: Ask, page: Page) -> Answer {
             (Page::Log(id), _) => Some(format!("there is no attempt {id} in this run")),
             _ => None,
         };
-        if let Some(missing) = missing {
-            return Err(Problem::absent(missing).hint("start from the first page: /"));
-        }
         let site = Site { project: web.looks.project.clone(), picture, read_only: web.read_only };
+        if let Some(missing) = missing {
+            return Ok(absent(&site, &ask.query, &missing, None));
+        }
         Ok(answer::page(StatusCode::OK, &page::answer(&site, &page, &ask.query)?))
     })
     .await
+}
+
+/// An address where there is nothing.
+pub(super) async fn nowhere(web: Arc<Web>, query: BTreeMap<String, String>, problem: Problem) -> Response {
+    let told = problem.answer(Access::Page);
+    let shown = web.reading(move |web| {
+        let picture = web.looks.picture(query.get("run").map(String::as_str), false)?;
+        let site = Site { project: web.looks.project.clone(), picture, read_only: web.read_only };
+        Ok(absent(&site, &query, &problem.error, problem.hint.as_deref()))
+    });
+    // Where the run cannot be read, the page is without what is around it.
+    shown.await.unwrap_or(told)
+}
+
+fn absent(site: &Site, query: &BTreeMap<String, String>, error: &str, hint: Option<&str>) -> Response {
+    answer::page(StatusCode::NOT_FOUND, &page::missing(site, query, error, hint))
 }
 
 /// `/assets/{name}`: kept by the browser, and asked for again each time whether it has changed.

@@ -214,11 +214,16 @@ fn trade(web: &Web, given: &str, without: &str) -> Answer {
 
 async fn nowhere(State(web): State<Arc<Web>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
-    let problem = match admit(&web, &parts) {
-        Ok(()) => Problem::absent("there is nothing here").hint("pages begin at /, the API at /api/status"),
-        Err(stranger) => stranger,
-    };
-    problem.answer(form_of(&parts.uri))
+    let form = form_of(&parts.uri);
+    match admit(&web, &parts) {
+        Ok(()) if form == Access::Page => {
+            let problem = Problem::absent("there is no such page");
+            let query = Query::try_from_uri(&parts.uri).map(|query| query.0).unwrap_or_default();
+            pages::nowhere(web, query, problem).await
+        }
+        Ok(()) => Problem::absent("there is nothing here").hint("the API begins at /api/status").answer(form),
+        Err(stranger) => stranger.answer(form),
+    }
 }
 
 async fn no_method(request: Request) -> Response {

@@ -45,7 +45,7 @@ const EVENTS_MAX: usize = 256;
 const FILES_BYTES: usize = 256 << 10;
 
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct EventSource {
     /// Without descriptors for it there is only the time between two looks.
     queue: Option<Queue>,
     /// Ends a wait without a queue.
@@ -79,7 +79,7 @@ impl Queue {
     }
 }
 
-impl Source {
+impl EventSource {
     pub(super) fn new() -> Self {
         Self { queue: Queue::new().ok(), bell: (Mutex::new(false), Condvar::new()), dirs: Mutex::default() }
     }

@@ -24,7 +24,7 @@ use crate::refusal::{self, Trouble};
 use crate::supervise::watch::POLL_MS;
 use crate::supervise::{self, BundleKey, LaunchError, Observation, PROBE_BUDGET, Probe, Watch};
 use crate::world::Message;
-use crate::world::{CheckOrder, Taken};
+use crate::world::{Admission, CheckOrder};
 
 /// Kept of each stream of a check. Far more than anybody reads of a failure, far less than fills a disk.
 const OUTPUT_BYTES: u64 = 4 * 1024 * 1024;
@@ -39,7 +39,7 @@ const USAGE_MS: u64 = 30_000;
 const MARGIN_MS: u64 = 30_000;
 
 /// Runs the checks of a claim beside the driver, unless they run already.
-pub(super) fn in_background(shared: &Arc<Shared>, order: CheckOrder) -> Taken {
+pub(super) fn in_background(shared: &Arc<Shared>, order: CheckOrder) -> Admission {
     let claim = (order.task.clone(), order.epoch);
     let what = Refused::Checks(order.task.clone(), order.epoch);
     once_in_background(shared, "checks", Some(claim), what, move |shared| {
@@ -55,9 +55,9 @@ fn once_in_background(
     key: Option<(TaskId, Epoch)>,
     what: Refused,
     job: impl FnOnce(&Shared) -> Result<Option<Message>, Refusal> + Send + 'static,
-) -> Taken {
+) -> Admission {
     if !running(shared).insert(key.clone()) {
-        return Taken::Yes;
+        return Admission::Yes;
     }
     let (worker, own) = (Arc::clone(shared), key.clone());
     let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
@@ -69,9 +69,9 @@ fn once_in_background(
             let _leaving = worker.messages.send(message);
         }
     });
-    let Err(error) = spawned else { return Taken::Yes };
+    let Err(error) = spawned else { return Admission::Yes };
     running(shared).remove(&key);
-    Taken::Refused(refusal::words(refusal::errno_of(&error), &shared.state_dir))
+    Admission::Refused(refusal::words(refusal::errno_of(&error), &shared.state_dir))
 }
 
 fn running(shared: &Shared) -> MutexGuard<'_, BTreeSet<Option<(TaskId, Epoch)>>> {
@@ -136,7 +136,7 @@ pub(super) fn run_before(
 }
 
 /// Runs the plan's health commands beside the driver, unless they run already.
-pub(super) fn health_in_background(shared: &Arc<Shared>, commands: &[String]) -> Taken {
+pub(super) fn health_in_background(shared: &Arc<Shared>, commands: &[String]) -> Admission {
     let commands = commands.to_vec();
     once_in_background(shared, "health", None, Refused::Health, move |shared| {
         let place = shared.state_dir.join("checks").join("health");

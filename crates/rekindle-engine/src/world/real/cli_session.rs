@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::Shared;
 use crate::agents::{Adapter, OWN_DIR, Place, Program};
 use crate::supervise;
+use crate::world::Message;
 
 /// How long a shim may take to take a message.
 const MESSAGE_BUDGET: Duration = Duration::from_secs(5);
@@ -126,6 +127,7 @@ pub(super) fn tell_in_background(shared: &Arc<Shared>, attempt: AttemptId, cli: 
         let id = format!("told-{number}");
         for _ in 0..MESSAGE_TRIES {
             if supervise::send_line(&dir, &id, &line, MESSAGE_BUDGET).is_ok() {
+                let _leaving = worker.messages.send(Message::MessageTaken { attempt, number });
                 return;
             }
         }

@@ -17,7 +17,7 @@ use crate::pressure;
 use crate::refusal::{self, Trouble};
 use crate::supervise::{self, BundleKey, LaunchError, Launched};
 use crate::world::Message;
-use crate::world::{LaunchOrder, Taken};
+use crate::world::{Admission, LaunchOrder};
 
 /// How long a shim may take to take an order; it answers at once unless the machine is badly loaded.
 const ORDER_BUDGET: Duration = Duration::from_secs(5);
@@ -46,9 +46,9 @@ pub(super) struct Launches {
 }
 
 /// The turn of one launch. It ends a while after it: only then has the agent taken what it needs to begin.
-struct Turn<'a>(&'a Launches);
+struct LaunchTurn<'a>(&'a Launches);
 
-impl Drop for Turn<'_> {
+impl Drop for LaunchTurn<'_> {
     fn drop(&mut self) {
         rekindle_shim::clock::pause(SETTLE_MS);
         *self.0.stage.lock().unwrap_or_else(PoisonError::into_inner) = false;
@@ -69,7 +69,7 @@ impl Launches {
 
     /// Where memory is tight, those that were begun together are started one after the other, and each looks at what the last
     /// one left. The turn lasts as long as the answer is kept.
-    fn take_turn(&self) -> Result<Option<Turn<'_>>, Trouble> {
+    fn take_turn(&self) -> Result<Option<LaunchTurn<'_>>, Trouble> {
         if !pressure::is_tight() {
             return Ok(None);
         }
@@ -81,7 +81,7 @@ impl Launches {
             return Err(Trouble::Refused(refusal));
         }
         *busy = true;
-        Ok(Some(Turn(self)))
+        Ok(Some(LaunchTurn(self)))
     }
 
     pub(super) fn is_under_way(&self, attempt: AttemptId) -> bool {
@@ -96,10 +96,10 @@ impl Launches {
 }
 
 /// Starts an attempt beside the driver.
-pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) -> Taken {
+pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) -> Admission {
     let attempt = order.attempt;
     if !shared.launches.begin(attempt) {
-        return Taken::Yes;
+        return Admission::Yes;
     }
     let worker = Arc::clone(shared);
     let spawned = std::thread::Builder::new().name("launch".to_owned()).spawn(move || {
@@ -112,9 +112,9 @@ pub(super) fn in_background(shared: &Arc<Shared>, order: LaunchOrder) -> Taken {
         };
         let _leaving = worker.messages.send(message);
     });
-    let Err(error) = spawned else { return Taken::Yes };
+    let Err(error) = spawned else { return Admission::Yes };
     shared.launches.end(attempt);
-    Taken::Refused(refusal::words(refusal::errno_of(&error), &shared.state_dir))
+    Admission::Refused(refusal::words(refusal::errno_of(&error), &shared.state_dir))
 }
 
 /// Starts an attempt. An error means that no process was begun: whoever may live is watched instead.

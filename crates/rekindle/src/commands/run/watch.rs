@@ -342,6 +342,7 @@ fn matters(event: &StoredEvent) -> bool {
         Body::Attempt(AttemptEvent::Redispatched { .. })
         | Body::Task(
             TaskEvent::TaskCompleted { .. }
+            | TaskEvent::TaskEdited(_)
             | TaskEvent::TaskFailReported { .. }
             | TaskEvent::TaskSkipped { .. }
             | TaskEvent::TaskReopened { .. },
@@ -353,9 +354,20 @@ fn matters(event: &StoredEvent) -> bool {
         | Body::Attempt(AttemptEvent::AgentAdopted { .. } | AttemptEvent::OrphanAgentDetected { .. })
         | Body::Run(RunEvent::CoordinatorRecovered(_))
         | Body::Person(
-            PersonEvent::QuestionAsked { .. } | PersonEvent::QuestionAnswered { .. } | PersonEvent::NoteRecorded { .. },
+            PersonEvent::QuestionAsked { .. }
+            | PersonEvent::QuestionAnswered { .. }
+            | PersonEvent::NoteRecorded { .. }
+            | PersonEvent::Told { given_back: false, .. }
+            | PersonEvent::TellDelivered { .. }
+            | PersonEvent::Attached { .. }
+            | PersonEvent::Detached { .. },
         )
-        | Body::Run(RunEvent::SessionPause(_) | RunEvent::SessionResume(_) | RunEvent::PlanChanged { .. })
+        | Body::Run(
+            RunEvent::SessionPause(_)
+            | RunEvent::SessionResume(_)
+            | RunEvent::PlanChanged { .. }
+            | RunEvent::PlanReloaded(_),
+        )
         | Body::Machine(
             MachineEvent::StartsHeld(_) | MachineEvent::StartsReleased {} | MachineEvent::BreakerOpened { .. },
         )

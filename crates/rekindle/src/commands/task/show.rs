@@ -93,6 +93,7 @@ fn facts(task: &TaskRow, last_words: Option<String>) -> Vec<(&'static str, Strin
     let mut facts = vec![
         ("task", format!("{} {}", task.id, task.title)),
         ("state", task.doubt().map_or(task.state.clone(), |(mark, _)| format!("{} ({mark})", task.state))),
+        ("decided", task.decided().unwrap_or_default().to_owned()),
         ("reason", text(task.reason.clone())),
         ("result", text(task.result.clone())),
         ("attempts", format!("{} of {}", task.attempts, task.attempt_limit)),

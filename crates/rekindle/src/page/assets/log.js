@@ -65,6 +65,11 @@ class Log {
   }
 
   async begin() {
+    // On a phone long lines wrap unless somebody says otherwise.
+    if (matchMedia("(max-width: 640px)").matches && !this.wraps) {
+      this.boxes.wrap.checked = true;
+      this.wrap();
+    }
     await this.look();
     if (!this.toHash()) this.live ? this.toEnd() : this.draw();
     onNews(() => this.look());

@@ -15,7 +15,7 @@ use super::put;
 use crate::picture::Picture;
 use crate::picture::history::MarkKind;
 use crate::picture::standing::{self, Urgency};
-use crate::ui::{Tone, dollars, elapsed, one_line, short_count};
+use crate::ui::{Tone, dollars, elapsed, graphemes, one_line, short_count};
 
 /// Most keys in the footer: more are read by nobody.
 const KEYS_MAX: usize = 8;
@@ -155,8 +155,9 @@ fn news(app: &App) -> Option<Line<'static>> {
     if let Some(typing) = &app.typing {
         let (before, after) = typing.line.halves();
         let after = if after.is_empty() { " ".to_owned() } else { after };
-        let cursor: String = after.chars().take(1).collect();
-        let rest: String = after.chars().skip(1).collect();
+        let pieces = graphemes(&after);
+        let cursor = pieces.first().copied().unwrap_or(" ").to_owned();
+        let rest: String = pieces.into_iter().skip(1).collect();
         let spans = vec![
             Span::styled("/", tone(Tone::Hint)),
             Span::raw(before),

@@ -66,6 +66,11 @@ pub(super) fn task(name: &str, title: &str, state: &str, wave: u32) -> TaskRow {
         workspace: None,
         parts: Vec::new(),
         environments: Vec::new(),
+        by_operator: false,
+        removed: false,
+        by_hand: false,
+        told: Vec::new(),
+        attached: None,
     }
 }
 
@@ -194,6 +199,7 @@ pub(super) fn run(state: &str) -> RunRow {
         held: None,
         pause_reason: None,
         resumes_at: None,
+        placed: Vec::new(),
     }
 }
 

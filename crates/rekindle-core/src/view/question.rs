@@ -1,0 +1,41 @@
+//! A question to a person, as a table shows it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AgentName, QuestionId, TaskId};
+use crate::state::State;
+use crate::time::Time;
+
+/// A question, as a table shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QuestionRow {
+    /// Its number.
+    pub id: QuestionId,
+    /// The task that waits.
+    pub task: TaskId,
+    /// Who asked.
+    pub agent: AgentName,
+    /// The question.
+    pub text: String,
+    /// Answers to choose from.
+    pub options: Vec<String>,
+    /// What a person needs to know.
+    pub context: String,
+    pub answer: Option<String>,
+    pub asked_at: Time,
+}
+
+#[must_use]
+pub fn question_row(state: &State, id: QuestionId) -> Option<QuestionRow> {
+    let question = state.questions.get(&id)?;
+    Some(QuestionRow {
+        id,
+        task: question.task.clone(),
+        agent: question.agent.clone(),
+        text: question.text.clone(),
+        options: question.options.clone(),
+        context: question.context.clone(),
+        answer: question.answer.clone(),
+        asked_at: question.asked_at,
+    })
+}

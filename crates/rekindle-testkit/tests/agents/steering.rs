@@ -1,0 +1,153 @@
+//! A person steers a real program: a message reaches its next request to the model while it works, and its session is opened in a
+//! terminal (tmux), worked in, and given back to the run.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use rekindle_testkit::installed::Cli;
+use rekindle_testkit::model::{Answer, Script};
+use serde_json::json;
+
+use crate::bed::{Bed, bye, done, waiting_tool, work};
+use crate::rig::until_within;
+
+/// What the person says.
+const WORDS: &str = "The numbat is spelled with a b.";
+
+/// What the person types into the session themselves.
+const TYPED: &str = "What is a numbat?";
+
+/// What the model answers there.
+const ANSWERED: &str = "A small marsupial, by the way.";
+
+/// For one wait.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+#[test]
+fn a_message_reaches_the_next_request_to_the_model() {
+    let script = Script::new().then(waiting_tool()).then(work()).then(done()).then(bye());
+    let bed = Bed::new(Cli::Claude, script);
+    let run = bed.rig.run();
+    bed.await_tool();
+    let said = bed.rig.rekindle(&["tell", "T1", WORDS]);
+    assert!(said.err.contains("delivered while its agent ran"), "{said:?}\n{}", bed.story());
+    // Whoever coordinates meanwhile: the message is its agent's.
+    run.kill();
+    let again = bed.rig.run();
+    bed.rig.await_event("agent_adopted");
+    bed.go();
+    bed.finish(again);
+    let asked = bed.server.main();
+    assert!(!asked[0].mentions(WORDS), "{}", bed.story());
+    assert!(asked[1].mentions(WORDS), "the next request has it\n{}", bed.story());
+    assert_eq!(bed.rig.events_of("told").len(), 1);
+    assert_eq!(bed.rig.events_of("tell_delivered").len(), 1, "{}", bed.story());
+    assert_eq!(bed.seen().attempts, 1, "{}", bed.story());
+}
+
+/// A terminal with a command of ours in it.
+struct Terminal<'a> {
+    bed: &'a Bed,
+    socket: PathBuf,
+}
+
+impl<'a> Terminal<'a> {
+    fn open(bed: &'a Bed, arguments: &[&str]) -> Self {
+        let terminal = Self { bed, socket: bed.rig.outside("tmux") };
+        let program = crate::rig::program();
+        let words = std::iter::once(program.to_str().expect("text")).chain(arguments.iter().copied());
+        let line: Vec<String> = words.map(|word| format!("'{word}'")).collect();
+        let line = format!("{}; echo ended with $?; sleep 600", line.join(" "));
+        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "110", "-y", "50", &line]);
+        terminal
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new("tmux");
+        self.bed.rig.prepare(&mut command);
+        command.env("TERM", "xterm-256color").env("SHELL", "/bin/sh");
+        let output = command.arg("-S").arg(&self.socket).args(arguments).output().expect("tmux runs: install it");
+        assert!(output.status.success(), "tmux {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn awaits(&self, what: &str, fits: impl Fn(&str) -> bool) {
+        let mut seen = String::new();
+        let found = until_within(PATIENCE, || {
+            seen = self.tmux(&["capture-pane", "-p"]);
+            fits(&seen).then_some(())
+        });
+        assert!(found.is_some(), "never on the screen: {what}\n{seen}\n{}", self.bed.story());
+    }
+
+    /// Types a line and sends it once it stands there for a while: an Enter that follows at once is taken for part of a paste.
+    fn types(&self, line: &str) {
+        self.tmux(&["send-keys", "-l", line]);
+        for _ in 0..30 {
+            self.awaits(line, |screen| screen.contains(line));
+        }
+        self.tmux(&["send-keys", "Enter"]);
+    }
+}
+
+impl Drop for Terminal<'_> {
+    fn drop(&mut self) {
+        let mut command = Command::new("tmux");
+        self.bed.rig.prepare(&mut command);
+        let _gone = command.arg("-S").arg(&self.socket).arg("kill-server").output();
+    }
+}
+
+/// What a person has answered long ago: the look, the key, that the folder is trusted, that everything is allowed.
+fn answer_dialogues(bed: &Bed) {
+    let root = bed.rig.root().to_string_lossy().into_owned();
+    let known = json!({
+        "hasCompletedOnboarding": true, "theme": "dark", "bypassPermissionsModeAccepted": true,
+        "customApiKeyResponses": { "approved": ["made-up"], "rejected": [] },
+        "projects": { root: { "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true } },
+    });
+    std::fs::write(bed.rig.outside("home").join(".claude.json"), known.to_string()).expect("written");
+}
+
+#[test]
+fn a_person_works_in_the_agents_own_session_and_gives_it_back() {
+    let script = Script::new().then(waiting_tool()).then(Answer::say(ANSWERED)).then(work()).then(done()).then(bye());
+    let bed = Bed::new(Cli::Claude, script);
+    answer_dialogues(&bed);
+    let run = bed.rig.run();
+    bed.await_tool();
+    let session = bed.rig.until("its session", || bed.sessions().first().cloned());
+    let terminal = Terminal::open(&bed, &["attach", "T1"]);
+    bed.rig.await_event("attached");
+    terminal.awaits("a place to type", |screen| screen.contains('❯'));
+    terminal.types(TYPED);
+    terminal.awaits(ANSWERED, |screen| screen.contains(ANSWERED));
+    let asked = bed.server.main();
+    assert!(
+        asked.last().is_some_and(|one| one.mentions(crate::bed::WORD)),
+        "its own session, which knows the task\n{}",
+        bed.story()
+    );
+    assert_eq!(bed.rig.task("T1")["state"], "blocked", "{}", bed.story());
+    terminal.types("/exit");
+    terminal.awaits("that it is given back", |screen| screen.contains("ended with 0"));
+    bed.rig.await_event("detached");
+    bed.go();
+    let started = std::time::Instant::now();
+    let mut run = run;
+    while run.has_ended().is_none() {
+        assert!(started.elapsed() < PATIENCE, "it does not end\n{}", bed.story());
+        std::thread::park_timeout(Duration::from_millis(50));
+    }
+    assert_eq!(bed.rig.task("T1")["state"], "complete", "{}", bed.story());
+    let asked = bed.server.main();
+    let back = asked
+        .iter()
+        .position(|one| one.mentions("The person held T1 themselves"))
+        .unwrap_or_else(|| panic!("{}", bed.story()));
+    assert!(asked[back].mentions(TYPED) && asked[back].mentions(ANSWERED), "the same conversation\n{}", bed.story());
+    assert_eq!(bed.sessions(), [session.clone(), session], "{}", bed.story());
+    assert_eq!(bed.seen().strategies, ["first", "resume"], "{}", bed.story());
+    assert_eq!(bed.seen().causes[0], "stopped_by_operator", "{}", bed.story());
+}
