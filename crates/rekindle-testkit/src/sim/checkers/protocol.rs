@@ -88,6 +88,8 @@ impl Ways {
         let recent = |id: &TaskId, task: &Task| {
             let provable = state.plan_task(id).is_some_and(|planned| !planned.is_unproven());
             task.state == TaskState::Complete
+                && task.workflow.word.is_none()
+                && !task.workflow.removed
                 && task.workflow.parent.is_none()
                 && task.ended_at.is_some_and(|at| at >= from)
                 && (provable || asks_for(setting, Role::Auditor))
