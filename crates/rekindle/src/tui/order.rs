@@ -1,6 +1,7 @@
 //! What a person orders from the screen, and the boxes that ask first: nothing that changes the run is done before it was said
 //! what it will do.
 
+use rekindle_core::ids::TaskId;
 use rekindle_core::input::TaskEdit;
 
 use super::app::{App, Effect};

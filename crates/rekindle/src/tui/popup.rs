@@ -1,6 +1,7 @@
 //! What can lie over the screen: a confirmation, an answer, parts to type, what to copy, past runs, what was found, help. Each holds its own
 //! state; what follows from it is decided by the app.
 
+use rekindle_core::ids::TaskId;
 use rekindle_core::view::RunRow;
 
 use super::edit::LineEdit;
