@@ -15,7 +15,7 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   demo         See a run survive a crash, a hang, a lie and a kill -9 of its coordinator, in under
     out|                half a minute
     out|   init         Write rekindle.toml and an example plan
-    out|   plan         Check, show or import a plan
+    out|   plan         Check, show, import, change or export a plan
     out|   run          Run a plan, or continue its unfinished run
     out|   status       Show the state of the run, its tasks and its agents
     out|   runs         List the runs of this project
@@ -32,6 +32,8 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|                with a full brief
     out|   salvage      List and restore snapshots of the files that agents left
     out|   task         List, report on and change tasks
+    out|   tell         Tell the agent of a task something
+    out|   attach       Work on a task yourself, in its agent's own session
     out|   review       Report the verdict of a review (for critics), or show what critics must look for
     out|   audit        Report the verdict of an audit (for auditors)
     out|   checkpoint   Report your progress on a task (for agents)
