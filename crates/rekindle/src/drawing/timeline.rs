@@ -223,9 +223,11 @@ fn symbols(picture: &Picture, spans: &[Span], scale: &Scale) -> Vec<Symbol> {
     symbols
 }
 
-/// When a task could have begun for the first time: when the last that it waited for had ended.
+/// When a task could have begun for the first time: when the last that it waited for had ended, tasks of earlier waves among them.
 fn ready(picture: &Picture, task: &TaskRow, begun: Time) -> Option<Time> {
-    let ends = task.blocked_by.iter().flat_map(|before| picture.history.of(before)).filter_map(|span| span.ended_at);
+    let earlier = picture.tasks.iter().filter(|other| other.wave < task.wave).map(|other| &other.id);
+    let awaited = task.blocked_by.iter().chain(earlier);
+    let ends = awaited.flat_map(|before| picture.history.of(before)).filter_map(|span| span.ended_at);
     // What ended later was looked at again: it was not waited for.
     let last = ends.filter(|end| *end <= begun).max();
     Some(last.unwrap_or(picture.run.started_at).max(picture.run.started_at))
@@ -266,7 +268,10 @@ fn bar(
 
 /// What a task waits for since its last attempt, while nobody is at it.
 fn tail(picture: &Picture, task: &TaskRow, spans: &[Span], scale: &Scale, middle: f64) -> Markup {
-    let open = !matches!(task.state.as_str(), "complete" | "failed" | "skipped" | "blocked");
+    // What waits for its wave waits for others, and is not late.
+    let ended = |state: &str| matches!(state, "complete" | "failed" | "skipped");
+    let early = picture.tasks.iter().any(|other| other.wave < task.wave && !ended(&other.state));
+    let open = !early && !ended(&task.state) && task.state != "blocked";
     let since = match spans.last() {
         Some(last) => last.ended_at,
         None => ready(picture, task, picture.until()),

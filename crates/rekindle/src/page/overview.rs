@@ -77,8 +77,8 @@ fn strip(picture: &Picture) -> Markup {
             div { dt { "Failed" } dd { strong.num.t-error[counts.failed > 0] { (counts.failed) } } }
             div { dt { "Recoveries" } dd { strong.num.t-hint[recoveries > 0] { (recoveries) } @if crashes > 0 { span.dim { " after " (crashes) @if crashes == 1 { " crash" } @else { " crashes" } } } } }
             div { dt { "Time" } dd { (span(picture.run.started_at, until, picture.now)) } }
-            div { dt { "Tokens" } dd { (tokens(Some(&spent))) } }
-            div { dt { "Cost" } dd { (cost(Some(&spent))) } }
+            @if spent.tokens > 0 { div { dt { "Tokens" } dd { (tokens(Some(&spent))) } } }
+            @if spent.cost_usd.is_some() { div { dt { "Cost" } dd { (cost(Some(&spent))) } } }
         }
         @if picture.coordinator.is_none() && picture.run.ended_at.is_none() {
             p.banner { "No coordinator is running. Go on with the run: " (parts::command("rekindle resume")) }
@@ -96,7 +96,8 @@ fn failed(visit: &Visit<'_>, picture: &Picture) -> Markup {
         section #failed aria-labelledby="failed-title" {
             h2 #failed-title { "What failed, and why" }
             ul.cards { @for task in &failed { (failed_card(visit, picture, task)) } }
-            div.acts { (acting::button(visit, picture, &again, "Retry what failed…")) }
+            // One has its own button.
+            @if failed.len() > 1 { div.acts { (acting::button(visit, picture, &again, "Retry what failed…")) } }
         }
     }
 }
@@ -122,7 +123,7 @@ fn failed_card(visit: &Visit<'_>, picture: &Picture, task: &TaskRow) -> Markup {
                 (parts::code(&format!("$ {}\n{}", check.command, check.output), "output of the check that failed"))
             }
             @if let Some(attempt) = last.filter(|_| !lines.is_empty()) {
-                details.tail open[check.is_none()] {
+                details.tail open {
                     summary { "The end of its log" }
                     (parts::code(&lines, "end of its log"))
                     p { a href=(visit.ways.log(attempt.attempt)) { "The whole log" } }

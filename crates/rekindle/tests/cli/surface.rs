@@ -213,6 +213,7 @@ fn init_writes_what_works_and_overwrites_nothing() {
     ");
     insta::assert_snapshot!(environment.run(&["plan", "check"]), @r"
     out| plan.md: plan example with 2 tasks can be run
+    out| readiness: 100 of 100
     exit 0
     ");
     environment.write("plan.md", "mine");

@@ -148,7 +148,10 @@ function gone(which) {
   if (!notice) return;
   for (const words of notice.querySelectorAll("p")) words.hidden = words.id !== which;
   const since = document.getElementById("gone-since");
-  if (which && notice.hidden) since.dataset.since = String(Date.now());
+  if (which && notice.hidden) {
+    since.dataset.since = String(Date.now());
+    since.textContent = "a moment";
+  }
   notice.hidden = !which;
 }
 
