@@ -8,7 +8,7 @@ use rekindle_testkit::sim::{Options, Outcome, play};
 const SEEDS: u64 = 100;
 
 /// What must happen in some of them, or nothing is shown about it.
-const TOLD: [&str; 24] = [
+const TOLD: [&str; 30] = [
     "critic_dispatched",
     "auditor_dispatched",
     "remediation_dispatched",
@@ -33,6 +33,12 @@ const TOLD: [&str; 24] = [
     "starts_held",
     "clock_moved",
     "agent_hung",
+    "told",
+    "tell_delivered",
+    "attached",
+    "detached",
+    "order_placed",
+    "order_taken",
 ];
 
 fn story(seed: u64) -> Outcome {

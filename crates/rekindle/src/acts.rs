@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rekindle_core::event::PauseReason;
 use rekindle_core::ids::{QuestionId, TaskId};
 use rekindle_core::input::Order;
+use rekindle_core::steering::{TELL_MAX_BYTES, UNDO_MS};
 use rekindle_core::view::TaskRow;
+use rekindle_engine::state_dir::StateDir;
 
 use crate::client::orders::{self, Taken};
-use crate::error::Result;
+use crate::error::{CliError, Result};
 use crate::picture::Picture;
 use crate::project::Project;
 
@@ -31,6 +33,14 @@ pub(crate) enum Act {
     Answer(QuestionId, String),
     /// Pause the run.
     Pause,
+    /// Go on with a run that nobody coordinates.
+    Resume,
+    /// Tell the agent of a task something.
+    Tell(TaskId, String),
+    /// Complete a task on the person's word.
+    Done(TaskId),
+    /// Take back an order that was not acted on yet.
+    Undo(u64),
 }
 
 impl Act {
@@ -46,13 +56,17 @@ impl Act {
             Self::Recover(_) => "recover",
             Self::Answer(..) => "answer",
             Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Tell(..) => "tell",
+            Self::Done(_) => "complete",
+            Self::Undo(_) => "undo",
         }
     }
 
     /// Whether it is done only after a person has said yes to what it will do.
     #[must_use]
     pub(crate) fn asks_first(&self) -> bool {
-        !matches!(self, Self::Answer(..))
+        !matches!(self, Self::Answer(..) | Self::Tell(..) | Self::Undo(_))
     }
 
     /// Why it makes no sense now; nothing when it does.
@@ -79,6 +93,26 @@ impl Act {
                 None => Some(format!("there is no task {id}")),
             },
             Self::Recover(_) | Self::Answer(..) => None,
+            Self::Tell(id, text) => match find(id) {
+                Some(task) if ended(task) => Some(format!("{id} has ended: retry it, then tell its agent")),
+                Some(_) if text.len() > TELL_MAX_BYTES => Some(format!("a message may have {TELL_MAX_BYTES} bytes")),
+                Some(_) => None,
+                None => Some(format!("there is no task {id}")),
+            },
+            Self::Done(id) => match find(id) {
+                Some(task) if task.state == "complete" => Some(format!("{id} is complete")),
+                Some(_) => None,
+                None => Some(format!("there is no task {id}")),
+            },
+            Self::Undo(number) => {
+                let gone = !picture.run.placed.iter().any(|placed| placed.number == *number);
+                gone.then(|| "it is too late: that was acted on, or taken back before".to_owned())
+            }
+            Self::Resume if picture.coordinator.is_some() => Some("the run is being coordinated already".to_owned()),
+            Self::Resume => {
+                let over = matches!(picture.run.state.as_str(), "complete" | "failed");
+                over.then(|| "the run is finished".to_owned())
+            }
             Self::Pause => picture.coordinator.is_none().then(|| "no coordinator is running".to_owned()),
         }
     }
@@ -126,7 +160,18 @@ impl Act {
             Self::Recover(agent) => format!(
                 "{agent} is stopped. A replacement continues its work, resumed or with a brief. Its failed tasks are reopened."
             ),
-            Self::Answer(id, _) => format!("The answer to question {id} goes to its agent; it cannot be changed."),
+            Self::Answer(id, _) => {
+                format!("The answer to question {id} goes to its agent in ten seconds; until then it can be undone.")
+            }
+            Self::Tell(id, _) => match live(id) {
+                Some(agent) => {
+                    format!("{agent} gets it now where its program takes messages, else with its next prompt.")
+                }
+                None => format!("It stands in the brief of {id}'s next agent."),
+            },
+            Self::Done(id) => format!("{id} is complete on your word, without checks.{}", stopped(id)),
+            Self::Undo(_) => "The order is taken back; nothing has happened yet.".to_owned(),
+            Self::Resume => "A coordinator is started in the background; the run goes on where it stood.".to_owned(),
             Self::Pause => {
                 let many = picture.attempts.iter().filter(|attempt| attempt.ended_at.is_none()).count();
                 format!("{}; the run stays paused until you type rekindle resume.", agents(many))
@@ -139,11 +184,18 @@ impl Act {
     /// # Errors
     /// When it is refused.
     pub(crate) fn perform(&self, project: &Project) -> Result<String> {
+        if *self == Self::Resume {
+            return resume(project);
+        }
         let (orders, done) = self.orders();
         let mut taken = Taken::Already;
         for order in &orders {
             match orders::give(project, order)? {
-                Taken::Now | Taken::Placed(_) => taken = Taken::Now,
+                Taken::Now => taken = Taken::Now,
+                Taken::Placed(_) => {
+                    see_to_it(project);
+                    return Ok(format!("{done} in {} seconds, unless you undo it", UNDO_MS / 1_000));
+                }
                 Taken::NobodyThere => return Ok("no coordinator is running".to_owned()),
                 Taken::Already => {}
             }
@@ -159,7 +211,7 @@ impl Act {
             Self::RetryFailed(ids) => (ids.iter().map(retry).collect(), format!("{} reopened", count(ids.len()))),
             Self::Skip(task) => {
                 let done = format!("task {task} is skipped");
-                (vec![Order::Skip { task, reason: "skipped by the operator".to_owned() }], done)
+                (vec![with_undo(Order::Skip { task, reason: "skipped by the operator".to_owned() })], done)
             }
             Self::Split(task, subtasks) => {
                 let done = format!("task {task} is split into {} parts", subtasks.len());
@@ -173,9 +225,55 @@ impl Act {
                 let done = format!("agent {agent} is replaced");
                 (vec![Order::Recover { agent }], done)
             }
-            Self::Answer(id, text) => (vec![Order::Answer { id, text }], format!("question {id} is answered")),
+            Self::Answer(id, text) => {
+                (vec![with_undo(Order::Answer { id, text })], format!("question {id} is answered"))
+            }
+            Self::Tell(task, text) => {
+                let done = format!("message for {task}: taken");
+                (vec![Order::Tell { task, text, key: key_of_order() }], done)
+            }
+            Self::Done(task) => {
+                let done = format!("task {task} is complete");
+                (vec![with_undo(Order::Complete { task, result: None })], done)
+            }
+            Self::Undo(number) => (vec![Order::Undo { number }], "taken back".to_owned()),
+            Self::Resume => (Vec::new(), String::new()),
             Self::Pause => (vec![Order::Pause(PauseReason::Operator)], "the run pauses".to_owned()),
         }
+    }
+}
+
+/// The same order with ten seconds in which it can be taken back.
+pub(crate) fn with_undo(order: Order) -> Order {
+    Order::WithUndo { order: Box::new(order) }
+}
+
+/// Where no coordinator runs, nobody but this view acts on an order when its moment is over. Should the view be gone by then, the
+/// next order or the next coordinator does.
+fn see_to_it(project: &Project) {
+    let owner = StateDir::open(&project.state_dir).and_then(|dir| dir.owner());
+    if !matches!(owner, Ok(None)) {
+        return;
+    }
+    let project = project.clone();
+    let _acted_on_later = std::thread::Builder::new().name("undo".to_owned()).spawn(move || {
+        crate::ui::pause(u32::try_from(UNDO_MS).unwrap_or(u32::MAX));
+        let _next_one_does = orders::give(&project, &Order::ActOnDue);
+    });
+}
+
+/// Starts a coordinator in the background, as `rekindle resume --detach` does.
+fn resume(project: &Project) -> Result<String> {
+    let fail = |error: std::io::Error| CliError::internal("the coordinator cannot be started").because(&error);
+    let mut command = std::process::Command::new(std::env::current_exe().map_err(fail)?);
+    command.arg("--state-dir").arg(&project.state_dir).args(["resume", "--detach"]).current_dir(&project.root);
+    let output = command.stdin(std::process::Stdio::null()).output().map_err(fail)?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let first = said.lines().next().unwrap_or_default().to_owned();
+    if output.status.success() {
+        Ok(first)
+    } else {
+        Err(CliError::refused(first).hint("in a terminal: rekindle resume"))
     }
 }
 

@@ -225,6 +225,7 @@ impl Sim {
     fn reboot(&mut self) {
         let shift = self.draw_shift();
         self.machine.reboot(self.queue.now_ms(), shift);
+        self.person.rebooted();
         for agent in self.agents.values_mut() {
             agent.dies();
         }

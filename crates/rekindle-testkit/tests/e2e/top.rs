@@ -134,6 +134,21 @@ fn a_light_terminal_is_recognised_and_its_answer_goes_nowhere() {
 }
 
 #[test]
+fn lost_events_are_asked_and_answered_here_too() {
+    let rig = crate::trust::bundles::with_an_old_log();
+    let terminal = Terminal::open(&rig, 160, 50);
+    terminal.top("");
+    terminal.shows("state asks you: the state has lost events");
+    terminal.keys(&["a"]);
+    terminal.shows("restore: nothing is started");
+    terminal.keys(&["Enter"]);
+    terminal.awaits("an answered question", |screen| !screen.contains("state asks you"));
+    assert_eq!(rig.status()["questions"], 0);
+    terminal.keys(&["q"]);
+    terminal.shows("left with 0");
+}
+
+#[test]
 fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     let rig = Rig::new(PLAN, AGENT);
     let mut running = rig.run();
@@ -153,7 +168,8 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     terminal.shows("question 1 is answered");
     rig.await_file("colour");
     assert_eq!(rig.lines("colour"), ["blue"]);
-    terminal.awaits("T1 done", |screen| screen.lines().any(|line| line.contains("T1 paint") && line.contains("done")));
+    terminal
+        .awaits("T1 done", |screen| screen.lines().any(|line| line.contains("T1 paint") && line.contains("complete")));
 
     // The failed task is retried, and only after yes.
     rig.touch("ladder");
@@ -167,7 +183,8 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     terminal.keys(&["y"]);
     terminal.shows("task T2 is reopened");
     terminal.keys(&["Escape"]);
-    terminal.awaits("T2 done", |screen| screen.lines().any(|line| line.contains("T2 mend") && line.contains("done")));
+    terminal
+        .awaits("T2 done", |screen| screen.lines().any(|line| line.contains("T2 mend") && line.contains("complete")));
 
     // The log is live, and what agents print is obeyed by nobody.
     terminal.keys(&["G"]);

@@ -12,7 +12,7 @@ use super::symbols::{Cluster, ROOM, Symbol, clustered};
 use super::{Links, class_of, px, tip};
 use crate::picture::history::{MarkKind, Span};
 use crate::picture::{Picture, standing};
-use crate::ui::{elapsed, stamp};
+use crate::ui::{date_time, elapsed};
 
 /// Width of the whole, in units of the drawing.
 const WIDTH: f64 = 1_180.0;
@@ -132,7 +132,7 @@ fn axis(picture: &Picture, scale: &Scale, height: f64) -> Markup {
     let now = scale.x(picture.until().0);
     html! {
         g.axis {
-            text x=(px(NAMES.0)) y="16" { title { (stamp(picture.run.started_at)) } "time since the start" }
+            text x=(px(NAMES.0)) y="16" { title { (date_time(picture.run.started_at)) } "time since the start" }
             @for (after, x) in scale.ticks() {
                 line.grid x1=(px(x)) y1=(px(AXIS - 6.0)) x2=(px(x)) y2=(bottom) {}
                 @if !live || x < now - NOW { text x=(px(x)) y="16" text-anchor="middle" { (axis_label(after)) } }
@@ -211,7 +211,7 @@ fn symbols(picture: &Picture, spans: &[Span], scale: &Scale) -> Vec<Symbol> {
             symbol: mark.kind.symbol(),
             class: format!("{} {}", class_of(mark.kind.tone()), mark.kind.name()),
             x: scale.x(mark.time.0),
-            text: format!("{} ({}): {}", mark.kind.name(), stamp(mark.time), mark.text),
+            text: format!("{} ({}): {}", mark.kind.name(), date_time(mark.time), mark.text),
         }));
         let fate = Fate::of(span);
         let told = symbols[first..].iter().any(|symbol: &Symbol| (symbol.x - end).abs() < ROOM);
@@ -329,7 +329,7 @@ fn words(span: &Span, free: Option<Time>, runs: Time, end: Time, fate: &Fate) ->
     } else {
         words += &format!("; {} without a process", elapsed(end.since_ms(span.begun_at)));
     }
-    words += &format!("; from {}", stamp(span.begun_at));
+    words += &format!("; from {}", date_time(span.begun_at));
     if span.more_marks > 0 {
         words += &format!("; {} more marks", span.more_marks);
     }

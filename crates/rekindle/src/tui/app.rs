@@ -352,7 +352,9 @@ impl App {
             Action::RetryFailed => orders && wave && self.picture.iter().any(|picture| picture.counts().failed > 0),
             Action::Skip | Action::Stop | Action::Split => orders && open,
             Action::Recover => orders && open && self.agent().is_some(),
-            Action::Pause => orders && self.picture.iter().any(|picture| picture.coordinator.is_some()),
+            Action::Pause => orders && self.picture.is_some(),
+            Action::Undo => orders && self.picture.iter().any(|picture| !picture.run.placed.is_empty()),
+            Action::Tell | Action::Complete => orders && open,
             Action::Open | Action::Copy | Action::FindAll => !self.tree.rows.is_empty(),
             Action::PageDown => {
                 matches!(&self.popup, Some(Popup::Answer(answer)) if answer.hidden(self.size).is_some())

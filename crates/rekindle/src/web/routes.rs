@@ -118,6 +118,10 @@ pub(crate) const TABLE: &[Route] = &[
     route!("POST", "/api/agents/{name}/recover", Act, orders::recover),
     route!("POST", "/api/retry-failed", Act, orders::retry_failed),
     route!("POST", "/api/pause", Act, orders::pause),
+    route!("POST", "/api/resume", Act, orders::resume),
+    route!("POST", "/api/tasks/{id}/tell", Act, orders::tell),
+    route!("POST", "/api/tasks/{id}/done", Act, orders::complete),
+    route!("POST", "/api/orders/{number}/undo", Act, orders::undo),
 ];
 
 /// The segments that matched a name in braces; looked at only when whoever asks was let in.
