@@ -23,6 +23,7 @@ mod strategy;
 mod stream;
 mod team;
 mod timers;
+pub mod turns;
 mod unreported;
 mod usage;
 

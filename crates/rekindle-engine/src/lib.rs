@@ -15,6 +15,7 @@ pub mod git;
 pub mod guard;
 pub mod ingest;
 pub mod isolation;
+pub mod last_output;
 pub mod living;
 pub mod lost;
 pub mod offline;

@@ -8,24 +8,26 @@ pub(crate) mod graph;
 #[deny(clippy::wildcard_enum_match_arm)]
 pub(crate) mod history;
 pub(crate) mod lines;
+pub(crate) mod output;
 #[cfg(test)]
 pub(crate) mod sample;
 pub(crate) mod standing;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rekindle_core::ids::{AttemptId, TaskId};
 use rekindle_core::time::Time;
-use rekindle_core::view::{AttemptRow, QuestionRow, RunRow, TaskRow};
+use rekindle_core::view::{AttemptRow, Counts, QuestionRow, RunRow, TaskRow, Waits, WaitsFor, number_of};
 use rekindle_engine::clock;
 use rekindle_engine::store::Lag;
 
 use self::history::History;
+use self::output::Outputs;
 use crate::error::{CliError, Result};
 use crate::lost::LostLook;
 use crate::project::Project;
-use crate::view::{Counts, RunView, Spent, View};
+use crate::view::{RunView, Spent, View};
 
 /// A run at one moment.
 #[derive(Clone, Debug)]
@@ -39,6 +41,8 @@ pub(crate) struct Picture {
     pub questions: Vec<QuestionRow>,
     /// What its events add up to.
     pub history: Arc<History>,
+    /// What the agents of failing tasks printed last.
+    pub outputs: Outputs,
     /// The coordinator's process; none when nobody is at it.
     pub coordinator: Option<u32>,
     /// What is wrong with the database that it was read from, beside its log.
@@ -47,9 +51,43 @@ pub(crate) struct Picture {
     pub seq: u64,
     /// When it was looked at.
     pub now: Time,
+    /// What each task waits for, worked out when somebody asks.
+    pub waits: OnceLock<BTreeMap<TaskId, WaitsFor>>,
 }
 
 impl Picture {
+    /// The rows of a run without its history, for views that show how it stands and not how it came there.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) fn of_rows(run: &RunView<'_>, coordinator: Option<u32>) -> Result<Self> {
+        let (tasks, attempts) = (run.tasks()?, run.attempts()?);
+        Ok(Self {
+            run: run.row.clone(),
+            outputs: output::read(run, &tasks, &attempts, None)?,
+            tasks,
+            attempts,
+            questions: run.questions()?,
+            history: Arc::new(History::up_to(run.last_time()?)),
+            coordinator,
+            damage: None,
+            seq: 0,
+            now: clock::wall(),
+            waits: OnceLock::new(),
+        })
+    }
+
+    /// What an open task that nobody is at waits for.
+    #[must_use]
+    pub(crate) fn waits_for(&self, task: &TaskId) -> Option<&WaitsFor> {
+        let waits = self.waits.get_or_init(|| {
+            let Self { run, tasks, attempts, questions, now, .. } = self;
+            let waits = Waits::new(run, tasks, attempts, questions, self.coordinator.is_some(), *now);
+            tasks.iter().filter_map(|task| Some((task.id.clone(), waits.of(task)?))).collect()
+        });
+        waits.get(task)
+    }
+
     /// How the tasks stand.
     #[must_use]
     pub(crate) fn counts(&self) -> Counts {
@@ -66,6 +104,12 @@ impl Picture {
     #[must_use]
     pub(crate) fn attempt(&self, id: AttemptId) -> Option<&AttemptRow> {
         self.attempts.iter().find(|attempt| attempt.attempt == id)
+    }
+
+    /// Which attempt at a task it is, counted from 1.
+    #[must_use]
+    pub(crate) fn number_of(&self, task: &TaskId, attempt: AttemptId) -> u32 {
+        number_of(&self.attempts, task, attempt).unwrap_or(0)
     }
 
     /// The attempts that held a task, oldest first.
@@ -160,13 +204,14 @@ impl RunReader {
         let damage = known.map_or_else(|| view.lag(), Ok)?;
         if let Some(last) = self.last.as_ref().filter(|_| self.seen == newest) {
             // Only the time and whether somebody is at it can have changed.
-            let mut same = Picture { now, coordinator, damage, ..Picture::clone(last) };
+            let mut same = Picture { now, coordinator, damage, waits: OnceLock::new(), ..Picture::clone(last) };
             let dir = &self.project.state_dir;
             self.lost.add_to(&mut same.questions, coordinator.is_some(), || view.lost(), dir)?;
             return Ok(Some(Arc::new(same)));
         }
         let Some(run) = find(view, wanted.as_deref())? else { return self.nothing() };
         let before = self.last.take().filter(|last| last.run.id == run.row.id);
+        let outputs = before.as_ref().map(|last| Arc::clone(&last.outputs));
         let (mut history, after) = match before {
             Some(last) => (Arc::clone(&last.history), last.seq),
             None => (Arc::default(), 0),
@@ -182,9 +227,11 @@ impl RunReader {
         // Rows are read after the events: they may be newer than these, never older.
         let mut questions = run.questions()?;
         self.lost.add_to(&mut questions, coordinator.is_some(), || view.lost(), &self.project.state_dir)?;
+        let (tasks, attempts) = (run.tasks()?, run.attempts()?);
         let picture = Picture {
-            tasks: run.tasks()?,
-            attempts: run.attempts()?,
+            outputs: output::read(&run, &tasks, &attempts, outputs.as_ref())?,
+            tasks,
+            attempts,
             questions,
             run: run.row,
             history,
@@ -192,6 +239,7 @@ impl RunReader {
             damage,
             seq: seq.max(end),
             now,
+            waits: OnceLock::new(),
         };
         let picture = Arc::new(picture);
         self.seen = end;

@@ -50,6 +50,16 @@ pub(super) fn cli_now(state: &State, task: &TaskId, now: Time) -> Option<String>
     (known && !has_failed(state, task, &cli, &stand_in) && admits(state, &stand_in, now)).then_some(stand_in)
 }
 
+/// The accounts that could carry a task: its own, and that of the one that may stand in for it.
+pub(super) fn accounts(state: &State, task: &TaskId) -> Vec<String> {
+    let cli = schedule::cli_for(state, task);
+    let stand_in = state.limits.traits_of(&cli).fallback.clone();
+    let known = stand_in.filter(|name| state.limits.clis.contains(name) && !has_failed(state, task, &cli, name));
+    let mut accounts = vec![account_of(state, &cli)];
+    accounts.extend(known.map(|name| account_of(state, &name)).filter(|other| *other != accounts[0]));
+    accounts
+}
+
 /// Whether the one that stands in has failed at a task since its own agent has to wait: it is not tried again, else the task
 /// would use up its attempts while all it needs is time.
 fn has_failed(state: &State, task: &TaskId, cli: &str, stand_in: &str) -> bool {

@@ -54,6 +54,7 @@ fn tell_lost(setup: &Setup, state: &State, found: &Lost) {
         plan: run.map(|run| run.plan.name.clone()).unwrap_or_default(),
         task: None,
         time: clock::wall(),
+        evidence: Vec::new(),
     };
     Alerts::start(&setup.programs.alerts, &Session::of_this_process()).tell(&alert);
 }

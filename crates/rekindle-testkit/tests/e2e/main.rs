@@ -42,3 +42,4 @@ mod storm;
 mod tally;
 mod top;
 mod trust;
+mod truth;

@@ -166,7 +166,8 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     terminal.shows("question 1 is answered");
     rig.await_file("colour");
     assert_eq!(rig.lines("colour"), ["blue"]);
-    terminal.awaits("T1 done", |screen| screen.lines().any(|line| line.contains("T1 paint") && line.contains("done")));
+    terminal
+        .awaits("T1 done", |screen| screen.lines().any(|line| line.contains("T1 paint") && line.contains("complete")));
 
     // The failed task is retried, and only after yes.
     rig.touch("ladder");
@@ -180,7 +181,8 @@ fn a_person_watches_answers_retries_and_leaves_and_the_run_goes_on() {
     terminal.keys(&["y"]);
     terminal.shows("task T2 is reopened");
     terminal.keys(&["Escape"]);
-    terminal.awaits("T2 done", |screen| screen.lines().any(|line| line.contains("T2 mend") && line.contains("done")));
+    terminal
+        .awaits("T2 done", |screen| screen.lines().any(|line| line.contains("T2 mend") && line.contains("complete")));
 
     // The log is live, and what agents print is obeyed by nobody.
     terminal.keys(&["G"]);

@@ -88,6 +88,14 @@ pub(super) fn in_text(text: &str, found: &mut Found) {
         }
         return;
     }
+    // A label whose whole value is code means a command, whoever knows the program.
+    let whole = joined.trim().trim_end_matches('.').strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
+    if let Some(command) =
+        whole.filter(|command| !command.contains('`') && is_shaped(command) && why_not(command) == Some(""))
+    {
+        found.add(command.trim().to_owned());
+        return;
+    }
     for sentence in fields::pieces(&joined) {
         let denied = must_fail(sentence) || must_fail_after(&joined, sentence);
         for span in sentence.split('`').skip(1).step_by(2) {
@@ -216,6 +224,19 @@ fn why_not(command: &str) -> Option<&'static str> {
         return Some("it does not end by itself");
     }
     None
+}
+
+/// A program's name in small letters, and at least one more word that is no sentence's.
+fn is_shaped(command: &str) -> bool {
+    let mut words = command.split_whitespace();
+    let first = words.next().unwrap_or("");
+    let name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+    let rest: Vec<&str> = words.collect();
+    first.starts_with(|c: char| c.is_ascii_lowercase())
+        && first.chars().all(name)
+        && !rest.is_empty()
+        && !rest.iter().any(|word| has(SENTENCE, &word.to_lowercase()))
+        && !placeholder(command)
 }
 
 fn is_assignment(word: &str) -> bool {

@@ -65,7 +65,8 @@ pub(super) fn order(tree: &Tree<'_>, chosen: &Chosen, labels: &[Vec<Field>]) -> 
     let beside = spoken(tree, chosen, &outside, &names, &members, &mut said);
     let labelled = said.iter().filter(|said| said.labelled).count();
     // With a word about order at most tasks, the others wait for nothing; otherwise for the one before.
-    let told = labelled * 2 >= said.len().saturating_sub(1).max(1) && labelled > 0;
+    let others = said.len().saturating_sub(1).max(1);
+    let told = labelled * 2 >= others && labelled > 1 || labelled > 0 && labelled >= others;
     let silent = said.iter().skip(1).filter(|said| said.after.is_none() && !said.parallel).count();
     if told && silent > 0 {
         order.notes.push((

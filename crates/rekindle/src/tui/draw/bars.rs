@@ -4,6 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use rekindle_core::view::Counts;
 
 use super::super::app::App;
 use super::super::facts;
@@ -104,10 +105,9 @@ fn counts(app: &App, picture: &Picture) -> Vec<Piece> {
     let asks = picture.open_questions().count();
     let recovered = picture.history.count(MarkKind::Recovery);
     let some = |many: u64, text: String| if many > 0 { text } else { String::new() };
-    let ended = counts.complete + counts.skipped;
     vec![
-        piece(80, bar(ended, counts.all), tone(Tone::Good)),
-        piece(95, format!("{ended}/{} done", counts.all), tone(Tone::Good)),
+        piece(80, bar(counts), tone(Tone::Good)),
+        piece(95, format!("{} complete", counts.progress()), tone(Tone::Good)),
         piece(85, format!("{working} running"), tone(Tone::Active)),
         piece(
             94,
@@ -121,8 +121,8 @@ fn counts(app: &App, picture: &Picture) -> Vec<Piece> {
 }
 
 /// Ten cells that fill up.
-fn bar(done: usize, all: usize) -> String {
-    let full = (done * 10).checked_div(all).unwrap_or(0).min(10);
+fn bar(counts: Counts) -> String {
+    let full = counts.filled(10);
     format!("{}{}", "█".repeat(full), "░".repeat(10 - full))
 }
 

@@ -179,7 +179,11 @@ fn hits(app: &App, list: &HitList, room: usize) -> Boxed {
     let above = lines.len();
     for (at, hit) in list.hits.iter().flatten().enumerate() {
         let style = if at == list.at { app.theme.chosen() } else { Style::new() };
-        lines.push(Line::styled(wide::cut(&hit.shown(), room), style));
+        let number = app.picture.as_deref().and_then(|picture| {
+            let row = picture.attempt(hit.place.attempt)?;
+            Some(picture.number_of(row.task.as_ref()?, row.attempt))
+        });
+        lines.push(Line::styled(wide::cut(&hit.shown(number), room), style));
     }
     let title = if list.words.is_empty() { "all logs".to_owned() } else { format!("all logs /{}", list.words) };
     let at = if list.at == 0 { 0 } else { above + list.at };
