@@ -15,7 +15,7 @@ fn the_help_shows_every_command_and_the_exit_codes() {
     out|   demo         See a run survive a crash, a hang, a lie and a kill -9 of its coordinator, in under
     out|                half a minute
     out|   init         Write rekindle.toml and an example plan
-    out|   plan         Check, show or import a plan
+    out|   plan         Check, show, import, change or export a plan
     out|   run          Run a plan, or continue its unfinished run
     out|   status       Show the state of the run, its tasks and its agents
     out|   top          Watch a run live, answer its questions and act on its tasks
