@@ -63,7 +63,7 @@ fn a_removed_task_stops_its_agent_and_keeps_its_work() {
 fn a_finished_run_that_is_extended_goes_on_in_its_branch() {
     let plan = format!("---\nisolation: worktree\n---\n{PLAN}");
     let rig = Rig::new(&plan, AGENT);
-    rig.commit_first("plan.md agent.sh rekindle.toml");
+    rig.commit_first("-A");
     rig.finish();
     let branch = rig.status()["run"]["work_branch"].clone();
     assert!(branch.is_string(), "{}", rig.status());

@@ -297,7 +297,7 @@ pub(super) const TABLE: &[Binding] = &[
     row("R", MAIN, A::RetryFailed, "retry every failed task (asks first)", "retry failed", 58),
     row("s", MAIN, A::Skip, "skip the task (asks first)", "skip", 52),
     row("S", MAIN, A::Split, "split the task into parts (asks first)", "split", 20),
-    row("+", MAIN, A::Add, "add a task to the run (asks first)", "add", 12),
+    row("A", MAIN, A::Add, "add a task to the run (asks first)", "add", 12),
     row("e", MAIN, A::Edit, "give the task another text (asks first)", "edit", 14),
     row("E", MAIN, A::Checks, "give the task other checks (asks first)", "checks", 13),
     row("x", MAIN, A::Stop, "stop the task and give it up (asks first)", "stop", 50),

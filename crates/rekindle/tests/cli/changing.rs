@@ -3,6 +3,9 @@
 use crate::environment::Environment;
 use crate::history::eventful;
 
+/// A configuration that knows an agent: a plan that nobody could work on is not taken over.
+const SETTINGS: &str = "[agents.script]\nkind = \"command\"\ncommand = [\"/bin/true\"]\n\n[run]\nagent = \"script\"\n";
+
 /// The plan of the run, with everything that belongs to it.
 fn exported(environment: &Environment) -> String {
     let shown = environment.run(&["plan", "export", "--out", "now.md", "--force"]);
@@ -30,6 +33,7 @@ fn an_exported_plan_is_accepted_and_says_the_same() {
 fn a_changed_file_is_shown_and_taken_over() {
     let environment = Environment::new();
     eventful(&environment);
+    environment.write("rekindle.toml", SETTINGS);
     let text = exported(&environment);
     environment.write("now.md", &format!("{text}\n### T9: nine\n- accept: `true`\n\nDo nine.\n"));
     let json = environment.json(&["plan", "diff", "now.md", "--json"]);
@@ -48,6 +52,7 @@ fn a_changed_file_is_shown_and_taken_over() {
 fn a_file_with_an_error_changes_nothing() {
     let environment = Environment::new();
     eventful(&environment);
+    environment.write("rekindle.toml", SETTINGS);
     let text = exported(&environment);
     let broken = [
         format!("{text}\n### T8: a\n- blocked by: T9\n\nx\n\n### T9: b\n- blocked by: T8\n\nx\n"),
