@@ -55,7 +55,6 @@ fn tell_lost(setup: &Setup, state: &State, found: &Lost) {
         task: None,
         evidence: Vec::new(),
         time: clock::wall(),
-        evidence: Vec::new(),
     };
     Alerts::start(&setup.programs.alerts, &Session::of_this_process()).tell(&alert);
 }
