@@ -67,13 +67,11 @@ pub enum Plant {
     AckUnsent,
     /// A person's program is told as ended while it runs.
     PersonGoneEarly,
-    /// Nobody is told that a person's program has ended.
-    ForgetPerson,
 }
 
 impl Plant {
     /// Every plant.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 32] = [
         Self::NoEpochCheck,
         Self::AckBeforeCommit,
         Self::KillpgOnly,
@@ -106,7 +104,6 @@ impl Plant {
         Self::DropTells,
         Self::AckUnsent,
         Self::PersonGoneEarly,
-        Self::ForgetPerson,
     ];
 
     /// Its name on the command line.
@@ -145,7 +142,6 @@ impl Plant {
             Self::DropTells => "drop-tells",
             Self::AckUnsent => "ack-unsent",
             Self::PersonGoneEarly => "person-gone-early",
-            Self::ForgetPerson => "forget-person",
         }
     }
 
